@@ -1,7 +1,6 @@
 import { expect } from "vitest";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
-import type { CommitWatch } from "../../src/store/group-commit.ts";
-import { GroupCommit } from "../../src/store/group-commit.ts";
+import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
 
 /** A commit that the test ends: what it contains, and how to end it. */

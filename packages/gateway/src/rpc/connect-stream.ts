@@ -26,9 +26,15 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { connectErrorFrom } from "./errors.ts";
-import type { Negotiated, Protocol, ServeRpc } from "./protocol.ts";
-
-import { type Failure, headDelayMs, type Message, type StreamWire } from "./protocol.ts";
+import {
+  type Failure,
+  headDelayMs,
+  type Message,
+  type Negotiated,
+  type Protocol,
+  type ServeRpc,
+  type StreamWire,
+} from "./protocol.ts";
 
 export function createConnectStreams(endpoint: Endpoint): Protocol {
   const binary = createServe(endpoint, endpoint.codecs.binary, contentTypeStreamProto);

@@ -1,5 +1,4 @@
 /** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
-
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
@@ -23,8 +22,14 @@ import { serveCall } from "./call.ts";
 import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
-import type { Message, UnaryWire } from "./protocol.ts";
-import { type Negotiated, type Protocol, type ServeRpc, unsupportedMediaType } from "./protocol.ts";
+import {
+  type Message,
+  type Negotiated,
+  type Protocol,
+  type ServeRpc,
+  type UnaryWire,
+  unsupportedMediaType,
+} from "./protocol.ts";
 import { unpack } from "./unpack.ts";
 
 /** The content of a unary request, from headers and body, or from the query. */

@@ -1,5 +1,4 @@
 /** What becomes of an error that ends a call. */
-
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError } from "@connectrpc/connect";

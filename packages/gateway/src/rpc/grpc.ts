@@ -2,6 +2,7 @@
  * gRPC and gRPC-Web: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md and
  * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
+
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
@@ -24,9 +25,15 @@ import {
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import type { Negotiated, Protocol, ServeRpc } from "./protocol.ts";
-
-import { type Failure, headDelayMs, type Message, type StreamWire } from "./protocol.ts";
+import {
+  type Failure,
+  headDelayMs,
+  type Message,
+  type Negotiated,
+  type Protocol,
+  type ServeRpc,
+  type StreamWire,
+} from "./protocol.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };

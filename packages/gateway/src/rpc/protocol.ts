@@ -1,5 +1,4 @@
 /** What the protocols of RPC have in common. */
-
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { compressionNegotiate } from "@connectrpc/connect/protocol";

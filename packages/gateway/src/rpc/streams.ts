@@ -1,8 +1,7 @@
 /** Streams of messages: how an answer is sent, and what ends a stream. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BodyWriter } from "../http/exchange.ts";
-import type { CallSignal, Cancellation } from "./context.ts";
-import { signalOf } from "./context.ts";
+import { type CallSignal, type Cancellation, signalOf } from "./context.ts";
 import { connectErrorFrom } from "./errors.ts";
 import type { Call, Failure, Message, StreamWire } from "./protocol.ts";
 

@@ -2,8 +2,9 @@ import { brotliCompressSync, gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import type { Exchange } from "../../src/http/exchange.ts";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
-import { assertMediaType, readBody, type WholeRequest } from "../../src/rest/request/request.ts";
+import { assertMediaType, readBody } from "../../src/rest/request/request.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -21,7 +22,7 @@ async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body,
   const headers = { "content-type": "application/json", ...header };
   const body = chunks.map((chunk) => Buffer.from(chunk as Uint8Array));
   const exchange = createMemoryExchange({ headers, body });
-  const request: WholeRequest = {
+  const request: Exchange = {
     ...exchange,
     readBody(sink) {
       isTouched = true;

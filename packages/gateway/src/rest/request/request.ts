@@ -1,7 +1,6 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { tooLargeText } from "../../codec/codec.ts";
 import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
@@ -14,7 +13,7 @@ import type { Route, Target } from "../routing/route.ts";
 import { jsonPath } from "../rule/field-path.ts";
 import { setHttpBody } from "../rule/http-body.ts";
 import { captureVariable } from "../rule/path-template.ts";
-import { splitArray, splitLines } from "../stream/json-stream.ts";
+import { splitArray, splitLines, tooLarge } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
 import { mergePatchType } from "./update-mask.ts";
 
@@ -26,7 +25,7 @@ type Message = MessageShape<DescMessage>;
  *
  * @throws {ConnectError} {@link RestFailure}
  */
-export function readMessage(route: Route, request: WholeRequest, target: Target): Promise<Message> {
+export function readMessage(route: Route, request: Exchange, target: Target): Promise<Message> {
   const { binding, bodyTypes, isHttpBody, options, spec } = route;
   if (binding.body === undefined) {
     return readBody(request, options, (bytes) => {
@@ -66,7 +65,7 @@ const streamTypes = ["application/x-ndjson", "application/json"];
  */
 export async function* readMessages(
   route: Route,
-  request: ChunkedRequest,
+  request: Exchange,
   target: Target,
 ): AsyncGenerator<Message> {
   let isEmpty = true;
@@ -79,7 +78,7 @@ export async function* readMessages(
 
 async function* readStream(
   route: Route,
-  request: ChunkedRequest,
+  request: Exchange,
   target: Target,
 ): AsyncGenerator<Message> {
   const { isHttpBody, options } = route;
@@ -120,12 +119,7 @@ function bind(
   return bindRequest(spec.method.input, parts, jsonOptions);
 }
 
-function withHttpBody(
-  route: Route,
-  target: Target,
-  request: Pick<WholeRequest, "headers">,
-  data: Uint8Array,
-): Message {
+function withHttpBody(route: Route, target: Target, request: Exchange, data: Uint8Array): Message {
   const { binding, spec } = route;
   const message = bind(route, target, undefined);
   const contentType = headerOf(request, "content-type") ?? "";
@@ -139,13 +133,9 @@ function assertNoBody(bytes: Uint8Array): void {
   if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }
 
-export type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
+type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
 
-export type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
-
-export type WholeRequest = Pick<Exchange, "headers" | "readBody" | "holding">;
-
-export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "readBody" | "holding">;
+type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
 /**
  * Reads a whole body and decompresses it.
@@ -154,18 +144,18 @@ export type ChunkedRequest = Pick<Exchange, "headers" | "chunks" | "readBody" | 
  * @throws {RestFailure} 413 above the limit (compressed or not), 415 for an unknown content coding.
  */
 export function readBody<T>(
-  request: WholeRequest,
+  request: Exchange,
   { readMaxBytes, acceptCompression }: ReadOptions,
   parse: Parse<T>,
-  tooLarge = () => bodyTooLarge(readMaxBytes),
+  refuse = () => tooLarge(readMaxBytes),
 ): Promise<T> {
-  const limit = { bytesMax: readMaxBytes, tooLarge };
+  const limit = { bytesMax: readMaxBytes, tooLarge: refuse };
   const coding = negotiateCoding(headerOf(request, "content-encoding"), acceptCompression);
   if (coding === undefined) return readPacked(request, limit, parse);
   const options = { readMaxBytes, holding: request.holding };
   return readPacked(request, limit, async (bytes) => {
     const unpacked = await unpack(bytes, coding, options).catch((error) => {
-      throw isTooLarge(error) ? tooLarge() : error;
+      throw isTooLarge(error) ? refuse() : error;
     });
     return parse(unpacked);
   });
@@ -176,8 +166,8 @@ export function readBody<T>(
  *
  * @throws {RestFailure} 415 for another content coding.
  */
-export function streamBody(
-  request: ChunkedRequest,
+function streamBody(
+  request: Exchange,
   { acceptCompression }: ReadOptions,
 ): AsyncIterable<Uint8Array> {
   const available = acceptCompression.filter(({ name }) => name === "gzip");
@@ -220,10 +210,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
  * @returns The request's media type.
  * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
  */
-export function assertMediaType(
-  request: Pick<WholeRequest, "headers">,
-  types: readonly string[],
-): string {
+export function assertMediaType(request: Exchange, types: readonly string[]): string {
   const contentType = headerOf(request, "content-type") ?? "";
   if (types.includes(contentType)) return contentType;
   const unquoted = contentType.replaceAll(quotedString, (text) =>
@@ -245,8 +232,8 @@ export function assertMediaType(
  * @returns what `parse` makes of an empty body.
  * @throws {RestFailure} 415 for a body.
  */
-export function readNothing<T>(
-  request: WholeRequest,
+function readNothing<T>(
+  request: Exchange,
   { acceptCompression }: ReadOptions,
   types: readonly string[],
   parse: Parse<T>,
@@ -276,8 +263,4 @@ function negotiateCoding(coding: string | null, available: readonly Compression[
   throw new RestFailure(415, Code.InvalidArgument, message, {
     "accept-encoding": names,
   });
-}
-
-function bodyTooLarge(limit: number): RestFailure {
-  return new RestFailure(413, Code.ResourceExhausted, tooLargeText(limit));
 }

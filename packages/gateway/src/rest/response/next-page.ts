@@ -1,6 +1,11 @@
 /** Lists in pages: https://google.aip.dev/158. */
-import type { DescField, DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
-import { ScalarType } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  type MessageShape,
+  ScalarType,
+} from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import type { Binding } from "../rule/rule.ts";
 

@@ -108,6 +108,10 @@ function notAnArray(): ConnectError {
   return badRequest([new FieldViolation("", "must be one JSON array")]);
 }
 
+export function tooLarge(bytesMax: number): RestFailure {
+  return new RestFailure(413, Code.ResourceExhausted, tooLargeText(bytesMax));
+}
+
 function isSpace(byte: number): boolean {
   return byte === 0x20 || byte === 0x09 || byte === 0x0a || byte === 0x0d;
 }
@@ -140,8 +144,7 @@ class ValueBuffer {
   add(piece: Uint8Array): void {
     const { valueBytesMax } = this.#limits;
     if (this.#bytes.length + piece.byteLength > valueBytesMax) {
-      const message = tooLargeText(valueBytesMax);
-      throw new RestFailure(413, Code.ResourceExhausted, message);
+      throw tooLarge(valueBytesMax);
     }
     if (piece.byteLength > 0) this.#bytes.append(piece);
   }
