@@ -24,9 +24,8 @@ export {
   renderProblem,
   renderStatus,
 } from "./rest/error.ts";
-export type { RestOptions, RestServiceOptions } from "./rest/options.ts";
+export type { RestOptions, RestServiceOptions, SuccessStatuses } from "./rest/options.ts";
 export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
-export type { SuccessStatuses } from "./rest/response/success-status.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
 export { methodNameOf } from "./rpc/call-names.ts";

@@ -1,8 +1,7 @@
 /** Describes one operation: its parameters, request and responses. */
-import type { RestServiceSettings } from "../rest/options.ts";
+import { isBodiless, type RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
 import { pagesOf } from "../rest/response/next-page.ts";
-import { isBodiless } from "../rest/response/success-status.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";

@@ -27,8 +27,13 @@ import { readMessage, readMessages } from "./request/request.ts";
 import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
 import { pagesOf } from "./response/next-page.ts";
-import { errorResponse, httpBodyOf, messageResponse, messageText } from "./response/response.ts";
-import { takeStatus } from "./response/success-status.ts";
+import {
+  errorResponse,
+  httpBodyOf,
+  messageResponse,
+  messageText,
+  takeStatus,
+} from "./response/response.ts";
 import type { Route, Target } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { isHttpBody } from "./rule/http-body.ts";

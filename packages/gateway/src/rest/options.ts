@@ -4,7 +4,6 @@ import type { NodeHeaders } from "../http/headers.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
 import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
-import { type SuccessStatuses, statusProblem } from "./response/success-status.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
@@ -119,6 +118,9 @@ interface Deprecation {
 }
 
 type Deprecations = Readonly<Record<string, Deprecation>>;
+
+/** Success statuses by method, `pkg.v1.Service.Method`. */
+export type SuccessStatuses = Readonly<Record<string, number>>;
 
 /** All options of one service. */
 export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodings">> &
@@ -271,4 +273,28 @@ function deprecationProblem({ since, sunset = since }: Deprecation): string | un
   if (wrong !== undefined) return `${JSON.stringify(wrong)} is no date`;
   // RFC 9745 section 4.
   return Date.parse(sunset) < Date.parse(since) ? "sunset must not be before since" : undefined;
+}
+
+/** Whether an answer with this status has no body: RFC 9110 sections 15.3.5 and 15.3.6. */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 205;
+}
+
+/** Why a status is none of success for the method; undefined if it is one. */
+function statusProblem(status: number, { methodKind }: DescMethod): string | undefined {
+  if (!isSuccess(status)) return `${status} is no status of success for a whole answer`;
+  const isEmpty = methodKind === "server_streaming" && isBodiless(status);
+  return isEmpty ? `${status} has no body, and the method answers a stream` : undefined;
+}
+
+/** The headers without which a status means nothing: RFC 9110 sections 15.3.7 and 15.4. */
+export const neededHeaders: ReadonlyMap<number, string> = new Map([
+  [206, "content-range"],
+  ...[301, 302, 303, 307, 308].map((status) => [status, "location"] as const),
+]);
+
+/** 206 and 226 mean that the body is part of the answer, or a change to an earlier one. */
+export function isSuccess(status: number): boolean {
+  const isWhole = status >= 200 && status <= 299 && status !== 206 && status !== 226;
+  return Number.isInteger(status) && (isWhole || (status !== 206 && neededHeaders.has(status)));
 }

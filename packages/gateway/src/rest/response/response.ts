@@ -12,13 +12,12 @@ import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
 import { headerWithTrailer } from "../../rpc/context.ts";
 import { type RestError, RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
-import type { RestSettings } from "../options.ts";
+import { isBodiless, isSuccess, neededHeaders, type RestSettings } from "../options.ts";
 import type { Route } from "../routing/route.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown, partOf } from "./conditional.ts";
 import { addNextLink } from "./next-page.ts";
-import { isBodiless, statusHeader, takeStatus } from "./success-status.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -42,7 +41,7 @@ export function messageResponse(
 ): Response | Promise<Response> {
   const { options, settings, pages } = route;
   const status = takeStatus(context.responseHeader, route.status, { mayBeEmpty: true });
-  if (isBodiless(status)) {
+  if (status > 200 && isBodiless(status)) {
     const header = bodilessHeader(headerWithTrailer(context) as HeaderRecord);
     // RFC 9110 section 8.6: Content-Length is not allowed with 204.
     if (status !== 204) header["content-length"] = 0;
@@ -81,6 +80,34 @@ export function messageResponse(
   };
   const isTagged = settings.etag && status < 300 && status !== 206;
   return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
+}
+
+/** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
+const statusHeader = "x-http-code";
+
+/**
+ * The status of one answer. Removes the header that says it.
+ *
+ * @param usual The status of an answer that says none.
+ * @throws {Error} for a header that is no status of success.
+ */
+export function takeStatus(
+  header: Headers,
+  usual: number,
+  { mayBeEmpty }: { readonly mayBeEmpty: boolean },
+): number {
+  const text = header.get(statusHeader);
+  if (text === null) return usual;
+  header.delete(statusHeader);
+  const status = /^\d{3}$/.test(text) ? Number(text) : Number.NaN;
+  const needed = neededHeaders.get(status);
+  if (!(isSuccess(status) || status === 206) || (isBodiless(status) && !mayBeEmpty)) {
+    throw new Error(`${statusHeader} ${text} is no status of success for this answer`);
+  }
+  if (needed !== undefined && !header.has(needed)) {
+    throw new Error(`${statusHeader} ${text} needs the header ${needed}`);
+  }
+  return status;
 }
 
 /** The headers except those that describe the body, because there is none. */
