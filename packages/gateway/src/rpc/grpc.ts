@@ -2,7 +2,6 @@
  * gRPC and gRPC-Web: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md and
  * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
-
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
@@ -40,16 +39,10 @@ const okTrailer = { "grpc-status": grpc.grpcStatusOk };
 
 export function createGrpc(endpoint: Endpoint): Protocol {
   const { binary, json } = endpoint.codecs;
-  const proto = createHandler(endpoint, {
-    ...asGrpc,
-    codec: binary,
-    contentType: grpc.contentTypeProto,
-  });
-  const asJson = createHandler(endpoint, {
-    ...asGrpc,
-    codec: json,
-    contentType: grpc.contentTypeJson,
-  });
+  const create = (codec: Codec, contentType: string) =>
+    createHandler(endpoint, { ...asGrpc, codec, contentType });
+  const proto = create(binary, grpc.contentTypeProto);
+  const asJson = create(json, grpc.contentTypeJson);
   return {
     name: "grpc",
     methods: ["POST"],
@@ -120,18 +113,15 @@ function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
       responseHeader: response ? { ...plainHeader, "grpc-encoding": response.name } : plainHeader,
       responseTrailer: okTrailer,
     });
-    const refusal = compression.error ?? timeout.error ?? missingTrailers(exchange, variant);
+    // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
+    const canEnd = exchange.hasTrailers || variant.endFlag !== 0;
+    const refusal = compression.error ?? timeout.error ?? (canEnd ? undefined : missingTrailers());
     const wire = new GrpcWire(method, { exchange, context, compression }, refusal);
     return serveCall(endpoint, { exchange, context, wire });
   };
 }
 
-/** gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can. */
-function missingTrailers(
-  { hasTrailers }: Exchange,
-  { endFlag }: Variant,
-): ConnectError | undefined {
-  if (hasTrailers || endFlag !== 0) return undefined;
+function missingTrailers(): ConnectError {
   const message =
     "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect";
   return new ConnectError(message, Code.Unimplemented);
