@@ -18,7 +18,7 @@ export function createHttp1Server(
   tls: TlsMaterial | undefined,
   handler: http.RequestListener,
   refusals: Refusals,
-  onRequested: OnRequested = ignore,
+  onRequested: OnRequested,
 ): http.Server | https.Server {
   const options: http.ServerOptions = {
     maxHeaderSize: limits.headerBytesMax,
@@ -67,8 +67,11 @@ export function createHttp1Server(
     socket[lastResponse] = response;
     response.on("close", () => {
       responses.splice(responses.indexOf(response), 1);
-      if (request.complete) forget(response, socket);
-      else if (!socket.destroyed) discardRest(request, socket);
+      if (!request.complete) {
+        if (!socket.destroyed) discardRest(request, socket);
+      } else if (socket[lastResponse] === response) {
+        socket[lastResponse] = undefined; // an idle connection must not keep its requests in memory
+      }
       if (socket[isRefused] && wholeRequests(socket) === 0) socket.destroy();
     });
     // The parser accepts any version.
@@ -99,8 +102,6 @@ export function createHttp1Server(
 /** Called once for each connection, after its first complete request or answer. */
 export type OnRequested = (socket: Socket) => void;
 
-function ignore(): void {}
-
 const underWay = Symbol("responses under way");
 const hasRequested = Symbol("has sent a complete request, or got an answer");
 const lastResponse = Symbol("the response to the last request, until both are complete");
@@ -121,11 +122,6 @@ type CountedSocket = Socket &
     /** Set by Node while it has paused the connection until its answers are read. */
     readonly _paused?: boolean;
   };
-
-/** An idle connection must not keep its requests in memory. */
-function forget(response: http.ServerResponse, socket: CountedSocket): void {
-  if (socket[lastResponse] === response) socket[lastResponse] = undefined;
-}
 
 /**
  * Discards the unread rest of a request, which comes before the next one (RFC 9112 section 9.3).
