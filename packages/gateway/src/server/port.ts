@@ -124,7 +124,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
       undecided.delete(socket);
     });
     if (tls !== undefined) return;
-    socket.on("error", ignoreError);
+    socket.on("error", ignore); // its close event follows
     sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => {
       // At once: if an HTTP/2 session starts with several pieces and the first one breaks it, Node
       // ends the process.
@@ -134,7 +134,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
   });
   http1.on("secureConnection", (socket: TLSSocket & LayeredSocket) => {
     if (socket._parent) undecided.delete(socket._parent);
-    socket.on("error", ignoreError);
+    socket.on("error", ignore); // its close event follows
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
 
@@ -272,15 +272,12 @@ async function isStale(path: string): Promise<boolean> {
   return code === "ECONNREFUSED";
 }
 
-/** The client broke the connection; its close event follows. */
-function ignoreError(): void {}
-
 function ignore(): void {}
 
 // RFC 9113 section 3.4: how every HTTP/2 connection with prior knowledge begins.
 const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
-export type Protocol = "http/1.1" | "h2";
+type Protocol = "http/1.1" | "h2";
 
 /**
  * Detects the protocol of a connection by its first bytes. `P` may begin POST, PUT, PATCH or PRI, so
@@ -289,7 +286,7 @@ export type Protocol = "http/1.1" | "h2";
  * @param timeoutMs How long the bytes may take.
  * @param onDecided Called once, unless the connection ends before.
  */
-export function sniffProtocol(
+function sniffProtocol(
   socket: Socket,
   timeoutMs: number,
   onDecided: (protocol: Protocol | "timeout") => void,
