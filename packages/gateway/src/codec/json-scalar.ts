@@ -124,10 +124,7 @@ function integerDigits(json: ExactJson): string | undefined {
   return typeof json === "number" ? integerFromDecimal(String(json)) : undefined;
 }
 
-/**
- * 32-bit integers may have any form of a JSON number. 64-bit ones must be plain digits, as ids are
- * written.
- */
+/** 32-bit integers may have any form of a JSON number. 64-bit ones must be plain digits, as ids are written. */
 function integerInString(text: string, bits: 32 | 64): string | undefined {
   if (bits === 32) return text.length <= 40 ? integerFromDecimal(text) : undefined;
   // 20 characters hold every 64-bit integer; a longer string need not be parsed.

@@ -141,9 +141,7 @@ export class RequestExchange extends NodeExchange {
   }
 }
 
-/**
- * With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
- */
+/** With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself. */
 function endsByClose({ req }: ServerResponse): boolean {
   return req?.httpVersion === "1.0" && !("encrypted" in req.socket);
 }

@@ -25,10 +25,7 @@ export function resolveUrl(origin: string, target: string): string {
   return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
 }
 
-/**
- * The normalised scheme and authority of a request. Undefined if no URL can be made of them and the
- * target.
- */
+/** The normalised scheme and authority of a request. Undefined if no URL can be made of them and the target. */
 export function parseOrigin(
   scheme: "http" | "https",
   host: string | undefined,

@@ -26,9 +26,7 @@ export interface RestError {
 export interface RenderedError {
   readonly status: number;
   readonly body: JsonValue;
-  /**
-   * The media type of the answer, such as `application/problem+json`. Default: `application/json`.
-   */
+  /** The media type of the answer, such as `application/problem+json`. Default: `application/json`. */
   readonly contentType?: string;
 }
 
@@ -40,10 +38,7 @@ export type RenderError = (error: RestError) => RenderedError;
  */
 export class RestFailure extends ConnectError {
   readonly status: number;
-  /**
-   * Headers that the answer must have. The headers in an error's metadata belong to the
-   * application.
-   */
+  /** Headers that the answer must have. The headers in an error's metadata belong to the application. */
   readonly header: Readonly<Record<string, string>>;
 
   constructor(

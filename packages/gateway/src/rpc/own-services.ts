@@ -11,9 +11,7 @@ export const smallMessages: Partial<UniversalHandlerOptions> = {
   compressMinBytes: 0xffffffff,
 };
 
-/**
- * The services registered on a router. More may be added later, so call this when they are needed.
- */
+/** The services registered on a router. More may be added later, so call this when they are needed. */
 export function servicesOf(router: ConnectRouter): readonly DescService[] {
   return [...new Set(router.handlers.map(({ service }) => service))];
 }

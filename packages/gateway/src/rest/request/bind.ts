@@ -226,9 +226,7 @@ export function createNameMatcher(patterns: readonly string[]): MatchName {
   return (name) => all.some((pieces) => matches(name, pieces));
 }
 
-/**
- * Searches once for each piece, because names come from strangers and may be long to cause work.
- */
+/** Searches once for each piece, because names come from strangers and may be long to cause work. */
 function matches(name: string, [first = "", ...others]: readonly string[]): boolean {
   const last = others.pop();
   if (last === undefined) return name === first;

@@ -47,9 +47,7 @@ interface Node<T> {
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
   readonly #verbs = new Set<string>();
-  /**
-   * Paths without variables, with their values; and the matches found so far, by path and method.
-   */
+  /** Paths without variables, with their values; and the matches found so far, by path and method. */
   readonly #literals = new Set<T>();
   readonly #known = new Map<string, Map<string, RouteMatch<T>>>();
 
