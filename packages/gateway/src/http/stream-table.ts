@@ -7,7 +7,6 @@ import { types } from "node:util";
  * When V8 rehashes a Map or a Set, the old table keeps a reference to the new one. Once such a table
  * is in the old generation, it keeps every later stream of the session alive until a full collection,
  * with all that hangs on it. Under load that doubles the time of collections.
- *
  */
 export class StreamTable {
   /** Ascending: a session numbers its streams in their order. */
