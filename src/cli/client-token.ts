@@ -2,14 +2,14 @@ import { open } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { isBearerToken } from "../client-token.ts";
 
-/** Longer than any token: a file that is something else need not be read whole. */
+/** Longer than any token. A larger file holds something else, and is not read whole. */
 const bytesMax = 16 * 1024;
 
 /**
- * The bearer token of a client, from a file or from PLANT_STORE_TOKEN: never
- * from the command line, which every user of the machine can see.
+ * The bearer token of a client, from a file or from PLANT_STORE_TOKEN. Never from the command line,
+ * which every user of the machine can see.
  *
- * @throws {CommandFailure} Which quotes nothing of it.
+ * @throws {CommandFailure} Without any part of the token.
  */
 export async function readClientToken(file: string | undefined): Promise<string> {
   if (file !== undefined) return assertToken(await readStart(file), file);

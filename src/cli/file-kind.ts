@@ -5,7 +5,7 @@ import { startOfPlants } from "../transfer/format.ts";
 const headBytes = 512;
 const walVersion = 2;
 
-/** What a regular file holds, by its start: for the sentence "it is …". */
+/** Describes a regular file by its first bytes, to complete the sentence "it is …". */
 export function kindOfFile(path: string): string {
   const head = readHead(path);
   if (head.length === 0) return "empty";

@@ -135,7 +135,7 @@ function parseUrl(text: string): string {
   );
 }
 
-/** A dry run sends nothing: reading a row checks all that a server checks of one plant. */
+/** A dry run sends nothing. Reading a row makes all the checks of a server. */
 async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreator> {
   if (flags.dryRun) return { create: async () => {}, close() {} };
   const token = await readClientToken(flags.bearerTokenFile);

@@ -3,7 +3,7 @@ import module from "node:module";
 import { homedir } from "node:os";
 import { isAbsolute, join } from "node:path";
 
-/** `engines` of package.json. An older Node could not even load what would look there. */
+/** `engines` of package.json. An older Node cannot load the modules that could read it there. */
 const minorMin: Readonly<Record<number, number>> = { 22: 23, 24: 15 };
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
 if (major < 26 && minor < (minorMin[major] ?? Number.POSITIVE_INFINITY)) {
@@ -14,16 +14,16 @@ if (major < 26 && minor < (minorMin[major] ?? Number.POSITIVE_INFINITY)) {
 } else {
   keepCompiledCode();
   const { runCommand } = await import("./program.ts");
-  // Whoever reads our output may go away; that is no reason to stop serving.
+  // The reader of our output may go away. The server goes on.
   process.stdout.on("error", () => {});
   process.stderr.on("error", () => {});
   process.exitCode = await runCommand(process.argv.slice(2));
 }
 
-/** The next start takes from there what this one compiled. Where nothing can be kept, nothing is. */
+/** Caches compiled code for the next start, if the folder is writable. */
 function keepCompiledCode(): void {
   const home = findHome();
-  // Whoever can write there can run what they like: no folder that depends on the working directory.
+  // Anyone who can write there can run code. So the folder never depends on the working directory.
   if (isAbsolute(home)) module.enableCompileCache(join(home, ".cache", "plant-store"));
 }
 

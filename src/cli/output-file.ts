@@ -1,4 +1,4 @@
-/** The one place that writes files that people name. */
+/** Writes all files that users name. */
 import {
   existsSync,
   fsyncSync,
@@ -19,15 +19,15 @@ import { kindOfFile } from "./file-kind.ts";
 
 export interface OutputTarget {
   readonly path: string;
-  /** What is written. Only an empty file or one of this kind is ever replaced. */
+  /** The kind of the file. Only an empty file or one of the same kind is replaced. */
   readonly kind: "plants" | "backup";
   /** Whether to replace an existing file. */
   readonly force: boolean;
 }
 
-/** A file that appears at its path whole and synced, or not at all. */
+/** A file that appears at its path complete and synced, or not at all. */
 export interface OutputFile extends AsyncDisposable {
-  /** The file to fill until then: empty at first, for its owner alone. */
+  /** The temporary file to fill. It is empty, and only its owner can read it. */
   readonly temporary: string;
   write(bytes: Uint8Array): Promise<void>;
   commit(): Promise<void>;
@@ -52,8 +52,8 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
 }
 
 /**
- * Never over a store or what belongs to it, a token file, a key or a file of another kind. Over
- * another file with `force` alone.
+ * Never replaces a store or its files, a token file, a key or a file of another kind. Replaces other
+ * files only with `force`.
  *
  * @throws {CommandFailure}
  */
@@ -70,7 +70,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
 }
 
 /**
- * A token file is appended to, so it must be one, or not be there yet.
+ * Tokens are appended, so the path must be a token file or not exist.
  *
  * @throws {CommandFailure}
  */
@@ -106,7 +106,7 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
         if (target.force) renameSync(temporary, place);
         else linkNew(temporary, place);
       } catch (error) {
-        // It may be the work of hours. Only its name is taken.
+        // Writing it may have taken hours, so keep it. Only its name is taken.
         isKept = true;
         const { message } = cannot("write", target.path, error);
         throw new CommandFailure(1, `${message}; the new file is ${temporary}`);
@@ -148,7 +148,7 @@ function alreadyThere(path: string): CommandFailure {
   );
 }
 
-/** A link stays, and what it leads to is replaced. */
+/** Keeps a link and replaces its target. */
 function realPath(path: string): string {
   try {
     return realpathSync(path);
@@ -177,7 +177,7 @@ function tellUnfinished(place: string): void {
   }
 }
 
-/** Empty for a folder that may not be listed: creating files in it may still be allowed. */
+/** Empty for a folder that cannot be listed. Creating files in it may still be allowed. */
 function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder);

@@ -25,7 +25,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 /**
  * Runs one command line, without the program's name. Never throws.
  *
- * @returns 0 done, 1 failed, 2 a setting or the command line is wrong, 3 done but for a part.
+ * @returns 0: success, 1: failure, 2: an invalid setting or command line, 3: partial success.
  */
 export async function runCommand(args: readonly string[]): Promise<number> {
   const program = new Command("plant-store")
@@ -40,7 +40,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
 
 const known = [StoreOpenError, StoreReadError, CopyError, BackupError];
 
-/** A command is loaded by itself, for the sake of its start; help tells of all. */
+/** Loads only the given command, to start faster. Help loads all of them. */
 function commandsFor([name = ""]: readonly string[]): readonly string[] {
   return Object.hasOwn(commands, name) ? [name] : Object.keys(commands);
 }

@@ -1,4 +1,4 @@
-/** What a progress needs of a stream such as standard error. */
+/** The part of a stream such as standard error that a progress display needs. */
 export interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;
@@ -8,10 +8,10 @@ const barWidth = 24;
 /** A bar moves smoothly; a log gets a line every few seconds. */
 const intervalsMs = { bar: 100, lines: 5000 } as const;
 
-/** Where a work ends: after so many, or when its share, from 0 to 1, is whole; or nobody knows. */
+/** The end of the work: a number of items, or a share from 0 to 1; undefined if unknown. */
 export type End = number | { readonly share: number } | "unknown";
 
-/** Shows how far a long work is: as a bar on a terminal, as a line now and then elsewhere. */
+/** Shows the progress of long work: a bar on a terminal, a line every few seconds elsewhere. */
 export class Progress {
   readonly #stream: ProgressStream;
   readonly #now: () => number;
@@ -30,7 +30,7 @@ export class Progress {
     if (phase !== this.#phase) {
       this.end();
       this.#phase = phase;
-      // The rate is of what follows: a first page may come after a long wait.
+      // Excludes the time until the first item, which may be long.
       this.#begin = { at: now, done, share: share ?? 0 };
       this.#shownAt = now;
     }
@@ -51,7 +51,7 @@ export class Progress {
     return { rate, secondsLeft };
   }
 
-  /** Leaves the line of a bar: before anything else is written. */
+  /** Ends the line of the bar. Call before writing anything else. */
   end(): void {
     if (this.#stream.isTTY === true && this.#phase !== "") this.#stream.write("\r\x1b[K");
     this.#phase = "";
@@ -64,7 +64,7 @@ interface Pace {
   readonly secondsLeft: number | undefined;
 }
 
-/** Undefined where nobody knows; all of nothing is nothing. */
+/** Undefined if the end is unknown. */
 function shareOf(done: number, end: End): number | undefined {
   if (end === "unknown") return undefined;
   const share = typeof end === "number" ? done / Math.max(end, 1) : end.share;
@@ -93,7 +93,7 @@ function thousands(number: number): string {
 }
 
 function duration(seconds: number): string {
-  // A share has no exact fraction: a hair more than 13 is 13.
+  // Rounding may have made it slightly more than a whole second.
   const whole = Math.ceil(Math.max(seconds - 1e-6, 0));
   if (whole < 60) return `${whole} s`;
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`;

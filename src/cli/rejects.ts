@@ -6,19 +6,19 @@ import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
 import { assertMayWrite, type OutputFile, openOutputFile } from "./output-file.ts";
 
-/** Where the rejected rows of an import go: NDJSON, which `import` reads once it is fixed. */
+/** Writes the rejected rows of an import as NDJSON, which `import` reads after you fix it. */
 export class Rejects {
-  /** For people. */
+  /** The name of the destination, for messages. */
   readonly place: string;
   readonly #file: string | undefined;
   readonly #force: boolean;
   readonly #beforeWrite: () => void;
   #output: OutputFile | undefined;
-  /** Rejections come from many calls at once, and are written one after the other. */
+  /** Rejections come from concurrent calls and are written one at a time. */
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * The file is there after the import if a row was rejected, and only then.
+   * Creates the file only if a row is rejected.
    *
    * @param beforeWrite Called before a line goes to standard error.
    * @throws {CommandFailure}

@@ -14,16 +14,16 @@ export function createServeCommand(): Command {
   return addSettingFlags(command).action(async (flags: Flags) => {
     const { options, settings, use } = await readSettings(flags);
     if (settings.auth.tokenFile !== undefined) assertTokenFile(settings.auth.tokenFile);
-    // Anything but a terminal keeps what it gets: a journal, docker logs, a file.
+    // A journal, docker logs or a file would keep the token.
     const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
     const server = await use(() => startServer({ ...options, createsFirstToken: showsToken }));
-    // Before anybody can know that it serves.
+    // Before anything says that the server runs.
     // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
     using stop = listenForStop(isatty(0) ? undefined : () => void reload(server));
     shortenCollections();
     await tellStart(server);
     notifyReady((error) => server.settings.log.warn("systemd was not told of the start", error));
-    // Not at the end, as Node would: that may be sudden.
+    // Now, because the process may end without running exit handlers.
     module.flushCompileCache();
     await untilStopped(server, stop.signal).finally(endSoon);
   });
@@ -61,19 +61,19 @@ async function untilStopped(server: RunningServer, stop: AbortSignal): Promise<v
 }
 
 /**
- * Ends the process once its exit code is known, whatever is left: the exporter of spans goes on
- * waiting for a collector that does not answer, and nothing can make it stop.
+ * Ends the process once its exit code is known. The exporter of spans may wait for a collector that
+ * does not answer, and cannot be stopped.
  */
 function endSoon(): void {
   setImmediate(() => process.exit());
 }
 
-/** How long after the drain's limit a process that is stuck ends, in ms. */
+/** How long after the drain timeout a stuck process is ended, in ms. */
 export const stuckGraceMs = 5000;
 
 /**
- * A disk that hangs holds up the thread that writes to it, and with it every
- * orderly end of the process. What was acknowledged is safe by then.
+ * A disk that hangs blocks the thread that writes to it, and with it a clean shutdown. Confirmed
+ * plants are already durable.
  */
 function endIfStuck(drainTimeoutMs: number): void {
   setTimeout(() => process.kill(process.pid, "SIGKILL"), drainTimeoutMs + stuckGraceMs).unref();

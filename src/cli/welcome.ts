@@ -19,7 +19,7 @@ export function listeningEvent({ url, metricsUrl, settings }: RunningServer): ob
   };
 }
 
-/** What a start prints: what listens where, and commands to paste. */
+/** The text printed at startup: addresses, and commands to paste. */
 export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer): string {
   const rpc = `${url}/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
   const places: Readonly<Record<string, string | false | undefined>> = {
@@ -67,7 +67,7 @@ function describeHost(host: string): string {
   return host === "0.0.0.0" || host === "::" ? ` (${host}: every address of this machine)` : "";
 }
 
-/** What an operator should know before the first request. */
+/** Warnings for the operator. */
 export function startWarnings({ host, tls, auth }: ServerSettings, hasToken: boolean): string[] {
   const isLocal = /^(127\.|::1$|localhost$)/i.test(host);
   return [

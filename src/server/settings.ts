@@ -1,4 +1,4 @@
-/** The settings of the server. An entry is all that a setting needs; the shared ones come from the proxy's package. */
+/** The settings of the server. Those shared with `connect-gateway` come from its package. */
 import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-proxy/auth";
@@ -25,7 +25,7 @@ import {
 } from "connect-gateway-proxy/settings";
 import { findStoreProblem } from "../store/open.ts";
 
-/** What tokens of `plant-store token` begin with. */
+/** The prefix of tokens of `plant-store token`. */
 export const tokenPrefix = "plst_";
 
 /** All settings, in the order of the help. Groups are those of ServerOptions. */
@@ -121,11 +121,11 @@ export const plantStore: Program<ServerOptions, ServerSettings> = {
   variablePrefix: "PLANT_STORE_",
   entries,
   resolve: resolveSettings,
-  // Of those who call a server, and may run one in the same shell.
+  // Variables of clients, which may be set in the same shell.
   otherVariables: ["PLANT_STORE_URL", "PLANT_STORE_TOKEN"],
 };
 
-/** Elsewhere, the kernel would give all connections to one of them, or refuses. */
+/** Other systems give all connections to one process, or refuse. */
 function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {
   const setting = "reusePort";
   if (!reusePort) return [];

@@ -7,7 +7,7 @@ export function tokenCommand(file: string | undefined): string {
   return `${programName()} token create${flag}`;
 }
 
-/** npm offers no other way than npm. */
+/** The way in which the user started this process. */
 function programName(): string {
   const { npm_lifecycle_event: event, npm_package_name: packageName } = process.env;
   if (event === undefined) return "plant-store";

@@ -35,7 +35,7 @@ export function writeRejection(line: number, reason: string, row: string | undef
   return `{"line":${line},"reason":${JSON.stringify(reason)}${text}}\n`;
 }
 
-/** Takes the row out of what {@link writeRejection} wrote, once somebody has fixed it. */
+/** Takes the row out of a line of {@link writeRejection}, after a user has fixed it. */
 function unwrap(json: unknown): unknown {
   const isRejection = json instanceof Object && "line" in json && "reason" in json;
   if (!isRejection) return json;

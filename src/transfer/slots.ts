@@ -1,4 +1,4 @@
-/** Bounds what is under way, in number and in bytes. One caller at a time waits. */
+/** Limits concurrent work by number and by bytes. One caller at a time waits. */
 export class Slots {
   readonly #max: { readonly count: number; readonly bytes: number };
   #count = 0;
@@ -9,7 +9,7 @@ export class Slots {
     this.#max = max;
   }
 
-  /** Waits until there is room; what is larger than all there is comes alone. */
+  /** Waits for room. An item above the limit waits until it is alone. */
   async take(bytes: number): Promise<void> {
     while (
       this.#count > 0 &&

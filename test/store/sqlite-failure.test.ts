@@ -10,10 +10,10 @@ import { openStore } from "../../src/store/open.ts";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
+import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
-import { rowOf } from "./row-of.ts";
 import { expectAllKept, expectKept } from "./suite.ts";
 import { temporaryFolder, WorkerWatch } from "./temporary.ts";
 import { untilObstacle } from "./until-obstacle.ts";
@@ -92,7 +92,7 @@ describe("a temporary failure", () => {
     const writer = new Writer(db);
     let longest = 0;
     for (let id = 1n; id <= 40n; id++) {
-      writer.write([rowOf({ id, name: "x".repeat(1_000_000), tag: undefined })]);
+      writer.write(valuesOf([{ id, name: "x".repeat(1_000_000), tag: undefined }]));
       writer.checkpointWhenDue();
       longest = Math.max(longest, (await stat(`${path}-wal`)).size);
     }
@@ -104,8 +104,10 @@ describe("a temporary failure", () => {
     onTestFinished(() => void db.close());
     const writer = new Writer(db);
     const kept = () => readValue(db, "SELECT count(*) FROM plants");
-    const batch = Array.from({ length: 100 }, (_, index) =>
-      rowOf({ id: BigInt(index), name: "x".repeat(1000), tag: undefined }),
+    const batch = valuesOf(
+      Array.from({ length: 100 }, (_, index) => ({
+        ...{ id: BigInt(index), name: "x".repeat(1000), tag: undefined },
+      })),
     );
     db.exec("PRAGMA max_page_count = 10");
     let code = "none";

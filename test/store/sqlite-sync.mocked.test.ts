@@ -11,9 +11,9 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
+import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf } from "./plant-of.ts";
-import { rowOf } from "./row-of.ts";
 import { temporaryFolder } from "./temporary.ts";
 
 // SQLite's own syncs cannot be observed here; ours can.
@@ -63,7 +63,7 @@ test.each([
   const folder = await temporaryFolder();
   const running = openDatabase(join(folder, "plants.db"), 100);
   const rows = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
-  new Writer(running).write(rows.map((row) => rowOf({ ...row, name: "x".repeat(5000) })));
+  new Writer(running).write(valuesOf(rows.map((row) => ({ ...row, name: "x".repeat(5000) }))));
   const path = join(folder, "crashed.db");
   for (const file of ["", "-wal"]) copyFileSync(`${running.location()}${file}`, `${path}${file}`);
   running.close();

@@ -1,20 +1,20 @@
-/** What the page consists of: a fixed list, so that no path of a request ever meets the disk. */
+/** The files of the page. The list is fixed, so a path of a request never reaches the disk. */
 import { readFileSync } from "node:fs";
 import { type ApiDocument, renderReference } from "connect-gateway-proxy/reference";
 
 export interface PageFile {
   readonly url: URL;
   readonly type: string;
-  /** What the browser may do with it. */
+  /** Its Content-Security-Policy. */
   readonly policy: string;
-  /** Made of its content on the way out. */
+  /** Fills in the content. */
   readonly render?: (text: string, facts: PageFacts) => string;
 }
 
 export interface PageFacts {
   readonly basePath: string;
   readonly version: string;
-  /** What a user on this machine types to make a token, before its name. */
+  /** The command that creates a token, without the name. */
   readonly tokenCommand: string;
 }
 
@@ -55,7 +55,7 @@ function file(url: URL, type: string, more: Readonly<Record<string, string>> = {
   return { url, type: `${type}; charset=utf-8`, policy: contentSecurityPolicy(more) };
 }
 
-/** https://www.w3.org/TR/CSP3: everything comes from here, nothing is inline, no form sends itself. */
+/** https://www.w3.org/TR/CSP3: only own files, nothing inline, no forms sent. */
 function contentSecurityPolicy(more: Readonly<Record<string, string>>): string {
   const directives = {
     "default-src": "'none'",
@@ -77,7 +77,7 @@ function own(name: string): URL {
   return new URL(name, import.meta.url);
 }
 
-/** The document stands below the base path, as the operation does. */
+/** The document is served under the base path, like the operation. */
 function documentBelow({ basePath }: Pick<PageFacts, "basePath">): ApiDocument {
   const document: ApiDocument = JSON.parse(readFileSync(openApi, "utf8"));
   return { ...document, servers: [{ url: basePath || "/" }] };

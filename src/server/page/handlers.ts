@@ -13,10 +13,10 @@ export interface PageOptions extends PageFacts {
 }
 
 /**
- * The page at `/`, the reference of the API at `/docs`, and what they load. No
- * token needed: none of it is an operation of the plant store.
+ * The page at `/`, the reference of the API at `/docs`, and the files that they load. They need no
+ * token.
  *
- * @returns the handlers by their whole paths.
+ * @returns the handlers by their full paths.
  */
 export function createPageHandlers(options: PageOptions): ReadonlyMap<string, NodeHandler> {
   const { basePath } = options;
@@ -40,7 +40,7 @@ interface Content {
 }
 
 function serveFile(file: PageFile, { onError, ...facts }: PageOptions): NodeHandler {
-  // Read when it is first asked for, and once: no start waits for a page.
+  // Read on the first request, so that the start does not wait for it.
   let content: Promise<Content> | undefined;
   return forGet((request, response) => {
     content ??= loadContent(file, facts);
@@ -70,7 +70,7 @@ function answer(
 ): void {
   const header = {
     etag,
-    // Kept, and asked about each time: another version may serve tomorrow.
+    // Cached and revalidated each time, because the next version may differ.
     "cache-control": "no-cache",
     "content-security-policy": policy,
     "x-content-type-options": "nosniff",

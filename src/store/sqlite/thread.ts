@@ -1,12 +1,11 @@
 import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import { type NewPlant, type Obstacle, textFields } from "../../plant.ts";
+import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { isFull, primaryCode } from "./failure.ts";
-import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
-import type { RowValues } from "./writer.ts";
+import { type Failure, type Reply, type Request, valuesOf, type WorkerSetup } from "./messages.ts";
 
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -96,7 +95,7 @@ export class SqliteThread implements Engine {
   }
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
-    const taken = await this.#ask({ kind: "commit", rows: batch.map(toRow) });
+    const taken = await this.#ask({ kind: "commit", values: valuesOf(batch) });
     const outcomes = batch.map((): RowOutcome => "created");
     for (const index of taken) outcomes[index] = "id_taken";
     return outcomes;
@@ -166,10 +165,6 @@ export class SqliteThread implements Engine {
     for (const asked of this.#asked.splice(0)) asked.reject(error);
     this.#onFailure?.(error);
   }
-}
-
-function toRow(plant: NewPlant): RowValues {
-  return [plant.id, ...textFields.map((field) => plant[field] ?? null)];
 }
 
 async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {

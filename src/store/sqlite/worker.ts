@@ -11,9 +11,9 @@ import { assertDurable, checkpoint, openDatabase, openError } from "./database.t
 import type { Database } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Failure, Reply, Request, WorkerSetup } from "./messages.ts";
+import type { Failure, Reply, Request, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
-import { type RowValues, Writer } from "./writer.ts";
+import { Writer } from "./writer.ts";
 
 /**
  * How long a probe waits for another process's lock. Short, because a probe follows a commit that
@@ -87,7 +87,7 @@ function main(): void {
   function follow(request: Exclude<Request, { kind: "close" }>): void {
     switch (request.kind) {
       case "commit":
-        answer(() => write(request.rows));
+        answer(() => write(request.values));
         break;
       case "inspect":
         answer(inspect);
@@ -109,9 +109,9 @@ function main(): void {
     }
   }
 
-  function write(rows: readonly RowValues[]): readonly number[] {
+  function write(values: readonly Value[]): readonly number[] {
     const { writer, assertFilesInPlace } = open();
-    const taken = writer.write(rows);
+    const taken = writer.write(values);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
       assertFilesInPlace();

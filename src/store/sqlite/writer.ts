@@ -3,6 +3,7 @@ import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
+import { rowLength, type Value } from "./messages.ts";
 import { assertRoom, pageBytes } from "./room.ts";
 
 /**
@@ -14,9 +15,6 @@ const logFramesMax = 4000;
 
 /** How many frames may be written, about, before the length of the log is read again. */
 const framesPerLook = 256;
-
-/** The values of a row in the order of the columns: the id, then the texts. */
-export type RowValues = [id: bigint, ...texts: (string | null)[]];
 
 /** Writes batches of plants to an open database. */
 export class Writer {
@@ -41,18 +39,23 @@ export class Writer {
   }
 
   /**
-   * Writes all rows in one transaction.
+   * Writes rows in one transaction.
    *
+   * @param values Of the rows, one after another.
    * @returns After COMMIT: the indexes of the rows whose ids belong to other plants.
    * @throws The error that made the commit fail, after a rollback.
    */
-  write(rows: readonly RowValues[]): readonly number[] {
+  write(values: readonly Value[]): readonly number[] {
     const taken: number[] = [];
-    const frames = rows.reduce((sum, row) => sum + framesOf(row), 0);
+    const rows = values.length / rowLength;
+    const frames = framesOf(rows, values);
     assertRoom(this.#folder, frames);
     this.#frames += frames;
     inTransaction(this.#db, () => {
-      for (const [index, row] of rows.entries()) if (this.#isTaken(row)) taken.push(index);
+      for (let index = 0; index < rows; index++) {
+        const row = values.slice(index * rowLength, (index + 1) * rowLength);
+        if (this.#isTaken(row)) taken.push(index);
+      }
     });
     return taken;
   }
@@ -79,15 +82,16 @@ export class Writer {
   }
 
   /** Writes a row. @returns Whether its id belongs to another plant. */
-  #isTaken(row: RowValues): boolean {
+  #isTaken(row: readonly Value[]): boolean {
     if (this.#insert.run(...row).changes > 0) return false;
     return this.#same.get(...row) === undefined;
   }
 }
 
-/** The pages of the table that a row changes, and those of its texts. */
-function framesOf([, ...texts]: RowValues): number {
+/** The pages of the table that rows change, and those of their texts. */
+function framesOf(rows: number, values: readonly Value[]): number {
+  let bytes = 0;
   // A UTF-16 code unit is at most three bytes of UTF-8.
-  const bytes = texts.reduce((sum, text) => sum + 3 * (text?.length ?? 0), 0);
-  return 4 + bytes / pageBytes;
+  for (const value of values) if (typeof value === "string") bytes += 3 * value.length;
+  return 4 * rows + bytes / pageBytes;
 }

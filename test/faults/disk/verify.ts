@@ -6,8 +6,8 @@ import { openPlantReader, openStore } from "../../../src/store/open.ts";
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { readValue } from "../../../src/store/sqlite/driver.ts";
+import { valuesOf } from "../../../src/store/sqlite/messages.ts";
 import { Writer } from "../../../src/store/sqlite/writer.ts";
-import { rowOf } from "../../store/row-of.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
 import type { Tree } from "./disk.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
@@ -89,7 +89,7 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
       db,
       "SELECT * FROM plants",
     );
-    new Writer(db).write([rowOf(next)]);
+    new Writer(db).write(valuesOf([next]));
     return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
   } finally {
     db.close();

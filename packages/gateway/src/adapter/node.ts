@@ -70,16 +70,15 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const guard = { renderError: options.rest?.renderError, onError };
   const fallback = options.fallback && guardHandler(options.fallback, guard);
 
-  async function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
+  function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
     const route = gateway.find(request.method ?? "", request.url ?? "");
     const origin = originOf(request);
     if (route.kind === "not_found" && origin !== undefined && fallback !== undefined) {
-      await fallback(request, response);
-      return;
+      return fallback(request, response);
     }
     const exchange = exchangeFor(request, response, origin, bodyBudget);
     const repeated = findRepeatedField(request.rawHeaders);
-    await gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
+    return gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
   }
 
   function serveStream(

@@ -8,7 +8,7 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { wireTypeOf } from "./wire-format.ts";
 
 /**
@@ -61,8 +61,6 @@ function plainWriteOf(desc: DescMessage): Write | undefined {
 }
 
 function createWrite({ typeName, fields }: DescMessage): Write | undefined {
-  // Some of these have another form in a message.
-  if (typeName.startsWith("google.protobuf.")) return undefined;
   const members: { readonly field: DescField; readonly write: Write }[] = [];
   for (const field of fields.toSorted((a, b) => a.number - b.number)) {
     const write = fieldWriteOf(field);
@@ -94,6 +92,7 @@ function fieldWriteOf(field: DescField): Write | undefined {
     };
   }
   if (fieldKind !== "message" || field.delimitedEncoding) return undefined;
+  if (isWrapperDesc(field.message)) return undefined; // a field holds the value alone
   const write = plainWriteOf(field.message);
   return (
     write &&

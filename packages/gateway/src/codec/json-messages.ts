@@ -98,10 +98,9 @@ function messageReader(desc: DescMessage): Reader {
     }
     const message = create(desc) as Local;
     for (const key of Object.keys(object)) {
-      const value = object[key] ?? null;
       const member = members.get(key);
-      if (member !== undefined) readMember(message, key, member, object, context);
-      else within(nameOf(key), () => readUnknown(desc, message, key, value, context));
+      if (member === undefined) readUnknown(desc, message, key, object[key] ?? null, context);
+      else readMember(message, key, member, object, context);
     }
     context.depth--;
     return message;
@@ -159,10 +158,12 @@ function readUnknown(
   const [, name = ""] = /^\[(.*)\]$/.exec(key) ?? [];
   const extension = context.registry?.getExtension(name);
   if (extension !== undefined && extension.extendee.typeName === typeName) {
-    const value = json === null ? undefined : fieldReader(extension)(json, context);
-    if (value !== undefined) setExtension(message, extension, value as never);
+    within(nameOf(key), () => {
+      const value = json === null ? undefined : fieldReader(extension)(json, context);
+      if (value !== undefined) setExtension(message, extension, value as never);
+    });
   } else if (context.ignoreUnknownFields !== true) {
-    throw new FieldViolation("", "is not a known field");
+    throw new FieldViolation(nameOf(key), "is not a known field");
   }
 }
 

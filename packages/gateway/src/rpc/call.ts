@@ -95,12 +95,18 @@ type AnyFn = Parameters<Callee["options"]["interceptors"][number]>[0];
 
 /** Calls interceptors and implementation. The chain is made anew: an interceptor may keep what belongs to one call. */
 function invoke({ spec, options }: Callee, context: CallContext, request: CallRequest) {
+  const { method } = spec;
   const call = async (asked: UnaryRequest | StreamRequest) => {
-    const answered = await callImplementation(spec, asked, contextFor(asked, request, context));
+    const own = contextFor(asked, request, context);
+    const message =
+      spec.kind === "unary"
+        ? create(method.output, (await spec.impl(asked.message as never, own)) as never)
+        : await answersOf(spec, asked.message as AsyncIterable<never>, own);
     return {
-      ...answered,
-      method: spec.method,
-      service: spec.method.parent,
+      stream: asked.stream,
+      message,
+      method,
+      service: method.parent,
       header: context.responseHeader,
       trailer: context.responseTrailer,
     };
@@ -112,28 +118,24 @@ function invoke({ spec, options }: Callee, context: CallContext, request: CallRe
   return next(request as unknown as UnaryRequest);
 }
 
-async function callImplementation(
-  spec: MethodImplSpec,
-  asked: UnaryRequest | StreamRequest,
+/** Calls the implementation of a method that has a stream. */
+async function answersOf(
+  spec: Exclude<MethodImplSpec, { kind: "unary" }>,
+  messages: AsyncIterable<never>,
   context: HandlerContext,
-): Promise<Pick<UnaryResponse | StreamResponse, "message" | "stream">> {
+): Promise<AsyncIterable<unknown>> {
   const { output } = spec.method;
-  const messages = asked.message as AsyncIterable<never>;
   switch (spec.kind) {
-    case "unary": {
-      const answer = await spec.impl(asked.message as never, context);
-      return { stream: false, message: create(output, answer as never) };
-    }
     case "client_streaming": {
       const answer = await spec.impl(messages, context);
-      return { stream: true, message: once(async () => create(output, answer as never)) };
+      return once(async () => create(output, answer as never));
     }
     case "server_streaming": {
       const message = await only(messages, requestErrors(spec.kind));
-      return { stream: true, message: created(output, spec.impl(message, context)) };
+      return created(output, spec.impl(message, context));
     }
     case "bidi_streaming":
-      return { stream: true, message: created(output, spec.impl(messages, context)) };
+      return created(output, spec.impl(messages, context));
   }
 }
 

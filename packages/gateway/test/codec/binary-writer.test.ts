@@ -1,10 +1,16 @@
 /** Messages are written as by `toBinary`, whatever was written before. */
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
+import { BytesValueSchema, Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { writeBinary } from "../../src/codec/binary-writer.ts";
 import { EveryFieldSchema, EveryScalarSchema } from "../gen/library/v1/fields_pb.ts";
-import { LabelSchema, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
+import {
+  LabelSchema,
+  PrintedLabelSchema,
+  PrintLabelRequestSchema,
+  PrintLabelResponseSchema,
+} from "../gen/library/v1/label_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
 
 const label = { id: 9223372036854775807n, name: "Fève 🌱", tag: "" };
@@ -19,21 +25,27 @@ function outcome(write: () => Uint8Array): unknown {
   }
 }
 
-describe.each([EveryScalarSchema, EveryFieldSchema, PrintLabelRequestSchema])(
-  "$typeName",
-  (desc: DescMessage) => {
-    test("is written as by toBinary", () => {
-      fc.assert(
-        fc.property(anyMessage(desc), (message) => {
-          expect(outcome(() => writeBinary(desc, message))).toEqual(
-            outcome(() => toBinary(desc, message)),
-          );
-        }),
-        { numRuns: 1000 },
-      );
-    });
-  },
-);
+describe.each([
+  EveryScalarSchema,
+  EveryFieldSchema,
+  PrintLabelRequestSchema,
+  PrintLabelResponseSchema,
+  PrintedLabelSchema,
+  BytesValueSchema,
+  Int64ValueSchema,
+  TimestampSchema,
+])("$typeName", (desc: DescMessage) => {
+  test("is written as by toBinary", () => {
+    fc.assert(
+      fc.property(anyMessage(desc), (message) => {
+        expect(outcome(() => writeBinary(desc, message))).toEqual(
+          outcome(() => toBinary(desc, message)),
+        );
+      }),
+      { numRuns: 1000 },
+    );
+  });
+});
 
 const unknown = { no: 9, wireType: 0, data: new Uint8Array([1]) };
 
