@@ -154,8 +154,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     makeValues: () => ContextValues | undefined,
     observation: CallObservation | undefined,
   ): Promise<void> | undefined {
-    if (exchange.origin === "") throw noUrl();
-    if (repeated !== undefined) throw sentTwice(repeated);
+    if (exchange.origin === "") throw badHead("Host must name one host, and the target be a path");
+    if (repeated !== undefined) throw badHead(`the header ${repeated} must be sent once`);
     applyCors?.(exchange, route.allow);
     if (route.kind === "not_found") exchange.respond(notFound(exchange, route, notFoundError?.()));
     else if (route.kind === "method_not_allowed") exchange.respond(methodNotAllowed(route));
@@ -236,13 +236,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   return { find, serve };
 }
 
-function noUrl(): RestFailure {
-  const message = "Host must name one host, and the target be a path";
+function badHead(message: string): RestFailure {
   return new RestFailure(400, Code.InvalidArgument, message);
-}
-
-function sentTwice(field: string): RestFailure {
-  return new RestFailure(400, Code.InvalidArgument, `the header ${field} must be sent once`);
 }
 
 const nothing = "nothing is served at this path";

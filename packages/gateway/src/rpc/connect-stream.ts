@@ -12,7 +12,7 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec/codec.ts";
 import { type Body, concat } from "../http/body.ts";
-import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import { type Ending, headerOf, type Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { serveCall } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
@@ -30,7 +30,7 @@ import {
   type Failure,
   headDelayMs,
   type Message,
-  type Negotiated,
+  type Parts,
   type Protocol,
   type ServeRpc,
   type StreamWire,
@@ -85,20 +85,15 @@ function createServe(endpoint: Endpoint, codec: Codec, contentType: string): Ser
   };
 }
 
-interface Parts {
-  readonly exchange: Exchange;
-  readonly context: CallContext;
-  readonly compression: Negotiated;
-  readonly codec: Codec;
-}
+type StreamParts = Parts & { readonly codec: Codec };
 
 class ConnectStreamWire implements StreamWire {
   readonly #endpoint: Endpoint;
-  readonly #parts: Parts;
+  readonly #parts: StreamParts;
   readonly refusal: ConnectError | undefined;
   readonly headDelayMs = headDelayMs;
 
-  constructor(endpoint: Endpoint, parts: Parts, refusal: ConnectError | undefined) {
+  constructor(endpoint: Endpoint, parts: StreamParts, refusal: ConnectError | undefined) {
     this.#endpoint = endpoint;
     this.#parts = parts;
     this.refusal = refusal;

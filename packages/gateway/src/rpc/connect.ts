@@ -24,7 +24,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { connectErrorFrom } from "./errors.ts";
 import {
   type Message,
-  type Negotiated,
+  type Parts,
   type Protocol,
   type ServeRpc,
   type UnaryWire,
@@ -184,19 +184,14 @@ function createServe(endpoint: Endpoint) {
   };
 }
 
-interface Parts {
-  readonly exchange: Exchange;
-  readonly request: ConnectRequest;
-  readonly context: CallContext;
-  readonly compression: Negotiated;
-}
+type UnaryParts = Parts & { readonly request: ConnectRequest };
 
 class ConnectWire implements UnaryWire {
   readonly #options: Endpoint["options"];
-  readonly #parts: Parts;
+  readonly #parts: UnaryParts;
   readonly refusal: ConnectError | undefined;
 
-  constructor({ options }: Endpoint, parts: Parts, refusal: ConnectError | undefined) {
+  constructor({ options }: Endpoint, parts: UnaryParts, refusal: ConnectError | undefined) {
     this.#options = options;
     this.#parts = parts;
     this.refusal = refusal;

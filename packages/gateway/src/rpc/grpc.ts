@@ -28,7 +28,7 @@ import {
   type Failure,
   headDelayMs,
   type Message,
-  type Negotiated,
+  type Parts,
   type Protocol,
   type ServeRpc,
   type StreamWire,
@@ -144,12 +144,6 @@ interface GrpcMethod extends Variant {
   readonly errors: EnvelopeErrors;
   readonly readMaxBytes: number;
   readonly compressMinBytes: number;
-}
-
-interface Parts {
-  readonly exchange: Exchange;
-  readonly context: CallContext;
-  readonly compression: Negotiated;
 }
 
 class GrpcWire implements StreamWire {

@@ -35,7 +35,14 @@ export function unsupportedMediaType(): Response {
 }
 
 /** The compressions of a request and of its answer, and why the first is refused. */
-export type Negotiated = ReturnType<typeof compressionNegotiate>;
+type Negotiated = ReturnType<typeof compressionNegotiate>;
+
+/** What a wire of RPC has of its call. */
+export interface Parts {
+  readonly exchange: Exchange;
+  readonly context: CallContext;
+  readonly compression: Negotiated;
+}
 
 export type Message = MessageShape<DescMessage>;
 

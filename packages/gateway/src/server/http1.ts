@@ -46,7 +46,6 @@ export function createHttp1Server(
         });
   // A client that shuts its sending side after whole requests gets its answers.
   Object.assign(server, { httpAllowHalfOpen: true });
-  const refusing = { limits, refusals };
   const serveRequest = (request: http.IncomingMessage, response: http.ServerResponse) => {
     const socket: CountedSocket = request.socket;
     socket[underWay] ??= [];
@@ -84,14 +83,14 @@ export function createHttp1Server(
     serveRequest(request, response);
   });
   server.on("timeout", endUnlessBusy);
-  server.on("clientError", (error, socket) => refuseRequest(error, socket, refusing));
+  server.on("clientError", (error, socket) => refuseRequest(error, socket, refusals));
   server.removeAllListeners("tlsClientError"); // Node's passes it on as a request that is malformed
   server.on("tlsClientError", (error: Error & { code?: string }, socket: TLSSocket) => {
     // Clients that only connect and leave, as probes do, are none.
     if (error.code !== "ECONNRESET" || socket.authorizationError) refusals.ofHandshake(socket);
     socket.destroy(); // nothing can be answered, and `end` would wait for the handshake forever
   });
-  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusing));
+  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusals));
   server.on("checkExpectation", (_request, response) =>
     refusals.onResponse(response, "expectation"),
   );
@@ -156,7 +155,7 @@ export function limitConnections(
       if (last === undefined || last.req.complete || isKeptOpen(last)) continue;
       if (socket[late]?.response !== last) socket[late] = { response: last, seenAt: now };
       else if (now - socket[late].seenAt >= requestTimeoutMs) {
-        refuseLast(socket, "late", { limits, refusals });
+        refuseLast(socket, "late", refusals);
       }
     }
   };
@@ -179,34 +178,27 @@ function endUnlessBusy(socket: CountedSocket): void {
   if (!socket[underWay]?.length || socket.writableLength > 0) socket.destroy();
 }
 
-interface Refusing {
-  readonly limits: Pick<PortLimits, "idleTimeoutMs">;
-  readonly refusals: Refusals;
+function refuseRequest(
+  { code }: Error & { code?: string },
+  socket: Duplex & Noted,
+  refusals: Refusals,
+): void {
+  if (code === "ECONNRESET") {
+    socket.destroy();
+    return;
+  }
+  if (code === "HPE_INVALID_EOF_STATE") {
+    // The client has shut its sending side amid a request.
+    for (const response of socket[underWay] ?? []) clientShut(response);
+  }
+  refuseLast(socket, kinds[code ?? ""] ?? "malformed", refusals);
 }
 
-function refuseRequest(
-  error: Error & { code?: string },
-  socket: Duplex & Noted,
-  refusing: Refusing,
-): void {
-  switch (error.code) {
-    case "ECONNRESET":
-      socket.destroy();
-      break;
-    case "ERR_HTTP_REQUEST_TIMEOUT": // of headers
-      refuseLast(socket, "late", refusing);
-      break;
-    case "HPE_HEADER_OVERFLOW":
-      refuseLast(socket, "oversized", refusing);
-      break;
-    case "HPE_INVALID_EOF_STATE": // the client has shut its sending side amid a request
-      for (const response of socket[underWay] ?? []) clientShut(response);
-      refuseLast(socket, "malformed", refusing);
-      break;
-    default:
-      refuseLast(socket, "malformed", refusing);
-  }
-}
+/** By the code of the parser's error. */
+const kinds: Readonly<Record<string, AnsweredRefusal>> = {
+  ERR_HTTP_REQUEST_TIMEOUT: "late", // of headers
+  HPE_HEADER_OVERFLOW: "oversized",
+};
 
 /**
  * Rejects the last request of a connection. Answers have the order of their requests. So if earlier
@@ -216,7 +208,7 @@ function refuseRequest(
 export function refuseLast(
   socket: Duplex & Noted,
   kind: AnsweredRefusal,
-  { limits, refusals }: Refusing,
+  refusals: Refusals,
 ): void {
   // The parser also rejects everything that follows, piece by piece.
   if (socket[isRefused]) return;
@@ -230,7 +222,7 @@ export function refuseLast(
   if (!isNext) {
     if (last?.req.complete) last.shouldKeepAlive = false;
     // These may never end, or nobody may read them, and no other limit applies any more.
-    const cutOff = setTimeout(() => socket.destroy(), limits.idleTimeoutMs).unref();
+    const cutOff = setTimeout(() => socket.destroy(), refusals.idleTimeoutMs).unref();
     socket.once("close", () => clearTimeout(cutOff));
     return;
   }

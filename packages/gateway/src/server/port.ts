@@ -79,9 +79,9 @@ const sweepIntervalMs = 20;
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
-  const refusals = new Refusals(options.renderError ?? renderStatus, (refusal) =>
-    traffic?.refused(refusal),
-  );
+  const { renderError = renderStatus } = options;
+  const tell: OnRefusal = (refusal) => traffic?.refused(refusal);
+  const refusals = new Refusals(limits.idleTimeoutMs, renderError, tell);
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
@@ -152,7 +152,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
       case "timeout":
-        refuseLast(socket, "late", { limits, refusals });
+        refuseLast(socket, "late", refusals);
     }
   }
 

@@ -38,10 +38,13 @@ export interface Refusal {
 export type OnRefusal = (refusal: Refusal) => void;
 
 export class Refusals {
+  /** How long a connection may take to end. */
+  readonly idleTimeoutMs: number;
   readonly #renderError: RenderError;
   readonly #onRefusal: OnRefusal;
 
-  constructor(renderError: RenderError, onRefusal: OnRefusal) {
+  constructor(idleTimeoutMs: number, renderError: RenderError, onRefusal: OnRefusal) {
+    this.idleTimeoutMs = idleTimeoutMs;
     this.#renderError = renderError;
     this.#onRefusal = onRefusal;
   }

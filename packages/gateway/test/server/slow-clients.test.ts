@@ -123,7 +123,7 @@ describe.concurrent("over HTTP/2", () => {
     const sessions = createHttp2Server(
       limits,
       Object.assign(handler, { serveStream: () => false }),
-      new Refusals(renderStatus, () => {}),
+      new Refusals(limits.idleTimeoutMs, renderStatus, () => {}),
     );
     const server = createServer((socket) => sessions.emit("connection", socket));
     server.listen(0, "127.0.0.1");
