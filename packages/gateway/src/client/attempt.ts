@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   type ClientHttp2Stream,
   constants,
@@ -5,6 +6,10 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../codec/codec.ts";
+import { BodyBuffer } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
+import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/reset-reason.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -113,4 +118,150 @@ export class Attempt {
 
 function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
+}
+
+interface UnaryCall {
+  /** The message in its envelope. */
+  readonly body: Uint8Array;
+  /** The largest message that the answer may have, in bytes. */
+  readonly readMaxBytes: number;
+  /** Counts the bytes of the answer. */
+  readonly holding?: Holding | undefined;
+}
+
+/** A successful answer. */
+interface WholeAnswer {
+  readonly head: Head;
+  readonly trailer: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}
+
+/**
+ * Makes one call with one message each way.
+ *
+ * @returns a promise that rejects with a ConnectError: an {@link AnswerError} if the server sent it.
+ */
+export function callUnary(
+  attempt: Attempt,
+  { body, readMaxBytes, holding }: UnaryCall,
+): Promise<WholeAnswer> {
+  const { stream } = attempt;
+  return new Promise((resolve, reject) => {
+    const received = new BodyBuffer();
+    const settle = () => {
+      const { endFailure, head = {}, trailer } = attempt;
+      if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
+      else reject(endFailure);
+    };
+    // Listen only now: data that arrived with the head is emitted before it.
+    stream.on("response", () =>
+      stream.on("data", (chunk: Uint8Array) => {
+        received.append(chunk);
+        if (received.length > envelopeHeadBytes + readMaxBytes) {
+          attempt.cancel(messageTooLarge(readMaxBytes));
+        } else if (holding !== undefined) hold(chunk, { attempt, holding });
+      }),
+    );
+    stream.on("end", () => {
+      if (attempt.isDecided) {
+        settle();
+        attempt.leave();
+      } else if (!stream.closed) attempt.cancel(attempt.brokenOff);
+    });
+    stream.on("close", settle);
+    stream.end(body);
+  });
+}
+
+const envelopeHeadBytes = 5;
+
+/** Pauses reading until there is room for more. */
+function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holding: Holding }) {
+  const { stream } = attempt;
+  try {
+    const room = holding.add(chunk.byteLength);
+    if (room === undefined) return;
+    stream.pause();
+    room.then(
+      () => stream.resume(),
+      (error: ConnectError) => attempt.cancel(error),
+    );
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
+  }
+}
+
+/**
+ * One streaming call. It reads no more of the answer than its caller asks for, and sends no more than the
+ * server reads.
+ */
+export class StreamCall {
+  /** The head of the answer; rejects with a ConnectError if there is none, or if it is an error. */
+  readonly head: Promise<Head>;
+  /** Filled after the last chunk. */
+  readonly trailer: LazyHeaders = new LazyHeaders({});
+  readonly #attempt: Attempt;
+
+  constructor(attempt: Attempt) {
+    this.#attempt = attempt;
+    const { stream } = attempt;
+    this.head = new Promise((resolve, reject) => {
+      stream.on("response", (head) => {
+        const failure = attempt.isDecided ? attempt.failure : undefined;
+        if (failure === undefined) return resolve(head);
+        reject(failure);
+        attempt.cancel(failure);
+      });
+      stream.on("close", () => reject(attempt.failure));
+    });
+    this.head.catch(() => {}); // maybe nobody waits for it
+  }
+
+  /** Sends messages until the server closes the stream. An error of theirs ends the call. */
+  async send(bodies: AsyncIterable<Uint8Array>): Promise<void> {
+    const { stream } = this.#attempt;
+    const iterator = bodies[Symbol.asyncIterator]();
+    // The iterator may still wait for its next message.
+    const leave = () => void iterator.return?.()?.catch(() => {});
+    stream.once("close", leave);
+    try {
+      for (;;) {
+        const next = await iterator.next();
+        if (stream.destroyed || next.done === true) break;
+        if (!stream.write(next.value)) await takenOrClosed(stream);
+      }
+      stream.end();
+    } catch (error) {
+      this.#attempt.cancel(error as ConnectError);
+    }
+  }
+
+  /** The body of the answer as it arrives. */
+  async *receive(): AsyncGenerator<Uint8Array> {
+    const attempt = this.#attempt;
+    const { stream } = attempt;
+    let wake = () => {};
+    // Node's iterator reports a stream that the server has closed as cut off.
+    for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
+    try {
+      while (!stream.readableEnded && !stream.destroyed) {
+        const chunk: Uint8Array | null = stream.read();
+        if (chunk !== null) yield chunk;
+        else await new Promise<void>((resolve) => (wake = resolve));
+      }
+    } finally {
+      attempt.leave();
+    }
+    const { endFailure } = attempt;
+    if (endFailure !== undefined) throw endFailure;
+    this.trailer.replace(new LazyHeaders(attempt.trailer));
+  }
+}
+
+/** Resolves when a stream takes more, or has closed. */
+async function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
+  const settled = new AbortController();
+  const events = ["drain", "close"].map((event) => once(stream, event, { signal: settled.signal }));
+  for (const one of events) one.catch(() => {});
+  await Promise.race(events).finally(() => settled.abort());
 }

@@ -1,11 +1,10 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { backoffMs } from "./backoff.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import { type Connection, connectionError } from "./connection.ts";
 import { unbracketed } from "./guarded-socket.ts";
-import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
+import { backoffMs, Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
 export type ChannelOptions = Omit<SubchannelOptions, "address">;
 

@@ -18,13 +18,11 @@ import {
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import type { Cancellation } from "../rpc/signal.ts";
-import { Attempt } from "./attempt.ts";
+import { acceptEncoding, MessageCodec } from "./answer.ts";
+import { Attempt, callUnary, StreamCall } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
 import type { ClientTls } from "./guarded-socket.ts";
-import { acceptEncoding, MessageCodec } from "./message-codec.ts";
-import { StreamCall } from "./stream-call.ts";
-import { callUnary } from "./unary-call.ts";
 
 export interface GrpcTransportOptions {
   /**

@@ -1,8 +1,7 @@
 /** JSON Schema of a tool's arguments and of its structured content. */
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { hasCustomJson } from "../codec/json-messages.ts";
-import { Components } from "../openapi/components.ts";
-import type { JsonObject } from "../openapi/json-object.ts";
+import { Components, type JsonObject } from "../openapi/components.ts";
 import { Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { McpSettings } from "./options.ts";

@@ -2,9 +2,8 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServed, type RestServiceSettings } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
-import { Components, Names } from "./components.ts";
-import { errorComponents, errorFormOf } from "./errors.ts";
-import { describe, type JsonObject } from "./json-object.ts";
+import { Components, describe, type JsonObject, Names } from "./components.ts";
+import { errorComponents, errorFormOf } from "./content.ts";
 import { type OperationContext, operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from "./options.ts";

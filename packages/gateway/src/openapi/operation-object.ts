@@ -1,19 +1,27 @@
 /** Describes one operation: its parameters, request and responses. */
+
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
 import { pagesOf } from "../rest/response/next-page.ts";
 import { isBodiless } from "../rest/response/success-status.ts";
+import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
-import { selectorOf } from "../rest/rule/rule.ts";
+import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
-import type { Components } from "./components.ts";
-import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
-import { type ErrorForm, errorResponses } from "./errors.ts";
-import { describe, type JsonObject } from "./json-object.ts";
-import type { Operation } from "./operations.ts";
+import { type Components, describe, type JsonObject } from "./components.ts";
+import {
+  type ErrorForm,
+  errorResponses,
+  mayBeAbsent,
+  requestContent,
+  responseContent,
+} from "./content.ts";
+import { type Operation, type PathParameter, Taken } from "./operations.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { pathParameter, queryParameters } from "./paths/parameters.ts";
-import type { Schemas } from "./schema/schema.ts";
+import { descriptionOf } from "./schema/field-notes.ts";
+import { wellKnownSchema } from "./schema/scalar-schema.ts";
+import { isRequired, type Schemas } from "./schema/schema.ts";
 
 export interface OperationContext {
   readonly settings: OpenApiSettings;
@@ -70,7 +78,7 @@ interface Additions {
   readonly responses: JsonObject;
 }
 
-export function additionsOf(
+function additionsOf(
   { method, binding, httpMethod }: Operation,
   { etag, ranges }: RestServiceSettings,
   success: JsonObject,
@@ -121,3 +129,149 @@ const ifNoneMatch = parameter(
   "If-None-Match",
   "The ETag of an answer that the client has, or several with commas between.",
 );
+
+const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
+
+function pathParameter(
+  parameter: PathParameter,
+  schemas: Schemas,
+  openapi: "3.1" | "3.2",
+): JsonObject {
+  const { name, kind, variable } = parameter;
+  const field = variable === undefined ? undefined : leafOf(variable.path);
+  return {
+    name,
+    in: "path",
+    required: true,
+    ...describe(pathDescription(parameter, field, openapi), field?.deprecated),
+    // Only 3.2 can express that slashes are not encoded.
+    ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
+    schema:
+      kind === "whole" && field !== undefined
+        ? wholeSchema(field, schemas)
+        : kind === "rest" && openapi === "3.2"
+          ? { type: "string" }
+          : segmentSchema,
+  };
+}
+
+function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
+  const schema = bare(schemas.forField(field, "parameter"));
+  return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
+}
+
+function pathDescription(
+  { kind, variable }: PathParameter,
+  field: DescField | undefined,
+  openapi: "3.1" | "3.2",
+): string {
+  const name = variable?.fieldPath.join(".") ?? "";
+  const comment = field === undefined ? "" : descriptionOf(field);
+  switch (kind) {
+    case "whole":
+      return comment;
+    case "part":
+      return joined(`A part of \`${name}\`.`, comment);
+    case "unbound":
+      return "Any segment.";
+    case "rest":
+      return joined(restNotes[openapi], comment);
+  }
+}
+
+const restNotes = {
+  "3.1":
+    "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
+  "3.2":
+    "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
+};
+
+function joined(...notes: readonly string[]): string {
+  return notes.filter((note) => note !== "").join(" ");
+}
+
+function queryParameters(
+  input: DescMessage,
+  {
+    body,
+    variables,
+    filled,
+  }: Pick<Binding, "body" | "variables"> & {
+    /** A field that is optional because the gateway fills it in. */
+    readonly filled?: DescField | undefined;
+  },
+  schemas: Schemas,
+): JsonObject[] {
+  if (body === "*") return [];
+  const parameters: JsonObject[] = [];
+  const taken = new Taken([...variables.map(({ path }) => path), ...(body ? [[body]] : [])]);
+  add(input, { path: [], messages: [], taken, isRequired: true });
+  return parameters;
+
+  function add(message: DescMessage, parent: Parent): void {
+    for (const field of message.fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
+      const path = [...parent.path, field];
+      const required = parent.isRequired && field !== filled && isRequired(field, "parameter");
+      if (parameterReader(field) !== undefined) {
+        const note = field === filled ? filledNote : "";
+        parameters.push(queryParameter(path, { required, note }, schemas));
+      } else if (hasFields(field) && mayHold(parent, field.message)) {
+        const messages = [...parent.messages, field.message];
+        const taken = parent.taken?.within(field);
+        add(field.message, { path, messages, taken, isRequired: required });
+      }
+    }
+  }
+}
+
+interface Parent {
+  readonly path: readonly DescField[];
+  /** The enclosing messages. A message inside itself would never end. */
+  readonly messages: readonly DescMessage[];
+  readonly taken: Taken | undefined;
+  readonly isRequired: boolean;
+}
+
+const filledNote =
+  "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
+
+function queryParameter(
+  path: readonly DescField[],
+  { required, note: other }: { readonly required: boolean; readonly note: string },
+  schemas: Schemas,
+): JsonObject {
+  const name = jsonPath(path);
+  const field = path.at(-1);
+  if (field === undefined) return {};
+  const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
+  const note = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
+  return {
+    name,
+    in: "query",
+    ...(required && { required: true }),
+    // `name[key]=value` for each entry.
+    ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
+    ...describe(
+      joined(descriptionOf(field), note, other),
+      path.some(({ deprecated }) => deprecated),
+    ),
+    schema: bare(schemas.forField(field, "parameter")),
+  };
+}
+
+/** Removes what the parameter itself specifies. */
+function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
+  return schema;
+}
+
+/** The depth of nested fields: messages that contain each other would create endless parameters. */
+const depthMax = 5;
+
+function mayHold({ path, messages }: Parent, message: DescMessage): boolean {
+  return path.length < depthMax - 1 && !messages.includes(message);
+}
+
+function hasFields(field: DescField): field is DescField & { message: DescMessage } {
+  const isOne = field.fieldKind === "message";
+  return isOne && wellKnownSchema(field.message) === undefined;
+}

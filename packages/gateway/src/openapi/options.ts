@@ -1,8 +1,7 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
-import type { NameStyle } from "./components.ts";
-import type { JsonObject } from "./json-object.ts";
+import type { JsonObject, NameStyle } from "./components.ts";
 
 /** What a document contains besides the protos. */
 export interface OpenApiOptions {

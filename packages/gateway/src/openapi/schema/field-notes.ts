@@ -4,8 +4,8 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
 import { commentOf } from "../comments.ts";
-import { describe, type JsonObject } from "../json-object.ts";
-import { zerosOf } from "../validate/rules.ts";
+import { describe, type JsonObject } from "../components.ts";
+import { zerosOf } from "./rules.ts";
 
 /** Its description, and whether it is only for requests or answers. */
 export function notedOf(field: DescField): JsonObject {

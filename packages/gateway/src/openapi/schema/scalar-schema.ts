@@ -1,11 +1,13 @@
 /** JSON Schema of scalars, as the gateway reads and writes them. */
-import { ScalarType } from "@bufbuild/protobuf";
+
+import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { floatMax, type IntegerType, integerTypes } from "../../codec/json-scalar.ts";
-import type { JsonObject } from "../json-object.ts";
+import { commentOf } from "../comments.ts";
+import { describe, type JsonObject } from "../components.ts";
 import { integerPattern } from "./integer-pattern.ts";
 
 /** A schema to use inline, or one with its own name. */
-export type ScalarSchema =
+type ScalarSchema =
   | { readonly kind: "inline"; readonly schema: JsonObject }
   | { readonly kind: "named"; readonly name: string; readonly schema: JsonObject }
   /** A number with this schema, or the text of a parameter. */
@@ -99,4 +101,78 @@ function roundDown(integer: bigint): number {
 
 function inline(schema: JsonObject): ScalarSchema {
   return { kind: "inline", schema };
+}
+
+export function enumNames(desc: DescEnum): JsonObject {
+  return {
+    type: "string",
+    ...describe(enumDescription(desc), desc.deprecated),
+    enum: desc.values.map(({ jsonName }) => jsonName),
+  };
+}
+
+/** An open enum accepts any number, because later versions may have values without a name here. */
+export function enumNumbers({ open, values }: DescEnum): JsonObject {
+  if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
+  return {
+    type: "integer",
+    format: "int32",
+    enum: [...new Set(values.map(({ number }) => number))],
+  };
+}
+
+function enumDescription(desc: DescEnum): string {
+  const values = desc.values.flatMap((value) => {
+    const notes = [commentOf(value), value.deprecated ? "Deprecated." : ""];
+    const note = notes.filter((part) => part !== "").join(" ");
+    return note === "" ? [] : [`- \`${value.jsonName}\`: ${note}`];
+  });
+  return [commentOf(desc), values.join("\n")].filter((part) => part !== "").join("\n\n");
+}
+
+const year = "(?:[0-9]{3}[1-9]|[0-9]{2}[1-9]0|[0-9][1-9]00|[1-9]000)";
+const day = "(?:0[1-9]|1[0-2])-(?:0[1-9]|[12][0-9]|3[01])";
+const hours = "(?:[01][0-9]|2[0-3])";
+const fraction = "(?:\\.[0-9]{1,9})?";
+const timestamp = `^${year}-${day}T${hours}:[0-5][0-9]:[0-5][0-9]${fraction}(?:Z|[+-]${hours}:[0-5][0-9])$`;
+
+const duration = `^-?${integerPattern(0n, 315_576_000_000n)}${fraction}s$`;
+
+const schemas: Readonly<Record<string, JsonObject>> = {
+  Timestamp: {
+    type: "string",
+    format: "date-time",
+    pattern: timestamp,
+    description: "A point in time, as RFC 3339 writes it, to the nanosecond.",
+  },
+  Duration: {
+    type: "string",
+    pattern: duration,
+    description: "A span of time in seconds, with an `s` behind: `1.5s`.",
+  },
+  FieldMask: {
+    type: "string",
+    pattern: "^[^_]*$",
+    description: "Names of fields in lowerCamelCase, with commas between: `title,author.name`.",
+  },
+  Struct: { type: "object", additionalProperties: true, description: "Any JSON object." },
+  Value: { description: "Any JSON value." },
+  ListValue: { type: "array", items: {}, description: "Any JSON array." },
+  Any: {
+    type: "object",
+    properties: {
+      "@type": { type: "string", description: "The URL of the message's type." },
+    },
+    // Must be empty without a type. Expressed with `not`, because code generators create types for
+    // the alternatives of `anyOf`.
+    not: { minProperties: 1, properties: { "@type": { not: {} } } },
+    additionalProperties: true,
+    description: "A message of any type, with the name of that.",
+  },
+};
+
+/** Undefined for a message with fields, and for wrappers. */
+export function wellKnownSchema({ typeName }: DescMessage): JsonObject | undefined {
+  const prefix = "google.protobuf.";
+  return typeName.startsWith(prefix) ? schemas[typeName.slice(prefix.length)] : undefined;
 }

@@ -1,4 +1,5 @@
 /** JSON Schema of messages, as the gateway reads and writes them. */
+
 import {
   type DescEnum,
   type DescField,
@@ -10,25 +11,30 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf } from "../../rpc/masked-update.ts";
 import { commentOf } from "../comments.ts";
-import type { Components, Named } from "../components.ts";
-import { describe, type JsonObject } from "../json-object.ts";
-import type { Taken } from "../taken.ts";
-import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
-import { constrain, refusesZero } from "../validate/rules.ts";
-import { choiceSchema } from "./choice-schema.ts";
-import { enumNames, enumNumbers } from "./enum-schema.ts";
+import { type Components, describe, type JsonObject, type Named } from "../components.ts";
+import type { Taken } from "../operations.ts";
 import { defaultOf, nonZeroOf, notedOf, traitsOf } from "./field-notes.ts";
 import {
+  choicesOf,
+  constrain,
+  type FieldRules,
+  innerRules,
+  refusesZero,
+  rulesOf,
+} from "./rules.ts";
+import {
+  enumNames,
+  enumNumbers,
   integerFormat,
   integerText,
   type Place,
   type ScalarOptions,
   scalarSchema,
   textConditions,
+  wellKnownSchema,
 } from "./scalar-schema.ts";
-import { wellKnownSchema } from "./well-known-schema.ts";
 
-export interface SchemaOptions extends ScalarOptions {
+interface SchemaOptions extends ScalarOptions {
   readonly ignoreUnknownFields: boolean;
   readonly examples: Readonly<Record<string, JsonValue>>;
   /**
@@ -257,4 +263,36 @@ function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>):
   if (seen.has(root)) return false;
   seen.add(root);
   return root.fields.some((field) => field.message && holds(field.message, message, seen));
+}
+
+/**
+ * What an object must not contain. Expressed with `not`, because code generators create types for
+ * the alternatives of `oneOf` and `anyOf`.
+ */
+function choiceSchema(
+  message: DescMessage,
+  fields: readonly DescField[],
+  place: Place,
+): JsonObject {
+  const refused = choicesOf(message).flatMap((choice) => {
+    const left = choice.fields.filter((field) => fields.includes(field));
+    const names = left.map(({ jsonName }) => jsonName);
+    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
+    const isWhole = left.length === choice.fields.length;
+    if (place === "response" || place === "patch" || !choice.isRequired || !isWhole) return pairs;
+    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
+  });
+  return refused.length === 0 ? {} : { not: anyOf(refused) };
+}
+
+/**
+ * An object that has these members. Linters require `required` members to be listed as properties.
+ */
+function having(...names: readonly string[]): JsonObject {
+  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
+}
+
+function anyOf(schemas: readonly JsonObject[]): JsonObject {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
 }

@@ -2,20 +2,36 @@
  * Converts the rules of protovalidate to JSON Schema. Omits what JSON Schema cannot express: CEL,
  * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
  */
-import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+
+import {
+  type DescEnum,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescOneof,
+  getOption,
+  hasOption,
+  type JsonValue,
+  type MessageShape,
+  type Registry,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
 import { integerTypes } from "../../codec/json-scalar.ts";
-import type { JsonObject } from "../json-object.ts";
+import { isJsonObject } from "../../codec/json-value.ts";
+import { TypeRegistry } from "../../codec/type-registry.ts";
+import type { JsonObject } from "../components.ts";
 import {
   type IntegerRange,
   integerFormat,
   integerNumber,
   integerText,
   type Place,
-} from "../schema/scalar-schema.ts";
-import { type FieldRules, listOf, typeRules } from "./options.ts";
+} from "./scalar-schema.ts";
 
 /** A value of a field: the whole value, an item of a list, or a key or value of a map. */
-export interface Ruled {
+interface Ruled {
   readonly scalar?: ScalarType | undefined;
   readonly enum?: DescEnum | undefined;
 }
@@ -160,7 +176,7 @@ function isBound(keyword: string): boolean {
   return keyword === "minimum" || keyword === "maximum";
 }
 
-export function stringConditions(rules: FieldRules): JsonObject[] {
+function stringConditions(rules: FieldRules): JsonObject[] {
   const isLong = Number(rules["lenBytes"] ?? rules["minBytes"] ?? 0) > 0;
   const least = rules["len"] ?? rules["minLen"] ?? (isLong ? 1 : undefined);
   // A character has at least one byte.
@@ -183,7 +199,7 @@ export function stringConditions(rules: FieldRules): JsonObject[] {
 }
 
 /** Bounds for the text: base64 has four characters for three bytes, and padding may be omitted. */
-export function bytesConditions(rules: FieldRules): JsonObject[] {
+function bytesConditions(rules: FieldRules): JsonObject[] {
   const isSome =
     ["prefix", "suffix", "contains"].some((name) => (rules[name] ?? "") !== "") ||
     Object.keys(formats).some((name) => rules[name] === true);
@@ -199,7 +215,7 @@ function quote(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
-export function valueConditions(rules: FieldRules): JsonObject[] {
+function valueConditions(rules: FieldRules): JsonObject[] {
   return [
     rules["const"] === undefined ? {} : { enum: [rules["const"]] },
     rules["in"] === undefined ? {} : { enum: listOf(rules["in"]) },
@@ -207,7 +223,7 @@ export function valueConditions(rules: FieldRules): JsonObject[] {
   ];
 }
 
-export function pick(keyword: string, value: JsonValue | undefined): JsonObject {
+function pick(keyword: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined) return {};
   return { [keyword]: typeof value === "string" && keyword !== "pattern" ? Number(value) : value };
 }
@@ -215,7 +231,7 @@ export function pick(keyword: string, value: JsonValue | undefined): JsonObject 
 const hex = "[0-9a-fA-F]";
 
 /** Boolean rules. */
-export const formats: Readonly<Record<string, JsonObject>> = {
+const formats: Readonly<Record<string, JsonObject>> = {
   email: { format: "email" },
   hostname: { format: "hostname" },
   ip: { anyOf: [{ format: "ipv4" }, { format: "ipv6" }] },
@@ -230,7 +246,7 @@ export const formats: Readonly<Record<string, JsonObject>> = {
 };
 
 /** Whether a pattern for RE2 is also valid in JavaScript. */
-export function isPortable(pattern: string): boolean {
+function isPortable(pattern: string): boolean {
   try {
     new RegExp(pattern, "u");
     return true;
@@ -276,4 +292,81 @@ function refuses(schema: JsonObject, zero: JsonValue): boolean {
         return false;
     }
   });
+}
+
+/** `buf.validate.FieldRules` in JSON. */
+export type FieldRules = { readonly [name: string]: JsonValue };
+
+/** Undefined for a field without rules, and for one whose rules are disabled. */
+export function rulesOf(field: DescField): FieldRules | undefined {
+  const rules = optionOf(field.parent.file, "buf.validate.field", field);
+  return rules?.["ignore"] === "IGNORE_ALWAYS" ? undefined : rules;
+}
+
+/** Fields of which at most one may be set, or exactly one if required. */
+interface Choice {
+  readonly fields: readonly DescField[];
+  readonly isRequired: boolean;
+}
+
+export function choicesOf(message: DescMessage): Choice[] {
+  const { file } = message;
+  const oneofs = message.oneofs.map((oneof) => ({
+    fields: oneof.fields,
+    isRequired: optionOf(file, "buf.validate.oneof", oneof)?.["required"] === true,
+  }));
+  const { oneof: virtual = [] } = optionOf(file, "buf.validate.message", message) ?? {};
+  const named = listOf(virtual)
+    .filter(isJsonObject)
+    .map(({ fields: names, required }) => ({
+      fields: message.fields.filter(({ name }) => listOf(names).includes(name)),
+      isRequired: required === true,
+    }));
+  return [...oneofs, ...named];
+}
+
+/** The rules for the items of a list, or the keys or values of a map. */
+export function innerRules(
+  rules: FieldRules | undefined,
+  of: "items" | "keys" | "values",
+): FieldRules | undefined {
+  const inner = rules === undefined ? undefined : typeRules(rules)[1][of];
+  return isJsonObject(inner) && inner["ignore"] !== "IGNORE_ALWAYS" ? inner : undefined;
+}
+
+/** The type of a value and its rules. The name is empty if there are none. */
+function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] {
+  return (
+    Object.entries(rules).find((one): one is [string, FieldRules] => isJsonObject(one[1])) ?? [
+      "",
+      {},
+    ]
+  );
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+const registries = new WeakMap<DescFile, Registry>();
+
+function optionOf(
+  file: DescFile,
+  name: string,
+  desc: DescField | DescOneof | DescMessage,
+): FieldRules | undefined {
+  const registry = registries.get(file) ?? registryOf(file);
+  registries.set(file, registry);
+  const extension = registry.getExtension(name) as Extension | undefined;
+  if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
+  const value = getOption(desc, extension) as MessageShape<DescMessage>;
+  return toJson(extension.message, value) as FieldRules;
+}
+
+type Extension = DescExtension & { extendee: DescMessage };
+
+function registryOf(file: DescFile): Registry {
+  const types = new TypeRegistry();
+  types.addFile(file);
+  return types.registry;
 }
