@@ -5,8 +5,7 @@ import {
   type JWTVerifyResult,
   jwtVerify,
 } from "jose";
-import { signatureAlgorithms } from "./jwk.ts";
-import type { KeySet } from "./jwks.ts";
+import { type KeySet, signatureAlgorithms } from "./jwks.ts";
 import {
   type RefusalReason,
   readClaims,

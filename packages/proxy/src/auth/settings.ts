@@ -1,7 +1,6 @@
 import { list, text } from "../settings/common.ts";
-import type { Setting, ValuesOf } from "../settings/setting.ts";
-import type { SettingProblem } from "../settings/settings-error.ts";
-import { isBearerToken } from "./authorization.ts";
+import type { Setting, SettingProblem, ValuesOf } from "../settings/setting.ts";
+import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 
 /** Who may call. All are optional here; a program may require one source of tokens. */

@@ -1,15 +1,20 @@
 import { setTimeout } from "node:timers/promises";
-import type { Principal } from "./principal.ts";
-import type { ReportProblem } from "./problem.ts";
-import { digestToken, looksMinted } from "./token.ts";
 import {
   assertSound,
+  digestToken,
+  looksMinted,
   readTokenFile,
   statTokenFile,
   type TokenFileContent,
   type TokenFileError,
 } from "./token-file.ts";
-import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
+import {
+  type Principal,
+  type ReportProblem,
+  unknownToken,
+  type Verdict,
+  type Verifier,
+} from "./verifier.ts";
 
 export interface TokenVerifierOptions {
   /** The token file. It need not exist yet. Default: none. */

@@ -1,5 +1,9 @@
 import { methodNameOf } from "connect-gateway";
 import type { ServiceMetrics } from "connect-gateway/metrics";
+import type { Authenticator } from "../auth/authenticator.ts";
+import { createBearerGate, type Gate } from "../auth/bearer.ts";
+import { limitRates } from "../rate-limit/gate.ts";
+import type { Settings } from "./settings.ts";
 
 /** More than most servers have; the methods past these share a series. */
 const methodsMax = 256;
@@ -49,3 +53,15 @@ export async function openMetrics(
     throw error;
   }
 }
+
+/** Checks rate limits and tokens before a body is read; undefined where neither is set. */
+export function createGate(
+  settings: Settings,
+  authenticator: Authenticator | undefined,
+): Gate | undefined {
+  if (authenticator === undefined && settings.rateLimitPerAddress === 0) return undefined;
+  const gate = authenticator && createBearerGate(authenticator.verifiers, "connect-gateway-proxy");
+  return limitRates(gate ?? admit, settings);
+}
+
+function admit(): void {}

@@ -1,18 +1,19 @@
 import { createRequire } from "node:module";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Command } from "commander";
-import { RuleError } from "connect-gateway";
-import { CommandFailure } from "../command/command-failure.ts";
+import { gatewayNodeAdapter, RuleError } from "connect-gateway";
+import { type Binding, bindingsOf } from "connect-gateway/rules";
 import { createConfigCommand } from "../command/config.ts";
 import { createHealthCommand } from "../command/health.ts";
-import { runCommandLine } from "../command/run.ts";
+import { CommandFailure, runCommandLine } from "../command/run.ts";
 import { createTokenCommand } from "../command/token.ts";
 import { DescriptorError, reflectServices } from "../services/index.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import { checkServed } from "./check.ts";
+import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { createServed, type Part } from "./served.ts";
+import { createRoutes, createServed, createTools, type Part, type Served } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile } from "./upstream.ts";
 
@@ -92,4 +93,58 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
   } finally {
     for (const { transport } of upstreams) transport.close();
   }
+}
+
+/** The lines of what is served, of what is left out, and of what may be wrong. */
+interface CheckReport {
+  readonly served: readonly string[];
+  readonly problems: readonly string[];
+  readonly warnings: readonly string[];
+}
+
+function checkServed(served: Served, settings: Settings): CheckReport {
+  const { parts, services, rules, registry } = served;
+  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
+  const problems = new Set(broken);
+  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
+  const lines: string[] = [];
+  for (const { upstream, descriptors } of parts) {
+    for (const { typeName, methods } of descriptors.services) {
+      lines.push(`${typeName} at ${upstream.place.url}`);
+      for (const method of methods) {
+        const bindings = bindingsOf(method, rest);
+        const routes = bindings.length === 0 ? [rpcAlone] : bindings.map(printRoute);
+        lines.push(...routes.map((route) => line(method, route)));
+      }
+    }
+  }
+  // What no rule has by itself: routes that two have, selectors that no method has.
+  const routes = createRoutes(served, settings);
+  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
+  gatewayNodeAdapter({ routes, rest, jsonOptions: { registry }, ...tools });
+  if (settings.openapi) describeServed(services, rest);
+  const warnings = served.warnings.filter((warning) => !broken.has(warning));
+  return { served: lines, problems: [...problems], warnings };
+}
+
+const rpcAlone = "gRPC, gRPC-Web and Connect alone";
+
+const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
+  unary: "unary",
+  server_streaming: "server stream",
+  client_streaming: "client stream",
+  bidi_streaming: "bidirectional stream",
+};
+
+function line({ name, methodKind }: DescMethod, route: string): string {
+  return `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`;
+}
+
+function printRoute({ method, template, body, responseBody }: Binding): string {
+  const parts = [
+    ...(body === undefined ? [] : [`body ${body === "*" ? "*" : body.name}`]),
+    ...(responseBody === undefined ? [] : [`response_body ${responseBody.name}`]),
+  ];
+  const form = parts.length === 0 ? "" : `  (${parts.join(", ")})`;
+  return `${method} ${template.text}${form}`;
 }

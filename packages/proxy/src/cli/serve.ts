@@ -11,19 +11,22 @@ import type { RuleError } from "connect-gateway/rules";
 import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { hasAuth } from "../auth/settings.ts";
-import { CommandFailure } from "../command/command-failure.ts";
-import { shortenCollections } from "../command/heap.ts";
-import { notifyReady } from "../command/service-manager.ts";
-import { listenForStop } from "../command/stop-signal.ts";
+import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
+import { CommandFailure } from "../command/run.ts";
 import { createObservers, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
-import { createGate } from "./gate.ts";
-import { createTools } from "./mcp.ts";
-import { type Measuring, openMetrics } from "./metrics.ts";
+import { createGate, type Measuring, openMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
-import { createRoutes, createServed, type Part, type Served, type Sources } from "./served.ts";
+import {
+  createRoutes,
+  createServed,
+  createTools,
+  type Part,
+  type Served,
+  type Sources,
+} from "./served.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 

@@ -1,6 +1,6 @@
-import type { TlsFiles } from "connect-gateway/server";
-import { SettingsError } from "../settings/settings-error.ts";
-import type { UpstreamTlsFiles } from "./upstream-tls.ts";
+import type { ClientTls } from "connect-gateway/client";
+import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
+import { SettingsError } from "../settings/setting.ts";
 
 /** One server, by its URL. */
 export interface UpstreamPlace {
@@ -13,7 +13,7 @@ export interface UpstreamPlace {
 }
 
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */
-export type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
+type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
 
 type SettingByService =
   | "upstreamCa"
@@ -123,4 +123,40 @@ function pairOf(certFile: string | undefined, keyFile: string | undefined): TlsF
 
 function wrong(setting: string, problem: string): SettingsError {
   return new SettingsError([{ setting, problem }]);
+}
+
+interface UpstreamTlsFiles {
+  readonly caFile: string | undefined;
+  /** The client's own certificate. */
+  readonly client: TlsFiles | undefined;
+  readonly serverName: string | undefined;
+}
+
+/** Reads the files as they are now. @throws {TlsFilesError} */
+function readUpstreamTls({ caFile, client, serverName }: UpstreamTlsFiles): ClientTls {
+  return {
+    ...(caFile !== undefined && { ca: readCa(caFile) }),
+    ...(client !== undefined && readTlsMaterial(client)),
+    serverName,
+  };
+}
+
+/**
+ * For each connection, what the files hold by then; while they are wrong, what they held before. It throws
+ * until they were right once: without its CA, a connection would trust others.
+ */
+export function watchUpstreamTls(
+  files: UpstreamTlsFiles,
+  onError: (error: unknown) => void,
+): () => ClientTls {
+  let last: ClientTls | undefined;
+  return () => {
+    try {
+      last = readUpstreamTls(files);
+    } catch (error) {
+      if (last === undefined) throw error;
+      onError(error);
+    }
+    return last;
+  };
 }

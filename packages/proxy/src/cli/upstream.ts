@@ -3,11 +3,10 @@ import { readFileSync } from "node:fs";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
-import { CommandFailure } from "../command/command-failure.ts";
+import { CommandFailure } from "../command/run.ts";
 import { DescriptorError, type Descriptors, readDescriptors } from "../services/index.ts";
 import type { Settings } from "./settings.ts";
-import type { UpstreamPlace } from "./upstream-place.ts";
-import { watchUpstreamTls } from "./upstream-tls.ts";
+import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
 
 export interface Upstream {
   readonly place: UpstreamPlace;

@@ -1,9 +1,8 @@
 import { Command } from "commander";
 import { addSettingFlags } from "../settings/flags.ts";
 import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../settings/given.ts";
-import { describeOrigin, type Program } from "../settings/program.ts";
-import { formatValue, type Setting } from "../settings/setting.ts";
-import { SettingsError } from "../settings/settings-error.ts";
+import { describeOrigin, type Program } from "../settings/schema.ts";
+import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
 
 /**
  * `config`: what a server would be started with, without starting it.

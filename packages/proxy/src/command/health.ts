@@ -4,8 +4,8 @@ import { Command } from "commander";
 import { adminSettings, listenerSettings } from "../settings/common.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import type { Program } from "../settings/program.ts";
-import { CommandFailure } from "./command-failure.ts";
+import type { Program } from "../settings/schema.ts";
+import { CommandFailure } from "./run.ts";
 
 /** As much of a program's options as is read. */
 interface Options {

@@ -4,7 +4,7 @@ import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import type { Program } from "../settings/program.ts";
+import type { Program } from "../settings/schema.ts";
 
 export interface TokenCommandOptions {
   /** Of each token: letters and an underscore. */

@@ -1,9 +1,10 @@
 /** Pino, on standard error. */
+
+import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isatty } from "node:tty";
-import { describeError } from "connect-gateway/logging";
+import { describeError, type Log } from "connect-gateway/logging";
 import type { DestinationStream, Logger } from "pino";
-import { formatLine } from "./text.ts";
 
 const stderrFd = 2;
 
@@ -64,3 +65,74 @@ function isText(format: string): boolean {
 }
 
 function ignore(): void {}
+
+/**
+ * Lines on standard error; a cause is there whole, with its stack. Nothing is
+ * thrown: while Pino cannot be loaded, for want of files, a line has its message alone.
+ */
+export function createStderrLog(format: string): Log {
+  let opened: Logger | undefined;
+
+  function write(level: keyof Log): (message: string, cause?: unknown) => void {
+    return (message, cause) => {
+      opened ??= open();
+      if (opened === undefined) writePlain(`${level}: ${message}\n`);
+      else if (cause instanceof Error) opened[level]({ err: cause }, message);
+      else opened[level](message);
+    };
+  }
+
+  function open(): Logger | undefined {
+    try {
+      return createLogger(format);
+    } catch {
+      return undefined;
+    }
+  }
+
+  return { info: write("info"), warn: write("warn"), error: write("error") };
+}
+
+function writePlain(line: string): void {
+  try {
+    writeSync(process.stderr.fd, line);
+  } catch {
+    // There is nowhere to tell it.
+  }
+}
+
+/** A line of the log for who reads a terminal. */
+interface Line {
+  readonly time: string;
+  readonly level: string;
+  readonly msg: string;
+  readonly err?: { readonly stack: string };
+  readonly [field: string]: unknown;
+}
+
+/**
+ * Makes text of a line of JSON. Ours, because that is all we need of pino-pretty,
+ * which brings thirteen packages and more of its own.
+ */
+export function formatLine(json: string): string {
+  const { time, level, msg, err, ...fields } = JSON.parse(json) as Line;
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);
+  return `${time} ${level} ${msg}${pairs.join("")}${err === undefined ? "" : `: ${err.stack}`}\n`;
+}
+
+/** Quoted, unless it is plain: a control character would be the terminal's. */
+function formatField(value: unknown): string {
+  return typeof value === "string" && plain.test(value)
+    ? value
+    : escapeUnprintable(JSON.stringify(value));
+}
+
+const plain = /^[\x21\x23-\x7e]+$/;
+
+/** JSON leaves some alone: DEL, C1, and what turns the direction of a text. */
+function escapeUnprintable(text: string): string {
+  return text.replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

@@ -8,7 +8,7 @@ import {
 } from "connect-gateway/logging";
 import type { TrafficObserver } from "connect-gateway/server";
 import type { Logger } from "pino";
-import { principalId, principalKey } from "../auth/principal.ts";
+import { principalId, principalKey } from "../auth/verifier.ts";
 import { createLogger } from "./logger.ts";
 
 export interface ObserverParts {

@@ -6,6 +6,7 @@ import {
   type FileRegistry,
   fromBinary,
 } from "@bufbuild/protobuf";
+import * as wellKnownTypes from "@bufbuild/protobuf/wkt";
 import {
   type DescriptorProto,
   type FileDescriptorProto,
@@ -13,7 +14,13 @@ import {
   type FileDescriptorSet,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { wellKnownFiles } from "./well-known-files.ts";
+import {
+  file_google_api_annotations,
+  file_google_api_field_behavior,
+  file_google_api_httpbody,
+  file_google_rpc_error_details,
+  file_google_rpc_status,
+} from "connect-gateway/protos";
 
 /** The services of an upstream, and every type that their files and imports declare. */
 export interface Descriptors {
@@ -211,4 +218,27 @@ function messagesOf(
     const name = `${scope}.${message.name}`;
     return [[name, message] as const, ...messagesOf(name, message.nestedType)];
   });
+}
+
+/**
+ * Files that everybody imports, by name. Descriptor sets without imports lack them, and so do
+ * servers whose language has no code for a file that is imported for its options alone.
+ */
+export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
+  withImports([
+    ...Object.values(wellKnownTypes).filter(isFile),
+    file_google_api_annotations,
+    file_google_api_field_behavior,
+    file_google_api_httpbody,
+    file_google_rpc_error_details,
+    file_google_rpc_status,
+  ]).map(({ proto }) => [proto.name, proto]),
+);
+
+function isFile(value: object): value is DescFile {
+  return "kind" in value && value.kind === "file";
+}
+
+function withImports(files: readonly DescFile[]): readonly DescFile[] {
+  return [...files, ...files.flatMap(({ dependencies }) => withImports(dependencies))];
 }

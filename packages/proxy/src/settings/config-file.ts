@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import type { GivenValue } from "./program.ts";
-import type { SettingProblem } from "./settings-error.ts";
-import { suggestName } from "./suggestion.ts";
+import { suggestName } from "./environment.ts";
+import type { GivenValue } from "./schema.ts";
+import type { SettingProblem } from "./setting.ts";
 
 export interface ConfigFile {
   /** By the names of the settings. */

@@ -1,6 +1,5 @@
 import { type Command, Option } from "commander";
-import { type Named, variableOf } from "./program.ts";
-import type { SchemaEntry } from "./schema.ts";
+import { type Named, type SchemaEntry, variableOf } from "./schema.ts";
 import { formatValue, type Setting } from "./setting.ts";
 
 /** Adds flags for settings, all of them or those named, and for the file that has any. */

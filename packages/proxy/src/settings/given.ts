@@ -1,9 +1,14 @@
 import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
-import { type GivenValue, type Named, nameSetting, type Program } from "./program.ts";
-import { type SchemaEntry, setOption } from "./schema.ts";
-import { parseSetting } from "./setting.ts";
-import { problemsOf, type SettingProblem, SettingsError } from "./settings-error.ts";
+import {
+  type GivenValue,
+  type Named,
+  nameSetting,
+  type Program,
+  type SchemaEntry,
+  setOption,
+} from "./schema.ts";
+import { parseSetting, problemsOf, type SettingProblem, SettingsError } from "./setting.ts";
 
 /** What an operator gave: flags over the environment over a file. */
 export interface GivenSettings {

@@ -2,8 +2,20 @@
 export * from "./common.ts";
 export { addSettingFlags } from "./flags.ts";
 export { assembleOptions, type Flags, type ReadSettings, readSettings } from "./given.ts";
-export { type GivenValue, type Program, variableOf } from "./program.ts";
-export { createSchema, type OptionsOf, type Schema, type SettingsOf } from "./schema.ts";
-export { formatValue, type Setting } from "./setting.ts";
-export { problemsOf, type SettingProblem, SettingsError } from "./settings-error.ts";
+export {
+  createSchema,
+  type GivenValue,
+  type OptionsOf,
+  type Program,
+  type Schema,
+  type SettingsOf,
+  variableOf,
+} from "./schema.ts";
+export {
+  formatValue,
+  problemsOf,
+  type Setting,
+  type SettingProblem,
+  SettingsError,
+} from "./setting.ts";
 export { assertPortTls, assertTlsFiles, findTlsProblems, tlsFilesOf } from "./tls-files.ts";

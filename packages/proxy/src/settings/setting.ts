@@ -18,7 +18,7 @@ interface Described {
   readonly secret?: "whole" | "password";
 }
 
-export interface TextSetting extends Described {
+interface TextSetting extends Described {
   readonly type: "text";
   /** `undefined`: none, so the option may be left out. */
   readonly default: string | undefined;
@@ -38,13 +38,13 @@ export interface IntegerSetting extends Described {
 }
 
 /** Written `on` or `off`. */
-export interface SwitchSetting extends Omit<Described, "placeholder"> {
+interface SwitchSetting extends Omit<Described, "placeholder"> {
   readonly type: "switch";
   readonly default: boolean;
 }
 
 /** A list, written with commas. Its elements have none. */
-export interface ListSetting extends Described {
+interface ListSetting extends Described {
   readonly type: "list";
   readonly default: readonly string[];
   /** Whether the flag may stand without a value, which is `on` then. */
@@ -118,4 +118,41 @@ function findTextProblem({ pattern, check }: TextSetting, value: string): string
 function notInRange({ min, max, secret }: IntegerSetting, text: string): string {
   const shown = secret === undefined ? `: ${text}` : "";
   return `must be a whole number from ${min} to ${max}${shown}`;
+}
+
+/** What is wrong with one setting. */
+export interface SettingProblem {
+  /** The option's identifier in the schema, for example `bodyBytesMax`; to operators, as they wrote it. */
+  readonly setting: string;
+  /** One line, without the value of a secret. */
+  readonly problem: string;
+  /** Another option named in the text, for callers that translate names to flags or variables. */
+  readonly other?: string;
+}
+
+/** Settings are invalid or contradict each other. Thrown at startup only, never for a request. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+  /** At least one. */
+  readonly problems: readonly SettingProblem[];
+  /** The same in words, a line each. */
+  readonly lines: readonly string[];
+
+  constructor(problems: readonly SettingProblem[], options?: { cause: unknown }) {
+    const lines = problems.map(({ setting, problem }) => `${setting}: ${problem}`);
+    super(lines.join("; "), options);
+    this.problems = problems;
+    this.lines = lines;
+  }
+}
+
+/** What work finds wrong with settings. */
+export function problemsOf(work: () => unknown): readonly SettingProblem[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
 }

@@ -1,6 +1,6 @@
 /** The table of settings in a page of docs, generated from the schema. */
-import { type Named, variableOf } from "./program.ts";
-import type { SchemaEntry } from "./schema.ts";
+
+import { type Named, type SchemaEntry, variableOf } from "./schema.ts";
 import { formatValue, type IntegerSetting, type Setting } from "./setting.ts";
 
 /** Its place in the page. */

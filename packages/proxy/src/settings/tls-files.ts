@@ -1,5 +1,5 @@
 import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
-import { type SettingProblem, SettingsError } from "./settings-error.ts";
+import { type SettingProblem, SettingsError } from "./setting.ts";
 
 /** The files of TLS, as a group of settings has them. */
 type TlsGroup = { readonly [K in keyof TlsFiles]-?: TlsFiles[K] | undefined };

@@ -1,5 +1,5 @@
 /** Traces, if the environment asks for them. Otherwise the OpenTelemetry SDK is not loaded. */
-import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
+import type { ExporterName, Tracing, TracingOptions } from "./sdk.ts";
 
 /** @returns undefined if traces are off, which costs nothing. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | undefined> {

@@ -1,24 +1,38 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
-import { DiagLogLevel, diag } from "@opentelemetry/api";
+import type { Interceptor } from "@connectrpc/connect";
+import { DiagLogLevel, diag, type Tracer, trace } from "@opentelemetry/api";
 import {
   ExportResultCode,
+  getNumberFromEnv,
+  getStringFromEnv,
   setGlobalErrorHandler,
   W3CTraceContextPropagator,
 } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
+  defaultResource,
+  detectResources,
+  type Resource,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
   BatchSpanProcessor,
   ConsoleSpanExporter,
+  ParentBasedSampler,
+  type Sampler,
   SimpleSpanProcessor,
   type SpanExporter,
   type SpanProcessor,
+  TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import type { CallObserver, ObservedRequest } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
-import { createTracingObserver } from "connect-gateway/otel";
-import { passOnSpan } from "./pass-on-span.ts";
-import { readBatchLimits, readResource, readSampler, warnOfOtherProtocols } from "./sdk-options.ts";
-import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
+import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 
 /** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
@@ -110,3 +124,105 @@ export function logSdkWarnings(log: Log): void {
 }
 
 function ignore(): void {}
+
+/** How many spans may wait, and for how long. More are dropped; no call waits for them. */
+function readBatchLimits() {
+  return {
+    maxQueueSize: readNumber("OTEL_BSP_MAX_QUEUE_SIZE", 2048, isCount),
+    maxExportBatchSize: readNumber("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512, isCount),
+    scheduledDelayMillis: readNumber("OTEL_BSP_SCHEDULE_DELAY", 5000, isCount),
+    exportTimeoutMillis: readNumber("OTEL_BSP_EXPORT_TIMEOUT", 30_000, isCount),
+  };
+}
+
+/** The sampler of `OTEL_TRACES_SAMPLER`. Default: every call, unless the caller does not sample. */
+function readSampler(): Sampler {
+  const name = getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? "parentbased_always_on";
+  const [, parentBased, rootName = ""] = /^(parentbased_)?(.*)$/s.exec(name) ?? [];
+  let root = roots.get(rootName)?.();
+  if (root === undefined) {
+    diag.warn(`OTEL_TRACES_SAMPLER: unknown sampler ${name}; using parentbased_always_on`);
+    root = new AlwaysOnSampler();
+  } else if (parentBased === undefined) return root;
+  return new ParentBasedSampler({ root });
+}
+
+const roots: ReadonlyMap<string, () => Sampler> = new Map<string, () => Sampler>([
+  ["always_on", () => new AlwaysOnSampler()],
+  ["always_off", () => new AlwaysOffSampler()],
+  [
+    "traceidratio",
+    () => new TraceIdRatioBasedSampler(readNumber("OTEL_TRACES_SAMPLER_ARG", 1, isRatio)),
+  ],
+]);
+
+/** The service that creates the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override it. */
+function readResource({ name, version }: TracingOptions["program"]): Resource {
+  const ours = { "service.name": name, "service.version": version };
+  const detectors = [resourceAttributesEnvDetector, serviceNameEnvDetector];
+  return defaultResource()
+    .merge(resourceFromAttributes(ours))
+    .merge(detectResources({ detectors }));
+}
+
+/** The SDK's exporter sends protobuf over HTTP, and ignores a variable that asks for another form. */
+function warnOfOtherProtocols(): void {
+  const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+  const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
+  if (given === undefined || given === "http/protobuf") return;
+  diag.warn(
+    `OTEL_EXPORTER_OTLP_PROTOCOL: ${given} is not supported; spans are sent as http/protobuf`,
+  );
+}
+
+interface Rule {
+  readonly text: string;
+  allows(value: number): boolean;
+}
+
+const isCount: Rule = {
+  text: "a whole number above 0",
+  allows: (value) => Number.isSafeInteger(value) && value > 0,
+};
+const isRatio: Rule = { text: "from 0 to 1", allows: (value) => value >= 0 && value <= 1 };
+
+function readNumber(name: string, byDefault: number, { text, allows }: Rule): number {
+  const given = getNumberFromEnv(name) ?? byDefault;
+  if (allows(given)) return given;
+  diag.warn(`${name}: must be ${text}, not ${given}; using ${byDefault}`);
+  return byDefault;
+}
+
+/** Makes the span of a call the parent of its upstream's: `traceparent`, W3C Trace Context, section 3.2. */
+const passOnSpan: Interceptor = (next) => (request) => {
+  const span = trace.getSpanContext(request.contextValues.get(callContextKey));
+  if (span !== undefined) {
+    const flags = span.traceFlags.toString(16).padStart(2, "0");
+    request.header.set("traceparent", `00-${span.traceId}-${span.spanId}-${flags}`);
+  }
+  return next(request);
+};
+
+/** Opens nothing until its first span has ended. */
+export interface Tracing {
+  readonly calls: CallObserver;
+  /** Makes the span of a call the parent of its upstream's. */
+  readonly passOn: Interceptor;
+  /** For spans of your own. */
+  readonly tracer: Tracer;
+  /** The trace id of a request that `calls` observed. */
+  traceIdOf(request: ObservedRequest): string | undefined;
+  /** Sends the remaining spans, within a short time. */
+  close(): Promise<void>;
+}
+
+export interface TracingOptions {
+  /** What creates the spans; the first is `service.name` unless a variable overrides it. */
+  readonly program: { readonly name: string; readonly version: string };
+  /** The scheme of the port. */
+  readonly scheme: "http" | "https";
+  readonly log: Log;
+}
+
+/** Where spans go: to a collector, or to standard output. */
+export type ExporterName = "otlp" | "console";

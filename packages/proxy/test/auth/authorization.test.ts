@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBearerToken, parseAuthorization } from "../../src/auth/authorization.ts";
+import { isBearerToken, parseAuthorization } from "../../src/auth/bearer.ts";
 
 const accepted: readonly [header: string, token: string][] = [
   ["Bearer abc", "abc"],

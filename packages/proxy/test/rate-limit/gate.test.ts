@@ -2,7 +2,7 @@ import { createContextValues } from "@connectrpc/connect";
 import { peerAddressKey } from "connect-gateway";
 import { describe, expect, test } from "vitest";
 import type { BearerGate } from "../../src/auth/bearer.ts";
-import { principalKey } from "../../src/auth/principal.ts";
+import { principalKey } from "../../src/auth/verifier.ts";
 import { limitRates } from "../../src/rate-limit/gate.ts";
 
 const principal = { kind: "token", name: "a" } as const;

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RateLimiter } from "../../src/rate-limit/rate-limiter.ts";
+import { RateLimiter } from "../../src/rate-limit/gate.ts";
 
 /** A day after the machine has started. */
 const start = 86_400;

@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { BearerGate } from "../../../src/auth/bearer.ts";
-import { type Principal, principalKey } from "../../../src/auth/principal.ts";
+import { type Principal, principalKey } from "../../../src/auth/verifier.ts";
 
 /** A gate's result for one Authorization header: a principal, or the complete error. */
 export type Outcome =
