@@ -5,7 +5,6 @@ import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import {
   create,
   type DescMessage,
-  type DescMethod,
   fromBinary,
   type MessageInitShape,
   type MessageShape,
@@ -95,7 +94,7 @@ function parseStatus(status: string, trailer: IncomingHttpHeaders): ConnectError
   return error;
 }
 
-/** @returns the text as it is if it is not percent-encoded UTF-8. */
+/** The text as it is if it is not percent-encoded UTF-8. */
 function parseMessage(encoded: string): string {
   const decoded = encoded.replaceAll(/%([\da-f]{2})/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
@@ -119,19 +118,20 @@ function answerError(error: ConnectError, head: Head, end: IncomingHttpHeaders):
   return new AnswerError(error, { header: new LazyHeaders(head), trailer: new LazyHeaders(end) });
 }
 
-/** The messages of one method, in their envelopes. */
-export class MessageCodec<I extends DescMessage, O extends DescMessage> {
+/** What calls of one method share: its path, and its messages in their envelopes. */
+export class MethodCodec<I extends DescMessage, O extends DescMessage> {
+  readonly path: string;
   readonly #input: I;
   readonly #output: O;
 
-  constructor({ input, output }: DescMethod & { readonly input: I; readonly output: O }) {
+  constructor(path: string, input: I, output: O) {
+    this.path = path;
     this.#input = input;
     this.#output = output;
   }
 
   serialize(init: MessageInitShape<I>): Uint8Array {
-    const message = create(this.#input, init);
-    return wrapEnvelope(0, writeBinary(this.#input, message));
+    return wrapEnvelope(0, writeBinary(this.#input, create(this.#input, init)));
   }
 
   /** How to read the answer with a head. */

@@ -27,10 +27,7 @@ export class Attempt {
   #trailer: IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
 
-  /**
-   * @param connection With a reserved place.
-   * @throws Node's error for invalid headers.
-   */
+  /** @param connection With a reserved place. @throws Node's error for invalid headers. */
   constructor(connection: Connection, headers: OutgoingHttpHeaders, deadline: CallDeadline) {
     this.#connection = connection;
     this.#deadline = deadline;
@@ -108,11 +105,12 @@ export class Attempt {
     this.#deadline.release();
     // The server need not send what nobody reads, nor read what comes after its answer.
     if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
-    else if (!stream.writableFinished) setTimeout(() => this.#endUntaken(), takenWithinMs).unref();
-  }
-
-  #endUntaken(): void {
-    if (!this.stream.destroyed) this.stream.close(constants.NGHTTP2_CANCEL);
+    else if (!stream.writableFinished) {
+      setTimeout(
+        () => stream.destroyed || stream.close(constants.NGHTTP2_CANCEL),
+        takenWithinMs,
+      ).unref();
+    }
   }
 }
 
@@ -120,31 +118,23 @@ function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
 }
 
-interface UnaryCall {
-  /** The message in its envelope. */
-  readonly body: Uint8Array;
-  /** The largest message that the answer may have, in bytes. */
-  readonly readMaxBytes: number;
-  /** Counts the bytes of the answer. */
-  readonly holding?: Holding | undefined;
-}
-
-/** A successful answer. */
-interface WholeAnswer {
-  readonly head: Head;
-  readonly trailer: IncomingHttpHeaders;
-  readonly body: Uint8Array;
-}
-
 /**
- * Makes one call with one message each way.
+ * Makes a call with one message each way. Rejects with a ConnectError: an AnswerError if the server
+ * sent it.
  *
- * @returns a promise that rejects with a ConnectError: an {@link AnswerError} if the server sent it.
+ * @param body The message in its envelope.
+ * @param holding Counts the bytes of the answer.
  */
 export function callUnary(
   attempt: Attempt,
-  { body, readMaxBytes, holding }: UnaryCall,
-): Promise<WholeAnswer> {
+  body: Uint8Array,
+  readMaxBytes: number,
+  holding: Holding | undefined,
+): Promise<{
+  readonly head: Head;
+  readonly trailer: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
     const received = new BodyBuffer();
@@ -159,7 +149,7 @@ export function callUnary(
         received.append(chunk);
         if (received.length > envelopeHeadBytes + readMaxBytes) {
           attempt.cancel(messageTooLarge(readMaxBytes));
-        } else if (holding !== undefined) hold(chunk, { attempt, holding });
+        } else if (holding !== undefined) hold(attempt, holding, chunk);
       }),
     );
     stream.on("end", () => {
@@ -176,7 +166,7 @@ export function callUnary(
 const envelopeHeadBytes = 5;
 
 /** Pauses reading until there is room for more. */
-function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holding: Holding }) {
+function hold(attempt: Attempt, holding: Holding, chunk: Uint8Array): void {
   const { stream } = attempt;
   try {
     const room = holding.add(chunk.byteLength);
@@ -191,71 +181,56 @@ function hold(chunk: Uint8Array, { attempt, holding }: { attempt: Attempt; holdi
   }
 }
 
-/**
- * One streaming call. It reads no more of the answer than its caller asks for, and sends no more than the
- * server reads.
- */
-export class StreamCall {
-  /** The head of the answer; rejects with a ConnectError if there is none, or if it is an error. */
-  readonly head: Promise<Head>;
-  /** Filled after the last chunk. */
-  readonly trailer: LazyHeaders = new LazyHeaders({});
-  readonly #attempt: Attempt;
-
-  constructor(attempt: Attempt) {
-    this.#attempt = attempt;
-    const { stream } = attempt;
-    this.head = new Promise((resolve, reject) => {
-      stream.on("response", (head) => {
-        const failure = attempt.isDecided ? attempt.failure : undefined;
-        if (failure === undefined) return resolve(head);
-        reject(failure);
-        attempt.cancel(failure);
-      });
-      stream.on("close", () => reject(attempt.failure));
+/** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */
+export function headOf(attempt: Attempt): Promise<Head> {
+  const { stream } = attempt;
+  return new Promise((resolve, reject) => {
+    stream.on("response", (head) => {
+      const failure = attempt.isDecided ? attempt.failure : undefined;
+      if (failure === undefined) return resolve(head);
+      reject(failure);
+      attempt.cancel(failure);
     });
-    this.head.catch(() => {}); // maybe nobody waits for it
-  }
+    stream.on("close", () => reject(attempt.failure));
+  });
+}
 
-  /** Sends messages until the server closes the stream. An error of theirs ends the call. */
-  async send(bodies: AsyncIterable<Uint8Array>): Promise<void> {
-    const { stream } = this.#attempt;
-    const iterator = bodies[Symbol.asyncIterator]();
-    // The iterator may still wait for its next message.
-    const leave = () => void iterator.return?.()?.catch(() => {});
-    stream.once("close", leave);
-    try {
-      for (;;) {
-        const next = await iterator.next();
-        if (stream.destroyed || next.done === true) break;
-        if (!stream.write(next.value)) await takenOrClosed(stream);
-      }
-      stream.end();
-    } catch (error) {
-      this.#attempt.cancel(error as ConnectError);
+/** Sends messages as fast as the server reads them. An error of theirs ends the call. */
+export async function sendAll(attempt: Attempt, bodies: AsyncIterable<Uint8Array>): Promise<void> {
+  const { stream } = attempt;
+  const iterator = bodies[Symbol.asyncIterator]();
+  // The iterator may still wait for its next message.
+  stream.once("close", () => void iterator.return?.()?.catch(() => {}));
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (stream.destroyed || next.done === true) break;
+      if (!stream.write(next.value)) await takenOrClosed(stream);
     }
+    stream.end();
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
   }
+}
 
-  /** The body of the answer as it arrives. */
-  async *receive(): AsyncGenerator<Uint8Array> {
-    const attempt = this.#attempt;
-    const { stream } = attempt;
-    let wake = () => {};
-    // Node's iterator reports a stream that the server has closed as cut off.
-    for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
-    try {
-      while (!stream.readableEnded && !stream.destroyed) {
-        const chunk: Uint8Array | null = stream.read();
-        if (chunk !== null) yield chunk;
-        else await new Promise<void>((resolve) => (wake = resolve));
-      }
-    } finally {
-      attempt.leave();
+/** The body of the answer, read as fast as the caller asks for it. @param trailer Filled at its end. */
+export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGenerator<Uint8Array> {
+  const { stream } = attempt;
+  let wake = () => {};
+  // Node's iterator reports a stream that the server has closed as cut off.
+  for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
+  try {
+    while (!stream.readableEnded && !stream.destroyed) {
+      const chunk: Uint8Array | null = stream.read();
+      if (chunk !== null) yield chunk;
+      else await new Promise<void>((resolve) => (wake = resolve));
     }
-    const { endFailure } = attempt;
-    if (endFailure !== undefined) throw endFailure;
-    this.trailer.replace(new LazyHeaders(attempt.trailer));
+  } finally {
+    attempt.leave();
   }
+  const { endFailure } = attempt;
+  if (endFailure !== undefined) throw endFailure;
+  trailer.replace(new LazyHeaders(attempt.trailer));
 }
 
 /** Resolves when a stream takes more, or has closed. */

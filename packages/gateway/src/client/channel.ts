@@ -8,7 +8,6 @@ import { backoffMs, Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
 export type ChannelOptions = Omit<SubchannelOptions, "address">;
 
-/** More addresses than a name has in practice. */
 const addressesMax = 64;
 
 /** How long addresses of a name are used, and how often they are looked up while connections fail. */
@@ -21,7 +20,7 @@ export class Channel {
   readonly #subchannels = new Map<string, Subchannel>();
   /** The same, in order. */
   #turn: readonly Subchannel[] = [];
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<Pick<PromiseWithResolvers<Connection>, "resolve" | "reject">>();
   #turns = 0;
   #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
   #failures = 0;
@@ -100,7 +99,7 @@ export class Channel {
       if (failure === undefined) return;
       this.#waiting.delete(waiter);
       if (connection !== undefined) waiter.resolve(connection);
-      else waiter.reject(failure as ConnectError);
+      else waiter.reject(failure);
     }
   };
 
@@ -144,11 +143,6 @@ export class Channel {
     }
     this.#turn = [...this.#subchannels.values()];
   }
-}
-
-interface Waiter {
-  readonly resolve: (connection: Connection) => void;
-  readonly reject: (error: ConnectError) => void;
 }
 
 async function addressesOf(host: string): Promise<readonly string[]> {

@@ -97,7 +97,7 @@ export class Subchannel {
         this.#onChange();
       },
       vacated: this.#onChange,
-      left: (_connection, error) => {
+      left: (error) => {
         if (openedAt === undefined) return this.#failed(error);
         this.#options.onDisconnect?.();
         const hasLived = performance.now() - openedAt > livedMsMin;
@@ -139,12 +139,11 @@ export class Subchannel {
   }
 }
 
-/** From the time a server needs to restart, to a delay that clients notice. */
-const pauseMs = { first: 50, max: 500 } as const;
-
-/** Doubles with each failure. Random, so that clients of one server do not return together. */
+/**
+ * From the time a server needs to restart, to a delay that clients notice. Random, so that clients of
+ * one server do not return together.
+ */
 export function backoffMs(failures: number): number {
   if (failures === 0) return 0;
-  const whole = Math.min(pauseMs.first * 2 ** (failures - 1), pauseMs.max);
-  return whole * (0.6 + Math.random() * 0.4);
+  return Math.min(50 * 2 ** (failures - 1), 500) * (0.6 + Math.random() * 0.4);
 }
