@@ -13,7 +13,7 @@ import type { Components, JsonObject, Named } from "./components.ts";
 import { Taken } from "./operations.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
 import { traitsOf } from "./schema/field-notes.ts";
-import { choicesOf } from "./schema/rules.ts";
+import { type Choice, choicesOf } from "./schema/rules.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
 interface ContentContext {
@@ -26,50 +26,59 @@ interface ContentContext {
   readonly bodyName: Named;
 }
 
-type MaskedBinding = Binding & { readonly updateMask: UpdateMask | undefined };
-
 /** Any type is accepted. Generated clients send the one that is named here. */
 const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-export function requestContent(
-  method: DescMethod,
-  binding: MaskedBinding,
+/**
+ * The request body; undefined for none. It may be empty where that is the empty message, an empty
+ * stream, or no bytes.
+ */
+export function requestBody(
+  { input, methodKind }: DescMethod,
+  { body, variables }: Binding,
+  updateMask: UpdateMask | undefined,
   context: ContentContext,
 ): JsonObject | undefined {
-  const isStream = method.methodKind === "client_streaming";
-  if (binding.body === undefined) return isStream ? streamContent({}, context) : undefined;
-  if (isHttpBody(method.input, binding.body)) return binary;
-  const schema = bodySchema(method, binding.body, binding, context);
-  if (isStream) return streamContent(schema, context);
-  const types = bodyTypesOf(binding.updateMask);
-  return Object.fromEntries(types.map((type) => [type, { schema }]));
+  const isStream = methodKind === "client_streaming";
+  if (body === undefined) {
+    return isStream ? { required: false, content: streamContent({}, context) } : undefined;
+  }
+  if (isHttpBody(input, body)) return { required: false, content: binary };
+  const { schemas, components, bodyName } = context;
+  const isWhole = body === "*";
+  const place = isWhole || updateMask === undefined ? "request" : "patch";
+  const message = isWhole ? input : body.fieldKind === "message" ? body.message : undefined;
+  const taken = isWhole ? takenBy(variables) : takenBy(variables)?.within(body);
+  const schema =
+    message !== undefined && taken !== undefined
+      ? components.refer(bodyName, () => schemas.forFields(message, place, taken))
+      : isWhole
+        ? schemas.forMessage(input, place)
+        : schemas.forField(body, place);
+  if (isStream) return { required: false, content: streamContent(schema, context) };
+  const hasMembers = message !== undefined && (isWhole || !hasCustomJson(message));
+  const required = hasMembers
+    ? !mayBeEmpty(message, taken, place)
+    : !isWhole && isRequired(body, "request");
+  const types = bodyTypesOf(updateMask);
+  return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
 }
 
-/** Whether an empty body is accepted: it is the empty message, an empty stream, or no bytes. */
-export function mayBeAbsent(
-  { input, methodKind }: DescMethod,
-  { body, variables, updateMask }: MaskedBinding,
-): boolean {
-  if (body === undefined || methodKind === "client_streaming" || isHttpBody(input, body))
-    return true;
-  const taken = new Taken(variables.map(({ path }) => path));
-  if (body === "*") return mayBeEmpty(input, taken);
-  const isMessage = body.fieldKind === "message" && !hasCustomJson(body.message);
-  if (!isMessage) return !isRequired(body, "request");
-  return mayBeEmpty(body.message, taken.within(body), updateMask && "patch");
+function takenBy(variables: Binding["variables"]): Taken | undefined {
+  return variables.length === 0 ? undefined : new Taken(variables.map(({ path }) => path));
 }
 
 function mayBeEmpty(
   message: DescMessage,
   taken: Taken | undefined,
-  place: "request" | "patch" = "request",
+  place: "request" | "patch",
 ): boolean {
   const isLeft = (field: DescField) => taken?.isLeft(field) ?? true;
+  const isWanted = (choice: Choice) =>
+    place === "request" && choice.isRequired && choice.fields.every(isLeft);
   return (
     !message.fields.some((field) => isLeft(field) && isRequired(field, place)) &&
-    !choicesOf(message).some(
-      (choice) => place === "request" && choice.isRequired && choice.fields.every(isLeft),
-    )
+    !choicesOf(message).some(isWanted)
   );
 }
 
@@ -90,23 +99,6 @@ export function responseContent(
   return { ...streamContent(item, context), "text/event-stream": events(schema, context) };
 }
 
-function bodySchema(
-  { input }: DescMethod,
-  body: Exclude<Binding["body"], undefined>,
-  { variables, updateMask }: MaskedBinding,
-  { schemas, components, bodyName }: ContentContext,
-): JsonObject {
-  const taken = new Taken(variables.map(({ path }) => path));
-  if (body === "*") {
-    if (variables.length === 0) return schemas.forMessage(input, "request");
-    return components.refer(bodyName, () => schemas.forFields(input, "request", taken));
-  }
-  const place = updateMask === undefined ? "request" : "patch";
-  const inner = taken.within(body);
-  if (inner === undefined || body.fieldKind !== "message") return schemas.forField(body, place);
-  return components.refer(bodyName, () => schemas.forFields(body.message, place, inner));
-}
-
 /** The answer for an unset field that has no zero value. */
 function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: JsonObject) {
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
@@ -125,21 +117,15 @@ function streamContent(item: JsonObject, { openapi }: ContentContext): JsonObjec
 
 function events(item: JsonObject, { openapi, errorSchema }: ContentContext): JsonObject {
   if (openapi === "3.2") {
-    const data = (schema: JsonObject) => ({
-      type: "string",
-      contentMediaType: "application/json",
-      contentSchema: schema,
+    const data = (contentSchema: JsonObject) => ({
+      ...{ type: "string", contentMediaType: "application/json", contentSchema },
+    });
+    const event = (name: string, data: JsonObject) => ({
+      ...{ properties: { event: { const: name }, data }, required: ["event"] },
     });
     const message = { properties: { event: false, data: data(item) } };
-    const failure = {
-      properties: { event: { const: "error" }, data: data(errorSchema) },
-      required: ["event"],
-    };
-    const end = {
-      properties: { event: { const: "end" }, data: { const: "" } },
-      required: ["event"],
-    };
-    return { itemSchema: { type: "object", required: ["data"], anyOf: [message, failure, end] } };
+    const anyOf = [message, event("error", data(errorSchema)), event("end", { const: "" })];
+    return { itemSchema: { type: "object", required: ["data"], anyOf } };
   }
   const description =
     "Server-sent events. The data of each is one JSON value; that of an event `error` is the error that ended the stream. An event `end` is the last of a whole stream.";
@@ -197,17 +183,12 @@ export function errorComponents(
   { errors }: Pick<OpenApiSettings, "errors">,
   forms: readonly ErrorForm[],
 ): JsonObject {
-  const named = forms.flatMap((form) => {
-    const other = { description: "Any other error.", content: contentOf(form) };
-    return [
-      ...Object.entries(errors).map(([status, answer]) => [
-        nameOf(status, form),
-        errorResponse(answer, form),
-      ]),
-      [nameOf("default", form), other],
-    ];
-  });
-  return Object.fromEntries(named);
+  const answers = Object.entries({ ...errors, default: { description: "Any other error." } });
+  return Object.fromEntries(
+    forms.flatMap((form) =>
+      answers.map(([status, answer]) => [nameOf(status, form), errorResponse(answer, form)]),
+    ),
+  );
 }
 
 export function errorResponses(
@@ -224,25 +205,16 @@ export function errorResponses(
 
 function errorResponse(
   { description, headers, examples }: ErrorAnswer,
-  form: ErrorForm,
+  { contentType, schema }: ErrorForm,
 ): JsonObject {
+  const named = examples && { examples: mapValues(examples, (value) => ({ value })) };
   return {
     description,
-    ...(headers !== undefined && { headers: mapValues(headers, headerOf) }),
-    content: contentOf(form, examples),
+    ...(headers && {
+      headers: mapValues(headers, (header) => ({ schema: { type: "string" }, ...header })),
+    }),
+    content: { [contentType]: { schema, ...named } },
   };
-}
-
-function headerOf(header: { description?: string; schema?: JsonObject }): JsonObject {
-  return { schema: { type: "string" }, ...header };
-}
-
-function contentOf(
-  { contentType, schema }: ErrorForm,
-  examples?: ErrorAnswer["examples"],
-): JsonObject {
-  const named = examples && mapValues(examples, (value) => ({ value }));
-  return { [contentType]: { schema, ...(named !== undefined && { examples: named }) } };
 }
 
 /** Names must start with a letter, because code is generated from them. */

@@ -10,13 +10,7 @@ import { isHttpBody } from "../rest/rule/http-body.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
 import { type Components, describe, type JsonObject } from "./components.ts";
-import {
-  type ErrorForm,
-  errorResponses,
-  mayBeAbsent,
-  requestContent,
-  responseContent,
-} from "./content.ts";
+import { type ErrorForm, errorResponses, requestBody, responseContent } from "./content.ts";
 import { type Operation, type PathParameter, Taken } from "./operations.ts";
 import type { OpenApiSettings } from "./options.ts";
 import { descriptionOf } from "./schema/field-notes.ts";
@@ -45,9 +39,9 @@ export function operationObject(
   const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
   const own = [
     ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
-    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
+    ...queryParameters(method.input, binding, updateMask?.field, schemas),
   ];
-  const content = requestContent(method, { ...binding, updateMask }, context);
+  const requested = requestBody(method, binding, updateMask, context);
   const success = {
     description: "Success",
     ...(!isBodiless(status) && { content: responseContent(method, binding, context) }),
@@ -61,9 +55,7 @@ export function operationObject(
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
     ...describe(paragraphs.join("\n\n"), isOld),
     ...(parameters.length > 0 && { parameters }),
-    ...(content !== undefined && {
-      requestBody: { required: !mayBeAbsent(method, { ...binding, updateMask }), content },
-    }),
+    ...(requested !== undefined && { requestBody: requested }),
     responses: {
       [status]: { ...success, ...(Object.keys(headers).length > 0 && { headers }) },
       ...responses,
@@ -72,17 +64,11 @@ export function operationObject(
   };
 }
 
-interface Additions {
-  readonly parameters: readonly JsonObject[];
-  readonly headers: JsonObject;
-  readonly responses: JsonObject;
-}
-
 function additionsOf(
   { method, binding, httpMethod }: Operation,
   { etag, ranges }: RestServiceSettings,
   success: JsonObject,
-): Additions {
+) {
   const isGet = httpMethod === "get" || httpMethod === "head";
   const isWhole = method.methodKind === "unary" && isGet && "content" in success;
   const isTagged = isWhole && etag;
@@ -93,7 +79,7 @@ function additionsOf(
   const link = hasPages && { Link: header('The next page, if there is one: `rel="next"`.') };
   return {
     parameters: [
-      ...(isTagged ? [ifNoneMatch] : []),
+      ...(isTagged ? [parameter("If-None-Match", etags)] : []),
       ...(isDivisible ? [parameter("Range", "The part to answer: `bytes=0-99`.")] : []),
     ],
     headers: { ...tag, ...link },
@@ -115,6 +101,7 @@ function additionsOf(
   };
 }
 
+const etags = "The ETag of an answer that the client has, or several with commas between.";
 const schema = { type: "string" };
 
 function header(description: string): JsonObject {
@@ -125,58 +112,36 @@ function parameter(name: string, description: string): JsonObject {
   return { name, in: "header", description, schema };
 }
 
-const ifNoneMatch = parameter(
-  "If-None-Match",
-  "The ETag of an answer that the client has, or several with commas between.",
-);
-
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
 
 function pathParameter(
-  parameter: PathParameter,
+  { name, kind, variable }: PathParameter,
   schemas: Schemas,
   openapi: "3.1" | "3.2",
 ): JsonObject {
-  const { name, kind, variable } = parameter;
-  const field = variable === undefined ? undefined : leafOf(variable.path);
+  const field = variable && leafOf(variable.path);
+  const notes = {
+    whole: "",
+    part: `A part of \`${variable?.fieldPath.join(".")}\`.`,
+    unbound: "Any segment.",
+    rest: restNotes[openapi],
+  };
+  const isWhole = kind === "whole" && field !== undefined;
+  // Only 3.2 can express that slashes are not encoded.
+  const isReserved = kind === "rest" && openapi === "3.2";
   return {
     name,
     in: "path",
     required: true,
-    ...describe(pathDescription(parameter, field, openapi), field?.deprecated),
-    // Only 3.2 can express that slashes are not encoded.
-    ...(kind === "rest" && openapi === "3.2" && { allowReserved: true }),
-    schema:
-      kind === "whole" && field !== undefined
-        ? wholeSchema(field, schemas)
-        : kind === "rest" && openapi === "3.2"
-          ? { type: "string" }
-          : segmentSchema,
+    ...describe(joined(notes[kind], field && descriptionOf(field)), field?.deprecated),
+    ...(isReserved && { allowReserved: true }),
+    schema: isWhole ? wholeSchema(field, schemas) : isReserved ? { type: "string" } : segmentSchema,
   };
 }
 
 function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
   const schema = bare(schemas.forField(field, "parameter"));
   return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
-}
-
-function pathDescription(
-  { kind, variable }: PathParameter,
-  field: DescField | undefined,
-  openapi: "3.1" | "3.2",
-): string {
-  const name = variable?.fieldPath.join(".") ?? "";
-  const comment = field === undefined ? "" : descriptionOf(field);
-  switch (kind) {
-    case "whole":
-      return comment;
-    case "part":
-      return joined(`A part of \`${name}\`.`, comment);
-    case "unbound":
-      return "Any segment.";
-    case "rest":
-      return joined(restNotes[openapi], comment);
-  }
 }
 
 const restNotes = {
@@ -186,20 +151,15 @@ const restNotes = {
     "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
 };
 
-function joined(...notes: readonly string[]): string {
-  return notes.filter((note) => note !== "").join(" ");
+function joined(...notes: readonly (string | undefined)[]): string {
+  return notes.filter(Boolean).join(" ");
 }
 
+/** @param filled A field that is optional because the gateway fills it in. */
 function queryParameters(
   input: DescMessage,
-  {
-    body,
-    variables,
-    filled,
-  }: Pick<Binding, "body" | "variables"> & {
-    /** A field that is optional because the gateway fills it in. */
-    readonly filled?: DescField | undefined;
-  },
+  { body, variables }: Binding,
+  filled: DescField | undefined,
   schemas: Schemas,
 ): JsonObject[] {
   if (body === "*") return [];
@@ -211,11 +171,30 @@ function queryParameters(
   function add(message: DescMessage, parent: Parent): void {
     for (const field of message.fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
       const path = [...parent.path, field];
-      const required = parent.isRequired && field !== filled && isRequired(field, "parameter");
+      const isFilled = field === filled;
+      const required = parent.isRequired && !isFilled && isRequired(field, "parameter");
       if (parameterReader(field) !== undefined) {
-        const note = field === filled ? filledNote : "";
-        parameters.push(queryParameter(path, { required, note }, schemas));
-      } else if (hasFields(field) && mayHold(parent, field.message)) {
+        const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
+        const oneof = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
+        const notes = joined(descriptionOf(field), oneof, isFilled ? filledNote : "");
+        parameters.push({
+          name: jsonPath(path),
+          in: "query",
+          ...(required && { required: true }),
+          // `name[key]=value` for each entry.
+          ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
+          ...describe(
+            notes,
+            path.some(({ deprecated }) => deprecated),
+          ),
+          schema: bare(schemas.forField(field, "parameter")),
+        });
+      } else if (
+        field.fieldKind === "message" &&
+        wellKnownSchema(field.message) === undefined &&
+        parent.path.length < depthMax - 1 &&
+        !parent.messages.includes(field.message)
+      ) {
         const messages = [...parent.messages, field.message];
         const taken = parent.taken?.within(field);
         add(field.message, { path, messages, taken, isRequired: required });
@@ -232,46 +211,13 @@ interface Parent {
   readonly isRequired: boolean;
 }
 
+/** The depth of nested fields: messages that contain each other would create endless parameters. */
+const depthMax = 5;
+
 const filledNote =
   "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
-
-function queryParameter(
-  path: readonly DescField[],
-  { required, note: other }: { readonly required: boolean; readonly note: string },
-  schemas: Schemas,
-): JsonObject {
-  const name = jsonPath(path);
-  const field = path.at(-1);
-  if (field === undefined) return {};
-  const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
-  const note = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
-  return {
-    name,
-    in: "query",
-    ...(required && { required: true }),
-    // `name[key]=value` for each entry.
-    ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
-    ...describe(
-      joined(descriptionOf(field), note, other),
-      path.some(({ deprecated }) => deprecated),
-    ),
-    schema: bare(schemas.forField(field, "parameter")),
-  };
-}
 
 /** Removes what the parameter itself specifies. */
 function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
   return schema;
-}
-
-/** The depth of nested fields: messages that contain each other would create endless parameters. */
-const depthMax = 5;
-
-function mayHold({ path, messages }: Parent, message: DescMessage): boolean {
-  return path.length < depthMax - 1 && !messages.includes(message);
-}
-
-function hasFields(field: DescField): field is DescField & { message: DescMessage } {
-  const isOne = field.fieldKind === "message";
-  return isOne && wellKnownSchema(field.message) === undefined;
 }

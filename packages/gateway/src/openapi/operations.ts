@@ -58,12 +58,9 @@ export function operationsOf(services: readonly DescService[], settings: Setting
     paths.set(shape, first);
     const one = { ...place, path: withNames(place.path, first) };
     assertPlace(one, found);
-    const { httpMethod } = place;
-    const isKnown = verbs.includes(httpMethod);
-    return {
-      ...{ ...one, ...namesOf(place, names) },
-      httpMethod: isKnown ? httpMethod.toLowerCase() : httpMethod,
-    };
+    const verb = place.httpMethod;
+    const httpMethod = verbs.includes(verb) ? verb.toLowerCase() : verb;
+    return { ...one, ...namesOf(place, names), httpMethod };
   };
   return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }
@@ -203,30 +200,16 @@ function encode(text: string): string {
   return encodeURIComponent(text).replaceAll("*", "%2A");
 }
 
-const irregular: Readonly<Record<string, string>> = {
-  aliases: "alias",
-  calves: "calf",
-  children: "child",
-  halves: "half",
-  indices: "index",
-  knives: "knife",
-  leaves: "leaf",
-  lives: "life",
-  loaves: "loaf",
-  movies: "movie",
-  people: "person",
-  series: "series",
-  shelves: "shelf",
-  species: "species",
-  statuses: "status",
-  vertices: "vertex",
-  wolves: "wolf",
-};
+const irregular = new Map(
+  "aliases alias,calves calf,children child,halves half,indices index,knives knife,leaves leaf,lives life,loaves loaf,movies movie,people person,series series,shelves shelf,species species,statuses status,vertices vertex,wolves wolf"
+    .split(",")
+    .map((pair) => pair.split(" ") as [string, string]),
+);
 
 /** @param plural May have other words before it: `book_shelves`, `bookShelves`. */
 function singularOf(plural: string): string {
   const [, before = "", word = ""] = /^(.*?)([A-Z]?[a-z0-9]*)$/.exec(plural) ?? [];
-  const known = irregular[word.toLowerCase()];
+  const known = irregular.get(word.toLowerCase());
   if (known !== undefined) return before + (word[0] ?? "") + known.slice(1);
   if (/[^aeiou]ies$/.test(word)) return `${before}${word.slice(0, -3)}y`;
   if (/(ss|sh|ch|x|zz)es$/.test(word)) return before + word.slice(0, -2);

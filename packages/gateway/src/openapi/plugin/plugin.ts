@@ -89,15 +89,6 @@ function messageOf(registry: FileRegistry, name: string): DescMessage {
   return message;
 }
 
-/**
- * The options of a document, with a message given by name, and rules in the JSON of
- * `google.api.HttpRule`.
- */
-export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
-  readonly error?: string;
-  readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
-}
-
 /** The error renderer is a function there and a name here. */
 const renderer = { renderError: ["problem"] };
 const serviceOptions: OptionKinds = { ...restServiceKinds, ...renderer };
@@ -123,14 +114,20 @@ const options: OptionKinds = {
 type Given = { [name: string]: JsonValue };
 
 /**
+ * The options of a document, with a message given by name, and rules in the JSON of
+ * `google.api.HttpRule`.
+ *
  * @param parameter `key=value` and `key`, separated by commas. They take precedence over the file
  * that `config` names, which alone can hold objects and lists.
  * @throws {Error} for an unknown option or an invalid value.
  */
-export function parsePluginOptions(
+function parsePluginOptions(
   parameter: string,
   readText: (path: string) => string,
-): PluginOptions {
+): Omit<OpenApiOptions, "error" | "rest"> & {
+  readonly error?: string;
+  readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
+} {
   const given: Given = {};
   for (const pair of parameter.split(",").filter((one) => one !== "")) {
     const [name = "", ...values] = pair.split("=");

@@ -62,16 +62,11 @@ function constrainSet(
   if (kind === "" || integer === undefined || schema["type"] === "integer") {
     return join(schema, conditionsOf(typed));
   }
-  const forms = (texts: readonly JsonValue[]): JsonValue[] => {
+  const forms = (texts: JsonValue[]): JsonValue[] => {
     const numbers = texts.map(Number).filter(Number.isSafeInteger);
-    return place !== "parameter" ? [...numbers, ...texts] : [...texts];
+    return place !== "parameter" ? [...numbers, ...texts] : texts;
   };
-  const wanted = rules["const"] === undefined ? rules["in"] : [rules["const"]];
-  const unwanted = rules["notIn"];
-  const conditions = [
-    wanted === undefined ? {} : { enum: forms(listOf(wanted)) },
-    unwanted === undefined ? {} : { not: { enum: forms(listOf(unwanted)) } },
-  ];
+  const conditions = valueConditions(rules, forms);
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
   const format = integerFormat(integer);
@@ -161,19 +156,13 @@ function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject
   if (given.length === 0) return schema;
   const joined = { ...schema };
   const others: JsonObject[] = [];
+  // Bounds of a rule replace the type's own, which are wider.
+  const isTaken = (keyword: string) => keyword in joined && !/^(?:min|max)imum$/.test(keyword);
   for (const condition of given) {
-    const isOther = Object.keys(condition).some(
-      (keyword) => keyword in joined && !isBound(keyword),
-    );
-    if (isOther) others.push(condition);
+    if (Object.keys(condition).some(isTaken)) others.push(condition);
     else Object.assign(joined, condition);
   }
   return others.length === 0 ? joined : { ...joined, allOf: others };
-}
-
-/** Bounds of a rule replace the type's own, which are wider. */
-function isBound(keyword: string): boolean {
-  return keyword === "minimum" || keyword === "maximum";
 }
 
 function stringConditions(rules: FieldRules): JsonObject[] {
@@ -181,18 +170,19 @@ function stringConditions(rules: FieldRules): JsonObject[] {
   const least = rules["len"] ?? rules["minLen"] ?? (isLong ? 1 : undefined);
   // A character has at least one byte.
   const most = rules["len"] ?? rules["maxLen"] ?? rules["lenBytes"] ?? rules["maxBytes"];
-  const { pattern, prefix, suffix, contains, notContains } = rules;
-  const patterns = [
-    typeof pattern === "string" && isPortable(pattern) ? pattern : undefined,
-    typeof prefix === "string" ? `^${quote(prefix)}` : undefined,
-    typeof suffix === "string" ? `${quote(suffix)}$` : undefined,
-    typeof contains === "string" ? quote(contains) : undefined,
-  ];
+  const { pattern, notContains } = rules;
+  const matching = (name: string, toPattern: (text: string) => string) => {
+    const value = rules[name];
+    return typeof value === "string" ? { pattern: toPattern(value) } : {};
+  };
   return [
     ...valueConditions(rules),
     pick("minLength", least),
     pick("maxLength", most),
-    ...patterns.map((one) => pick("pattern", one)),
+    typeof pattern === "string" && isPortable(pattern) ? { pattern } : {},
+    matching("prefix", (text) => `^${quote(text)}`),
+    matching("suffix", (text) => `${quote(text)}$`),
+    matching("contains", quote),
     typeof notContains === "string" ? { not: { pattern: quote(notContains) } } : {},
     ...Object.entries(formats).map(([name, format]) => (rules[name] === true ? format : {})),
   ];
@@ -215,17 +205,19 @@ function quote(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
-function valueConditions(rules: FieldRules): JsonObject[] {
+/** @param forms In which JSON may have the values. */
+function valueConditions(rules: FieldRules, forms = (values: JsonValue[]) => values): JsonObject[] {
+  const { const: only, in: some, notIn } = rules;
   return [
-    rules["const"] === undefined ? {} : { enum: [rules["const"]] },
-    rules["in"] === undefined ? {} : { enum: listOf(rules["in"]) },
-    rules["notIn"] === undefined ? {} : { not: { enum: listOf(rules["notIn"]) } },
+    only === undefined ? {} : { enum: forms([only]) },
+    some === undefined ? {} : { enum: forms(listOf(some)) },
+    notIn === undefined ? {} : { not: { enum: forms(listOf(notIn)) } },
   ];
 }
 
 function pick(keyword: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined) return {};
-  return { [keyword]: typeof value === "string" && keyword !== "pattern" ? Number(value) : value };
+  return { [keyword]: typeof value === "string" ? Number(value) : value };
 }
 
 const hex = "[0-9a-fA-F]";
@@ -304,7 +296,7 @@ export function rulesOf(field: DescField): FieldRules | undefined {
 }
 
 /** Fields of which at most one may be set, or exactly one if required. */
-interface Choice {
+export interface Choice {
   readonly fields: readonly DescField[];
   readonly isRequired: boolean;
 }

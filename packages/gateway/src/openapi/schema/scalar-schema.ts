@@ -6,13 +6,6 @@ import { commentOf } from "../comments.ts";
 import { describe, type JsonObject } from "../components.ts";
 import { integerPattern } from "./integer-pattern.ts";
 
-/** A schema to use inline, or one with its own name. */
-type ScalarSchema =
-  | { readonly kind: "inline"; readonly schema: JsonObject }
-  | { readonly kind: "named"; readonly name: string; readonly schema: JsonObject }
-  /** A number with this schema, or the text of a parameter. */
-  | { readonly kind: "number_or_text"; readonly name: string; readonly number: JsonObject };
-
 /**
  * The place of a value: the JSON of a request or an answer, or the text of a parameter. A PATCH with
  * a mask is a request in which nothing has to be there.
@@ -30,25 +23,46 @@ export interface ScalarOptions {
   readonly textPattern?: string | undefined;
 }
 
+/** @param refer To a schema of that name, which is created on the first reference. */
 export function scalarSchema(
   type: ScalarType,
   place: Place,
   { int64, textPattern }: ScalarOptions,
-): ScalarSchema {
+  refer: (name: string, create: () => JsonObject) => JsonObject,
+): JsonObject {
   const integer = integerTypes.get(type);
-  if (integer !== undefined) return integerSchema(integer, place, int64);
+  if (integer !== undefined) {
+    const format = integerFormat(integer);
+    if (integer.bits === 32) return integerNumber(format, integer);
+    const name = format === "int64" ? "Int64" : "Uint64";
+    const text = () =>
+      refer(`${name}Text`, () => ({
+        ...integerText(format, integer),
+        description: "The decimal digits of a 64-bit integer.",
+      }));
+    if (place === "parameter" || (place === "response" && int64 === "string")) return text();
+    if (place === "response") return { type: "integer", format };
+    const description =
+      "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
+    return refer(name, () => ({ description, anyOf: [integerNumber(format, integer), text()] }));
+  }
   switch (type) {
     case ScalarType.BOOL:
-      return inline({ type: "boolean" });
+      return { type: "boolean" };
     case ScalarType.DOUBLE:
-      // Without bounds, whose difference is no double: Java's generator cannot compute with it.
-      return floatSchema("double", {}, place);
-    case ScalarType.FLOAT:
-      return floatSchema("float", { minimum: -floatMax, maximum: floatMax }, place);
+    case ScalarType.FLOAT: {
+      const isDouble = type === ScalarType.DOUBLE;
+      const number = { type: "number", format: isDouble ? "double" : "float" };
+      // Of a double without, whose difference is no double: Java's generator cannot compute with it.
+      const bounds = isDouble ? {} : { minimum: -floatMax, maximum: floatMax };
+      if (place !== "response") return { ...number, ...bounds };
+      const anyOf = [number, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
+      return refer(isDouble ? "Double" : "Float", () => ({ anyOf }));
+    }
     case ScalarType.BYTES:
-      return inline({ type: "string", contentEncoding: "base64", pattern: base64Pattern });
+      return { type: "string", contentEncoding: "base64", pattern: base64Pattern };
     default:
-      return inline({ type: "string", ...textConditions(place, textPattern) });
+      return { type: "string", ...textConditions(place, textPattern) };
   }
 }
 
@@ -71,36 +85,12 @@ export function integerFormat({ signed, bits }: IntegerType): string {
   return `${signed ? "int" : "uint"}${bits}`;
 }
 
-function integerSchema(type: IntegerType, place: Place, int64: "string" | "number"): ScalarSchema {
-  const format = integerFormat(type);
-  if (type.bits === 32) return inline(integerNumber(format, type));
-  const name = format === "int64" ? "Int64" : "Uint64";
-  if (place === "request" || place === "patch") {
-    return { kind: "number_or_text", name, number: integerNumber(format, type) };
-  }
-  if (place === "response" && int64 === "number") return inline({ type: "integer", format });
-  const description = "The decimal digits of a 64-bit integer.";
-  const schema = { ...integerText(format, type), description };
-  return { kind: "named", name: `${name}Text`, schema };
-}
-
-function floatSchema(format: "double" | "float", bounds: JsonObject, place: Place): ScalarSchema {
-  const number = { type: "number", format };
-  if (place !== "response") return inline({ ...number, ...bounds });
-  const anyOf = [number, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
-  return { kind: "named", name: format === "double" ? "Double" : "Float", schema: { anyOf } };
-}
-
 /** The largest number whose decimal form, as JavaScript writes it, is not above the integer. */
 function roundDown(integer: bigint): number {
   let number = Number(integer);
   while (BigInt(JSON.stringify(number)) > integer)
     number -= 2 ** (Math.floor(Math.log2(Math.abs(number))) - 53);
   return number;
-}
-
-function inline(schema: JsonObject): ScalarSchema {
-  return { kind: "inline", schema };
 }
 
 export function enumNames(desc: DescEnum): JsonObject {

@@ -154,18 +154,11 @@ export class Schemas {
     return this.#options.isForModels === true && place !== "response" ? "parameter" : place;
   }
 
-  #forScalar(type: ScalarType, at: Place): JsonObject {
-    const place = this.#written(at);
-    const found = scalarSchema(type, place, this.#options);
-    if (found.kind === "inline") return found.schema;
+  #forScalar(type: ScalarType, place: Place): JsonObject {
     // No message has a hyphen in its name.
-    const named = { full: `${found.name}-json`, short: found.name };
-    return this.#components.refer(named, () => {
-      if (found.kind === "named") return found.schema;
-      const description =
-        "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
-      return { description, anyOf: [found.number, this.#forScalar(type, "parameter")] };
-    });
+    return scalarSchema(type, this.#written(place), this.#options, (name, create) =>
+      this.#components.refer({ full: `${name}-json`, short: name }, create),
+    );
   }
 
   /** The names in their own schema, so that generated code has an enum, too. */
