@@ -21,61 +21,54 @@ import { codeNameOf, codeNames } from "../rpc/call-names.ts";
 import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 
-export interface ServiceMetricsOptions extends MethodLabels {
+export interface ServiceMetricsOptions {
   /** What the names of the metrics begin with: `connect_gateway`. */
   readonly prefix: string;
   /** Of what runs. */
   readonly version: string;
+  /** What the label `method` says of a method. */
+  readonly nameOf: (method: DescMethod) => string;
+  /** The names that there are from the start. */
+  readonly names?: readonly string[];
+  /** How many names there may be, as calls come; the others are one series. Default: those from the start. */
+  readonly namesMax?: number;
 }
 
 /** The metrics of one service. */
 export class ServiceMetrics {
-  readonly calls: CallMetrics;
-  readonly traffic: Traffic;
+  readonly calls: CallObserver;
+  readonly traffic: TrafficObserver;
   /** Whoever measures more registers it here. */
   readonly registry = new Registry();
+  /** What `/readyz` says. Set it when the service has started. */
+  isReady: () => boolean = () => false;
   readonly close: () => void;
-  readonly #watches: ReturnType<typeof createWatches>;
-  #isReady: () => boolean = () => false;
+  readonly #named: Naming;
 
-  constructor({ prefix, version, ...labels }: ServiceMetricsOptions) {
+  constructor(options: ServiceMetricsOptions) {
     const { registry } = this;
-    this.calls = new CallMetrics(prefix, registry, labels);
-    this.traffic = new Traffic(prefix, registry);
-    this.close = measureRuntime(prefix, registry);
-    this.#watches = createWatches(prefix, registry);
+    const registers = [registry];
+    const named: Naming = (name, help) => ({ name: `${options.prefix}_${name}`, help, registers });
+    this.#named = named;
+    this.calls = new CallMetrics(named, options);
+    this.traffic = new Traffic(named);
+    this.close = measureRuntime(named);
     const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
-    this.#watches.gauge("ready", ready, () => (this.isReady() ? 1 : 0));
-    new Gauge({
-      name: `${prefix}_build_info`,
-      help: "What runs; always 1.",
-      labelNames: ["version", "node"],
-      registers: [registry],
-    }).set({ version, node: process.versions.node }, 1);
+    watchGauge(named("ready", ready), () => (this.isReady() ? 1 : 0));
+    const labelNames = ["version", "node"];
+    const build = new Gauge({ ...named("build_info", "What runs; always 1."), labelNames });
+    build.set({ version: options.version, node: process.versions.node }, 1);
     for (const metric of processRegistry().getMetricsAsArray()) {
       registry.registerMetric(metric as unknown as Metric); // its types say less than it returns
     }
   }
 
-  /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
-  watchReadiness(isReady: () => boolean): void {
-    this.#isReady = isReady;
-  }
-
-  isReady(): boolean {
-    return this.#isReady();
-  }
-
   /** Shows what bodies hold. */
   watchBodies(budget: BodyBudget): void {
-    const { gauge, counter } = this.#watches;
-    gauge(
-      "body_bytes",
-      "Bytes of bodies in memory: received, and unpacked.",
-      () => budget.heldBytes,
-    );
-    const help = "Bodies for which there was no room.";
-    counter("body_refusals_total", help, () => budget.refusals);
+    const bytes = "Bytes of bodies in memory: received, and unpacked.";
+    watchGauge(this.#named("body_bytes", bytes), () => budget.heldBytes);
+    const refusals = "Bodies for which there was no room.";
+    watchCounter(this.#named("body_refusals_total", refusals), () => budget.refusals);
   }
 
   get contentType(): string {
@@ -85,6 +78,32 @@ export class ServiceMetrics {
   render(): Promise<string> {
     return this.registry.metrics();
   }
+}
+
+/** What all metrics have, with the prefix before the name. */
+type Naming = (
+  name: string,
+  help: string,
+) => { readonly name: string; readonly help: string; readonly registers: Registry[] };
+
+/** A metric whose value is read at each scrape. */
+function watchGauge(named: ReturnType<Naming>, read: () => number): void {
+  new Gauge({
+    ...named,
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+function watchCounter(named: ReturnType<Naming>, read: () => number): void {
+  new Counter({
+    ...named,
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
 }
 
 let ofProcess: Registry | undefined;
@@ -111,15 +130,6 @@ const costly = [
   ),
 ];
 
-interface MethodLabels {
-  /** What the label `method` says of a method. */
-  readonly nameOf: (method: DescMethod) => string;
-  /** The names that there are from the start. */
-  readonly names?: readonly string[];
-  /** How many names there may be, as calls come; the others are one series. Default: those from the start. */
-  readonly namesMax?: number;
-}
-
 const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web", "mcp"];
 
 /** From an answer without the disk to what a client has long given up. */
@@ -132,31 +142,29 @@ const other = "other";
 
 /** Counts and times calls. */
 class CallMetrics implements CallObserver {
-  readonly #options: MethodLabels;
+  readonly #options: ServiceMetricsOptions;
   readonly #names = new Set<string>();
   readonly #known = new WeakMap<DescMethod, string>();
   readonly #requests: Counter<"method" | "protocol" | "code">;
   readonly #seconds: Histogram<"protocol">;
   #inFlight = 0;
 
-  constructor(prefix: string, registry: Registry, options: MethodLabels) {
-    const registers = [registry];
+  constructor(named: Naming, options: ServiceMetricsOptions) {
     this.#options = options;
+    const total = "Requests that have ended, by method, protocol and google.rpc code.";
     this.#requests = new Counter({
-      name: `${prefix}_requests_total`,
-      help: "Requests that have ended, by method, protocol and google.rpc code.",
+      ...named("requests_total", total),
       labelNames: ["method", "protocol", "code"],
-      registers,
     });
+    const duration =
+      "From the head of a request to its answer, without streams: they end when clients like.";
     this.#seconds = new Histogram({
-      name: `${prefix}_request_duration_seconds`,
-      help: "From the head of a request to its answer, without streams: they end when clients like.",
+      ...named("request_duration_seconds", duration),
       labelNames: ["protocol"],
       buckets: requestSeconds,
-      registers,
     });
-    const { gauge } = createWatches(prefix, registry);
-    gauge("requests_in_flight", "Requests that have begun and not ended.", () => this.#inFlight);
+    const inFlight = "Requests that have begun and not ended.";
+    watchGauge(named("requests_in_flight", inFlight), () => this.#inFlight);
     for (const protocol of protocols) this.#seconds.zero({ protocol });
     for (const name of options.names ?? []) this.#add(name);
     this.#beginAtZero(other);
@@ -207,12 +215,7 @@ class CallMetrics implements CallObserver {
 }
 
 const refusalKinds: readonly RefusalKind[] = [
-  "handshake",
-  "malformed",
-  "tunnel",
-  "late",
-  "expectation",
-  "oversized",
+  ...(["handshake", "malformed", "tunnel", "late", "expectation", "oversized"] as const),
 ];
 
 /** Counts connections, their bytes, and what of HTTP is refused before it is a call; notes the certificate. */
@@ -224,33 +227,26 @@ class Traffic implements TrafficObserver {
   readonly #refusals: Counter<"reason">;
   readonly #certificate: Gauge;
 
-  constructor(prefix: string, registry: Registry) {
-    const registers = [registry];
+  constructor(named: Naming) {
+    const refused = "What was refused by the rules of HTTP, mostly before it was a request.";
     this.#refusals = new Counter({
-      name: `${prefix}_http_refusals_total`,
-      help: "What was refused by the rules of HTTP, mostly before it was a request.",
+      ...named("http_refusals_total", refused),
       labelNames: ["reason"],
-      registers,
     });
     for (const reason of refusalKinds) this.#refusals.inc({ reason }, 0);
     const open = this.#open;
-    const { gauge, counter } = createWatches(prefix, registry);
-    gauge("connections", "Open connections.", () => open.size);
-    this.#opened = new Counter({
-      name: `${prefix}_connections_opened_total`,
-      help: "Connections that were opened.",
-      registers,
-    });
+    watchGauge(named("connections", "Open connections."), () => open.size);
+    this.#opened = new Counter(named("connections_opened_total", "Connections that were opened."));
     // Added up when they are asked for: for each byte it would cost too much.
     const total = (way: "bytesRead" | "bytesWritten") => () =>
       open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
-    counter("received_bytes_total", "Bytes that came over connections.", total("bytesRead"));
-    counter("sent_bytes_total", "Bytes that were written to connections.", total("bytesWritten"));
-    this.#certificate = new Gauge({
-      name: `${prefix}_tls_certificate_expiration_timestamp_seconds`,
-      help: "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.",
-      registers,
-    });
+    const received = named("received_bytes_total", "Bytes that came over connections.");
+    watchCounter(received, total("bytesRead"));
+    const sent = named("sent_bytes_total", "Bytes that were written to connections.");
+    watchCounter(sent, total("bytesWritten"));
+    const expires =
+      "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.";
+    this.#certificate = new Gauge(named("tls_certificate_expiration_timestamp_seconds", expires));
     this.#certificate.remove();
   }
 
@@ -264,9 +260,7 @@ class Traffic implements TrafficObserver {
     });
   }
 
-  readonly refused: OnRefusal = ({ kind }) => {
-    this.#refusals.inc({ reason: kind });
-  };
+  readonly refused: OnRefusal = ({ kind }) => this.#refusals.inc({ reason: kind });
 
   certificateUsed(expiresAt: Date): void {
     this.#certificate.set(expiresAt.getTime() / 1000);
@@ -280,21 +274,22 @@ const loopSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 /** The thread that serves; the label is for those that a server may add. */
 const thread = { thread: "main" };
 
-/** @returns stops measuring. */
-function measureRuntime(prefix: string, registry: Registry): () => void {
-  const shared = { labelNames: ["thread"] as const, registers: [registry] };
+/** Measures what Node does with its time and memory. @returns stops it. */
+function measureRuntime(named: Naming): () => void {
+  const labelNames = ["thread"] as const;
   const delay = new Histogram({
-    ...shared,
-    name: `${prefix}_event_loop_delay_seconds`,
-    help: "How late timers fire, by thread.",
+    ...named("event_loop_delay_seconds", "How late timers fire, by thread."),
+    labelNames,
     buckets: loopSeconds,
   });
   delay.zero(thread);
-  for (const state of ["active", "idle"] as const) {
+  for (const [state, does] of [
+    ["active", "was at work"],
+    ["idle", "waited for work"],
+  ] as const) {
     new Counter({
-      ...shared,
-      name: `${prefix}_event_loop_${state}_seconds_total`,
-      help: `Time that the event loop ${state === "active" ? "was at work" : "waited for work"}, by thread.`,
+      ...named(`event_loop_${state}_seconds_total`, `Time that the event loop ${does}, by thread.`),
+      labelNames,
       collect() {
         this.reset();
         this.inc(thread, performance.eventLoopUtilization()[state] / 1000);
@@ -302,15 +297,13 @@ function measureRuntime(prefix: string, registry: Registry): () => void {
     });
   }
   const gc = new Counter({
-    ...shared,
-    name: `${prefix}_gc_seconds_total`,
-    help: "Time in garbage collection, by thread.",
+    ...named("gc_seconds_total", "Time in garbage collection, by thread."),
+    labelNames,
   });
   gc.inc(thread, 0);
   new Gauge({
-    ...shared,
-    name: `${prefix}_heap_used_bytes`,
-    help: "What objects hold of the heap, by thread.",
+    ...named("heap_used_bytes", "What objects hold of the heap, by thread."),
+    labelNames,
     collect() {
       this.set(thread, process.memoryUsage().heapUsed);
     },
@@ -319,45 +312,15 @@ function measureRuntime(prefix: string, registry: Registry): () => void {
     for (const { duration } of list.getEntries()) gc.inc(thread, duration / 1000);
   });
   observer.observe({ entryTypes: ["gc"] });
-  const timer = watchLoopDelay((seconds) => delay.observe(thread, seconds));
+  let due = performance.now() + loopIntervalMs;
+  // How much later than it should a timer fires: so long would a request have waited.
+  const timer = setInterval(() => {
+    const now = performance.now();
+    delay.observe(thread, Math.max(0, now - due) / 1000);
+    due = now + loopIntervalMs;
+  }, loopIntervalMs).unref();
   return () => {
     observer.disconnect();
     clearInterval(timer);
-  };
-}
-
-/** How much later than it should a timer fires: so long would a request have waited. */
-function watchLoopDelay(told: (seconds: number) => void): NodeJS.Timeout {
-  let due = performance.now() + loopIntervalMs;
-  return setInterval(() => {
-    const now = performance.now();
-    told(Math.max(0, now - due) / 1000);
-    due = now + loopIntervalMs;
-  }, loopIntervalMs).unref();
-}
-
-/** Adds a metric whose value is read at each scrape. */
-type Watch = (name: string, help: string, read: () => number) => void;
-
-/** @param prefix Of the names. */
-function createWatches(
-  prefix: string,
-  registry: Registry,
-): { readonly gauge: Watch; readonly counter: Watch } {
-  const registers = [registry];
-  return {
-    gauge(name, help, read) {
-      const collect = function (this: Gauge) {
-        this.set(read());
-      };
-      new Gauge({ name: `${prefix}_${name}`, help, registers, collect });
-    },
-    counter(name, help, read) {
-      const collect = function (this: Counter) {
-        this.reset();
-        this.inc(read());
-      };
-      new Counter({ name: `${prefix}_${name}`, help, registers, collect });
-    },
   };
 }

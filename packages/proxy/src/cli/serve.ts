@@ -182,7 +182,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
 
   if (file === undefined) watches = watchAll(upstreams, { settings, rules, use, log });
   for (const watch of watches) closers.push(watch.close);
-  measuring?.metrics.watchReadiness(() => !stop.signal.aborted && isReady());
+  if (measuring !== undefined) measuring.metrics.isReady = () => !stop.signal.aborted && isReady();
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) {
     const place = placeOf(
