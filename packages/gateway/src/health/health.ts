@@ -32,15 +32,14 @@ const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining
 
 function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {
   const signal = drainingSignal(draining);
-  return { isReady: () => !signal.aborted && saysReady(isReady), draining: signal };
-}
-
-function saysReady(isReady: Readiness["isReady"]): boolean {
-  try {
-    return isReady?.() !== false;
-  } catch {
-    return false;
-  }
+  const saysReady = () => {
+    try {
+      return !signal.aborted && isReady?.() !== false;
+    } catch {
+      return false;
+    }
+  };
+  return { isReady: saysReady, draining: signal };
 }
 
 /** The longest delay before a change is reported. Stores and threads have no event for it. */
@@ -163,9 +162,9 @@ export function createHealthHandlers(
   const { isReady } = resolveReadiness(readiness);
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {
-      const failure = method === "GET" || method === "HEAD" ? undefined : wrongMethod();
-      const problem = failure ?? (isWell() ? undefined : notReady());
-      const answer = problem === undefined ? well : errorResponse(problem, { renderError });
+      const isRead = method === "GET" || method === "HEAD";
+      const problem = isRead ? notReady : wrongMethod;
+      const answer = isRead && isWell() ? well : errorResponse(problem(), { renderError });
       response.writeHead(answer.status, { ...answer.header, "cache-control": "no-store" });
       response.end(answer.body); // Node omits the body of an answer to HEAD by itself
     };

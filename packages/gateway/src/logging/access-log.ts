@@ -31,9 +31,7 @@ export interface AccessEntry {
 }
 
 /** What strangers, and issuers of JWTs, may fill a line with, so that it stays whole. */
-const pathCharactersMax = 200;
-const principalCharactersMax = 128;
-const requestMethodCharactersMax = 32;
+const charactersMax = { path: 200, principal: 128, requestMethod: 32 };
 
 export interface AccessLogOptions {
   readonly write: (entry: AccessEntry) => void;
@@ -72,12 +70,12 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
             status,
             reason: error && reasonOf(error, method),
             durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
-            principal: principal?.slice(0, principalCharactersMax),
+            principal: principal?.slice(0, charactersMax.principal),
             requestId,
             traceId: findTraceId(request),
             peer,
-            requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
-            path: parseRequestTarget(target).path.slice(0, pathCharactersMax),
+            requestMethod: requestMethod.slice(0, charactersMax.requestMethod),
+            path: parseRequestTarget(target).path.slice(0, charactersMax.path),
           });
         },
       };

@@ -11,10 +11,9 @@ export interface Log {
 const intervalMs = 1000;
 
 /**
- * A server interceptor that writes down what went wrong with us, not with a
- * request: as an error, what nobody meant for a client, which leaves as
- * "internal"; as a warning, the cause of what is unavailable. At most one line
- * a second; it counts the others.
+ * A server interceptor that logs what went wrong with us, not with a request: as an error, what nobody
+ * meant for a client, which leaves as "internal"; as a warning, the cause of what is unavailable. At
+ * most one line a second; it counts the others.
  */
 export function logFailures(log: Log): Interceptor {
   let writtenAt = Number.NEGATIVE_INFINITY;
@@ -70,16 +69,11 @@ const causesMax = 8;
 export function describeError(error: Error): DescribedError {
   const { name, message } = error;
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
-  return { type: name, message, code, stack: stackOf(error) };
-}
-
-/** The stack of an error, and of what caused it. */
-function stackOf(error: Error): string {
   const stacks: string[] = [];
   let next: unknown = error;
   while (next instanceof Error && stacks.length < causesMax) {
     stacks.push(next.stack ?? next.message);
     next = next.cause;
   }
-  return stacks.join("\ncaused by: ");
+  return { type: name, message, code, stack: stacks.join("\ncaused by: ") };
 }

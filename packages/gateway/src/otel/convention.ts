@@ -96,12 +96,8 @@ export function isServerError(code: Code | undefined): boolean {
 }
 
 const serverErrors: ReadonlySet<Code> = new Set([
-  Code.Unknown,
-  Code.DeadlineExceeded,
-  Code.Unimplemented,
-  Code.Internal,
-  Code.Unavailable,
-  Code.DataLoss,
+  ...[Code.Unknown, Code.DeadlineExceeded, Code.Unimplemented],
+  ...[Code.Internal, Code.Unavailable, Code.DataLoss],
 ]);
 
 /**
