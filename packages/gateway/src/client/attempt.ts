@@ -118,13 +118,7 @@ function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
 }
 
-/**
- * Makes a call with one message each way. Rejects with a ConnectError: an AnswerError if the server
- * sent it.
- *
- * @param body The message in its envelope.
- * @param holding Counts the bytes of the answer.
- */
+/** Makes a call with one message each way. @throws {ConnectError} an AnswerError if the server sent it. */
 export function callUnary(
   attempt: Attempt,
   body: Uint8Array,

@@ -36,12 +36,7 @@ export class Channel {
     return this.#turn.some(({ isOpen }) => isOpen);
   }
 
-  /**
-   * A connection with a reserved place for one call, at once if there is one.
-   *
-   * @param deadline Of that call, which has not ended yet.
-   * @throws {ConnectError} UNAVAILABLE as soon as it is known that there is none; or why the call ended.
-   */
+  /** A connection with a reserved place, at once if there is one. @throws {ConnectError} if there will be none. */
   acquire(deadline: CallDeadline): Connection | Promise<Connection> {
     this.#resolveAgain();
     const connection = this.#pick();

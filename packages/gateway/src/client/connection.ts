@@ -129,10 +129,7 @@ export class Connection {
     return this.#streams < this.#streamsMax;
   }
 
-  /**
-   * Whether the server has certainly not processed a stream: it says so by RST_STREAM or GOAWAY (RFC
-   * 9113, sections 8.7 and 6.8), or the headers were never sent.
-   */
+  /** Whether it certainly was not processed, by RST_STREAM or GOAWAY (RFC 9113, 8.7 and 6.8), or was not sent. */
   hasPassedOver(stream: ClientHttp2Stream): boolean {
     return (
       stream.rstCode === constants.NGHTTP2_REFUSED_STREAM ||
@@ -156,11 +153,7 @@ export class Connection {
     if (this.#state === "open") this.#listener.vacated();
   }
 
-  /**
-   * Opens a stream in a reserved place, and vacates it when the stream closes.
-   *
-   * @throws Node's error for invalid headers.
-   */
+  /** Opens a stream, and vacates its place when it closes. @throws Node's error for invalid headers. */
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
     try {

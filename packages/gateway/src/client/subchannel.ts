@@ -139,10 +139,7 @@ export class Subchannel {
   }
 }
 
-/**
- * From the time a server needs to restart, to a delay that clients notice. Random, so that clients of
- * one server do not return together.
- */
+/** Of a server that restarts. Random, so that its clients do not return together. */
 export function backoffMs(failures: number): number {
   if (failures === 0) return 0;
   return Math.min(50 * 2 ** (failures - 1), 500) * (0.6 + Math.random() * 0.4);

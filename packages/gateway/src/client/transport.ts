@@ -54,10 +54,7 @@ const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
   userAgent: "string",
 };
 
-/**
- * The maximum number of attempts. A call is sent again only if the server has certainly not processed it
- * (RFC 9113 section 8.7), and if its one message is still there.
- */
+/** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and its one message is still there. */
 const triesMax = 3;
 
 /** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
@@ -80,10 +77,7 @@ function parseTarget(url: string) {
   return { origin, pathname, socketPath };
 }
 
-/**
- * Calls a server of gRPC, for `createClient` of Connect. It connects with the first call, and keeps its
- * connections until `close`.
- */
+/** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
 export class GrpcTransport implements Transport {
   readonly #channel: Channel;
   readonly #readMaxBytes: number;

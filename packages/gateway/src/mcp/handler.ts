@@ -37,10 +37,7 @@ const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 
 const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };
 
-/**
- * @param origins The origins whose pages may call; `*` for any.
- * @throws {TypeError} without a tool.
- */
+/** @param origins Whose pages may call; `*` for any. @throws {TypeError} without a tool. */
 export function createMcpHandler(
   settings: McpSettings,
   tools: ReadonlyMap<string, Tool>,

@@ -17,11 +17,7 @@ export interface Tool extends Endpoint {
   readonly description: () => string;
 }
 
-/**
- * The tools by name, in the order of the endpoints.
- *
- * @throws {TypeError} for a name that is not served, and for a method whose requests are a stream.
- */
+/** The tools by name, in the order of the endpoints. @throws {TypeError} for a name that cannot be one. */
 export function createTools(
   endpoints: readonly Endpoint[],
   settings: McpSettings,

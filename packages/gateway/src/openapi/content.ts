@@ -132,9 +132,7 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
   return { schema: text("application/json", description, item) };
 }
 
-/**
- * A text of several values. OpenAPI 3.1 can describe each value, but not where it is in the text.
- */
+/** A text of several values. OpenAPI 3.1 cannot describe where each is in it. */
 function text(contentMediaType: string, description: string, item: JsonObject): JsonObject {
   return { type: "string", contentMediaType, contentSchema: item, description };
 }

@@ -73,10 +73,7 @@ export function createOpenApiDocument(
   };
 }
 
-/**
- * A message that two services render differently has two schemas. The one of the service whose
- * options differ from the general ones is named after that service.
- */
+/** A message that two services render differently has two schemas, one with a suffix. */
 function schemasOf(
   own: RestServiceSettings,
   { rest, examples, textPattern }: OpenApiSettings,

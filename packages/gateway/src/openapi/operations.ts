@@ -33,11 +33,8 @@ const restMax = 4;
 type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
 /**
- * The operations of the services' methods.
- *
- * @throws {RuleError} for a rule that cannot be served, and for two operations with the same path
- * and method.
- * @throws {Error} for two services with the same name, if names are short.
+ * The operations of the services' methods. @throws {Error} for two with one name; {RuleError} for
+ * two with one path.
  */
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
@@ -126,10 +123,7 @@ type BoundVariable = Binding["variables"][number];
 
 export interface PathParameter {
   readonly name: string;
-  /**
-   * What it captures: the whole value of a variable, one of its segments, the rest of the path, or
-   * a segment that belongs to no variable.
-   */
+  /** A whole variable, one of its segments, the rest of the path, or a segment of no variable. */
   readonly kind: "whole" | "part" | "rest" | "unbound";
   readonly variable: BoundVariable | undefined;
 }
@@ -224,9 +218,7 @@ export class Taken {
     this.#paths = paths;
   }
 
-  /**
-   * Whether something of a field is left. Not if the path has it, or another member of its oneof.
-   */
+  /** Whether something of a field is left. Not if the path has it, or another of its oneof. */
   isLeft(field: DescField): boolean {
     return this.#paths.every(([first, ...rest]) => {
       if (first === field) return rest.length > 0;

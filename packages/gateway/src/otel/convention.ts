@@ -1,7 +1,7 @@
 /**
- * The content of a call's spans and metrics, according to the semantic conventions of OpenTelemetry
- * 1.45 (https://opentelemetry.io/docs/specs/semconv/). Every value is defined by the service or the
- * convention. If clients could choose values, they could fill the memory with metrics.
+ * Spans and metrics by the semantic conventions of OpenTelemetry 1.45
+ * (https://opentelemetry.io/docs/specs/semconv/). Clients choose no value: they could fill the
+ * memory with metrics.
  */
 
 import { Code } from "@connectrpc/connect";
@@ -86,11 +86,7 @@ function connectNameOf(code: Code | undefined): string | undefined {
   return code && codeToString(code in Code ? code : Code.Unknown);
 }
 
-/**
- * Whether a code means that the service failed, not the caller: `Unknown`, `DeadlineExceeded`,
- * `Unimplemented`, `Internal`, `Unavailable` and `DataLoss`. Spans of such calls have the status
- * ERROR.
- */
+/** Whether the service failed, not the caller. Spans of such calls have the status ERROR. */
 export function isServerError(code: Code | undefined): boolean {
   return code !== undefined && (serverErrors.has(code) || !(code in Code));
 }
@@ -100,9 +96,7 @@ const serverErrors: ReadonlySet<Code> = new Set([
   ...[Code.Internal, Code.Unavailable, Code.DataLoss],
 ]);
 
-/**
- * Attributes only for spans, not for metrics: clients choose the host, and there are many peers.
- */
+/** Attributes only for spans: clients choose the host, and there are many peers. */
 export function describeForSpan(request: ObservedRequest): Attributes {
   const { protocol, pathTemplate, headers, peerAddress } = request;
   // A path with variables, or an unknown one, may contain anything: ids, names, tokens.

@@ -149,10 +149,7 @@ interface IndexedFile {
   readonly imports: readonly IndexedFile[];
 }
 
-/**
- * The types in the details of errors. No service needs to import them, and a client that cannot
- * look them up shows bytes instead of the invalid field.
- */
+/** In the details of errors. Clients that cannot look them up show bytes. */
 const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 
 type FileIndex = ReturnType<typeof createFileIndex>;

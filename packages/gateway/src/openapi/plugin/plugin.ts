@@ -42,12 +42,7 @@ const features =
 
 const support = { supportedFeatures: BigInt(features), minimumEdition, maximumEdition };
 
-/**
- * Answers a `google.protobuf.compiler.CodeGeneratorRequest` with a response. The response contains
- * any error, for the compiler to report.
- *
- * @param readText Reads the file that `config` names.
- */
+/** Answers a request of the compiler, also with an error. @param readText Reads the file of `config`. */
 export function runPlugin(request: Uint8Array, readText: (path: string) => string): Uint8Array {
   return toBinary(CodeGeneratorResponseSchema, create(CodeGeneratorResponseSchema, respond()));
 
@@ -113,14 +108,7 @@ const options: OptionKinds = {
 
 type Given = { [name: string]: JsonValue };
 
-/**
- * The options of a document, with a message given by name, and rules in the JSON of
- * `google.api.HttpRule`.
- *
- * @param parameter `key=value` and `key`, separated by commas. They take precedence over the file
- * that `config` names, which alone can hold objects and lists.
- * @throws {Error} for an unknown option or an invalid value.
- */
+/** @param parameter `key=value` and `key`, before those of the file that `config` names. @throws {Error} */
 function parsePluginOptions(
   parameter: string,
   readText: (path: string) => string,

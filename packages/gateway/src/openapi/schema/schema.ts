@@ -42,10 +42,7 @@ interface SchemaOptions extends ScalarOptions {
    * their clients round numbers, enums are names, and fields that are only for answers are left out.
    */
   readonly isForModels?: boolean;
-  /**
-   * The names for variants of request and response messages, if these options differ from the
-   * general ones.
-   */
+  /** The suffixes of messages, if these options differ from the general ones. */
   readonly variants: { readonly [twin in "request" | "response"]?: string | undefined };
 }
 
@@ -278,9 +275,7 @@ function choiceSchema(
   return refused.length === 0 ? {} : { not: anyOf(refused) };
 }
 
-/**
- * An object that has these members. Linters require `required` members to be listed as properties.
- */
+/** Has these members. Linters require `required` members to be properties. */
 function having(...names: readonly string[]): JsonObject {
   return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
 }
