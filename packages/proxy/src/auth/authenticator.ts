@@ -11,12 +11,7 @@ export interface Authenticator {
   reload(): Promise<void>;
 }
 
-/**
- * Opens everything that the settings name. Does not wait for the key set: until it has been
- * fetched, JWTs get `unavailable`, while opaque tokens work.
- *
- * @throws {TokenFileError} If the token file exists but cannot be used.
- */
+/** Does not wait for the key set: until then, JWTs get `unavailable`. @throws {TokenFileError} */
 export async function openAuthenticator(
   settings: AuthSettings,
   report: ReportProblem,
@@ -39,29 +34,16 @@ export async function openAuthenticator(
   };
 }
 
-/** The name of the token created on the first start. */
 const firstTokenName = "first";
 
-/**
- * Whether nobody could be authenticated: no token is configured, none is live in the file, and JWTs
- * are not configured.
- *
- * @throws {TokenFileError}
- */
-export async function needsFirstToken({
-  tokenFile,
-  tokens,
-  jwksUrl,
-}: AuthSettings): Promise<boolean> {
+/** Whether nobody could be authenticated: neither tokens nor JWTs are configured. @throws {TokenFileError} */
+export async function needsFirstToken(settings: AuthSettings): Promise<boolean> {
+  const { tokenFile, tokens, jwksUrl } = settings;
   if (tokenFile === undefined || tokens.length > 0 || jwksUrl !== undefined) return false;
   return (await listTokens(tokenFile)).length === 0;
 }
 
-/**
- * Creates a token if {@link needsFirstToken}, and returns it. Show it once.
- *
- * @throws {TokenFileError}
- */
+/** Creates a token if {@link needsFirstToken}. Show it once. @throws {TokenFileError} */
 export async function createFirstToken(
   settings: AuthSettings,
   prefix: string,

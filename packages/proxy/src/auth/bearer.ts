@@ -10,24 +10,16 @@ import {
 } from "./verifier.ts";
 
 /**
- * A `requestGate` for Connect. Runs once the headers of a call have arrived, before its body is
- * read. Stores the caller under {@link principalKey}.
+ * Creates a gate that stores the caller under {@link principalKey}. It is synchronous if the verifiers
+ * are, so that a call pays for no promise it does not need.
  *
- * @throws {ConnectError} `unauthenticated`, with a `WWW-Authenticate` challenge in its metadata
- * (RFC 6750, section 3); `unavailable` if no verifier can decide now. Never contains the token or
- * any part of it.
+ * The gate throws a ConnectError: `unauthenticated`, with a `WWW-Authenticate` challenge in its metadata
+ * (RFC 6750, section 3); `unavailable` if no verifier can decide now. It never contains any part of
+ * the token.
  */
-export type BearerGate = (
-  context: Pick<HandlerContext, "requestHeader" | "values">,
-) => void | Promise<void>;
-
-/**
- * The gate is synchronous if the verifiers are, so that a call pays for no promise it does not
- * need.
- */
-export function createBearerGate(verifiers: readonly Verifier[], realm: string): BearerGate {
+export function createBearerGate(verifiers: readonly Verifier[], realm: string) {
   const refusals = refusalsOf(realm);
-  return (context) => {
+  return (context: Pick<HandlerContext, "requestHeader" | "values">): void | Promise<void> => {
     const authorization = parseAuthorization(context.requestHeader.get("authorization"));
     switch (authorization.kind) {
       case "absent":
@@ -46,10 +38,7 @@ export function createBearerGate(verifiers: readonly Verifier[], realm: string):
   };
 }
 
-/**
- * Rejects every call, unary or streaming, that no gate has verified. The gate does the work; this
- * makes sure that nothing can be mounted around it.
- */
+/** Rejects every call that no gate has verified, so that nothing can be mounted around it. */
 export function requirePrincipal(realm: string): Interceptor {
   const refusals = refusalsOf(realm);
   return (next) => (request) => {

@@ -2,10 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
 import type { ReportProblem } from "./verifier.ts";
 
-/**
- * The keys of an issuer, fetched when tokens need them. During an outage of the endpoint, the last
- * good keys stay in use.
- */
+/** The keys of an issuer, fetched when tokens need them. During an outage, the last good ones stay. */
 export interface KeySet {
   /** Finds the key for a token's header among the present ones. Called by jose. */
   readonly resolve: JWTVerifyGetKey;
@@ -64,20 +61,15 @@ export function openKeySet(options: KeySetOptions): KeySet {
   let triedAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<void> | undefined;
 
+  const hasKeys = () => now() - fetchedAt <= outageMsMax;
+
   void reload();
   return {
-    resolve: remote,
-    isReady,
-    hasNewerThan,
-    reload,
+    ...{ resolve: remote, isReady, hasNewerThan, reload },
     get version() {
       return version;
     },
   };
-
-  function hasKeys(): boolean {
-    return now() - fetchedAt <= outageMsMax;
-  }
 
   async function isReady(): Promise<boolean> {
     const triedMs = now() - triedAt;
@@ -118,19 +110,16 @@ export function openKeySet(options: KeySetOptions): KeySet {
   }
 
   function onRefused(problem: string): void {
-    if (told.has(problem) || told.size >= toldMax) return;
+    if (told.has(problem) || told.size >= keysMax) return;
     told.add(problem);
     report(`${endpoint}: ${problem}; it is not used`);
   }
 }
 
-/** The most rejected keys that are ever reported, because an issuer might rename them each time. */
-const toldMax = 100;
-
 /** About a hundred times what issuers publish. Counted after decompression. */
 const bytesMax = 256 * 1024;
 
-/** Issuers have a handful, and each takes time to parse. */
+/** Issuers have a handful, and each takes time to parse. They might rename rejected ones each time. */
 const keysMax = 100;
 
 /**
@@ -200,11 +189,7 @@ export const signatureAlgorithms: readonly string[] = [
 ];
 
 /** A member of a key set, as far as it is looked at here. */
-interface Member {
-  readonly kid?: unknown;
-  readonly use?: unknown;
-  readonly alg?: unknown;
-}
+type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
 
 /**
  * The members of a key set (RFC 7517, section 5) that jose can be given to verify signatures. It
@@ -245,27 +230,19 @@ function parsePublicKey(jwk: object): KeyObject | undefined {
 }
 
 /** The minimum is from RFC 7518, section 3.3. Above the maximum, verifying takes milliseconds. */
-const modulusBitsMin = 2048;
-const modulusBitsMax = 8192;
+const modulusBits = { min: 2048, max: 8192 };
 
-/**
- * With an exponent of 1, a signature is the padded digest itself, which anybody can compute. An
- * even exponent has no inverse (RFC 8017, section 3.1).
- */
+/** With an exponent of 1, anybody can sign. An even one has no inverse (RFC 8017, section 3.1). */
 function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
   if (asymmetricKeyType !== "rsa") return undefined;
   const { modulusLength: bits = 0, publicExponent: exponent = 0n } = asymmetricKeyDetails ?? {};
-  if (bits < modulusBitsMin || bits > modulusBitsMax) {
-    return `has ${bits} bits, not ${modulusBitsMin} to ${modulusBitsMax}`;
-  }
+  const { min, max } = modulusBits;
+  if (bits < min || bits > max) return `has ${bits} bits, not ${min} to ${max}`;
   const isSound = exponent >= 3n && exponent % 2n === 1n;
   return isSound ? undefined : `has the exponent ${exponent}`;
 }
 
-/** How much of an issuer's name for a key is shown in a message. */
-const kidCharactersMax = 64;
-
 function nameOf({ kid }: Member): string {
   if (kid === undefined) return "an RSA key without kid";
-  return `the RSA key ${JSON.stringify(String(kid).slice(0, kidCharactersMax))}`;
+  return `the RSA key ${JSON.stringify(String(kid).slice(0, 64))}`;
 }

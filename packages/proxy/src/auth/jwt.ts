@@ -75,11 +75,7 @@ function isKeyUnknown(error: unknown): boolean {
   );
 }
 
-/**
- * A token that fits several keys, for example because it names none, is tried with each.
- *
- * @throws {errors.JOSEError} If the token is rejected.
- */
+/** A token that fits several keys is tried with each. @throws {errors.JOSEError} if it is rejected. */
 async function verifySignedBy(
   token: string,
   resolve: JWTVerifyGetKey,
@@ -100,10 +96,7 @@ async function verifySignedBy(
   }
 }
 
-/**
- * Checks what jose does not: the type of the token, and the type of `sub` (RFC 7519, section
- * 4.1.2).
- */
+/** Checks what jose does not: the types of the token, and of `sub` (RFC 7519, section 4.1.2). */
 function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult): Verdict {
   if (typ !== undefined && !(typeof typ === "string" && tokenTypes.has(typ.toLowerCase()))) {
     return { kind: "refused", reason: "wrong_type" };
@@ -126,10 +119,7 @@ const tokenTypes: ReadonlySet<string> = new Set([
   "application/at+jwt",
 ]);
 
-/**
- * jose checks claims after the signature, so details are revealed only for tokens that were really
- * issued.
- */
+/** jose checks claims after the signature: details are only for tokens that were issued. */
 function reasonOf(error: errors.JOSEError): RefusalReason {
   if (error instanceof errors.JWTExpired) return "expired";
   if (!(error instanceof errors.JWTClaimValidationFailed)) return "unknown";

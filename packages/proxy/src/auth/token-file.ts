@@ -53,10 +53,7 @@ export type TokenFileErrorCode =
   /** An operating system error, given in the cause. */
   | "io";
 
-/**
- * A token file could not be read or changed. The message is one line and quotes nothing from the
- * file.
- */
+/** The message is one line and quotes nothing from the file. */
 export class TokenFileError extends Error {
   override readonly name = "TokenFileError";
   readonly code: TokenFileErrorCode;
@@ -67,7 +64,6 @@ export class TokenFileError extends Error {
   }
 }
 
-/** The content of a token file at one moment. */
 export interface TokenFileContent {
   readonly log: TokenLog;
   /** Changes whenever the path leads to another file or the file is changed. */
@@ -83,13 +79,7 @@ export const tokenFileBytesMax = 1024 * 1024;
 /** Leaves room to revoke {@link liveTokensMax} of the longest names. */
 const createBytesMax = tokenFileBytesMax - 128 * 1024;
 
-/**
- * Creates a token. It is returned once and cannot be shown again, because the file stores its
- * digest.
- *
- * @param prefix Of the token: letters and an underscore.
- * @throws {TokenFileError} Any code but `unknown_name`.
- */
+/** The file stores its digest alone. @param prefix Letters and an underscore. @throws {TokenFileError} */
 export async function createToken(file: string, name: string, prefix: string): Promise<string> {
   assertTokenName(name);
   const token = mintToken(prefix);
@@ -109,21 +99,12 @@ export async function createToken(file: string, name: string, prefix: string): P
   throw found === undefined ? undone(file) : new TokenFileError("name_in_use", inUse);
 }
 
-/**
- * The live tokens, in the order of their creation. Empty if there is no file.
- *
- * @throws {TokenFileError} `malformed`, or what {@link readTokenFile} throws.
- */
+/** The live tokens, in the order of their creation. Empty if there is no file. @throws {TokenFileError} */
 export async function listTokens(file: string): Promise<readonly TokenRecord[]> {
   return [...assertSound(file, readTokenFile(file).log).live.values()];
 }
 
-/**
- * Revokes the live token with this name. Running servers reject it within a second. Its name can be
- * used again.
- *
- * @throws {TokenFileError} Any code but `name_in_use`.
- */
+/** Running servers reject it within a second. @throws {TokenFileError} Any code but `name_in_use`. */
 export async function revokeToken(file: string, name: string): Promise<void> {
   assertTokenName(name);
   const revoked = assertSound(file, readTokenFile(file).log).live.get(name);
@@ -134,22 +115,18 @@ export async function revokeToken(file: string, name: string): Promise<void> {
   if (readTokenFile(file).log.live.get(name)?.digest === revoked.digest) throw undone(file);
 }
 
-/**
- * Reads the file, even with bad lines. A missing file reads like an empty one.
- *
- * @throws {TokenFileError} `unsafe`, `full` or `io`.
- */
+/** Reads the file, even with bad lines, or missing. @throws {TokenFileError} `unsafe`, `full` or `io`. */
 export function readTokenFile(file: string): TokenFileContent {
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
   const flags = constants.O_RDONLY | constants.O_NONBLOCK;
-  const missing = { log: parseTokenLog(""), version: missingVersion };
+  const missing = { log: parseTokenLog(""), version: "missing" };
   return withErrors(file, () => withFile(file, flags, (fd) => readOpen(file, fd)), missing);
 }
 
 /** The version that {@link readTokenFile} would return now. Takes no time of the event loop. */
 export async function statTokenFile(file: string): Promise<string> {
-  return await stat(file, { bigint: true }).then(versionOf, (error: NodeJS.ErrnoException) =>
-    error.code === "ENOENT" ? missingVersion : `${error.code}`,
+  return await stat(file, { bigint: true }).then(versionOf, ({ code }: NodeJS.ErrnoException) =>
+    code === "ENOENT" ? "missing" : `${code}`,
   );
 }
 
@@ -160,8 +137,6 @@ export function assertSound(file: string, log: TokenLog): TokenLog {
   const syntax = 'a line is "create NAME SHA256 TIME", "revoke NAME TIME" or "# comment"';
   throw new TokenFileError("malformed", `${file}: line ${line} cannot be understood; ${syntax}`);
 }
-
-const missingVersion = "missing";
 
 /** Taken before the bytes are read: a change in between is another version. */
 function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes: number } {
@@ -186,10 +161,7 @@ function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): str
   return `${dev} ${ino} ${size} ${mode} ${mtimeNs} ${ctimeNs}`;
 }
 
-/**
- * @param assertAllowed Called with the log and the size of the file in bytes, before anything is
- * written.
- */
+/** @param assertAllowed Called with the log and the file's bytes, before anything is written. */
 function append(
   file: string,
   event: TokenEvent,
@@ -203,9 +175,7 @@ function append(
       assertAllowed(assertSound(file, log), bytes);
       const line = Buffer.from(log.tail + formatTokenEvent(event));
       // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
-      if (writeSync(fd, line) !== line.length) {
-        throw new Error("only part of the line was written");
-      }
+      if (writeSync(fd, line) !== line.length) throw new Error("only part of the line was written");
       fsyncSync(fd);
     });
     if (creates) syncDirectory(dirname(file));
@@ -268,9 +238,9 @@ export function mintToken(prefix: string): string {
   return prefix + randomBytes(32).toString("base64url");
 }
 
-/** Whether a token has the form of one from {@link mintToken}. */
+/** Whether a token has the form of one from {@link mintToken}: after the prefix, 32 bytes as base64url. */
 export function looksMinted(token: string): boolean {
-  return minted.test(token);
+  return /^[a-z]{1,8}_[\w-]{43}$/.test(token);
 }
 
 /**
@@ -281,6 +251,3 @@ export function digestToken(token: string): Buffer {
   // One call: a third faster than createHash, and this runs for every request.
   return hash("sha256", token, "buffer");
 }
-
-/** After the prefix, 32 bytes as base64url. */
-const minted = /^[a-z]{1,8}_[\w-]{43}$/;

@@ -51,7 +51,8 @@ export function parseTokenLog(text: string): TokenLog {
   }
   const lastEvent = parseLine(last);
   if (lastEvent !== undefined && lastEvent !== "nothing") apply(lastEvent);
-  return { live, badLines, tail: tailAfter(last, lastEvent !== undefined) };
+  const tail = last === "" ? "" : lastEvent === undefined ? tornMark : "\n";
+  return { live, badLines, tail };
 
   function apply(event: TokenEvent): void {
     if (event.kind === "revoke") {
@@ -74,9 +75,7 @@ export function isTokenName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(name);
 }
 
-/**
- * `undefined` if the line cannot be parsed. Spaces at its ends and a CR may come from an editor.
- */
+/** `undefined` if the line cannot be parsed. Spaces at its ends and a CR may come from an editor. */
 function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const text = line.trim();
   if (text === "" || text.startsWith("#") || text.endsWith(tornMark.trimEnd())) return "nothing";
@@ -87,11 +86,6 @@ function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const [, revoked, at] = revokeSyntax.exec(text) ?? [];
   if (revoked !== undefined && at !== undefined) return { kind: "revoke", name: revoked, at };
   return undefined;
-}
-
-function tailAfter(last: string, understood: boolean): TokenLog["tail"] {
-  if (last === "") return "";
-  return understood ? "\n" : tornMark;
 }
 
 const name = "([A-Za-z0-9._-]{1,64})";

@@ -8,13 +8,7 @@ import {
   type TokenFileContent,
   type TokenFileError,
 } from "./token-file.ts";
-import {
-  type Principal,
-  type ReportProblem,
-  unknownToken,
-  type Verdict,
-  type Verifier,
-} from "./verifier.ts";
+import { type ReportProblem, unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface TokenVerifierOptions {
   /** The token file. It need not exist yet. Default: none. */
@@ -96,10 +90,7 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
     return verdict;
   }
 
-  /**
-   * A look that has begun may miss the change that the caller asks about. All callers in the
-   * meantime share the next one.
-   */
+  /** A look that has begun may miss the change: all callers meanwhile share the next one. */
   function look(): Promise<void> {
     if (current === undefined) {
       current = lookOnce(file ?? "").finally(() => {
@@ -152,9 +143,6 @@ function withinTime(look: Promise<void>): Promise<void> {
   return Promise.race([look, setTimeout(diskMsMax, undefined, { ref: false })]);
 }
 
-/** By digest, in hex. */
-type Entries = ReadonlyMap<string, Verdict>;
-
 /**
  * Looks tokens up by their SHA-256, and remembers those that were found valid, because callers send
  * the same one with each request and the digest costs more than everything else in a gate.
@@ -162,8 +150,10 @@ type Entries = ReadonlyMap<string, Verdict>;
  * Looking up secrets in a Map is safe: it compares characters only if the hashes, which are randomly
  * seeded, are equal. So timing does not reveal how much of a guess was right; and no part of a
  * SHA-256 leads back to 256 random bits.
+ *
+ * @param entries By digest, in hex.
  */
-function rememberFound(entries: Entries): (token: string) => Verdict {
+function rememberFound(entries: ReadonlyMap<string, Verdict>): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();
   return (token) => {
     const known = seen.get(token);
@@ -185,6 +175,5 @@ function givenEntry(token: string, index: number): [string, Verdict] {
 }
 
 function verified(name: string): Verdict {
-  const principal: Principal = { kind: "token", name };
-  return { kind: "verified", principal };
+  return { kind: "verified", principal: { kind: "token", name } };
 }

@@ -12,9 +12,7 @@ export type Verdict =
   /** It cannot be decided now whether the token is valid. Retrying later may help. */
   | { readonly kind: "unavailable" };
 
-/**
- * Why a token was rejected. Every reason but `unknown` means that the issuer did sign the token.
- */
+/** Every reason but `unknown` means that the issuer did sign the token. */
 export type RefusalReason =
   /** Not a token of this verifier: never issued, revoked, or not signed by a key of the issuer. */
   | "unknown"
@@ -33,10 +31,7 @@ export const readClaims = ["exp", "nbf", "iat", "iss", "aud", "sub"] as const;
 
 export const unknownToken: Verdict = { kind: "refused", reason: "unknown" };
 
-/**
- * Tries one verifier after another. `unknown` passes the token to the next one; any other verdict
- * is final. Stays synchronous as long as the verifiers do.
- */
+/** Tries one after another while they say `unknown`. Stays synchronous as long as they do. */
 export function verifyWith(
   verifiers: readonly Verifier[],
   token: string,
@@ -82,10 +77,5 @@ export function principalId(principal: Principal): string {
   }
 }
 
-/**
- * Reports a background problem that does not fail a call, for the log: a token file that cannot be
- * read, a key set that cannot be fetched.
- *
- * @param message One line, without any part of a token.
- */
+/** Reports a problem that fails no call. @param message One line, without any part of a token. */
 export type ReportProblem = (message: string, cause?: unknown) => void;

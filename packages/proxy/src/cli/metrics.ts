@@ -31,16 +31,17 @@ export async function openMetrics(
   const { Counter, Gauge } = await import("@prometheus-io/client");
   const labels = { nameOf: methodNameOf, namesMax: methodsMax };
   const metrics = new ServiceMetrics({ ...labels, prefix, version });
+  const registers = [metrics.registry];
   const dropped = new Counter({
     name: `${prefix}_metadata_dropped_total`,
     help: "Request headers that were not passed on, as gRPC cannot carry their values.",
     labelNames: ["header"],
-    registers: [metrics.registry],
+    registers,
   });
   const rules = new Gauge({
     name: `${prefix}_rules_left_out`,
     help: "Rules of google.api.http that are left out, as they cannot be served.",
-    registers: [metrics.registry],
+    registers,
   });
   const leftOut = (count: number) => rules.set(count);
   const onDroppedMetadata = (name: string) => dropped.inc({ header: name });

@@ -28,7 +28,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .action(serve);
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
-    .addCommand(createTokens())
+    .addCommand(createTokenCommand(proxyProgram, "cgwp_", tokenFileOf))
     .addCommand(createConfigCommand(proxyProgram, assertFiles))
     .addCommand(createHealthCommand(proxyProgram));
   return await runCommandLine(program, args, [RuleError, DescriptorError]);
@@ -51,14 +51,9 @@ async function serve(flags: Flags): Promise<void> {
   else await serveUpstreams(settings, version);
 }
 
-function createTokens(): Command {
-  return createTokenCommand(proxyProgram, {
-    prefix: "cgwp_",
-    fileOf(file) {
-      if (file !== undefined) return file;
-      throw new CommandFailure(2, "there is no token file: set --token-file");
-    },
-  });
+function tokenFileOf(file: string | undefined): string {
+  if (file !== undefined) return file;
+  throw new CommandFailure(2, "there is no token file: set --token-file");
 }
 
 async function check(settings: Settings): Promise<void> {

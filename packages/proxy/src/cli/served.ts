@@ -36,11 +36,7 @@ export interface Sources {
   readonly rules: readonly HttpRule[];
 }
 
-/**
- * Gives each service to its upstream: to the one that names it, or else to the one that names none.
- *
- * @throws {CommandFailure} for a service that is named and not described.
- */
+/** Gives each service to the upstream that names it, or to the one that names none. @throws {CommandFailure} */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {

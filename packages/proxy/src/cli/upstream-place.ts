@@ -24,11 +24,7 @@ type SettingByService =
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
-/**
- * Services of one server with the same settings share a place.
- *
- * @throws {SettingsError}
- */
+/** Services of one server with the same settings share a place. @throws {SettingsError} */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
   const given = parseGiven(settings.upstreams);
   const named = new Set(given.flatMap(({ service }) => service ?? []));
@@ -103,14 +99,10 @@ function parseGiven(texts: readonly string[]): readonly Given[] {
 function parseUrl(text: string): string {
   if (/^unix:./.test(text)) return text;
   const url = URL.parse(text);
+  const { protocol, search, hash, username, password } = url ?? {};
   const isRight =
-    url !== null &&
-    (url.protocol === "http:" || url.protocol === "https:") &&
-    url.search === "" &&
-    url.hash === "" &&
-    url.username === "" &&
-    url.password === "";
-  if (isRight) return url.href.replace(/\/$/, "");
+    (protocol === "http:" || protocol === "https:") && !(search || hash || username || password);
+  if (url !== null && isRight) return url.href.replace(/\/$/, "");
   throw wrong("upstream", `${text}: must be http://HOST:PORT, https://HOST:PORT or unix:PATH`);
 }
 

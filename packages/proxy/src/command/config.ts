@@ -4,11 +4,7 @@ import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../s
 import { describeOrigin, type Program } from "../settings/schema.ts";
 import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
 
-/**
- * `config`: what a server would be started with, without starting it.
- *
- * @param assertFiles Throws a SettingsError for files that a start would find wrong.
- */
+/** `config`: what a start would use. @param assertFiles Throws a SettingsError for files that are wrong. */
 export function createConfigCommand<Options, Settings>(
   program: Program<Options, Settings>,
   assertFiles: (settings: Settings) => void,

@@ -3,7 +3,7 @@ import v8 from "node:v8";
 
 const signals = ["SIGINT", "SIGTERM", "SIGQUIT", "SIGUSR2", "SIGHUP"] as const;
 
-/** A signal that follows within this time is the same one, in ms. */
+/** A signal that follows within this time is the same one. */
 const repeatMs = 500;
 
 /**
@@ -13,9 +13,7 @@ const repeatMs = 500;
  *
  * @param onHangup Called for each SIGHUP, which then stops nothing.
  */
-export function listenForStop(
-  onHangup?: () => void,
-): { readonly signal: AbortSignal } & Disposable {
+export function listenForStop(onHangup?: () => void) {
   const controller = new AbortController();
   const stopping = signals.filter((name) => name !== "SIGHUP" || onHangup === undefined);
   const stop = (name: NodeJS.Signals) => {
@@ -48,10 +46,7 @@ export function notifyReady(onError: (error: Error) => void): void {
   });
 }
 
-/**
- * Shortens V8's pauses. V8 reads these flags at each collection. Set before the start, they would make
- * cached code invalid.
- */
+/** Shortens V8's pauses. Set before the start, these flags would make cached code invalid. */
 export function shortenCollections(): void {
   // V8 may allocate the objects of requests in the old generation, because many of them survive a
   // collection while their answer is due. There they keep younger objects alive until a full collection.

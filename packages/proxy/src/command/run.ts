@@ -15,10 +15,8 @@ export async function runCommandLine(
 ): Promise<number> {
   const prefix = `${program.name()}: `;
   program.configureHelp({ formatItem }).configureOutput({
-    outputError(text, write) {
-      const lines = printable(text.replace(/^error: /, prefix).split("\n"));
-      write(lines.join("\n"));
-    },
+    outputError: (text, write) =>
+      write(printable(text.replace(/^error: /, prefix).split("\n")).join("\n")),
   });
   for (const command of withSubcommands(program)) {
     command.exitOverride().copyInheritedSettings(program);
@@ -73,15 +71,10 @@ export class CommandFailure extends Error {
   readonly exitCode: 1 | 2 | 3;
   readonly lines: readonly string[];
 
-  constructor(
-    exitCode: 1 | 2 | 3,
-    lines: string | readonly string[],
-    options?: { cause: unknown },
-  ) {
-    const all = [lines].flat();
-    super(all.join("; "), options);
+  constructor(exitCode: 1 | 2 | 3, lines: string | readonly string[], options?: ErrorOptions) {
+    super([lines].flat().join("; "), options);
     this.exitCode = exitCode;
-    this.lines = all;
+    this.lines = [lines].flat();
   }
 }
 
@@ -102,15 +95,10 @@ const reasons: Readonly<Record<string, string>> = {
   EROFS: "the file system is read-only",
 };
 
-interface ListenError extends Error {
-  readonly syscall?: string;
-  readonly code?: string;
-  readonly hostname?: string;
-  readonly address?: string;
-  readonly port?: number;
-  /** Absent for that of the service. */
-  readonly listener?: "admin";
-}
+/** @param listener Absent for that of the service. */
+type ListenError = Error & {
+  readonly [name in "syscall" | "code" | "hostname" | "address" | "listener"]?: string;
+} & { readonly port?: number };
 
 /** Why a program cannot listen where it was told to, and the flag to change. Undefined for other errors. */
 function describeListenError(error: ListenError): string | undefined {

@@ -23,7 +23,7 @@ export function limitRates(
   now?: () => number,
 ): Gate {
   const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
-    perSecond === 0 ? [] : [countBy(policy, new RateLimiter({ perSecond, now }), keyOf)];
+    perSecond === 0 ? [] : [countBy(policy, new RateLimiter(perSecond, now), keyOf)];
   return [
     ...limit("address", rateLimitPerAddress, addressOf),
     gate,
@@ -68,13 +68,6 @@ function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf
   };
 }
 
-interface RateLimiterOptions {
-  /** Requests per second for one key, and the size of a burst. */
-  readonly perSecond: number;
-  /** Monotonic seconds, from any start. */
-  readonly now?: (() => number) | undefined;
-}
-
 /** Seconds. The clock and sums of fractions are inexact; no request waits for a microsecond. */
 const slack = 1e-6;
 
@@ -91,16 +84,13 @@ export class RateLimiter {
   #older = new Map<string, number>();
   #sweptAt = Number.NEGATIVE_INFINITY;
 
-  constructor({ perSecond, now = monotonicSeconds }: RateLimiterOptions) {
+  /** @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds. */
+  constructor(perSecond: number, now: () => number = monotonicSeconds) {
     this.perSecond = perSecond;
     this.#now = now;
   }
 
-  /**
-   * Takes one request from a key's bucket.
-   *
-   * @returns 0; or, if the bucket is empty, the seconds until a request is allowed.
-   */
+  /** Takes one request from a key's bucket. @returns the seconds until one is allowed; 0 if it is. */
   take(key: string): number {
     const now = this.#now();
     if (now - this.#sweptAt >= 1) this.#sweep(now);
@@ -124,6 +114,5 @@ export class RateLimiter {
 }
 
 function monotonicSeconds(): number {
-  const [seconds, nanoseconds] = process.hrtime();
-  return seconds + nanoseconds / 1e9;
+  return performance.now() / 1000;
 }

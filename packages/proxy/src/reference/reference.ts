@@ -8,17 +8,15 @@ interface Place {
 export function renderReference(document: ApiDocument): string {
   const base = (document.servers?.[0]?.url ?? "").replace(/\/$/, "");
   const places = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      path: base + path,
-      method: method.toUpperCase(),
-      operation,
-    })),
+    Object.entries(methods).map(([method, operation]) => {
+      return { path: base + path, method: method.toUpperCase(), operation };
+    }),
   );
   const types = new Types(document);
   return [
     ...(places.length > 1 ? [renderContents(document, places)] : []),
     ...places.map((place) => renderOperation(place, types)),
-    renderErrors(document, { places, types }),
+    renderErrors(document, places, types),
     types.renderLinked(),
   ].join("\n");
 }
@@ -42,16 +40,11 @@ function renderOperation({ path, method, operation }: Place, types: Types): stri
   const text = [deprecated === true ? "Deprecated" : "", summary, description]
     .filter((part) => part !== "")
     .map((part) => part.replace(/([^.:])$/, "$1."));
-  const rows = parameters.map(
-    ({ name, in: place, required = false, schema, description: meaning }) => {
-      const [field = "", ...others] = types.rowOf(
-        name,
-        meaning === undefined ? schema : { ...schema, description: meaning },
-        required,
-      );
-      return [`${field} in ${place}`, ...others];
-    },
-  );
+  const rows = parameters.map(({ name, in: place, required = false, schema, description }) => {
+    const described = description === undefined ? schema : { ...schema, description };
+    const [field = "", ...others] = types.rowOf(name, described, required);
+    return [`${field} in ${place}`, ...others];
+  });
   const successes = Object.entries(operation.responses).filter(([status]) => /^[123]/.test(status));
   return `<h2 id="${escapeHtml(operationId)}">${code(`${method} ${path}`)}</h2>
 ${text.length === 0 ? "" : `<p>${prose(text.join(" "))}</p>`}
@@ -70,10 +63,7 @@ ${types.renderBody(`Content-Type: ${media}`, schema)}`;
 }
 
 /** By status, once for all operations. */
-function renderErrors(
-  document: ApiDocument,
-  { places, types }: { readonly places: readonly Place[]; readonly types: Types },
-): string {
+function renderErrors(document: ApiDocument, places: readonly Place[], types: Types): string {
   const errors = new Map<string, Set<Response>>();
   for (const { operation } of places) {
     for (const [status, response] of Object.entries(operation.responses)) {
@@ -109,16 +99,14 @@ ${table(["Status", "When", "Body, for example"], rows)}`;
 
 class Types {
   readonly #document: ApiDocument;
-  readonly #uses: ReadonlyMap<string, number>;
+  readonly #uses = new Map<string, number>();
   /** The types that the page refers to, for {@link renderLinked}. */
   readonly #linked = new Set<string>();
 
   constructor(document: ApiDocument) {
     this.#document = document;
-    const refs = JSON.stringify(document).match(/"#\/components\/schemas\/[^"]+"/g) ?? [];
-    const uses = new Map<string, number>();
-    for (const ref of refs) uses.set(ref.slice(1, -1), (uses.get(ref.slice(1, -1)) ?? 0) + 1);
-    this.#uses = uses;
+    const refs = JSON.stringify(document).match(/(?<=")#\/components\/schemas\/[^"]+(?=")/g) ?? [];
+    for (const ref of refs) this.#uses.set(ref, (this.#uses.get(ref) ?? 0) + 1);
   }
 
   /** The type of a body, and its fields, if no other place has them. */
@@ -126,6 +114,8 @@ class Types {
     const body = resolve(this.#document, schema);
     const uses = this.#uses.get(schema.$ref ?? "") ?? 1;
     if (body.properties === undefined || uses > 1) return `<p>${media}, ${this.name(schema)}</p>`;
+    // JSON on one line, with the spaces that people write.
+    const show = (value: unknown) => JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
     const { examples = [] } = body;
     const shown = examples.map((example) => `<pre class="code">${escapeHtml(show(example))}</pre>`);
     return `<p>${media}</p>${shown.join("")}${this.renderFields(body)}`;
@@ -151,11 +141,9 @@ class Types {
     // The set grows while it is read.
     for (const ref of this.#linked) {
       const schema = resolve<Schema>(this.#document, { $ref: ref });
-      sections.push(
-        `<h3 id="${anchorOf(ref)}">${code(nameOf(ref))}</h3>
+      sections.push(`<h3 id="${anchorOf(ref)}">${code(nameOf(ref))}</h3>
 <p>${prose(schema.description ?? "")}</p>
-${this.renderFields(schema)}`,
-      );
+${this.renderFields(schema)}`);
     }
     return sections.length === 0 ? "" : `<h2>Types</h2>\n${sections.join("\n")}`;
   }
@@ -168,14 +156,10 @@ ${this.renderFields(schema)}`,
       this.#linked.add(schema.$ref);
       return `<a href="#${anchorOf(schema.$ref)}">${code(nameOf(schema.$ref))}</a>`;
     }
-    const { type, format, items, additionalProperties, anyOf, oneOf = anyOf } = schema;
-    if (oneOf !== undefined) {
-      return [...new Set(oneOf.map((choice) => this.name(choice)))].join(" or ");
-    }
-    if (schema.const !== undefined) return code(JSON.stringify(schema.const));
-    if (schema.enum !== undefined) {
-      return schema.enum.map((value) => code(JSON.stringify(value))).join(", ");
-    }
+    const { type, format, items, additionalProperties, anyOf } = schema;
+    if (anyOf !== undefined) return [...new Set(anyOf.map((one) => this.name(one)))].join(" or ");
+    const values = schema.const === undefined ? schema.enum : [schema.const];
+    if (values !== undefined) return values.map((one) => code(JSON.stringify(one))).join(", ");
     if (items !== undefined) return `array of ${this.name(items)}`;
     if (typeof additionalProperties === "object")
       return `map of ${this.name(additionalProperties)}`;
@@ -189,11 +173,6 @@ function nameOf(ref: string): string {
 
 function anchorOf(ref: string): string {
   return escapeHtml(`type-${nameOf(ref)}`);
-}
-
-/** JSON on one line, with the spaces that people write. */
-function show(value: unknown): string {
-  return JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
 }
 
 function escapeHtml(text: string): string {
@@ -222,11 +201,14 @@ function table(titles: readonly string[], rows: readonly (readonly string[])[]):
 <tbody>${rows.map((row) => line("td", row)).join("\n")}</tbody></table>`;
 }
 
+/** What is read of an OpenAPI document. */
 export interface ApiDocument {
   readonly servers?: readonly { readonly url: string }[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];
-  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly paths: ByName<ByName<Operation>>;
 }
+
+type ByName<T> = Readonly<Record<string, T>>;
 
 interface Operation {
   readonly operationId: string;
@@ -236,7 +218,7 @@ interface Operation {
   readonly deprecated?: boolean;
   readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
-  readonly responses: Readonly<Record<string, Response>>;
+  readonly responses: ByName<Response>;
 }
 
 interface Parameter {
@@ -250,19 +232,14 @@ interface Parameter {
 interface Response {
   readonly $ref?: string;
   readonly description?: string;
-  readonly headers?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly headers?: ByName<{ readonly description?: string }>;
   readonly content?: Content;
 }
 
-type Content = Readonly<
-  Record<
-    string,
-    {
-      readonly schema?: Schema;
-      readonly examples?: Readonly<Record<string, { readonly value: unknown }>>;
-    }
-  >
->;
+type Content = ByName<{
+  readonly schema?: Schema;
+  readonly examples?: ByName<{ readonly value: unknown }>;
+}>;
 
 interface Schema {
   readonly $ref?: string;
@@ -270,12 +247,11 @@ interface Schema {
   readonly format?: string;
   readonly description?: string;
   readonly deprecated?: boolean;
-  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly properties?: ByName<Schema>;
   readonly required?: readonly string[];
   readonly items?: Schema;
   readonly additionalProperties?: Schema | boolean;
   readonly anyOf?: readonly Schema[];
-  readonly oneOf?: readonly Schema[];
   readonly enum?: readonly unknown[];
   readonly const?: unknown;
   readonly examples?: readonly unknown[];
@@ -285,9 +261,5 @@ interface Schema {
 function resolve<T extends { readonly $ref?: string }>(document: ApiDocument, node: T): T {
   if (node.$ref === undefined) return node;
   const names = node.$ref.split("/").slice(1);
-  const found = names.reduce<unknown>(
-    (at, name) => (at as Readonly<Record<string, unknown>>)[name],
-    document,
-  );
-  return found as T;
+  return names.reduce<unknown>((at, name) => (at as ByName<unknown>)[name], document) as T;
 }

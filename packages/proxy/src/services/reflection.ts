@@ -31,8 +31,6 @@ export interface ReflectServicesOptions {
   readonly timeoutMs?: number;
 }
 
-const timeoutMsDefault = 10_000;
-
 /** More than servers have, so that a server that names ever more of them comes to an end. */
 const filesMax = 10_000;
 
@@ -44,7 +42,7 @@ const filesMax = 10_000;
  */
 export async function reflectServices(
   transport: GrpcTransport,
-  { services, types = [], timeoutMs = timeoutMsDefault }: ReflectServicesOptions = {},
+  { services, types = [], timeoutMs = 10_000 }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
@@ -59,7 +57,7 @@ export async function reflectServices(
       throw new ConnectError("the upstream's reflection ended early", Code.Unavailable);
     };
     try {
-      return await read(ask, { services, types });
+      return await read(ask, services, types);
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
     } finally {
@@ -77,12 +75,11 @@ type Ask = (
   question: NonNullable<Request["messageRequest"]>,
 ) => Promise<ServerReflectionResponse["messageResponse"]>;
 
-interface Wanted {
-  readonly services: readonly string[] | undefined;
-  readonly types: readonly string[];
-}
-
-async function read(ask: Ask, { services: given, types }: Wanted): Promise<Descriptors> {
+async function read(
+  ask: Ask,
+  given: readonly string[] | undefined,
+  types: readonly string[],
+): Promise<Descriptors> {
   const names = given ?? (await listServices(ask));
   const files = new Map<string, FileDescriptorProto>();
 
@@ -190,8 +187,6 @@ export interface ReflectionWatch {
   close(): void;
 }
 
-const intervalMsDefault = 5 * 60_000;
-
 /** Also between attempts while reading fails. */
 const pauseMs = 1000;
 
@@ -206,7 +201,7 @@ const typesMax = 1000;
  */
 export function watchReflection(options: ReflectionWatchOptions): ReflectionWatch {
   assertOptions("watchReflection", options, optionKinds);
-  const { transport, services, intervalMs = intervalMsDefault, onChange, onError } = options;
+  const { transport, services, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let readAt = Number.NEGATIVE_INFINITY;

@@ -74,11 +74,8 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
   const forwarding = { ...options, metadataOf };
   return (router) => {
     for (const service of services) {
-      const methods = service.methods.map((method) => [
-        method.localName,
-        forwardMethod(method, forwarding),
-      ]);
-      router.service(service, Object.fromEntries(methods));
+      const implement = (one: DescMethod) => [one.localName, forwardMethod(one, forwarding)];
+      router.service(service, Object.fromEntries(service.methods.map(implement)));
     }
   };
 }
@@ -86,41 +83,33 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
 type Message = MessageShape<DescMessage>;
 
 /** How calls to one upstream go out. */
-interface Forwarding {
-  readonly transport: GrpcTransport;
-  readonly registry: Registry;
-  readonly metadataOf: RequestMetadata;
-  /** For unary calls without a deadline. */
-  readonly timeoutMs?: number;
-  readonly onUnimplemented?: (() => void) | undefined;
-}
+type Forwarding = ProxyOptions & { readonly metadataOf: RequestMetadata };
 
 /** The implementation of a method, as `router.service` takes it. */
 function forwardMethod(method: DescMethod, forwarding: Forwarding): unknown {
   switch (method.methodKind) {
     case "unary":
       return (message: Message, context: HandlerContext) =>
-        callUnary(method, message, { forwarding, context });
+        callUnary(method, message, forwarding, context);
     case "server_streaming":
       return (message: Message, context: HandlerContext) =>
-        callStream(method, createAsyncIterable([message]), { forwarding, context });
+        callStream(method, createAsyncIterable([message]), forwarding, context);
     case "client_streaming":
       return (messages: AsyncIterable<Message>, context: HandlerContext) =>
-        onlyOne(callStream(method, messages, { forwarding, context }));
+        onlyOne(callStream(method, messages, forwarding, context));
     case "bidi_streaming":
       return (messages: AsyncIterable<Message>, context: HandlerContext) =>
-        callStream(method, messages, { forwarding, context });
+        callStream(method, messages, forwarding, context);
   }
 }
 
-interface Call {
-  readonly forwarding: Forwarding;
-  readonly context: HandlerContext;
-}
-
-async function callUnary(method: DescMethod, message: Message, call: Call): Promise<Message> {
-  const { transport, metadataOf, timeoutMs } = call.forwarding;
-  const { context } = call;
+async function callUnary(
+  method: DescMethod,
+  message: Message,
+  forwarding: Forwarding,
+  context: HandlerContext,
+): Promise<Message> {
+  const { transport, metadataOf, timeoutMs } = forwarding;
   const metadata = metadataOf(context);
   try {
     const answer = await transport.unary(
@@ -135,17 +124,17 @@ async function callUnary(method: DescMethod, message: Message, call: Call): Prom
     return answer.message;
   } catch (error) {
     addErrorHeader(error, context);
-    throw failed(error, call);
+    throw failed(error, forwarding);
   }
 }
 
 async function* callStream(
   method: DescMethod,
   messages: AsyncIterable<Message>,
-  call: Call,
+  forwarding: Forwarding,
+  context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { transport, metadataOf } = call.forwarding;
-  const { context } = call;
+  const { transport, metadataOf } = forwarding;
   const metadata = metadataOf(context);
   let isAnswered = false;
   try {
@@ -163,7 +152,7 @@ async function* callStream(
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {
     if (!isAnswered) addErrorHeader(error, context);
-    throw failed(error, call);
+    throw failed(error, forwarding);
   }
 }
 
@@ -171,11 +160,10 @@ function addErrorHeader(error: unknown, { responseHeader }: HandlerContext): voi
   if (error instanceof AnswerError) addFields(responseHeader, error.header);
 }
 
-function failed(error: unknown, { forwarding: { registry, onUnimplemented } }: Call): unknown {
+function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
   const forwarded = forwardedError(error, registry);
-  if (forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented) {
-    onUnimplemented?.();
-  }
+  const isUnknown = forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented;
+  if (isUnknown) onUnimplemented?.();
   return forwarded;
 }
 
@@ -214,17 +202,15 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     return error;
   }
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
+  let message: string;
   switch (reason.code) {
     case Code.Unavailable:
       return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);
     case Code.ResourceExhausted:
       if (isReset(reason)) return reason;
+      message = `the upstream's response is too large: ${reason.rawMessage}`;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
-      return new RestFailure(
-        500,
-        reason.code,
-        `the upstream's response is too large: ${reason.rawMessage}`,
-      );
+      return new RestFailure(500, reason.code, message);
     default:
       return reason;
   }

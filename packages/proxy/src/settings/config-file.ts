@@ -16,11 +16,8 @@ export async function readConfigFile(file: string, names: readonly string[]): Pr
   try {
     return parseConfigFile(await readText(file), file, names);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return {
-      values: new Map(),
-      problems: [{ setting: file, problem: `cannot be read: ${reason}` }],
-    };
+    const problem = `cannot be read: ${(error as Error).message}`;
+    return { values: new Map(), problems: [{ setting: file, problem }] };
   }
 }
 
@@ -33,10 +30,7 @@ async function readText(file: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-/**
- * YAML of which every value is text, to be read as a flag's would be: nothing
- * is a number or a Boolean by the way it looks.
- */
+/** YAML of which every value is text, as a flag's: nothing is a number by the way it looks. */
 function parseConfigFile(content: string, file: string, names: readonly string[]): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(content, {

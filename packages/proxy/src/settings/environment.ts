@@ -10,10 +10,7 @@ interface Environment {
   readonly warnings: readonly string[];
 }
 
-/**
- * Takes the settings out of the environment. A variable that is set to nothing
- * is not set: what compose files make of a missing value.
- */
+/** A variable that is set to nothing is not set: what compose files make of a missing value. */
 export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): Environment {
   const { entries, otherVariables, variablePrefix: prefix } = program;
   const names = [...entries.map(({ name }) => name), "config"];
@@ -28,9 +25,8 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): E
     if (known !== undefined || otherVariables.includes(variable)) continue;
     const name = variable.slice(prefix.length).replaceAll("_", "-").toLowerCase();
     const meant = suggestName(name, names);
-    if (meant === undefined) {
-      warnings.push(`${variable} is not a setting, and is ignored`);
-    } else {
+    if (meant === undefined) warnings.push(`${variable} is not a setting, and is ignored`);
+    else {
       const problem = `is not a setting; did you mean ${variableOf(program, meant)}?`;
       problems.push({ setting: variable, problem });
     }
@@ -53,13 +49,12 @@ function isServiceLink(variable: string, value: string): boolean {
 /** The known name that a misspelt one was meant to be, if one is near. In kebab-case. */
 export function suggestName(misspelt: string, known: readonly string[]): string | undefined {
   const wanted = misspelt.slice(0, lengthMax);
-  const near = known
+  const isNear = (name: string, distance: number) =>
+    distance <= Math.max(1, Math.min(3, Math.floor(name.length / 3)));
+  return known
     .map((name) => ({ name, distance: distanceOf(wanted, name) }))
-    .filter(
-      ({ name, distance }) => distance <= Math.max(1, Math.min(3, Math.floor(name.length / 3))),
-    )
-    .sort((one, other) => one.distance - other.distance);
-  return near[0]?.name;
+    .filter(({ name, distance }) => isNear(name, distance))
+    .sort((one, other) => one.distance - other.distance)[0]?.name;
 }
 
 /** Longer than any name; bounds the work. */

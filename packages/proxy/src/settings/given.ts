@@ -44,8 +44,10 @@ export async function readGiven(program: Named, flags: Flags): Promise<GivenSett
 async function readFileOf({ entries }: Named, file: string | undefined): Promise<ConfigFile> {
   if (file === undefined) return { values: new Map(), problems: [] };
   const { readConfigFile } = await import("./config-file.ts");
-  const names = entries.map(({ name }) => name);
-  return await readConfigFile(file, names);
+  return await readConfigFile(
+    file,
+    entries.map(({ name }) => name),
+  );
 }
 
 /** A switch without a value is on. */
@@ -62,12 +64,7 @@ export interface ReadSettings<Options, Settings> {
   readonly use: <T>(work: () => Promise<T>) => Promise<T>;
 }
 
-/**
- * Reads the settings that a command uses: all, or those named. Of the others, it
- * is not asked whether they are right.
- *
- * @throws {SettingsError} in the operator's words.
- */
+/** Reads all settings, or those named. @throws {SettingsError} in the operator's words. */
 export async function readSettings<Options, Settings>(
   program: Program<Options, Settings>,
   flags: Flags,
@@ -101,24 +98,12 @@ export function warn({ name }: Named, { warnings }: GivenSettings): void {
   for (const line of warnings) process.stderr.write(`${name}: ${line}\n`);
 }
 
-export interface AssembledOptions<Options> {
-  readonly options: Options;
-  /** All that is wrong, in the operator's words. */
-  readonly problems: readonly SettingProblem[];
-  /** The names of the settings at fault. */
-  readonly wrong: ReadonlySet<string>;
-}
-
-/**
- * Parses and checks what was given.
- *
- * @param isUsed Of other settings, problems are not told.
- */
+/** Parses and checks what was given. @param isUsed Of other settings, problems are not told. */
 export function assembleOptions<Options>(
   program: Program<Options, unknown>,
   given: GivenSettings,
   isUsed: (name: string) => boolean = () => true,
-): AssembledOptions<Options> {
+) {
   const options: Record<string, unknown> = {};
   for (const entry of program.entries) {
     const text = given.values.get(entry.name)?.text;
@@ -129,7 +114,9 @@ export function assembleOptions<Options>(
   const problems = found.filter((one) => isUsed(nameOf(one)));
   return {
     options: options as Options,
+    /** All that is wrong, in the operator's words. */
     problems: [...given.problems, ...problems.map((one) => nameProblem(program, one, given))],
+    /** The names of the settings at fault. */
     wrong: new Set(problems.map(nameOf)),
   };
 }

@@ -98,7 +98,7 @@ export function findProblem(setting: Setting, value: SettingValue): string | und
     case "text":
       return value === undefined ? undefined : findTextProblem(setting, String(value));
     case "integer":
-      return isInRange(setting, value) ? undefined : notInRange(setting, String(value));
+      return findIntegerProblem(setting, value);
     case "switch":
       return typeof value === "boolean" ? undefined : "must be on or off";
     case "list":
@@ -106,17 +106,13 @@ export function findProblem(setting: Setting, value: SettingValue): string | und
   }
 }
 
-function isInRange({ min, max }: IntegerSetting, value: SettingValue): boolean {
-  return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
-}
-
 function findTextProblem({ pattern, check }: TextSetting, value: string): string | undefined {
-  if (pattern !== undefined && !pattern.form.test(value)) return pattern.rule;
-  return check?.(value);
+  return pattern?.form.test(value) === false ? pattern.rule : check?.(value);
 }
 
-function notInRange({ min, max, secret }: IntegerSetting, text: string): string {
-  const shown = secret === undefined ? `: ${text}` : "";
+function findIntegerProblem({ min, max, secret }: IntegerSetting, value: SettingValue) {
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return undefined;
+  const shown = secret === undefined ? `: ${String(value)}` : "";
   return `must be a whole number from ${min} to ${max}${shown}`;
 }
 

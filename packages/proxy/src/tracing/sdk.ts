@@ -37,10 +37,7 @@ import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 /** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
 
-/**
- * Registers only the handler of warnings with the OpenTelemetry API: the server creates all spans
- * itself, and other code need not find them.
- */
+/** Registers only the handler of warnings: other code need not find the spans, which are all the server's. */
 export function createTracing(
   exporters: readonly ExporterName[],
   { program, scheme, log }: TracingOptions,
@@ -147,13 +144,11 @@ function readSampler(): Sampler {
   return new ParentBasedSampler({ root });
 }
 
+const ratio = () => readNumber("OTEL_TRACES_SAMPLER_ARG", 1, isRatio);
 const roots: ReadonlyMap<string, () => Sampler> = new Map<string, () => Sampler>([
   ["always_on", () => new AlwaysOnSampler()],
   ["always_off", () => new AlwaysOffSampler()],
-  [
-    "traceidratio",
-    () => new TraceIdRatioBasedSampler(readNumber("OTEL_TRACES_SAMPLER_ARG", 1, isRatio)),
-  ],
+  ["traceidratio", () => new TraceIdRatioBasedSampler(ratio())],
 ]);
 
 /** The service that creates the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override it. */
@@ -170,23 +165,19 @@ function warnOfOtherProtocols(): void {
   const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
   if (given === undefined || given === "http/protobuf") return;
-  diag.warn(
-    `OTEL_EXPORTER_OTLP_PROTOCOL: ${given} is not supported; spans are sent as http/protobuf`,
-  );
+  const problem = `${given} is not supported; spans are sent as http/protobuf`;
+  diag.warn(`OTEL_EXPORTER_OTLP_PROTOCOL: ${problem}`);
 }
 
-interface Rule {
-  readonly text: string;
-  allows(value: number): boolean;
-}
+type Rule = readonly [text: string, allows: (value: number) => boolean];
 
-const isCount: Rule = {
-  text: "a whole number above 0",
-  allows: (value) => Number.isSafeInteger(value) && value > 0,
-};
-const isRatio: Rule = { text: "from 0 to 1", allows: (value) => value >= 0 && value <= 1 };
+const isCount: Rule = [
+  "a whole number above 0",
+  (value) => Number.isSafeInteger(value) && value > 0,
+];
+const isRatio: Rule = ["from 0 to 1", (value) => value >= 0 && value <= 1];
 
-function readNumber(name: string, byDefault: number, { text, allows }: Rule): number {
+function readNumber(name: string, byDefault: number, [text, allows]: Rule): number {
   const given = getNumberFromEnv(name) ?? byDefault;
   if (allows(given)) return given;
   diag.warn(`${name}: must be ${text}, not ${given}; using ${byDefault}`);
