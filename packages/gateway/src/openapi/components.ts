@@ -3,10 +3,7 @@ export type JsonObject = { [key: string]: unknown };
 
 /** The members for what is said about something: none if that is empty, or not deprecated. */
 export function describe(description: string, isDeprecated = false): JsonObject {
-  return {
-    ...(description !== "" && { description }),
-    ...(isDeprecated && { deprecated: true }),
-  };
+  return { ...(description !== "" && { description }), ...(isDeprecated && { deprecated: true }) };
 }
 
 /** Short names, or full ones: those of protobuf, which are unique. */

@@ -1,5 +1,4 @@
 import { methodNameOf } from "connect-gateway";
-import type { ServiceMetrics } from "connect-gateway/metrics";
 import type { Authenticator } from "../auth/authenticator.ts";
 import { createBearerGate, type Gate } from "../auth/bearer.ts";
 import { limitRates } from "../rate-limit/gate.ts";
@@ -10,22 +9,11 @@ const methodsMax = 256;
 
 const prefix = "connect_gateway";
 
-export interface Measuring {
-  readonly metrics: ServiceMetrics;
-  readonly port: number;
-  /** For `proxyServices`. The names are those of a setting. */
-  readonly onDroppedMetadata: (name: string) => void;
-  /** Called with the number of rules that are left out, as they cannot be served. */
-  readonly leftOut: (count: number) => void;
-  close(): Promise<void>;
-}
+export type Measuring = NonNullable<Awaited<ReturnType<typeof openMetrics>>>;
 
 /** @returns undefined where nobody wants metrics. Then nothing is measured. */
-export async function openMetrics(
-  place: { readonly host: string; readonly port: number } | undefined,
-  version: string,
-): Promise<Measuring | undefined> {
-  if (place === undefined) return undefined;
+export async function openMetrics({ adminHost: host, adminPort: port }: Settings, version: string) {
+  if (port === undefined) return undefined;
   // Loaded where it is wanted alone.
   const { openAdmin, ServiceMetrics } = await import("connect-gateway/metrics");
   const { Counter, Gauge } = await import("@prometheus-io/client");
@@ -43,10 +31,12 @@ export async function openMetrics(
     help: "Rules of google.api.http that are left out, as they cannot be served.",
     registers,
   });
+  /** Called with the number of rules that are left out, as they cannot be served. */
   const leftOut = (count: number) => rules.set(count);
+  /** For `proxyServices`. The names are those of a setting. */
   const onDroppedMetadata = (name: string) => dropped.inc({ header: name });
   try {
-    const listener = await openAdmin(place, metrics);
+    const listener = await openAdmin({ host, port }, metrics);
     const close = () => listener.close().finally(() => metrics.close());
     return { metrics, onDroppedMetadata, leftOut, port: listener.address.port, close };
   } catch (error) {

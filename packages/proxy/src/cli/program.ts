@@ -13,7 +13,7 @@ import { type Flags, readSettings } from "../settings/given.ts";
 import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { createRoutes, createServed, createTools, type Part, type Served } from "./served.ts";
+import { createRoutes, createServed, createTools, type Part } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile } from "./upstream.ts";
 
@@ -56,14 +56,32 @@ function tokenFileOf(file: string | undefined): string {
   throw new CommandFailure(2, "there is no token file: set --token-file");
 }
 
+/** `--check`: what would be served, and what is wrong. */
 async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const parts = await readParts(settings);
   const upstreams = parts.map(({ upstream }) => upstream);
-  const report = checkServed(createServed({ parts, upstreams, rules }), settings);
-  process.stdout.write(report.served.map((line) => `${line}\n`).join(""));
-  for (const line of report.warnings) process.stderr.write(`${proxyProgram.name}: ${line}\n`);
-  if (report.problems.length > 0) throw new CommandFailure(1, report.problems);
+  const served = createServed({ parts, upstreams, rules });
+  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
+  const problems = new Set(broken);
+  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
+  const lines = served.parts.flatMap(({ upstream, descriptors }) =>
+    descriptors.services.flatMap(({ typeName, methods }) => [
+      `${typeName} at ${upstream.place.url}`,
+      ...methods.flatMap((method) => describeMethod(method, bindingsOf(method, rest))),
+    ]),
+  );
+  // What no rule has by itself: routes that two have, selectors that no method has.
+  const routes = createRoutes(served, settings);
+  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
+  const jsonOptions = { registry: served.registry };
+  gatewayNodeAdapter({ routes, rest, jsonOptions, ...tools });
+  if (settings.openapi) describeServed(served.services, rest);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+  for (const warning of served.warnings) {
+    if (!broken.has(warning)) process.stderr.write(`${proxyProgram.name}: ${warning}\n`);
+  }
+  if (problems.size > 0) throw new CommandFailure(1, [...problems]);
 }
 
 async function readParts(settings: Settings): Promise<readonly Part[]> {
@@ -90,40 +108,6 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
   }
 }
 
-/** The lines of what is served, of what is left out, and of what may be wrong. */
-interface CheckReport {
-  readonly served: readonly string[];
-  readonly problems: readonly string[];
-  readonly warnings: readonly string[];
-}
-
-function checkServed(served: Served, settings: Settings): CheckReport {
-  const { parts, services, rules, registry } = served;
-  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
-  const problems = new Set(broken);
-  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
-  const lines: string[] = [];
-  for (const { upstream, descriptors } of parts) {
-    for (const { typeName, methods } of descriptors.services) {
-      lines.push(`${typeName} at ${upstream.place.url}`);
-      for (const method of methods) {
-        const bindings = bindingsOf(method, rest);
-        const routes = bindings.length === 0 ? [rpcAlone] : bindings.map(printRoute);
-        lines.push(...routes.map((route) => line(method, route)));
-      }
-    }
-  }
-  // What no rule has by itself: routes that two have, selectors that no method has.
-  const routes = createRoutes(served, settings);
-  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
-  gatewayNodeAdapter({ routes, rest, jsonOptions: { registry }, ...tools });
-  if (settings.openapi) describeServed(services, rest);
-  const warnings = served.warnings.filter((warning) => !broken.has(warning));
-  return { served: lines, problems: [...problems], warnings };
-}
-
-const rpcAlone = "gRPC, gRPC-Web and Connect alone";
-
 const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
   unary: "unary",
   server_streaming: "server stream",
@@ -131,8 +115,10 @@ const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
   bidi_streaming: "bidirectional stream",
 };
 
-function line({ name, methodKind }: DescMethod, route: string): string {
-  return `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`;
+function describeMethod({ name, methodKind }: DescMethod, bindings: readonly Binding[]) {
+  const routes = bindings.map(printRoute);
+  if (routes.length === 0) routes.push("gRPC, gRPC-Web and Connect alone");
+  return routes.map((route) => `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`);
 }
 
 function printRoute({ method, template, body, responseBody }: Binding): string {

@@ -1,7 +1,6 @@
 /** Serves upstreams at a port until SIGTERM or SIGINT, then drains. */
 import { once } from "node:events";
 import { isatty } from "node:tty";
-import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBudget, compressionGzip } from "connect-gateway";
 import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
@@ -35,7 +34,7 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   const log = createStderrLog(settings.logFormat);
   const closers: Closer[] = [];
   try {
-    await serveUntilStopped(settings, { version, log, closers });
+    await serveUntilStopped(settings, version, log, closers);
   } finally {
     // After a start that failed, too: the process ends when nothing is open any more.
     for (const close of closers.reverse()) await close();
@@ -46,14 +45,13 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
 /** Closes one thing that was opened. */
 type Closer = () => void | Promise<void>;
 
-interface Run {
-  readonly version: string;
-  readonly log: Log;
-  /** What is to be closed at the end, the last first. */
-  readonly closers: Closer[];
-}
-
-async function serveUntilStopped(settings: Settings, { version, log, closers }: Run) {
+/** @param closers What is to be closed at the end, the last first. */
+async function serveUntilStopped(
+  settings: Settings,
+  version: string,
+  log: Log,
+  closers: Closer[],
+): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const { descriptors: file } = settings;
   const upstreams = openUpstreams(settings, (error) =>
@@ -65,9 +63,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   const health = upstreams.map(({ transport }) => watchHealth(transport));
   for (const one of health) closers.push(one.close);
-  const { adminPort, adminHost } = settings;
-  const admin = adminPort === undefined ? undefined : { host: adminHost, port: adminPort };
-  const measuring = await openMetrics(admin, version);
+  const measuring = await openMetrics(settings, version);
   if (measuring !== undefined) closers.push(measuring.close);
   const authenticator = hasAuth(settings.auth)
     ? await openAuthenticator(settings.auth, log.warn)
@@ -79,7 +75,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   let watches: readonly ReflectionWatch[] = [];
   const unknown = new Set<string>();
   const common = {
-    ...commonOptions(settings, { log, authenticator, measuring, tracing }),
+    ...commonOptions(settings, log, authenticator, measuring, tracing),
     onUnknownType(typeName: string) {
       for (const watch of watches) watch.learn(typeName);
       if (unknown.has(typeName) || unknown.size === unknownMax) return;
@@ -99,11 +95,9 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   function prepare(served: Served | undefined) {
     const leftOut = new Set<string>();
     const { services = [], registry, warnings = [] } = served ?? {};
-    const known = new Set(
-      services.flatMap(({ methods }) =>
-        methods.map(({ parent, name }) => `${parent.typeName}.${name}`),
-      ),
-    );
+    const names = new Set(services.map(({ typeName }) => typeName));
+    const methods = services.flatMap((service) => service.methods);
+    const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
     const rest = {
       ...restOptionsOf(settings),
       // Other rules may be of services that are told later.
@@ -116,19 +110,14 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
       },
     };
     const routes = served && createRoutes(served, settings, measuring?.onDroppedMetadata);
-    const isServed = ({ typeName }: DescService) =>
-      services.some((service) => service.typeName === typeName);
     const options: ServedOptions = {
       routes(router, { draining }) {
         routes?.(router);
-        if (!isServed(Health)) addHealth(router, { isReady, draining, services }, open);
-        if (!isServed(ServerReflection)) addReflection(router, { draining }, open);
+        if (!names.has(Health.typeName)) addHealth(router, { isReady, draining, services }, open);
+        if (!names.has(ServerReflection.typeName)) addReflection(router, { draining }, open);
       },
       rest,
-      jsonOptions: {
-        ...(registry && { registry }),
-        alwaysEmitImplicit: settings.rest.zeroValues,
-      },
+      jsonOptions: { ...(registry && { registry }), alwaysEmitImplicit: settings.rest.zeroValues },
       ...createTools(settings.mcp, version, served, (problem) => {
         if (file !== undefined) throw new CommandFailure(2, problem);
         if (isAll(served)) leftOut.add(problem);
@@ -154,7 +143,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const { bodyBytesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
   const { connectionsPerAddressMax: perAddress, ...limits } = ofPort;
   const { renderError } = restOptionsOf(settings);
-  const errors = renderError === undefined ? {} : { renderError };
+  const errors = renderError && { renderError };
   const first = prepare(file === undefined ? undefined : readServed(file, { upstreams, rules }));
   const { socketPath, host, port } = settings;
   const server = await serve({
@@ -180,16 +169,13 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     next.commit();
   }
 
-  if (file === undefined) watches = watchAll(upstreams, { settings, rules, use, log });
+  if (file === undefined) watches = watchAll(upstreams, settings, rules, log, use);
   for (const watch of watches) closers.push(watch.close);
-  if (measuring !== undefined) measuring.metrics.isReady = () => !stop.signal.aborted && isReady();
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) {
-    const place = placeOf(
-      { socketPath: undefined, host: adminHost, tls: undefined },
-      measuring.port,
-    );
-    process.stdout.write(`metrics on ${place}/metrics\n`);
+    measuring.metrics.isReady = () => !stop.signal.aborted && isReady();
+    const plain = { socketPath: undefined, host: settings.adminHost, tls: undefined };
+    process.stdout.write(`metrics on ${placeOf(plain, measuring.port)}/metrics\n`);
   }
   shortenCollections();
   notifyReady((error) => log.warn("systemd was not told of the start", error));
@@ -239,17 +225,13 @@ function readServed(file: string, sources: Omit<Sources, "parts">): Served {
   return createServed({ ...sources, parts });
 }
 
-interface Watched {
-  readonly settings: Settings;
-  readonly rules: Served["rules"];
-  readonly use: (served: Served) => void;
-  readonly log: Log;
-}
-
 /** Serves what the upstreams tell, as soon as one does, and again when one tells something else. */
 function watchAll(
   upstreams: readonly Upstream[],
-  { settings, rules, use, log }: Watched,
+  settings: Settings,
+  rules: Served["rules"],
+  log: Log,
+  use: (served: Served) => void,
 ): readonly ReflectionWatch[] {
   const parts = new Map<Upstream, Part>();
   return upstreams.map((upstream) => {
@@ -285,18 +267,16 @@ const untold = new ConnectError(
   Code.Unavailable,
 );
 
-interface Parts {
-  readonly log: Log;
-  readonly authenticator: Authenticator | undefined;
-  readonly measuring: Measuring | undefined;
-  readonly tracing: Tracing | undefined;
-}
-
 /** Health and reflection need no token. */
 const open = { requestGate() {} };
 
-function commonOptions(settings: Settings, parts: Parts) {
-  const { log, authenticator, measuring, tracing } = parts;
+function commonOptions(
+  settings: Settings,
+  log: Log,
+  authenticator: Authenticator | undefined,
+  measuring: Measuring | undefined,
+  tracing: Tracing | undefined,
+) {
   const { cors, limits } = settings;
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);

@@ -49,16 +49,12 @@ export function createServed({ parts, upstreams, rules }: Sources): Served {
   const registries = own.map(({ descriptors }) => descriptors.registry);
   const services = own.flatMap(({ descriptors }) => descriptors.services);
   const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);
-  return {
-    parts: own,
-    services,
-    registry: createRegistry(...registries),
-    rules,
-    warnings: [
-      ...new Set(all),
-      ...(parts.length < upstreams.length || hasRoutes(services, rules) ? [] : [noRoutes]),
-    ],
-  };
+  const warnings = [...new Set(all)];
+  const isRouted = services
+    .flatMap(({ methods }) => methods)
+    .some((method) => bindingsOf(method, { rules, onRuleError() {} }).length > 0);
+  if (parts.length === upstreams.length && !isRouted) warnings.push(noRoutes);
+  return { parts: own, services, registry: createRegistry(...registries), rules, warnings };
 }
 
 function serviceOf({ registry, services }: Descriptors, name: string): DescService {
@@ -71,13 +67,6 @@ function serviceOf({ registry, services }: Descriptors, name: string): DescServi
 const noRoutes =
   "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
-
-function hasRoutes(services: readonly DescService[], rules: readonly HttpRule[]): boolean {
-  const onRuleError = () => {};
-  return services.some(({ methods }) =>
-    methods.some((method) => bindingsOf(method, { rules, onRuleError }).length > 0),
-  );
-}
 
 /** Routes to the upstreams. */
 export function createRoutes(
@@ -113,15 +102,13 @@ export function createTools(
   onUnknown: (problem: string) => void,
 ): Pick<ServedOptions, "mcp"> {
   if (served === undefined || names.length === 0) return {};
-  const methods = served.services.flatMap((service) => service.methods);
-  const offered = methods.filter(
-    ({ methodKind }) => methodKind === "unary" || methodKind === "server_streaming",
-  );
-  const all = offered.map(({ name, parent }) => `${parent.typeName}/${name}`);
+  const all = served.services
+    .flatMap((service) => service.methods)
+    .filter(({ methodKind: kind }) => kind === "unary" || kind === "server_streaming")
+    .map(({ name, parent }) => `${parent.typeName}/${name}`);
   const isKnown = (name: string) => all.some((one) => one === name || one.startsWith(`${name}/`));
   const wanted = names.flatMap((name) => (name === "on" ? all : [name]));
-  for (const name of wanted) {
-    if (isKnown(name)) continue;
+  for (const name of wanted.filter((one) => !isKnown(one))) {
     onUnknown(`--mcp ${name}: no such method; choose from ${all.join(", ")}`);
   }
   const tools = wanted.filter(isKnown);

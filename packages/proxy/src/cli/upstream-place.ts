@@ -7,7 +7,12 @@ export interface UpstreamPlace {
   readonly url: string;
   /** The full names of the services that it serves; undefined for all that no other one has. */
   readonly services: readonly string[] | undefined;
-  readonly tls: UpstreamTlsFiles;
+  readonly tls: {
+    readonly caFile: string | undefined;
+    /** The client's own certificate. */
+    readonly client: TlsFiles | undefined;
+    readonly serverName: string | undefined;
+  };
   /** What `:authority` says. */
   readonly authority: string | undefined;
 }
@@ -15,12 +20,7 @@ export interface UpstreamPlace {
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */
 type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
 
-type SettingByService =
-  | "upstreamCa"
-  | "upstreamCert"
-  | "upstreamKey"
-  | "upstreamServerName"
-  | "upstreamAuthority";
+type SettingByService = `upstream${"Ca" | "Cert" | "Key" | "ServerName" | "Authority"}`;
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
@@ -56,11 +56,7 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
 }
 
 /** What a setting says of a service, or else of all. */
-function readByService(
-  setting: SettingByService,
-  given: readonly string[],
-  named: ReadonlySet<string>,
-) {
+function readByService(setting: string, given: readonly string[], named: ReadonlySet<string>) {
   const values = new Map<string | undefined, string>();
   for (const text of given) {
     const [, service, value = ""] = form.exec(text) ?? [];
@@ -85,12 +81,13 @@ function parseGiven(texts: readonly string[]): readonly Given[] {
     const [, service, address = ""] = form.exec(text) ?? [];
     const url = parseUrl(address);
     const before = given.find((one) => one.service === service);
-    if (before !== undefined && service === undefined) {
-      const problem = `${before.url} has all services; write SERVICE=${text}`;
+    if (before !== undefined) {
+      const problem =
+        service === undefined
+          ? `${before.url} has all services; write SERVICE=${text}`
+          : `${service} has another upstream; remove one`;
       throw wrong("upstream", `${text}: ${problem}`);
     }
-    if (before !== undefined)
-      throw wrong("upstream", `${text}: ${service} has another upstream; remove one`);
     given.push({ service, url });
   }
   return given;
@@ -117,34 +114,22 @@ function wrong(setting: string, problem: string): SettingsError {
   return new SettingsError([{ setting, problem }]);
 }
 
-interface UpstreamTlsFiles {
-  readonly caFile: string | undefined;
-  /** The client's own certificate. */
-  readonly client: TlsFiles | undefined;
-  readonly serverName: string | undefined;
-}
-
-/** Reads the files as they are now. @throws {TlsFilesError} */
-function readUpstreamTls({ caFile, client, serverName }: UpstreamTlsFiles): ClientTls {
-  return {
-    ...(caFile !== undefined && { ca: readCa(caFile) }),
-    ...(client !== undefined && readTlsMaterial(client)),
-    serverName,
-  };
-}
-
 /**
  * For each connection, what the files hold by then; while they are wrong, what they held before. It throws
  * until they were right once: without its CA, a connection would trust others.
  */
 export function watchUpstreamTls(
-  files: UpstreamTlsFiles,
+  { caFile, client, serverName }: UpstreamPlace["tls"],
   onError: (error: unknown) => void,
 ): () => ClientTls {
   let last: ClientTls | undefined;
   return () => {
     try {
-      last = readUpstreamTls(files);
+      last = {
+        ...(caFile !== undefined && { ca: readCa(caFile) }),
+        ...(client !== undefined && readTlsMaterial(client)),
+        serverName,
+      };
     } catch (error) {
       if (last === undefined) throw error;
       onError(error);

@@ -150,9 +150,7 @@ const schemas: Readonly<Record<string, JsonObject>> = {
   ListValue: { type: "array", items: {}, description: "Any JSON array." },
   Any: {
     type: "object",
-    properties: {
-      "@type": { type: "string", description: "The URL of the message's type." },
-    },
+    properties: { "@type": { type: "string", description: "The URL of the message's type." } },
     // Must be empty without a type. Expressed with `not`, because code generators create types for
     // the alternatives of `anyOf`.
     not: { minProperties: 1, properties: { "@type": { not: {} } } },
