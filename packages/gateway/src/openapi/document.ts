@@ -22,10 +22,8 @@ export function createOpenApiDocument(
   options: OpenApiOptions = {},
 ): JsonObject {
   const settings = resolveOpenApiOptions(options);
-  assertServed(
-    settings.rest,
-    services.flatMap(({ methods }) => methods),
-  );
+  const methods = services.flatMap((service) => service.methods);
+  assertServed(settings.rest, methods);
   const operations = operationsOf(services, settings);
   const { rest, securitySchemes, security } = settings;
   const components = new Components(settings.names);
@@ -42,8 +40,7 @@ export function createOpenApiDocument(
   const contexts = new Map([...served].map((service) => [service, contextOf(service)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
-    const context = contexts.get(one.method.parent);
-    if (context !== undefined) addOperation(paths, one, context);
+    addOperation(paths, one, contexts.get(one.method.parent) as OperationContext);
   }
   for (const name of Object.keys(settings.examples)) {
     if (!components.has(name)) throw new Error(`examples: the document has no message ${name}`);
@@ -51,13 +48,10 @@ export function createOpenApiDocument(
   const names = [...served].map(({ typeName }) => typeName).join(", ");
   const { title = names, version, license } = settings;
   const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
+  const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
     openapi: `${settings.openapi}.0`,
-    info: {
-      title,
-      version,
-      ...(license !== undefined && { license: { name: license, identifier: license } }),
-    },
+    info: { title, version, ...licensed },
     servers: [{ url: "/" }],
     security,
     tags: [...contexts].map(([service, { tag }]) => ({

@@ -13,16 +13,21 @@ import {
 import { type Named, Names } from "./components.ts";
 import type { OpenApiSettings } from "./options.ts";
 
-export interface Operation {
+/** A binding, or a part of it that OpenAPI describes by itself. */
+interface Place {
   readonly method: DescMethod;
   readonly binding: Binding;
   /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
-  readonly id: string;
-  /** The name of its body, if that is no message. */
-  readonly bodyName: Named;
+  /** That of an additional binding, from 2. */
+  readonly number: string;
+  /** Which of several operations of one binding it is. */
+  readonly suffix: string;
 }
+
+/** With its name, and that of its body, if that is no message. */
+export type Operation = Place & { readonly id: string; readonly bodyName: Named };
 
 /** The HTTP methods that have a name in all versions of OpenAPI. 3.2 has one more. */
 const known = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
@@ -70,17 +75,6 @@ function namesOf({ method: { name, parent }, number, suffix }: Place, names: Nam
   return { id, bodyName: { short: `${parent.name}${own}Body`, full: `${full}-Body` } };
 }
 
-interface Place {
-  readonly method: DescMethod;
-  readonly binding: Binding;
-  readonly path: OpenApiPath;
-  readonly httpMethod: string;
-  /** That of an additional binding, from 2. */
-  readonly number: string;
-  /** Which of several operations of one binding it is. */
-  readonly suffix: string;
-}
-
 function placesOf(method: DescMethod, rules: Rules): Place[] {
   return bindingsOf(method, rules).map((binding, i) => ({
     ...{ method, binding, path: createOpenApiPath(binding), httpMethod: binding.method },
@@ -119,13 +113,11 @@ function assertPlace({ method, httpMethod, path }: Place, found: Map<string, Des
   found.set(key, method);
 }
 
-type BoundVariable = Binding["variables"][number];
-
 export interface PathParameter {
   readonly name: string;
   /** A whole variable, one of its segments, the rest of the path, or a segment of no variable. */
   readonly kind: "whole" | "part" | "rest" | "unbound";
-  readonly variable: BoundVariable | undefined;
+  readonly variable: Binding["variables"][number] | undefined;
 }
 
 interface OpenApiPath {

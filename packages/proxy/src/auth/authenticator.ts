@@ -3,35 +3,26 @@ import { createToken, listTokens, revokeToken, TokenFileError } from "./token-fi
 import { openTokenVerifier } from "./token-verifier.ts";
 import type { ReportProblem, Verifier } from "./verifier.ts";
 
-/** The verifiers that the settings ask for. */
-export interface Authenticator {
-  /** In the order in which they are tried. */
-  readonly verifiers: readonly Verifier[];
-  /** Reads tokens and keys again, now. Never rejects. */
-  reload(): Promise<void>;
-}
+export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
 
 /** Does not wait for the key set: until then, JWTs get `unavailable`. @throws {TokenFileError} */
-export async function openAuthenticator(
-  settings: AuthSettings,
-  report: ReportProblem,
-): Promise<Authenticator> {
+export async function openAuthenticator(settings: AuthSettings, report: ReportProblem) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  if (jwksUrl === undefined) return { verifiers: [opaque.verify], reload: opaque.look };
+  /** In the order in which they are tried. */
+  const verifiers: Verifier[] = [opaque.verify];
+  /** Reads tokens and keys again, now. Never rejects. */
+  let reload = opaque.look;
+  if (jwksUrl === undefined) return { verifiers, reload };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
   const { createJwtVerifier } = await import("./jwt.ts");
   const keys = openKeySet({ url: new URL(jwksUrl), report });
-  const verifyJwt = createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" });
-  return {
-    // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    verifiers: [opaque.verify, verifyJwt],
-    async reload() {
-      await Promise.all([opaque.look(), keys.reload()]);
-    },
-  };
+  // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
+  verifiers.push(createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" }));
+  reload = async () => void (await Promise.all([opaque.look(), keys.reload()]));
+  return { verifiers, reload };
 }
 
 const firstTokenName = "first";

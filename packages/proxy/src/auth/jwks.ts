@@ -2,22 +2,7 @@ import { createPublicKey, type KeyObject } from "node:crypto";
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
 import type { ReportProblem } from "./verifier.ts";
 
-/** The keys of an issuer, fetched when tokens need them. During an outage, the last good ones stay. */
-export interface KeySet {
-  /** Finds the key for a token's header among the present ones. Called by jose. */
-  readonly resolve: JWTVerifyGetKey;
-  /** The number of successful fetches. */
-  readonly version: number;
-  /** Whether there are keys, after a fetch if that is due. */
-  isReady(): Promise<boolean>;
-  /**
-   * For a token whose key is not among those of a version: whether there are newer ones, after
-   * another fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
-   */
-  hasNewerThan(version: number): Promise<boolean>;
-  /** Fetches now. Never rejects. */
-  reload(): Promise<void>;
-}
+export type KeySet = ReturnType<typeof openKeySet>;
 
 interface KeySetOptions {
   readonly url: URL;
@@ -42,8 +27,11 @@ const retryMs = 1_000;
  */
 const outageMsMax = 24 * 60 * 60_000;
 
-/** Starts the first fetch without waiting for it. */
-export function openKeySet(options: KeySetOptions): KeySet {
+/**
+ * The keys of an issuer, fetched when tokens need them; the first fetch starts now. During an outage of
+ * the endpoint, the last good keys stay in use.
+ */
+export function openKeySet(options: KeySetOptions) {
   const { url, report, now = () => performance.now(), timeoutMs = 5_000 } = options;
   const endpoint = `the key set ${url.origin}${url.pathname}`;
   /** Problems that were reported, so that they are not reported with every fetch. */
@@ -65,12 +53,16 @@ export function openKeySet(options: KeySetOptions): KeySet {
 
   void reload();
   return {
-    ...{ resolve: remote, isReady, hasNewerThan, reload },
+    /** Finds the key for a token's header among the present ones. Called by jose. */
+    resolve: remote as JWTVerifyGetKey,
+    ...{ isReady, hasNewerThan, reload },
+    /** The number of successful fetches. */
     get version() {
       return version;
     },
   };
 
+  /** Whether there are keys, after a fetch if that is due. */
   async function isReady(): Promise<boolean> {
     const triedMs = now() - triedAt;
     if (!hasKeys()) {
@@ -83,12 +75,17 @@ export function openKeySet(options: KeySetOptions): KeySet {
     return hasKeys();
   }
 
+  /**
+   * For a token whose key is not among those of a version: whether there are newer ones, after another
+   * fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
+   */
   async function hasNewerThan(known: number): Promise<boolean> {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
     if (version === known && mayFetch) await reload();
     return version !== known;
   }
 
+  /** Fetches now. Never rejects. */
   function reload(): Promise<void> {
     fetching ??= fetchOnce().finally(() => {
       fetching = undefined;

@@ -20,19 +20,7 @@ export interface TokenVerifierOptions {
   readonly now?: () => number;
 }
 
-export interface TokenVerifier {
-  /**
-   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
-   * not, but looks like one from `token create`, it looks at the file first, so that a new token
-   * works at once. Runs one `stat` at a time, however many callers wait.
-   */
-  readonly verify: Verifier;
-  /**
-   * Looks at the file now. Resolves after a look that began after the call, or when the disk has not
-   * answered for a second. Never rejects.
-   */
-  look(): Promise<void>;
-}
+export type TokenVerifier = Awaited<ReturnType<typeof openTokenVerifier>>;
 
 /** After this time, the next call has the file looked at, and does not wait. */
 const lookAfterMs = 250;
@@ -62,10 +50,10 @@ const diskMsMax = 1000;
  *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
-export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
+export async function openTokenVerifier(options: TokenVerifierOptions) {
   const { file, report, now = () => performance.now() } = options;
   const given = new Map(options.tokens.map(givenEntry));
-  if (file === undefined) return { verify: rememberFound(given), look: async () => {} };
+  if (file === undefined) return { verify: rememberFound(given) as Verifier, look: async () => {} };
 
   const content = readTokenFile(file);
   assertSound(file, content.log);
@@ -79,6 +67,11 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
   let following: Promise<void> | undefined;
   return { verify, look };
 
+  /**
+   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
+   * not, but looks like one from `token create`, it looks at the file first, so that a new token works
+   * at once. Runs one `stat` at a time, however many callers wait.
+   */
   function verify(token: string): Verdict | Promise<Verdict> {
     const verdict = find(token);
     if (lasting.has(verdict)) return verdict;
@@ -90,7 +83,10 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
     return verdict;
   }
 
-  /** A look that has begun may miss the change: all callers meanwhile share the next one. */
+  /**
+   * Looks at the file now. Resolves after a look that began after the call, as one under way may miss
+   * the change, or when the disk has not answered for a second. Never rejects.
+   */
   function look(): Promise<void> {
     if (current === undefined) {
       current = lookOnce(file ?? "").finally(() => {

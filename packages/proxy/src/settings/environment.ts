@@ -1,22 +1,16 @@
 import { type Named, variableOf } from "./schema.ts";
 import type { SettingProblem } from "./setting.ts";
 
-interface Environment {
-  /** By the names of the settings, and `config`. */
-  readonly values: ReadonlyMap<string, string>;
-  /** A variable that is nearly a setting: a store elsewhere would be no small mistake. */
-  readonly problems: readonly SettingProblem[];
-  /** A variable that looks like ours; somebody may have it for a reason of their own. */
-  readonly warnings: readonly string[];
-}
-
 /** A variable that is set to nothing is not set: what compose files make of a missing value. */
-export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv): Environment {
+export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   const { entries, otherVariables, variablePrefix: prefix } = program;
   const names = [...entries.map(({ name }) => name), "config"];
   const byVariable = new Map(names.map((name) => [variableOf(program, name), name]));
+  /** By the names of the settings, and `config`. */
   const values = new Map<string, string>();
+  /** A variable that is nearly a setting: a store elsewhere would be no small mistake. */
   const problems: SettingProblem[] = [];
+  /** A variable that looks like ours; somebody may have it for a reason of their own. */
   const warnings: string[] = [];
   for (const [variable, value] of Object.entries(variables)) {
     if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;

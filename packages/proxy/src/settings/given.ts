@@ -10,19 +10,13 @@ import {
 } from "./schema.ts";
 import { parseSetting, problemsOf, type SettingProblem, SettingsError } from "./setting.ts";
 
-/** What an operator gave: flags over the environment over a file. */
-export interface GivenSettings {
-  /** Those that were given, by their names. */
-  readonly values: ReadonlyMap<string, GivenValue>;
-  /** What is wrong with the sources, whatever the values are. */
-  readonly problems: readonly SettingProblem[];
-  readonly warnings: readonly string[];
-}
+export type GivenSettings = Awaited<ReturnType<typeof readGiven>>;
 
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-export async function readGiven(program: Named, flags: Flags): Promise<GivenSettings> {
+/** What an operator gave, by name: flags over the environment over a file. */
+export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);
   const file = textOf(flags["config"]) ?? environment.values.get("config");
   const fromFile = await readFileOf(program, file);
@@ -36,6 +30,7 @@ export async function readGiven(program: Named, flags: Flags): Promise<GivenSett
       values.set(name, { text: variable, origin: { kind: "environment" } });
     } else if (inFile !== undefined) values.set(name, inFile);
   }
+  /** What is wrong with the sources, whatever the values are. */
   const problems = [...environment.problems, ...fromFile.problems];
   return { values, problems, warnings: environment.warnings };
 }

@@ -1,6 +1,6 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
 import type { Interceptor } from "@connectrpc/connect";
-import { DiagLogLevel, diag, type Tracer, trace } from "@opentelemetry/api";
+import { DiagLogLevel, diag, trace } from "@opentelemetry/api";
 import {
   ExportResultCode,
   getNumberFromEnv,
@@ -30,18 +30,23 @@ import {
   TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
-import type { CallObserver, ObservedRequest } from "connect-gateway";
+import type { ObservedRequest } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 
 /** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
 
-/** Registers only the handler of warnings: other code need not find the spans, which are all the server's. */
+export type Tracing = ReturnType<typeof createTracing>;
+
+/**
+ * Opens nothing until its first span has ended. Registers only the handler of warnings: other code need
+ * not find the spans, which are all the server's.
+ */
 export function createTracing(
   exporters: readonly ExporterName[],
   { program, scheme, log }: TracingOptions,
-): Tracing {
+) {
   logSdkWarnings(log);
   setGlobalErrorHandler(ignore); // reportOutcomes reports failed exports
   const spanProcessors: SpanProcessor[] = [];
@@ -62,6 +67,7 @@ export function createTracing(
   const propagator = new W3CTraceContextPropagator();
   const calls = createTracingObserver({ tracer, propagator, scheme });
 
+  /** Sends the remaining spans, within a short time. */
   async function close(): Promise<void> {
     const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();
     const timeout = setTimeout(() => resolve("out of time"), flushTimeoutMs);
@@ -71,13 +77,8 @@ export function createTracing(
       log.warn(`the last spans did not arrive within ${flushTimeoutMs} ms`);
   }
 
-  return {
-    calls,
-    passOn: passOnSpan,
-    tracer,
-    traceIdOf: (request) => calls.spanContextOf(request)?.traceId,
-    close,
-  };
+  const traceIdOf = (request: ObservedRequest) => calls.spanContextOf(request)?.traceId;
+  return { calls, passOn: passOnSpan, tracer, traceIdOf, close };
 }
 
 /** Logs when exports start to fail and when they work again, but not each failure between. */
@@ -193,19 +194,6 @@ const passOnSpan: Interceptor = (next) => (request) => {
   }
   return next(request);
 };
-
-/** Opens nothing until its first span has ended. */
-export interface Tracing {
-  readonly calls: CallObserver;
-  /** Makes the span of a call the parent of its upstream's. */
-  readonly passOn: Interceptor;
-  /** For spans of your own. */
-  readonly tracer: Tracer;
-  /** The trace id of a request that `calls` observed. */
-  traceIdOf(request: ObservedRequest): string | undefined;
-  /** Sends the remaining spans, within a short time. */
-  close(): Promise<void>;
-}
 
 export interface TracingOptions {
   /** What creates the spans; the first is `service.name` unless a variable overrides it. */

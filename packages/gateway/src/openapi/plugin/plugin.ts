@@ -7,8 +7,6 @@
 import {
   create,
   createFileRegistry,
-  type DescMessage,
-  type FileRegistry,
   fromBinary,
   fromJson,
   type JsonValue,
@@ -70,18 +68,14 @@ function generate(
   // Streams in both directions are not for REST, whatever a rule says.
   const served = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
   if (!served.some((method) => hasRule(method, { rules }))) return undefined;
+  const error = name === undefined ? undefined : registry.getMessage(name);
+  if (name !== error?.typeName) throw new Error(`error: no message ${name}`);
   const document = createOpenApiDocument(services, {
     ...options,
-    ...(name !== undefined && { error: messageOf(registry, name) }),
+    ...(error !== undefined && { error }),
     rest: { ...rest, rules },
   });
   return `${JSON.stringify(document, null, 2)}\n`;
-}
-
-function messageOf(registry: FileRegistry, name: string): DescMessage {
-  const message = registry.getMessage(name);
-  if (message === undefined) throw new Error(`error: no message ${name}`);
-  return message;
 }
 
 /** The error renderer is a function there and a name here. */

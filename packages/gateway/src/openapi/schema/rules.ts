@@ -38,10 +38,11 @@ interface Ruled {
 
 export function constrain(
   schema: JsonObject,
-  rules: FieldRules,
+  rules: FieldRules | undefined,
   value: Ruled,
   place: Place,
 ): JsonObject {
+  if (rules === undefined) return schema;
   const constrained = constrainSet(schema, typeRules(rules), value, place);
   if (rules["ignore"] !== "IGNORE_IF_ZERO_VALUE" || constrained === schema) return constrained;
   return { anyOf: [{ enum: zerosOf(value) }, constrained] };

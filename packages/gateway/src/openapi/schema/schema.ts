@@ -56,7 +56,7 @@ export class Schemas {
   }
 
   forField(field: DescField, place: Place, taken?: Taken): JsonObject {
-    const rules = place === "response" ? undefined : rulesOf(field);
+    const rules = rulesAt(field, place);
     const value = this.#forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
     const schema = mustBeSet ? nonZeroOf(field, value) : value;
@@ -71,18 +71,18 @@ export class Schemas {
     const twin = place === "response" ? "response" : "request";
     const variant = this.#options.variants[twin] ?? "";
     const suffixes = [place === "patch" ? "Patch" : suffixOf(message, twin), variant];
+    const example = this.#options.examples[message.typeName];
     return this.#components.refer(namesOf(message, suffixes), () => ({
       ...this.forFields(message, place),
-      ...this.#exampleOf(message),
+      ...(example !== undefined && { examples: [example] }),
     }));
   }
 
   /** The schema of a message, without the fields in the path, which a body must not contradict. */
   forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
-    const hides = (field: DescField) =>
-      this.#options.isForModels === true && place !== "response" && traitsOf(field).isOutput;
+    const isForModels = this.#options.isForModels === true && place !== "response";
     const fields = message.fields.filter(
-      (field) => (taken?.isLeft(field) ?? true) && !hides(field),
+      (field) => (taken?.isLeft(field) ?? true) && !(isForModels && traitsOf(field).isOutput),
     );
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
@@ -114,15 +114,18 @@ export class Schemas {
     switch (field.fieldKind) {
       case "list": {
         const items = this.#forOne(field, inner, innerRules(rules, "items"));
-        return constrained({ type: "array", items }, rules, {}, place);
+        return constrain({ type: "array", items }, rules, {}, place);
       }
       case "map": {
         const additionalProperties = this.#forOne(field, inner, innerRules(rules, "values"));
-        const { textPattern } = this.#options;
-        const keys = innerRules(rules, "keys");
-        const propertyNames = mapKeySchema(field.mapKey, place, keys, textPattern);
-        const schema = { type: "object", ...propertyNames, additionalProperties };
-        return constrained(schema, rules, {}, place);
+        const names = this.#forKey(field.mapKey, place, innerRules(rules, "keys"));
+        const propertyNames = Object.keys(names).length > 0 && { propertyNames: names };
+        return constrain(
+          { type: "object", ...propertyNames, additionalProperties },
+          rules,
+          {},
+          place,
+        );
       }
       default:
         if (taken !== undefined && field.fieldKind === "message") {
@@ -132,18 +135,29 @@ export class Schemas {
     }
   }
 
+  /** A key of a map. In JSON, it is text, whatever its type. */
+  #forKey(type: ScalarType, place: Place, rules: FieldRules | undefined): JsonObject {
+    if (type === ScalarType.BOOL) return { enum: ["true", "false"] };
+    const integer = integerTypes.get(type);
+    const text =
+      integer === undefined
+        ? textConditions(place, this.#options.textPattern)
+        : { pattern: integerText(integerFormat(integer), integer)["pattern"] };
+    return constrain(text, rules, { scalar: type }, "parameter");
+  }
+
   /** One value of the field: an item of a list, or a value of a map. */
   #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
     const { message } = field;
     if (message !== undefined) {
       const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      return constrained(this.forMessage(message, place), rules, { scalar }, this.#written(place));
+      return constrain(this.forMessage(message, place), rules, { scalar }, this.#written(place));
     }
     if (field.enum !== undefined) {
-      return constrained(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
+      return constrain(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    return constrained(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
+    return constrain(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
@@ -171,11 +185,6 @@ export class Schemas {
       anyOf: [names, enumNumbers(desc)],
     }));
   }
-
-  #exampleOf({ typeName }: DescMessage): JsonObject {
-    const example = this.#options.examples[typeName];
-    return example === undefined ? {} : { examples: [example] };
-  }
 }
 
 /** Whether JSON must contain it. */
@@ -195,33 +204,6 @@ export function isRequired(
 
 function rulesAt(field: DescField, place: Place): FieldRules | undefined {
   return place === "response" ? undefined : rulesOf(field);
-}
-
-function constrained(
-  schema: JsonObject,
-  rules: FieldRules | undefined,
-  value: { readonly scalar?: ScalarType | undefined; readonly enum?: DescEnum },
-  place: Place,
-): JsonObject {
-  return rules === undefined ? schema : constrain(schema, rules, value, place);
-}
-
-/** The schema of a map's keys. In JSON, they are text, whatever their type. */
-function mapKeySchema(
-  type: ScalarType,
-  place: Place,
-  rules: FieldRules | undefined,
-  textPattern: string | undefined,
-): JsonObject {
-  const integer = integerTypes.get(type);
-  const { pattern } = integer === undefined ? {} : integerText(integerFormat(integer), integer);
-  const text = integer === undefined ? textConditions(place, textPattern) : { pattern };
-  const isBool = type === ScalarType.BOOL;
-  // A parameter is text, too.
-  const names = isBool
-    ? { enum: ["true", "false"] }
-    : constrained(text, rules, { scalar: type }, "parameter");
-  return Object.keys(names).length === 0 ? {} : { propertyNames: names };
 }
 
 /** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */
