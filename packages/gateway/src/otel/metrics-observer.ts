@@ -1,6 +1,6 @@
 import type { Meter } from "@opentelemetry/api";
 import type { CallObserver } from "../adapter/observer.ts";
-import { conventionOf, isHttp, type Scheme } from "./convention.ts";
+import { describeEnding, describeRequest, isHttp, type Scheme } from "./convention.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;
@@ -21,12 +21,11 @@ export function createMetricsObserver(options: MetricsObserverOptions): CallObse
   return {
     begin(request) {
       const startedAt = performance.now();
-      const convention = conventionOf(request.protocol);
       return {
         end(ending) {
           const seconds = (performance.now() - startedAt) / 1000;
-          const { attributes: asked } = convention.describeRequest(request, scheme);
-          const { attributes, errorType } = convention.describeEnding(request, ending);
+          const { attributes: asked } = describeRequest(request, scheme);
+          const { attributes, errorType } = describeEnding(request, ending);
           const failed = errorType !== undefined && { "error.type": errorType };
           const duration = isHttp(request.protocol) ? http : rpc;
           duration.record(seconds, { ...asked, ...attributes, ...failed });

@@ -11,7 +11,7 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
-import { conventionOf, describeForSpan, type Scheme } from "./convention.ts";
+import { describeEnding, describeForSpan, describeRequest, type Scheme } from "./convention.ts";
 
 export interface TracingObserverOptions {
   /** Creates the spans. */
@@ -64,8 +64,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
 
   return {
     begin(request) {
-      const convention = conventionOf(request.protocol);
-      const { name, attributes } = convention.describeRequest(request, scheme);
+      const { name, attributes } = describeRequest(request, scheme);
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerGetter);
       const described = {
         kind: SpanKind.SERVER,
@@ -79,7 +78,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
         calling: (values) => void values.set(callContextKey, context),
         end(ending) {
           if (!span.isRecording()) return;
-          const { attributes: ended, errorType } = convention.describeEnding(request, ending);
+          const { attributes: ended, errorType } = describeEnding(request, ending);
           span.setAttributes(ended);
           if (errorType !== undefined) {
             span.setAttribute("error.type", errorType);

@@ -281,7 +281,7 @@ function commonOptions(
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("cannot make a response", error);
-  const observers = createObservers(settings, { metrics: measuring?.metrics, tracing, onError });
+  const observers = createObservers(settings, measuring?.metrics, tracing, onError);
   const requestGate = createGate(settings, authenticator);
   return {
     ...(cors && { cors }),

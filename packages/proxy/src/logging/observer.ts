@@ -11,18 +11,14 @@ import type { Logger } from "pino";
 import { principalId, principalKey } from "../auth/verifier.ts";
 import { createLogger } from "./logger.ts";
 
-export interface ObserverParts {
-  readonly metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined;
-  readonly tracing:
-    | { readonly calls: CallObserver; readonly traceIdOf: AccessLogOptions["findTraceId"] }
-    | undefined;
-  readonly onError: (error: unknown) => void;
-}
-
 /** Metrics, traces and the access log of a program; undefined for what it has not. */
 export function createObservers(
   { accessLog, logFormat }: { readonly accessLog: string; readonly logFormat: string },
-  { metrics, tracing, onError }: ObserverParts,
+  metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined,
+  tracing:
+    | { readonly calls: CallObserver; readonly traceIdOf: AccessLogOptions["findTraceId"] }
+    | undefined,
+  onError: (error: unknown) => void,
 ): { readonly observer?: CallObserver; readonly traffic?: TrafficObserver } {
   const observers = [metrics?.calls, tracing?.calls].filter((one) => one !== undefined);
   let traffic = metrics?.traffic;

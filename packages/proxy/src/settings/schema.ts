@@ -8,25 +8,21 @@ import {
   type ValuesOf,
 } from "./setting.ts";
 
+type Group = Readonly<Record<string, Setting>>;
+
 /** All settings of a program, in the order of its help. Some are in groups. */
-type SettingTree = Readonly<Record<string, Setting | Readonly<Record<string, Setting>>>>;
+type SettingTree = Readonly<Record<string, Setting | Group>>;
+
+type ValueIn<T> = T extends Setting ? ValueOf<T> : T extends Group ? ValuesOf<T> : never;
 
 /** All settings, checked, with defaults. */
-export type SettingsOf<T extends SettingTree> = {
-  readonly [K in keyof T]: T[K] extends Setting
-    ? ValueOf<T[K]>
-    : T[K] extends Readonly<Record<string, Setting>>
-      ? ValuesOf<T[K]>
-      : never;
-};
+export type SettingsOf<T extends SettingTree> = { readonly [K in keyof T]: ValueIn<T[K]> };
 
 /** Options of a caller: all are optional. */
 export type OptionsOf<T extends SettingTree> = {
   readonly [K in keyof T]?: T[K] extends Setting
-    ? ValueOf<T[K]>
-    : T[K] extends Readonly<Record<string, Setting>>
-      ? Partial<ValuesOf<T[K]>> | undefined
-      : never;
+    ? ValueIn<T[K]>
+    : Partial<ValueIn<T[K]>> | undefined;
 };
 
 /** A setting with its names. */
@@ -41,22 +37,11 @@ export interface SchemaEntry {
   readonly group: string | undefined;
 }
 
-export interface Schema<T extends SettingTree> {
-  readonly entries: readonly SchemaEntry[];
-  /**
-   * Checks the options and fills in the defaults. A given option overrides its default, also if it
-   * is `undefined`.
-   *
-   * @throws {SettingsError} with every problem.
-   */
-  resolve(options: OptionsOf<T>): SettingsOf<T>;
-}
-
 /** @param findContradictions What is wrong with settings that are right by themselves. */
 export function createSchema<T extends SettingTree>(
   tree: T,
   findContradictions: (settings: SettingsOf<T>) => readonly SettingProblem[],
-): Schema<T> {
+) {
   const entries = Object.entries(tree).flatMap(([key, node]) =>
     isSetting(node)
       ? [createEntry(node, key)]
@@ -64,7 +49,13 @@ export function createSchema<T extends SettingTree>(
   );
   return {
     entries,
-    resolve(options) {
+    /**
+     * Checks the options and fills in the defaults. A given option overrides its default, also if it is
+     * `undefined`.
+     *
+     * @throws {SettingsError} with every problem.
+     */
+    resolve(options: OptionsOf<T>): SettingsOf<T> {
       const filled: OptionTree = {};
       const problems: SettingProblem[] = [];
       for (const entry of entries) {
