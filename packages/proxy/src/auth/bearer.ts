@@ -1,6 +1,5 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import {
-  type BadClaim,
   principalKey,
   type RefusalReason,
   readClaims,
@@ -18,64 +17,46 @@ import {
  * the token.
  */
 export function createBearerGate(verifiers: readonly Verifier[], realm: string) {
-  const refusals = refusalsOf(realm);
+  const refusal = createRefusals(realm);
+  const admit = ({ values }: Pick<HandlerContext, "values">, verdict: Verdict): void => {
+    if (verdict.kind === "refused") throw refusal(verdict.reason);
+    if (verdict.kind === "unavailable") throw verifierUnavailable();
+    values.set(principalKey, verdict.principal);
+  };
   return (context: Pick<HandlerContext, "requestHeader" | "values">): void | Promise<void> => {
     const authorization = parseAuthorization(context.requestHeader.get("authorization"));
-    switch (authorization.kind) {
-      case "absent":
-      case "other_scheme":
-        throw refusals.missing();
-      case "empty":
-        throw refusals.empty();
-      case "malformed":
-        throw refusals.malformed();
-      case "bearer": {
-        const verdict = verifyWith(verifiers, authorization.token);
-        if (!(verdict instanceof Promise)) return admit(context, verdict, refusals);
-        return verdict.then((known) => admit(context, known, refusals));
-      }
-    }
+    if (authorization.token === undefined) throw refusal(authorization.problem);
+    const verdict = verifyWith(verifiers, authorization.token);
+    if (!(verdict instanceof Promise)) return admit(context, verdict);
+    return verdict.then((known) => admit(context, known));
   };
 }
 
 /** Rejects every call that no gate has verified, so that nothing can be mounted around it. */
 export function requirePrincipal(realm: string): Interceptor {
-  const refusals = refusalsOf(realm);
+  const refusal = createRefusals(realm);
   return (next) => (request) => {
-    if (request.contextValues.get(principalKey) === undefined) throw refusals.missing();
+    if (request.contextValues.get(principalKey) === undefined) throw refusal("missing");
     return next(request);
   };
-}
-
-type Refusals = Readonly<
-  Record<RefusalReason | "missing" | "empty" | "malformed", () => ConnectError>
->;
-
-function admit(
-  { values }: Pick<HandlerContext, "values">,
-  verdict: Verdict,
-  refusals: Refusals,
-): void {
-  switch (verdict.kind) {
-    case "verified":
-      values.set(principalKey, verdict.principal);
-      return;
-    case "refused":
-      throw refusals[verdict.reason]();
-    case "unavailable":
-      throw verifierUnavailable();
-  }
 }
 
 // Shared by all calls: strangers may call often, and creating an error costs more than rejecting
 // with it. Not created at startup: the first one loads undici, which takes 50 ms and 15 MiB.
 
-const verifierUnavailable = once(
-  () => new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable),
-);
+let unavailable: ConnectError | undefined;
+
+function verifierUnavailable(): ConnectError {
+  unavailable ??= new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable);
+  return unavailable;
+}
+
+/** Without a token: no header or another scheme, no token behind it, not exactly one. */
+type Problem = "missing" | "empty" | "malformed";
 
 /** ASCII without `"` and `\`, as `error_description` requires. */
 const descriptions = {
+  missing: "a bearer token is required: send the header Authorization: Bearer <token>",
   empty: "the bearer token is empty",
   malformed: "the bearer token is malformed",
   unknown: "the bearer token is unknown or revoked, or signed with an unknown key",
@@ -84,82 +65,57 @@ const descriptions = {
   wrong_issuer: "the bearer token has an issuer (iss) that is not accepted here",
   wrong_audience: "the bearer token is meant for another audience (aud)",
   wrong_type: "the bearer token is not an access token (typ)",
-  ...(Object.fromEntries(
+  ...Object.fromEntries(
     readClaims.map((claim) => [
       `bad_${claim}`,
       `the bearer token lacks the claim ${claim}, or its value is malformed`,
     ]),
-  ) as Record<BadClaim, string>),
-} as const satisfies Record<string, string>;
+  ),
+} as Readonly<Record<RefusalReason | Problem, string>>;
 
-/** RFC 6750, section 3.1: a request without credentials gets no error code. */
-const missing = "a bearer token is required: send the header Authorization: Bearer <token>";
-
-function refusalsOf(realm: string): Refusals {
-  const challenge = `Bearer realm="${realm}"`;
-  const invalid = Object.entries(descriptions).map(([reason, description]) => {
-    const parameters = `error="invalid_token", error_description="${description}"`;
-    return [reason, once(() => unauthenticated(description, `${challenge}, ${parameters}`))];
-  });
-  return {
-    ...(Object.fromEntries(invalid) as Record<keyof typeof descriptions, () => ConnectError>),
-    missing: once(() => unauthenticated(missing, challenge)),
+function createRefusals(realm: string): (reason: RefusalReason | Problem) => ConnectError {
+  const errors = new Map<string, ConnectError>();
+  return (reason) => {
+    let error = errors.get(reason);
+    if (error === undefined) {
+      const message = descriptions[reason];
+      // RFC 6750, section 3.1: a request without credentials gets no error code.
+      const code = `, error="invalid_token", error_description="${message}"`;
+      const challenge = `Bearer realm="${realm}"${reason === "missing" ? "" : code}`;
+      error = new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": challenge });
+      errors.set(reason, error);
+    }
+    return error;
   };
 }
-
-function unauthenticated(message: string, wwwAuthenticate: string): ConnectError {
-  return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": wwwAuthenticate });
-}
-
-function once<T>(create: () => T): () => T {
-  let created: T | undefined;
-  return () => {
-    created ??= create();
-    return created;
-  };
-}
-
-/** The content of an `Authorization` header, for a server that accepts only bearer tokens. */
-type Authorization =
-  /** No header, or an empty one. */
-  | { readonly kind: "absent" }
-  /** Credentials of another scheme (Basic, Digest, …), which this server does not accept. */
-  | { readonly kind: "other_scheme" }
-  /** The Bearer scheme without a token. */
-  | { readonly kind: "empty" }
-  /** The Bearer scheme, not followed by exactly one well-formed token. */
-  | { readonly kind: "malformed" }
-  | { readonly kind: "bearer"; readonly token: string };
 
 /**
  * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is
- * case-insensitive (RFC 9110, section 11.1). The rest is exact, so two headers joined with a comma,
- * a quoted token and a tab are malformed. The length of a token is limited only by the header
- * limit.
+ * case-insensitive (RFC 9110, section 11.1). The rest is exact, so two headers joined with a comma, a
+ * quoted token and a tab are malformed. The length of a token is limited only by the header limit.
  */
-export function parseAuthorization(value: string | null): Authorization {
-  if (value === null || value === "") return absent;
-  if (credentials.test(value)) {
-    return { kind: "bearer", token: value.slice(value.lastIndexOf(" ") + 1) };
+export function parseAuthorization(value: string | null) {
+  if (value !== null && credentials.test(value)) {
+    return { token: value.slice(value.lastIndexOf(" ") + 1) };
   }
-  if (!scheme.test(value)) return otherScheme;
-  return schemeAlone.test(value) ? empty : malformed;
+  if (value === null || !scheme.test(value)) return refused.missing;
+  return schemeAlone.test(value) ? refused.empty : refused.malformed;
 }
+
+const refused = {
+  missing: { token: undefined, problem: "missing" },
+  empty: { token: undefined, problem: "empty" },
+  malformed: { token: undefined, problem: "malformed" },
+} as const;
 
 /** Whether a text is a b64token, which a client can send after `Bearer`. */
 export function isBearerToken(text: string): boolean {
-  return b64token.test(text);
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(text);
 }
-
-const absent: Authorization = { kind: "absent" };
-const otherScheme: Authorization = { kind: "other_scheme" };
-const empty: Authorization = { kind: "empty" };
-const malformed: Authorization = { kind: "malformed" };
 
 // Neither of these can backtrack: each part ends where a character outside it begins.
 const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
 const schemeAlone = /^bearer *$/i;
-const b64token = /^[A-Za-z0-9._~+/-]+=*$/;
 /** The whole scheme is "bearer": no other character of an HTTP token follows (RFC 9110, 5.6.2). */
 const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;
 

@@ -1,4 +1,4 @@
-import { type ContextKey, createContextKey } from "@connectrpc/connect";
+import { createContextKey } from "@connectrpc/connect";
 
 /**
  * Verifies one token that is well-formed by RFC 6750. Returns synchronously if possible, and a
@@ -22,10 +22,8 @@ export type RefusalReason =
   | "wrong_audience"
   /** Signed by the issuer, but not for access: a logout token, for example. */
   | "wrong_type"
-  | BadClaim;
-
-/** A required claim is missing, or a claim has the wrong type. */
-export type BadClaim = `bad_${(typeof readClaims)[number]}`;
+  /** A required claim is missing, or a claim has the wrong type. */
+  | `bad_${(typeof readClaims)[number]}`;
 
 export const readClaims = ["exp", "nbf", "iat", "iss", "aud", "sub"] as const;
 
@@ -59,9 +57,9 @@ export type Principal =
   | { readonly kind: "jwt"; readonly subject: string | undefined };
 
 /** Where the gate stores the principal of a call. `undefined` means that nobody was verified. */
-export const principalKey: ContextKey<Principal | undefined> = createContextKey<
-  Principal | undefined
->(undefined, { description: "the verified caller" });
+export const principalKey = createContextKey<Principal | undefined>(undefined, {
+  description: "the verified caller",
+});
 
 /**
  * A string that identifies a caller, for logs and limits per caller. Callers share one only if
@@ -69,12 +67,8 @@ export const principalKey: ContextKey<Principal | undefined> = createContextKey<
  * long as a token.
  */
 export function principalId(principal: Principal): string {
-  switch (principal.kind) {
-    case "token":
-      return `token:${principal.name}`;
-    case "jwt":
-      return principal.subject === undefined ? "jwt" : `jwt:${principal.subject}`;
-  }
+  if (principal.kind === "token") return `token:${principal.name}`;
+  return principal.subject === undefined ? "jwt" : `jwt:${principal.subject}`;
 }
 
 /** Reports a problem that fails no call. @param message One line, without any part of a token. */

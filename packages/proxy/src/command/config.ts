@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { addSettingFlags } from "../settings/flags.ts";
 import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../settings/given.ts";
-import { describeOrigin, type Program } from "../settings/schema.ts";
+import type { Program } from "../settings/schema.ts";
 import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
 
 /** `config`: what a start would use. @param assertFiles Throws a SettingsError for files that are wrong. */
@@ -33,15 +33,13 @@ async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise
   const given = await readGiven(program, flags);
   warn(program, given);
   const { problems, wrong } = assembleOptions(program, given);
-  const rows = program.entries.map((entry) => {
-    const { name, setting } = entry;
-    const found = given.values.get(name);
-    const origin = describeOrigin(program, entry, found?.origin ?? { kind: "default" });
-    if (found === undefined) return { name, value: formatValue(setting.default) || "none", origin };
+  const rows = program.entries.map(({ name, setting }) => {
+    const { text, origin = "default" } = given.values.get(name) ?? {};
+    if (text === undefined) return { name, value: formatValue(setting.default) || "none", origin };
     // With a typo, any part of a URL may be the password.
     const isHidden =
       setting.secret === "whole" || (setting.secret === "password" && wrong.has(name));
-    return { name, value: isHidden ? hidden : showText(setting, found.text), origin };
+    return { name, value: isHidden ? hidden : showText(setting, text), origin };
   });
   const nameWidth = Math.max(...rows.map(({ name }) => name.length));
   const valueWidth = Math.min(valueWidthMax, Math.max(...rows.map(({ value }) => value.length)));

@@ -119,12 +119,12 @@ function sorted(
   }
 
   function find(name: string, importer: string): FileDescriptorProto {
-    const found = given.get(name) ?? wellKnownFiles.get(name);
+    let found = given.get(name) ?? wellKnownFiles.get(name);
     if (found !== undefined) return found;
     missing.push(`${name} is missing, which ${importer} imports`);
-    const empty = emptyFile(name);
-    given.set(name, empty);
-    return empty;
+    found = emptyFile(name);
+    given.set(name, found);
+    return found;
   }
 
   for (const file of given.values()) place(file);
@@ -166,15 +166,14 @@ function unnamedFault(
   { package: parent, messageType }: FileDescriptorProto,
   files: readonly FileDescriptorProto[],
 ): string {
-  const declared = new Set(
-    files.flatMap((file) => [
-      ...messagesOf(file.package, file.messageType).flatMap(([name, { enumType }]) => [
-        name,
-        ...enumType.map((one) => `${name}.${one.name}`),
-      ]),
-      ...file.enumType.map(({ name }) => `.${file.package}.${name}`),
-    ]),
-  );
+  const declared = new Set<string>();
+  for (const file of files) {
+    for (const { name } of file.enumType) declared.add(`.${file.package}.${name}`);
+    for (const [name, { enumType }] of messagesOf(file.package, file.messageType)) {
+      declared.add(name);
+      for (const one of enumType) declared.add(`${name}.${one.name}`);
+    }
+  }
   for (const [name, { field: fields }] of messagesOf(parent, messageType)) {
     const field = fields.find(({ typeName }) => typeName !== "" && !declared.has(typeName));
     if (field === undefined) continue;

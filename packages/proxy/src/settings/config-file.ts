@@ -58,14 +58,14 @@ function parseConfigFile(content: string, file: string, names: readonly string[]
   for (const { key, value } of contents.items) {
     const name = textOf(key) ?? "";
     const text = textOf(value);
-    const line = lineOf(isScalar(key) ? key.range?.[0] : undefined);
-    const setting = `${name} (${file}, line ${line})`;
+    const place = `${file}, line ${lineOf(isScalar(key) ? key.range?.[0] : undefined)}`;
+    const setting = `${name} (${place})`;
     if (!names.includes(name)) {
       problems.push({ setting, problem: `is not a setting${hintFor(name, names)}` });
     } else if (text === undefined) {
       problems.push({ setting, problem: "must be one value, or a list of values" });
     } else if (text !== "") {
-      values.set(name, { text, origin: { kind: "file", file, line } });
+      values.set(name, { text, written: setting, origin: `file ${place}` });
     }
   }
   return { values, problems };

@@ -3,10 +3,10 @@ import { takeEnvironment } from "./environment.ts";
 import {
   type GivenValue,
   type Named,
-  nameSetting,
   type Program,
   type SchemaEntry,
   setOption,
+  variableOf,
 } from "./schema.ts";
 import { parseSetting, problemsOf, type SettingProblem, SettingsError } from "./setting.ts";
 
@@ -23,12 +23,11 @@ export async function readGiven(program: Named, flags: Flags) {
   const values = new Map<string, GivenValue>();
   for (const { name, id } of program.entries) {
     const flag = textOf(flags[id]);
-    const variable = environment.values.get(name);
-    const inFile = fromFile.values.get(name);
-    if (flag !== undefined) values.set(name, { text: flag, origin: { kind: "flag" } });
-    else if (variable !== undefined) {
-      values.set(name, { text: variable, origin: { kind: "environment" } });
-    } else if (inFile !== undefined) values.set(name, inFile);
+    const text = flag ?? environment.values.get(name);
+    const written = flag === undefined ? variableOf(program, name) : `--${name}`;
+    const origin = `${flag === undefined ? "environment" : "flag"} ${written}`;
+    const value = text === undefined ? fromFile.values.get(name) : { text, written, origin };
+    if (value !== undefined) values.set(name, value);
   }
   /** What is wrong with the sources, whatever the values are. */
   const problems = [...environment.problems, ...fromFile.problems];
@@ -50,21 +49,12 @@ function textOf(flag: Flags[string]): string | undefined {
   return flag === true ? "on" : flag || (flag === "" ? "" : undefined);
 }
 
-/** Settings that are right. */
-export interface ReadSettings<Options, Settings> {
-  readonly options: Options;
-  /** The same, whole. */
-  readonly settings: Settings;
-  /** Has what is found wrong with them later named as the operator wrote it. */
-  readonly use: <T>(work: () => Promise<T>) => Promise<T>;
-}
-
 /** Reads all settings, or those named. @throws {SettingsError} in the operator's words. */
 export async function readSettings<Options, Settings>(
   program: Program<Options, Settings>,
   flags: Flags,
   ...only: readonly string[]
-): Promise<ReadSettings<Options, Settings>> {
+) {
   const all = await readGiven(program, flags);
   const isUsed = (name: string) => only.length === 0 || only.includes(name);
   const given = { ...all, values: new Map([...all.values].filter(([name]) => isUsed(name))) };
@@ -73,11 +63,12 @@ export async function readSettings<Options, Settings>(
   if (problems.length > 0) throw new SettingsError(problems);
   return {
     options,
-    // A command that uses some may lack what others need.
+    /** The same, whole. A command that uses some may lack what others need. */
     get settings() {
       return program.resolve(options);
     },
-    async use(work) {
+    /** Has what is found wrong with them later named as the operator wrote it. */
+    async use<T>(work: () => Promise<T>): Promise<T> {
       try {
         return await work();
       } catch (error) {
@@ -88,7 +79,6 @@ export async function readSettings<Options, Settings>(
   };
 }
 
-/** Tells what may be wrong. */
 export function warn({ name }: Named, { warnings }: GivenSettings): void {
   for (const line of warnings) process.stderr.write(`${name}: ${line}\n`);
 }
@@ -116,15 +106,16 @@ export function assembleOptions<Options>(
   };
 }
 
-/** A problem with the settings named as the operator wrote them. */
+/** A problem with the settings named as the operator wrote them, or could, where they have defaults. */
 function nameProblem(
   program: Named,
   { setting, problem, other }: SettingProblem,
   { values }: GivenSettings,
 ): SettingProblem {
   const nameOf = (id: string) => {
-    const entry = findEntry(program, id);
-    return nameSetting(program, entry, values.get(entry.name)?.origin ?? { kind: "default" });
+    const { name, setting } = findEntry(program, id);
+    const form = setting.from === "variable" ? variableOf(program, name) : name;
+    return values.get(name)?.written ?? (setting.from === undefined ? `--${name}` : form);
   };
   const text = other === undefined ? problem : problem.replace(other, () => nameOf(other));
   return { setting: nameOf(setting), problem: text };

@@ -124,37 +124,11 @@ export function variableOf({ variablePrefix }: Named, name: string): string {
   return variablePrefix + name.replaceAll("-", "_").toUpperCase();
 }
 
-/** Where the value of a setting comes from; a later one in this list wins. */
-type Origin =
-  | { readonly kind: "default" }
-  | { readonly kind: "file"; readonly file: string; readonly line: number }
-  | { readonly kind: "environment" }
-  | { readonly kind: "flag" };
-
-/** A value as it was written. */
+/** A value as it was given. */
 export interface GivenValue {
   readonly text: string;
-  readonly origin: Origin;
-}
-
-/** How the operator wrote a setting; how it could be written, where it has its default. */
-export function nameSetting(program: Named, entry: SchemaEntry, origin: Origin): string {
-  const { name, setting } = entry;
-  switch (origin.kind) {
-    case "file":
-      return `${name} (${origin.file}, line ${origin.line})`;
-    case "environment":
-      return variableOf(program, name);
-    case "flag":
-    case "default":
-      if (setting.from === undefined) return `--${name}`;
-      return setting.from === "variable" ? variableOf(program, name) : name;
-  }
-}
-
-/** Where a value comes from, for a table. */
-export function describeOrigin(program: Named, entry: SchemaEntry, origin: Origin): string {
-  if (origin.kind === "default") return "default";
-  if (origin.kind === "file") return `file ${origin.file}, line ${origin.line}`;
-  return `${origin.kind} ${nameSetting(program, entry, origin)}`;
+  /** The setting as the operator wrote it: `--port`, or `port (FILE, line 3)`. */
+  readonly written: string;
+  /** Where, for a table. */
+  readonly origin: string;
 }
