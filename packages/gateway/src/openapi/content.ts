@@ -1,6 +1,6 @@
 /** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
 
-import type { DescField, DescMessage, DescMethod } from "@bufbuild/protobuf";
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { hasCustomJson } from "../codec/json-messages.ts";
@@ -9,21 +9,21 @@ import type { RestServiceSettings } from "../rest/options.ts";
 import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
-import type { Components, JsonObject, Named } from "./components.ts";
-import { Taken } from "./operations.ts";
+import type { Components, JsonObject } from "./components.ts";
+import { type Operation, Taken } from "./operations.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
 import { traitsOf } from "./schema/field-notes.ts";
 import { type Choice, choicesOf } from "./schema/rules.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
-interface ContentContext {
+/** What the operations of a service share. */
+export interface OperationContext {
+  readonly settings: OpenApiSettings;
+  readonly rest: RestServiceSettings;
   readonly schemas: Schemas;
   readonly components: Components;
-  readonly openapi: OpenApiSettings["openapi"];
-  /** The schema of errors, because the last message of a stream may be one. */
-  readonly errorSchema: JsonObject;
-  /** The name of a body that is not a message. */
-  readonly bodyName: Named;
+  readonly errorForm: ErrorForm;
+  readonly tag: string;
 }
 
 /** Any type is accepted. Generated clients send the one that is named here. */
@@ -34,17 +34,15 @@ const binary = { "application/octet-stream": { schema: { type: "string", format:
  * stream, or no bytes.
  */
 export function requestBody(
-  { input, methodKind }: DescMethod,
-  { body, variables }: Binding,
+  { method: { input, methodKind }, binding: { body, variables }, bodyName }: Operation,
   updateMask: UpdateMask | undefined,
-  context: ContentContext,
+  { schemas, components, settings: { openapi } }: OperationContext,
 ): JsonObject | undefined {
   const isStream = methodKind === "client_streaming";
   if (body === undefined) {
-    return isStream ? { required: false, content: streamContent({}, context) } : undefined;
+    return isStream ? { required: false, content: streamContent({}, openapi) } : undefined;
   }
   if (isHttpBody(input, body)) return { required: false, content: binary };
-  const { schemas, components, bodyName } = context;
   const isWhole = body === "*";
   const place = isWhole || updateMask === undefined ? "request" : "patch";
   const message = isWhole ? input : body.fieldKind === "message" ? body.message : undefined;
@@ -55,7 +53,7 @@ export function requestBody(
       : isWhole
         ? schemas.forMessage(input, place)
         : schemas.forField(body, place);
-  if (isStream) return { required: false, content: streamContent(schema, context) };
+  if (isStream) return { required: false, content: streamContent(schema, openapi) };
   const hasMembers = message !== undefined && (isWhole || !hasCustomJson(message));
   const required = hasMembers
     ? !mayBeEmpty(message, taken, place)
@@ -83,20 +81,19 @@ function mayBeEmpty(
 }
 
 export function responseContent(
-  method: DescMethod,
-  { responseBody }: Binding,
-  context: ContentContext,
+  { method, binding: { responseBody } }: Operation,
+  { schemas, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
   if (isHttpBody(method.output, responseBody)) return binary;
-  const { schemas, errorSchema } = context;
   const schema =
     responseBody === undefined
       ? schemas.forMessage(method.output, "response")
       : orNull(responseBody, schemas.forField(responseBody, "response"));
   if (method.methodKind !== "server_streaming") return { "application/json": { schema } };
-  const failure = { type: "object", properties: { error: errorSchema }, required: ["error"] };
+  const error = errorForm.schema; // the last message of a stream may be one
+  const failure = { type: "object", properties: { error }, required: ["error"] };
   const item = { anyOf: [schema, failure] };
-  return { ...streamContent(item, context), "text/event-stream": events(schema, context) };
+  return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }
 
 /** The answer for an unset field that has no zero value. */
@@ -107,15 +104,17 @@ function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: Json
   return { anyOf: [schema, { type: "null" }] };
 }
 
+type OpenApiVersion = OpenApiSettings["openapi"];
+
 /** The array comes first: of several types, generators of clients type the first. */
-function streamContent(item: JsonObject, { openapi }: ContentContext): JsonObject {
+function streamContent(item: JsonObject, openapi: OpenApiVersion): JsonObject {
   const array = { "application/json": { schema: { type: "array", items: item } } };
   if (openapi === "3.2") return { ...array, "application/x-ndjson": { itemSchema: item } };
   const schema = text("application/x-ndjson", "One JSON value a line.", item);
   return { ...array, "application/x-ndjson": { schema } };
 }
 
-function events(item: JsonObject, { openapi, errorSchema }: ContentContext): JsonObject {
+function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): JsonObject {
   if (openapi === "3.2") {
     const data = (contentSchema: JsonObject) => ({
       ...{ type: "string", contentMediaType: "application/json", contentSchema },
@@ -124,7 +123,7 @@ function events(item: JsonObject, { openapi, errorSchema }: ContentContext): Jso
       ...{ properties: { event: { const: name }, data }, required: ["event"] },
     });
     const message = { properties: { event: false, data: data(item) } };
-    const anyOf = [message, event("error", data(errorSchema)), event("end", { const: "" })];
+    const anyOf = [message, event("error", data(error)), event("end", { const: "" })];
     return { itemSchema: { type: "object", required: ["data"], anyOf } };
   }
   const description =

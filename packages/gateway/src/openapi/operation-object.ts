@@ -9,42 +9,28 @@ import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
-import { type Components, describe, type JsonObject } from "./components.ts";
-import { type ErrorForm, errorResponses, requestBody, responseContent } from "./content.ts";
+import { describe, type JsonObject } from "./components.ts";
+import { errorResponses, type OperationContext, requestBody, responseContent } from "./content.ts";
 import { type Operation, type PathParameter, Taken } from "./operations.ts";
-import type { OpenApiSettings } from "./options.ts";
 import { descriptionOf } from "./schema/field-notes.ts";
 import { wellKnownSchema } from "./schema/scalar-schema.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
-export interface OperationContext {
-  readonly settings: OpenApiSettings;
-  readonly rest: RestServiceSettings;
-  readonly schemas: Schemas;
-  readonly components: Components;
-  readonly errorForm: ErrorForm;
-  readonly tag: string;
-}
-
-export function operationObject(
-  operation: Operation,
-  { settings, rest, schemas, components, errorForm, tag }: OperationContext,
-): JsonObject {
-  const { method, binding, path, id, bodyName } = operation;
+export function operationObject(operation: Operation, context: OperationContext): JsonObject {
+  const { settings, rest, schemas, errorForm, tag } = context;
+  const { method, binding, path, id } = operation;
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
   const { statuses, deprecations } = settings.rest;
   const status = statuses[selectorOf(method)] ?? 200;
-  const { openapi } = settings;
-  const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
   const own = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
     ...queryParameters(method.input, binding, updateMask?.field, schemas),
   ];
-  const requested = requestBody(method, binding, updateMask, context);
+  const requested = requestBody(operation, updateMask, context);
   const success = {
     description: "Success",
-    ...(!isBodiless(status) && { content: responseContent(method, binding, context) }),
+    ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
   const { headers, responses, ...more } = additionsOf(operation, rest, success);
   const parameters = [...own, ...more.parameters];
