@@ -9,12 +9,9 @@ import {
 } from "./verifier.ts";
 
 /**
- * Creates a gate that stores the caller under {@link principalKey}. It is synchronous if the verifiers
- * are, so that a call pays for no promise it does not need.
- *
- * The gate throws a ConnectError: `unauthenticated`, with a `WWW-Authenticate` challenge in its metadata
- * (RFC 6750, section 3); `unavailable` if no verifier can decide now. It never contains any part of
- * the token.
+ * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifiers are. It
+ * throws `unauthenticated`, with a `WWW-Authenticate` challenge (RFC 6750, section 3), or `unavailable` if
+ * no verifier can decide now. Errors contain no part of the token.
  */
 export function createBearerGate(verifiers: readonly Verifier[], realm: string) {
   const refusal = createRefusals(realm);

@@ -120,10 +120,8 @@ const bytesMax = 256 * 1024;
 const keysMax = 100;
 
 /**
- * Fetches a key set (RFC 7517, section 5), and keeps the keys that can verify a signature. jose
- * follows no redirect: only the setting may decide where keys come from.
- *
- * @throws {Error} For any other answer, or none. Its message is one line.
+ * Fetches a key set, and keeps the keys that can verify a signature. jose follows no redirect: only the
+ * setting may decide where keys come from. @throws {Error} with one line for any other answer.
  */
 async function fetchKeySet(
   url: string,
@@ -176,9 +174,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * The accepted signature algorithms (RFC 7518, section 3.1; RFC 8037; RFC 9864): all that are
- * asymmetric and widely used. No HS*: its verifiers can also sign, and a public key must never be
- * used as a shared secret. No `none`.
+ * All that are asymmetric and widely used (RFC 7518, section 3.1; RFC 8037; RFC 9864). No HS*: its
+ * verifiers can also sign, and a public key must never be used as a shared secret. No `none`.
  */
 export const signatureAlgorithms: readonly string[] = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
@@ -189,12 +186,10 @@ export const signatureAlgorithms: readonly string[] = [
 type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
 
 /**
- * The members of a key set (RFC 7517, section 5) that jose can be given to verify signatures. It
- * selects the key for a token, and ignores those for other purposes. It fails for keys that cannot
- * be parsed, and takes RSA keys that anybody can sign with: neither gets there.
+ * The members of a key set (RFC 7517, section 5) that jose can be given: it fails for keys that cannot be
+ * parsed, and takes RSA keys that anybody can sign with.
  *
- * @param onRefused Called with the reason, in one line, if an RSA key that is meant for verifying
- * is rejected. Its tokens will be rejected as well.
+ * @param onRefused Called with the reason, in one line, if an RSA key for verifying is rejected.
  */
 export function findUsableKeys(
   members: readonly unknown[],

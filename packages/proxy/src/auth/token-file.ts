@@ -1,17 +1,14 @@
 /**
- * The file with opaque tokens: a TokenLog of their digests. Created with mode 0600, in a directory
- * created with mode 0700.
+ * The file with opaque tokens: a TokenLog of their digests, with mode 0600.
  *
- * Concurrency. Any number of processes may create and revoke tokens at once, while servers read.
- * Each change is one write in append mode, which the kernel puts after the previous one, so none is
- * lost. The order in the file decides: if several processes create the same name at once, exactly
- * one succeeds. (Except on NFS, which has no append mode. And an editor that saves over a change
- * undoes it.)
+ * Concurrency. Any number of processes may create and revoke tokens at once, while servers read. Each
+ * change is one write in append mode, which the kernel puts after the previous one. The order in the file
+ * decides: of several that create the same name, exactly one succeeds. (Except on NFS, which has no append
+ * mode. And an editor that saves over a change undoes it.)
  *
- * Durability. A change that was reported as done is on the disk. One that failed with `changed` or
- * `io` may or may not have been made. List the tokens to find out.
+ * Durability. A change that was reported as done is on the disk. One that failed with `changed` or `io`
+ * may or may not have been made. List the tokens to find out.
  */
-
 import { hash, randomBytes } from "node:crypto";
 import {
   type BigIntStats,

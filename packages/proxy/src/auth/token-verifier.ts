@@ -37,16 +37,14 @@ const diskMsMax = 1000;
 /**
  * Opens a verifier of opaque tokens.
  *
- * A token file that is changed while a server runs may become invalid. The rule: **a file with a
- * line that cannot be parsed may revoke tokens, but never adds any.** Revocations in its good lines
- * apply; a token that was not valid before stays invalid. So an editing mistake neither stops the
- * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits
- * anyone. A file that cannot be read at all changes nothing. Strangers can cause that (they can use
- * up file descriptors), so it must not lock callers out. A deleted file contains no token.
+ * A token file that is changed while a server runs may become invalid. The rule: **a file with a line
+ * that cannot be parsed may revoke tokens, but never adds any.** So an editing mistake neither stops the
+ * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits anyone. A
+ * file that cannot be read changes nothing: strangers can cause that, by using up file descriptors. A
+ * deleted file contains no token.
  *
- * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file
- * that is replaced, a symbolic link that is switched (as in mounted Kubernetes secrets), and changes
- * that other machines make on a network drive.
+ * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file that is
+ * replaced, a symbolic link that is switched (mounted Kubernetes secrets), and changes over a network.
  *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
@@ -140,14 +138,11 @@ function withinTime(look: Promise<void>): Promise<void> {
 }
 
 /**
- * Looks tokens up by their SHA-256, and remembers those that were found valid, because callers send
- * the same one with each request and the digest costs more than everything else in a gate.
+ * Looks tokens up by their SHA-256, in hex, and remembers those that were found: callers send the same
+ * one with each request, and the digest costs more than everything else in a gate.
  *
  * Looking up secrets in a Map is safe: it compares characters only if the hashes, which are randomly
- * seeded, are equal. So timing does not reveal how much of a guess was right; and no part of a
- * SHA-256 leads back to 256 random bits.
- *
- * @param entries By digest, in hex.
+ * seeded, are equal. And no part of a SHA-256 leads back to 256 random bits.
  */
 function rememberFound(entries: ReadonlyMap<string, Verdict>): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();

@@ -26,27 +26,33 @@ const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
 /** Services of one server with the same settings share a place. @throws {SettingsError} */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
-  const given = parseGiven(settings.upstreams);
-  const named = new Set(given.flatMap(({ service }) => service ?? []));
-  const valueFor = (setting: SettingByService) => readByService(setting, settings[setting], named);
+  const urls = parseByService("upstream", settings.upstreams, (text, service, before) =>
+    service === undefined
+      ? `${before} has all services; write SERVICE=${text}`
+      : `${service} has another upstream; remove one`,
+  );
+  const valueFor = (setting: SettingByService) => {
+    const values = parseByService(setting, settings[setting], () => "is given twice; remove one");
+    for (const [service, value] of values) {
+      if (service === undefined || urls.has(service)) continue;
+      const problem = `no upstream has that service; add --upstream ${service}=URL`;
+      throw wrong(setting, `${service}=${value}: ${problem}`);
+    }
+    return (service: string | undefined) => values.get(service) ?? values.get(undefined);
+  };
   const ca = valueFor("upstreamCa");
   const cert = valueFor("upstreamCert");
   const key = valueFor("upstreamKey");
   const serverName = valueFor("upstreamServerName");
   const authority = valueFor("upstreamAuthority");
   const places = new Map<string, UpstreamPlace>();
-  const isNamed = ({ service }: Given) => Number(service !== undefined);
   // That of all services is the first.
-  for (const { service, url } of given.toSorted((a, b) => isNamed(a) - isNamed(b))) {
-    const place = {
-      url,
-      tls: {
-        caFile: ca(service),
-        client: pairOf(cert(service), key(service)),
-        serverName: serverName(service),
-      },
-      authority: authority(service),
-    };
+  const isNamed = ([service]: readonly [string | undefined, string]) =>
+    Number(service !== undefined);
+  for (const [service, url] of [...urls].sort((a, b) => isNamed(a) - isNamed(b))) {
+    const client = pairOf(cert(service), key(service));
+    const tls = { caFile: ca(service), client, serverName: serverName(service) };
+    const place = { url: parseUrl(url), tls, authority: authority(service) };
     const id = JSON.stringify(place);
     const { services } = places.get(id) ?? { services: [] };
     const all = service === undefined || services === undefined;
@@ -55,42 +61,20 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   return [...places.values()];
 }
 
-/** What a setting says of a service, or else of all. */
-function readByService(setting: string, given: readonly string[], named: ReadonlySet<string>) {
+/** What a setting says of each service; of undefined, what it says of all others. */
+function parseByService(
+  setting: string,
+  texts: readonly string[],
+  twice: (text: string, service: string | undefined, before: string) => string,
+): ReadonlyMap<string | undefined, string> {
   const values = new Map<string | undefined, string>();
-  for (const text of given) {
+  for (const text of texts) {
     const [, service, value = ""] = form.exec(text) ?? [];
-    if (service !== undefined && !named.has(service)) {
-      throw wrong(setting, `${text}: no upstream has that service; add --upstream ${service}=URL`);
-    }
-    if (values.has(service)) throw wrong(setting, `${text}: is given twice; remove one`);
+    const before = values.get(service);
+    if (before !== undefined) throw wrong(setting, `${text}: ${twice(text, service, before)}`);
     values.set(service, value);
   }
-  return (service: string | undefined) => values.get(service) ?? values.get(undefined);
-}
-
-interface Given {
-  /** Undefined for all services that no other one has. */
-  readonly service: string | undefined;
-  readonly url: string;
-}
-
-function parseGiven(texts: readonly string[]): readonly Given[] {
-  const given: Given[] = [];
-  for (const text of texts) {
-    const [, service, address = ""] = form.exec(text) ?? [];
-    const url = parseUrl(address);
-    const before = given.find((one) => one.service === service);
-    if (before !== undefined) {
-      const problem =
-        service === undefined
-          ? `${before.url} has all services; write SERVICE=${text}`
-          : `${service} has another upstream; remove one`;
-      throw wrong("upstream", `${text}: ${problem}`);
-    }
-    given.push({ service, url });
-  }
-  return given;
+  return values;
 }
 
 function parseUrl(text: string): string {

@@ -62,8 +62,7 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
 };
 
 /**
- * Serves services by calls to an upstream, for `routes` of a gateway. They may stand beside services
- * of your own, and behind the same gate, interceptors and observers.
+ * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
  *
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */

@@ -1,5 +1,6 @@
 import {
   findProblem,
+  type Group,
   type Setting,
   type SettingProblem,
   SettingsError,
@@ -7,8 +8,6 @@ import {
   type ValueOf,
   type ValuesOf,
 } from "./setting.ts";
-
-type Group = Readonly<Record<string, Setting>>;
 
 /** All settings of a program, in the order of its help. Some are in groups. */
 type SettingTree = Readonly<Record<string, Setting | Group>>;

@@ -64,10 +64,10 @@ export type ValueOf<S extends Setting> =
           : string)
   | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
 
-/** The values of a group of settings, by option. */
-export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
-  readonly [Option in keyof Group]: ValueOf<Group[Option]>;
-};
+/** Settings by option. */
+export type Group = Readonly<Record<string, Setting>>;
+
+export type ValuesOf<G extends Group> = { readonly [Option in keyof G]: ValueOf<G[Option]> };
 
 export type SettingValue = ValueOf<Setting>;
 
