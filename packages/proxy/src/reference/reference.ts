@@ -7,15 +7,18 @@ interface Place {
 /** What a caller sends to each operation and gets back. What several have in common is told once. */
 export function renderReference(document: ApiDocument): string {
   const base = (document.servers?.[0]?.url ?? "").replace(/\/$/, "");
-  const places = Object.entries(document.paths).flatMap(([path, methods]) =>
+  const places = Object.entries(document.paths).flatMap(([path, { description: _, ...methods }]) =>
     Object.entries(methods).map(([method, operation]) => {
       return { path: base + path, method: method.toUpperCase(), operation };
     }),
   );
+  // A path says which of its methods cannot be described.
+  const notes = Object.values(document.paths).map((item): unknown => item["description"]);
   const types = new Types(document);
   return [
     ...(places.length > 1 ? [renderContents(document, places)] : []),
     ...places.map((place) => renderOperation(place, types)),
+    ...notes.filter((note) => typeof note === "string").map((note) => `<p>${prose(note)}</p>`),
     renderErrors(document, places, types),
     types.renderLinked(),
   ].join("\n");
