@@ -134,7 +134,6 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
     return wrapEnvelope(0, writeBinary(this.#input, create(this.#input, init)));
   }
 
-  /** How to read the answer with a head. */
   reading(head: Head, readMaxBytes: number): EnvelopeReading<MessageShape<O>> {
     const compression = compressionOf(head);
     return { compression, readMaxBytes, endFlag: 0, parse: this.#parse, errors: answerErrors };
@@ -150,7 +149,6 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   };
 }
 
-/** What a server may compress its answers with. */
 export const acceptEncoding: string = compressionGzip.name;
 
 function compressionOf({ "grpc-encoding": encoding }: Head): Compression {

@@ -98,7 +98,6 @@ export class Channel {
     }
   };
 
-  /** Looks the name up again if that is due. */
   #resolveAgain(): void {
     const { startedAt = Number.NEGATIVE_INFINITY, isRunning = false } = this.#resolution ?? {};
     if (isRunning || this.#isClosed) return;

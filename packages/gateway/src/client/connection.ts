@@ -14,7 +14,6 @@ export interface ConnectionOptions extends SocketOptions {
   readonly quietMsMax: number;
 }
 
-/** Listens to one connection. */
 export interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
   opened(): void;

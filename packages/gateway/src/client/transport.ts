@@ -100,7 +100,6 @@ export class GrpcTransport implements Transport {
     this.#authority = options.authority;
   }
 
-  /** Whether a connection is open. */
   get isConnected(): boolean {
     return this.#channel.isConnected;
   }

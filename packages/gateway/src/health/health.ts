@@ -17,7 +17,6 @@ import {
   smallMessages,
 } from "../rpc/own-services.ts";
 
-/** What determines the health of a server. */
 export interface Readiness {
   /**
    * Whether a request would be served now. Default: yes. If it throws, the server is not ready: it

@@ -25,7 +25,6 @@ export interface AccessEntry {
   /** Of a client that traces, or of our own span. */
   readonly traceId: string | undefined;
   readonly peer: string | undefined;
-  /** As HTTP has them. */
   readonly requestMethod: string;
   readonly path: string;
 }

@@ -4,11 +4,9 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseRequestTarget } from "../http/target.ts";
 
-/** What is served. */
 export interface MetricsSource {
   readonly contentType: string;
   render(): Promise<string>;
-  /** Whether the service would take a call. */
   isReady(): boolean;
 }
 

@@ -24,7 +24,6 @@ import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 export interface ServiceMetricsOptions {
   /** What the names of the metrics begin with: `connect_gateway`. */
   readonly prefix: string;
-  /** Of what runs. */
   readonly version: string;
   /** What the label `method` says of a method. */
   readonly nameOf: (method: DescMethod) => string;
@@ -34,7 +33,6 @@ export interface ServiceMetricsOptions {
   readonly namesMax?: number;
 }
 
-/** The metrics of one service. */
 export class ServiceMetrics {
   readonly calls: CallObserver;
   readonly traffic: TrafficObserver;
@@ -140,7 +138,6 @@ const requestSeconds = [
 /** What has no name of its own. */
 const other = "other";
 
-/** Counts and times calls. */
 class CallMetrics implements CallObserver {
   readonly #options: ServiceMetricsOptions;
   readonly #names = new Set<string>();
@@ -267,7 +264,6 @@ class Traffic implements TrafficObserver {
   }
 }
 
-/** How often it is looked how late the event loop is. */
 const loopIntervalMs = 20;
 const loopSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 

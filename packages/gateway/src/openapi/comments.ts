@@ -2,7 +2,6 @@
 import type { AnyDesc, DescField, DescFile, DescMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-/** The descriptors that can have comments. */
 export type Commented = Exclude<AnyDesc, { kind: "file" }>;
 
 /** The comment before or after an element, as plain text with its paragraphs; empty if there is none. */
@@ -13,7 +12,6 @@ export function commentOf(desc: Commented): string {
   return comments.get(desc.proto) ?? "";
 }
 
-/** By what they are about. */
 type Comments = ReadonlyMap<object, string>;
 
 const commentsByFile = new WeakMap<DescFile, Comments>();

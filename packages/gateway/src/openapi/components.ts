@@ -1,4 +1,3 @@
-/** A JSON object under construction. */
 export type JsonObject = { [key: string]: unknown };
 
 /** The members for what is said about something: none if that is empty, or not deprecated. */
@@ -73,7 +72,6 @@ export class Components {
     return { ...typed, $ref: `${this.#place}/${name}` };
   }
 
-  /** Whether a schema of a message with this full name exists. */
   has(full: string): boolean {
     return ["", "-Input", "-Output"].some((suffix) => this.#names.has(full + suffix));
   }

@@ -1,5 +1,3 @@
-/** Bodies: JSON, streams of JSON, and google.api.HttpBody, which is passed through unchanged. */
-
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
@@ -136,7 +134,6 @@ function text(contentMediaType: string, description: string, item: JsonObject): 
   return { type: "string", contentMediaType, contentSchema: item, description };
 }
 
-/** How a service renders errors. */
 export interface ErrorForm {
   /** The prefix of their names. */
   readonly name: string;

@@ -1,4 +1,3 @@
-/** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServed, type RestServiceSettings } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";

@@ -1,5 +1,3 @@
-/** Describes one operation: its parameters, request and responses. */
-
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";

@@ -14,7 +14,6 @@ import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
 import { describeEnding, describeForSpan, describeRequest, type Scheme } from "./convention.ts";
 
 export interface TracingObserverOptions {
-  /** Creates the spans. */
   readonly tracer: Tracer;
   /**
    * Reads the caller's context from the headers. Default: the global one, which `NodeSDK` or

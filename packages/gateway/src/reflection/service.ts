@@ -144,7 +144,6 @@ function errorAnswer(errorCode: Code, errorMessage: string): Answer {
 const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");
 
 interface IndexedFile {
-  /** A serialized `google.protobuf.FileDescriptorProto`. */
   readonly bytes: Uint8Array;
   readonly imports: readonly IndexedFile[];
 }

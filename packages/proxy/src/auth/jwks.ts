@@ -56,7 +56,6 @@ export function openKeySet(options: KeySetOptions) {
     /** Finds the key for a token's header among the present ones. Called by jose. */
     resolve: remote as JWTVerifyGetKey,
     ...{ isReady, hasNewerThan, reload },
-    /** The number of successful fetches. */
     get version() {
       return version;
     },
@@ -182,7 +181,6 @@ export const signatureAlgorithms: readonly string[] = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
-/** A member of a key set, as far as it is looked at here. */
 type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
 
 /**

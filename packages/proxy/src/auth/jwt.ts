@@ -10,7 +10,6 @@ import {
 
 export interface JwtVerifierOptions {
   readonly keys: Omit<KeySet, "reload">;
-  /** The exact value of `iss`. */
   readonly issuer: string;
   /** The exact value that `aud` must have or contain. */
   readonly audience: string;
@@ -18,7 +17,6 @@ export interface JwtVerifierOptions {
   readonly now?: () => number;
 }
 
-/** The tolerated difference between the clocks of issuer and server. */
 const clockToleranceSeconds = 30;
 
 /**

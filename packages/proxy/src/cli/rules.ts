@@ -20,7 +20,6 @@ export function readRules(file: string): readonly HttpRule[] {
   return parseRules(text, file);
 }
 
-/** The same of its text. @param file What errors call it. */
 export function parseRules(text: string, file: string): readonly HttpRule[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -42,7 +42,6 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   log.info("stopped");
 }
 
-/** Closes one thing that was opened. */
 type Closer = () => void | Promise<void>;
 
 /** @param closers What is to be closed at the end, the last first. */

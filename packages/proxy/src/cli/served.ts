@@ -11,7 +11,6 @@ import { type Descriptors, defaultRequestMetadata, proxyServices } from "../serv
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** An upstream with its services. */
 export interface Part {
   readonly upstream: Upstream;
   readonly descriptors: Descriptors;
@@ -27,7 +26,6 @@ export interface Served {
   readonly warnings: readonly string[];
 }
 
-/** What a gateway is made of. */
 export interface Sources {
   /** Those that are known by now. */
   readonly parts: readonly Part[];
@@ -68,7 +66,6 @@ const noRoutes =
   "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
 
-/** Routes to the upstreams. */
 export function createRoutes(
   { parts }: Served,
   { requestMetadata, timeoutMs }: Pick<Settings, "requestMetadata" | "timeoutMs">,

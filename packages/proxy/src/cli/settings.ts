@@ -182,7 +182,6 @@ function corsOf(settings: Values): CorsOptions | undefined {
   };
 }
 
-/** REST options of the gateway. */
 export function restOptionsOf({ rest }: Settings) {
   return {
     ignoreUnknownFields: rest.ignoreUnknownFields,

@@ -2,7 +2,6 @@ import type { ClientTls } from "connect-gateway/client";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { SettingsError } from "../settings/setting.ts";
 
-/** One server, by its URL. */
 export interface UpstreamPlace {
   readonly url: string;
   /** The full names of the services that it serves; undefined for all that no other one has. */

@@ -28,7 +28,6 @@ export function openUpstreams(
   }));
 }
 
-/** @throws {CommandFailure} */
 export function readDescriptorFile(file: string): Descriptors {
   try {
     return readDescriptors(readFileSync(file));

@@ -1,5 +1,3 @@
-/** Pino, on standard error. */
-
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isatty } from "node:tty";
@@ -85,7 +83,6 @@ function writePlain(line: string): void {
   }
 }
 
-/** A line of the log for who reads a terminal. */
 interface Line {
   readonly time: string;
   readonly level: string;

@@ -65,7 +65,6 @@ function renderContent(title: string, content: Content | undefined, types: Types
 ${types.renderBody(`Content-Type: ${media}`, schema)}`;
 }
 
-/** By status, once for all operations. */
 function renderErrors(document: ApiDocument, places: readonly Place[], types: Types): string {
   const errors = new Map<string, Set<Response>>();
   for (const { operation } of places) {

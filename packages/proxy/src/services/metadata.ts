@@ -12,7 +12,6 @@ export const defaultRequestMetadata: readonly string[] = [
   ...["accept-language", "authorization", "traceparent", "tracestate", "x-request-id"],
 ];
 
-/** Makes the metadata of the upstream's call. */
 export type RequestMetadata = (
   context: Pick<HandlerContext, "requestHeader" | "values">,
 ) => Record<string, string>;

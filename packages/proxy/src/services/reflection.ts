@@ -70,7 +70,6 @@ export async function reflectServices(
 
 type Request = MessageInitShape<typeof ServerReflectionRequestSchema>;
 
-/** One question and its answer. */
 type Ask = (
   question: NonNullable<Request["messageRequest"]>,
 ) => Promise<ServerReflectionResponse["messageResponse"]>;

@@ -81,10 +81,8 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
 
 type Message = MessageShape<DescMessage>;
 
-/** How calls to one upstream go out. */
 type Forwarding = ProxyOptions & { readonly metadataOf: RequestMetadata };
 
-/** The implementation of a method, as `router.service` takes it. */
 function forwardMethod(method: DescMethod, forwarding: Forwarding): unknown {
   switch (method.methodKind) {
     case "unary":

@@ -24,7 +24,6 @@ export type OptionsOf<T extends SettingTree> = {
     : Partial<ValueIn<T[K]>> | undefined;
 };
 
-/** A setting with its names. */
 export interface SchemaEntry {
   readonly setting: Setting;
   /** As operators write it, in flags and files: `tls-cert`. */
@@ -102,7 +101,6 @@ export function setOption(options: OptionTree, entry: SchemaEntry, value: unknow
   else options[group] = { ...placeOf(options, entry), [option]: value };
 }
 
-/** A program with settings, as flags, variables and a file give them. */
 export interface Program<Options, Settings> {
   /** `plant-store`: its messages begin so. */
   readonly name: string;

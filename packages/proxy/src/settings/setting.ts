@@ -53,7 +53,6 @@ interface ListSetting extends Described {
   readonly check?: (values: readonly string[]) => string | undefined;
 }
 
-/** The type of a setting's value. */
 export type ValueOf<S extends Setting> =
   | (S extends IntegerSetting
       ? number
@@ -64,7 +63,6 @@ export type ValueOf<S extends Setting> =
           : string)
   | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
 
-/** Settings by option. */
 export type Group = Readonly<Record<string, Setting>>;
 
 export type ValuesOf<G extends Group> = { readonly [Option in keyof G]: ValueOf<G[Option]> };
@@ -116,7 +114,6 @@ function findIntegerProblem({ min, max, secret }: IntegerSetting, value: Setting
   return `must be a whole number from ${min} to ${max}${shown}`;
 }
 
-/** What is wrong with one setting. */
 export interface SettingProblem {
   /** The option's identifier in the schema, for example `bodyBytesMax`; to operators, as they wrote it. */
   readonly setting: string;

@@ -102,7 +102,6 @@ function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
 const linesPerMinuteMax = 10;
 const lineCharactersMax = 300;
 
-/** Sends the SDK's warnings to the log. */
 export function logSdkWarnings(log: Log): void {
   let minute = 0;
   let lines = 0;
@@ -198,7 +197,6 @@ const passOnSpan: Interceptor = (next) => (request) => {
 export interface TracingOptions {
   /** What creates the spans; the first is `service.name` unless a variable overrides it. */
   readonly program: { readonly name: string; readonly version: string };
-  /** The scheme of the port. */
   readonly scheme: "http" | "https";
   readonly log: Log;
 }

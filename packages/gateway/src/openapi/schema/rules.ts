@@ -223,7 +223,6 @@ function pick(keyword: string, value: JsonValue | undefined): JsonObject {
 
 const hex = "[0-9a-fA-F]";
 
-/** Boolean rules. */
 const formats: Readonly<Record<string, JsonObject>> = {
   email: { format: "email" },
   hostname: { format: "hostname" },

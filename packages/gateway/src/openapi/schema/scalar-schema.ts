@@ -1,5 +1,3 @@
-/** JSON Schema of scalars, as the gateway reads and writes them. */
-
 import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { floatMax, type IntegerType, integerTypes } from "../../codec/json-scalar.ts";
 import { commentOf } from "../comments.ts";
@@ -76,7 +74,6 @@ export function integerNumber(format: string, { min, max }: IntegerRange): JsonO
   return { type: "integer", format, minimum: 0 - roundDown(-min), maximum: roundDown(max) };
 }
 
-/** An integer, as its decimal digits. */
 export function integerText(format: string, { min, max }: IntegerRange): JsonObject {
   return { type: "string", format, pattern: `^${integerPattern(min, max)}$` };
 }
