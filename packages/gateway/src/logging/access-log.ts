@@ -29,9 +29,6 @@ export interface AccessEntry {
   readonly path: string;
 }
 
-/** What strangers, and issuers of JWTs, may fill a line with, so that it stays whole. */
-const charactersMax = { path: 200, principal: 128, requestMethod: 32 };
-
 export interface AccessLogOptions {
   readonly write: (entry: AccessEntry) => void;
   /** Whether requests that succeed have no entry. */
@@ -62,6 +59,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
           if (isErrorsOnly && code === undefined) return;
           const { method, protocol, requestMethod, target } = request;
           const principal = ofCall && findPrincipal?.(ofCall);
+          // Strangers, and issuers of JWTs, may fill a line with so much, so that it stays whole.
           write({
             method: method && methodNameOf(method),
             protocol,
@@ -69,12 +67,12 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
             status,
             reason: error && reasonOf(error, method),
             durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
-            principal: principal?.slice(0, charactersMax.principal),
+            principal: principal?.slice(0, 128),
             requestId,
             traceId: findTraceId(request),
             peer,
-            requestMethod: requestMethod.slice(0, charactersMax.requestMethod),
-            path: parseRequestTarget(target).path.slice(0, charactersMax.path),
+            requestMethod: requestMethod.slice(0, 32),
+            path: parseRequestTarget(target).path.slice(0, 200),
           });
         },
       };

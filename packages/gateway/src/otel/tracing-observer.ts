@@ -1,6 +1,7 @@
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import {
   type Context,
+  defaultTextMapGetter,
   propagation,
   ROOT_CONTEXT,
   type SpanContext,
@@ -64,7 +65,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
   return {
     begin(request) {
       const { name, attributes } = describeRequest(request, scheme);
-      const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerGetter);
+      const caller = propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
       const described = {
         kind: SpanKind.SERVER,
         attributes: { ...attributes, ...describeForSpan(request) },
@@ -90,8 +91,3 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
     spanContextOf: (request) => spanContexts.get(request),
   };
 }
-
-const headerGetter = {
-  get: (headers: ObservedRequest["headers"], name: string) => headers[name],
-  keys: (headers: ObservedRequest["headers"]) => Object.keys(headers),
-};
