@@ -17,7 +17,10 @@ export function createBearerGate(verifiers: readonly Verifier[], realm: string) 
   const refusal = createRefusals(realm);
   const admit = ({ values }: Pick<HandlerContext, "values">, verdict: Verdict): void => {
     if (verdict.kind === "refused") throw refusal(verdict.reason);
-    if (verdict.kind === "unavailable") throw verifierUnavailable();
+    if (verdict.kind === "unavailable") {
+      unavailable ??= new ConnectError(cannotVerify, Code.Unavailable);
+      throw unavailable;
+    }
     values.set(principalKey, verdict.principal);
   };
   return (context: Pick<HandlerContext, "requestHeader" | "values">): void | Promise<void> => {
@@ -43,10 +46,7 @@ export function requirePrincipal(realm: string): Interceptor {
 
 let unavailable: ConnectError | undefined;
 
-function verifierUnavailable(): ConnectError {
-  unavailable ??= new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable);
-  return unavailable;
-}
+const cannotVerify = "bearer tokens cannot be verified right now";
 
 /** Without a token: no header or another scheme, no token behind it, not exactly one. */
 type Problem = "missing" | "empty" | "malformed";

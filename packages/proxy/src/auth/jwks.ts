@@ -194,7 +194,7 @@ export function findUsableKeys(
   onRefused: (problem: string) => void,
 ): unknown[] {
   return members.filter((member) => {
-    if (!isMember(member) || !isForVerifying(member)) return false;
+    if (!isForVerifying(member)) return false;
     const key = parsePublicKey(member);
     const problem = key && findRsaProblem(key);
     if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
@@ -203,11 +203,9 @@ export function findUsableKeys(
 }
 
 /** A published private key (`d`) is known to everybody: nothing it signed can be trusted. */
-function isMember(member: unknown): member is Member {
-  return typeof member === "object" && member !== null && !("d" in member);
-}
-
-function isForVerifying({ use = "sig", alg }: Member): boolean {
+function isForVerifying(member: unknown): member is Member {
+  if (typeof member !== "object" || member === null || "d" in member) return false;
+  const { use = "sig", alg }: Member = member;
   return use === "sig" && (alg === undefined || signatureAlgorithms.includes(String(alg)));
 }
 

@@ -178,7 +178,8 @@ async function serveUntilStopped(
   }
   shortenCollections();
   notifyReady((error) => log.warn("systemd was not told of the start", error));
-  if (isOpenToAll(settings)) {
+  const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
+  if (settings.tls === undefined && socketPath === undefined && !isLocal) {
     log.warn(
       `${host} is served without TLS: networks can read tokens and messages. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
     );
@@ -205,17 +206,13 @@ async function serveUntilStopped(
 /** Types of which the log tells. */
 const unknownMax = 1000;
 
-type Listener = Pick<Settings, "socketPath" | "host" | "tls">;
-
-function placeOf({ socketPath, host, tls }: Listener, port: number): string {
+function placeOf(
+  { socketPath, host, tls }: Pick<Settings, "socketPath" | "host" | "tls">,
+  port: number,
+): string {
   if (socketPath !== undefined) return `unix:${socketPath}`;
   const scheme = tls === undefined ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-function isOpenToAll({ socketPath, host, tls }: Listener): boolean {
-  const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
-  return tls === undefined && socketPath === undefined && !isLocal;
 }
 
 function readServed(file: string, sources: Omit<Sources, "parts">): Served {

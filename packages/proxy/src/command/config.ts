@@ -55,11 +55,8 @@ const valueWidthMax = 48;
 const hidden = "(hidden)";
 
 function showText(setting: Setting, text: string): string {
-  const shown = setting.secret === "password" ? hidePassword(text) : text;
+  const password = /^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/;
+  const shown = setting.secret === "password" ? text.replace(password, `$1:${hidden}@`) : text;
   const isPlain = shown !== "" && !/[\p{Cc}\u2028\u2029]/u.test(shown);
   return isPlain ? shown : JSON.stringify(shown);
-}
-
-function hidePassword(url: string): string {
-  return url.replace(/^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/, `$1:${hidden}@`);
 }

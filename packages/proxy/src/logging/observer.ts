@@ -27,6 +27,10 @@ export function createObservers(
     const write = (entry: AccessEntry) => logger.info(entry, "request");
     const isErrorsOnly = accessLog === "errors";
     const findTraceId = tracing?.traceIdOf;
+    const findPrincipal = (values: ContextValues) => {
+      const principal = values.get(principalKey);
+      return principal && principalId(principal);
+    };
     observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
     traffic = logRefusals(logger, traffic);
   }
@@ -45,9 +49,4 @@ function logRefusals(logger: Logger, traffic: TrafficObserver | undefined): Traf
       if (described !== undefined) logger.info(described, "refused");
     },
   };
-}
-
-function findPrincipal(values: ContextValues): string | undefined {
-  const principal = values.get(principalKey);
-  return principal && principalId(principal);
 }

@@ -25,17 +25,15 @@ export function limitRates(
   const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
     perSecond === 0 ? [] : [countBy(policy, new RateLimiter(perSecond, now), keyOf)];
   return [
-    ...limit("address", rateLimitPerAddress, addressOf),
+    ...limit("address", rateLimitPerAddress, ({ values }) =>
+      addressKey(values.get(peerAddressKey) ?? ""),
+    ),
     gate,
     ...limit("token", rateLimitPerToken, callerOf),
   ].reduce(inOrder);
 }
 
 type KeyOf = (context: GateContext) => string;
-
-function addressOf({ values }: GateContext): string {
-  return addressKey(values.get(peerAddressKey) ?? "");
-}
 
 function callerOf({ values }: GateContext): string {
   const principal = values.get(principalKey);
@@ -85,7 +83,7 @@ export class RateLimiter {
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds. */
-  constructor(perSecond: number, now: () => number = monotonicSeconds) {
+  constructor(perSecond: number, now = () => performance.now() / 1000) {
     this.perSecond = perSecond;
     this.#now = now;
   }
@@ -111,8 +109,4 @@ export class RateLimiter {
     this.#recent = new Map();
     this.#sweptAt = now;
   }
-}
-
-function monotonicSeconds(): number {
-  return performance.now() / 1000;
 }

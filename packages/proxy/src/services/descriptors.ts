@@ -200,7 +200,7 @@ function messagesOf(
  */
 export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
   withImports([
-    ...Object.values(wellKnownTypes).filter(isFile),
+    ...Object.values(wellKnownTypes).filter((one) => "kind" in one && one.kind === "file"),
     file_google_api_annotations,
     file_google_api_field_behavior,
     file_google_api_httpbody,
@@ -208,10 +208,6 @@ export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorPr
     file_google_rpc_status,
   ]).map(({ proto }) => [proto.name, proto]),
 );
-
-function isFile(value: object): value is DescFile {
-  return "kind" in value && value.kind === "file";
-}
 
 function withImports(files: readonly DescFile[]): readonly DescFile[] {
   return [...files, ...files.flatMap(({ dependencies }) => withImports(dependencies))];

@@ -34,7 +34,9 @@ export function createRequestMetadata(
       const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
       const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
-      if (isValue(name, value)) metadata[name] = value;
+      // Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2).
+      const syntax = name.endsWith("-bin") ? base64Syntax : textSyntax;
+      if (syntax.test(value)) metadata[name] = value;
       else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
@@ -58,11 +60,6 @@ export function isPassable(given: string): boolean {
 const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
-
-/** Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2). */
-function isValue(name: string, value: string): boolean {
-  return (name.endsWith("-bin") ? base64Syntax : textSyntax).test(value);
-}
 
 /** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {

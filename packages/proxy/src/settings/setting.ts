@@ -93,8 +93,11 @@ export function formatValue(value: SettingValue): string {
 export function findProblem(setting: Setting, value: SettingValue): string | undefined {
   if (value === undefined && setting.default === undefined) return undefined;
   switch (setting.type) {
-    case "text":
-      return value === undefined ? undefined : findTextProblem(setting, String(value));
+    case "text": {
+      const { pattern, check } = setting;
+      if (value === undefined) return undefined;
+      return pattern?.form.test(String(value)) === false ? pattern.rule : check?.(String(value));
+    }
     case "integer":
       return findIntegerProblem(setting, value);
     case "switch":
@@ -102,10 +105,6 @@ export function findProblem(setting: Setting, value: SettingValue): string | und
     case "list":
       return Array.isArray(value) ? setting.check?.(value) : undefined;
   }
-}
-
-function findTextProblem({ pattern, check }: TextSetting, value: string): string | undefined {
-  return pattern?.form.test(value) === false ? pattern.rule : check?.(value);
 }
 
 function findIntegerProblem({ min, max, secret }: IntegerSetting, value: SettingValue) {
