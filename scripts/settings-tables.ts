@@ -1,8 +1,8 @@
 /** Where the tables of settings are in the docs, and what they say by the schemas. */
 import { proxyProgram } from "../packages/proxy/src/cli/settings.ts";
-import { createSettingsTable, settingsTablePlace } from "../packages/proxy/src/settings/table.ts";
 import { plantStore } from "../src/server/settings.ts";
 import { storeUrl } from "../src/store/postgres/url-options.ts";
+import { createSettingsTable, settingsTablePlace } from "./settings-table.ts";
 
 export const settingsTables = [
   { page: "docs/settings.md", place: settingsTablePlace, table: createSettingsTable(plantStore) },

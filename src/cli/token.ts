@@ -4,11 +4,12 @@ import { assertTokenFile } from "./output-file.ts";
 
 /** `plant-store token`: the opaque tokens of a token file. */
 export function createTokens() {
-  return createTokenCommand(plantStore, {
-    prefix: tokenPrefix,
-    fileOf(file = schema.auth.tokenFile.default ?? "") {
+  return createTokenCommand(
+    plantStore,
+    tokenPrefix,
+    (file = schema.auth.tokenFile.default ?? "") => {
       assertTokenFile(file);
       return file;
     },
-  });
+  );
 }

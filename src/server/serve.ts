@@ -118,7 +118,7 @@ function commonOptions(settings: ServerSettings, { metrics, tracing }: ServedPar
   metrics?.watchBodies(bodyBudget);
   const cors = corsOptions(settings.corsOrigins);
   const onError = (error: unknown) => settings.log.error("cannot create a response", error);
-  const observers = createObservers(settings, { metrics, tracing, onError });
+  const observers = createObservers(settings, metrics, tracing, onError);
   return {
     ...(cors && { cors }),
     ...observers,

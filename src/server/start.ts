@@ -73,7 +73,7 @@ export async function startServer({
     const inStore = tracing && (await import("./store-spans.ts")).spanStore(tracing.tracer);
     const parts = { authenticator, store, metrics: admin?.metrics, tracing, inStore };
     const serving = await serve(settings, parts);
-    admin?.metrics.watchReadiness(serving.isReady);
+    if (admin !== undefined) admin.metrics.isReady = serving.isReady;
     if (options.log === undefined) loadLoggerSoon();
     let closed: Promise<void> | undefined;
     return {

@@ -87,7 +87,7 @@ export function parseUrlOptions(query: string): UrlOptions {
     if (!known.includes(name)) found.add(`the supported settings are ${known.join(", ")}`);
     else if (values.has(name)) found.add(`${name} is given twice`);
     else if (text === "") found.add(`${name} has no value`);
-    else values.set(name, { text, origin: { kind: "flag" } });
+    else values.set(name, { text, written: name, origin: "URL" });
   }
   const problems = [...found].map((problem) => ({ setting: "store", problem }));
   const assembled = assembleOptions(storeUrl, { values, problems, warnings: [] });

@@ -16,7 +16,7 @@ const folders: Readonly<Record<string, readonly [sources: string, tests: string]
 /**
  * Changes each expression of a folder in turn, by Stryker, and runs the tests that reach it.
  *
- * @param what A folder, or files of it: `auth`, `auth/jwk.ts`, `store/sqlite/*.ts`.
+ * @param what A folder, or files of it: `auth`, `auth/jwks.ts`, `store/sqlite/*.ts`.
  * @returns the exit code.
  */
 export async function mutateFolder(what: string): Promise<number> {

@@ -277,14 +277,14 @@ export const mutants: readonly Mutant[] = [
   },
   {
     name: "whose last request is a second old is forgotten before the bucket is full",
-    file: "packages/proxy/src/rate-limit/rate-limiter.ts",
+    file: "packages/proxy/src/rate-limit/gate.ts",
     find: "this.#older = this.#recent;",
     replace: "this.#older = new Map();",
     campaign: "packages/proxy/test/rate-limit/rate-limiter.test.ts",
   },
   {
     name: "who has asked too often once is forgotten at once",
-    file: "packages/proxy/src/rate-limit/rate-limiter.ts",
+    file: "packages/proxy/src/rate-limit/gate.ts",
     find: "this.#recent.set(key, next);",
     replace: "",
     campaign: "packages/proxy/test/rate-limit/rate-limiter.test.ts",

@@ -24,7 +24,7 @@ export const tokenMutants: readonly Mutant[] = [
   })),
   {
     name: "gate: takes one of two tokens",
-    file: "packages/proxy/src/auth/authorization.ts",
+    file: "packages/proxy/src/auth/bearer.ts",
     find: "const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;",
     replace: "const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*/i;",
     campaign: "packages/proxy/test/auth/authorization.test.ts",

@@ -8,7 +8,7 @@ const connections = "packages/gateway/test/client/connections.test.ts";
 export const upstreamMutants: readonly Mutant[] = [
   {
     name: "upstream: asks a silent server, and waits for it forever",
-    file: "packages/gateway/src/client/liveness.ts",
+    file: "packages/gateway/src/client/connection.ts",
     find: "else if (this.#isAsked) this.#socket.destroy(silent());",
     replace: "else if (this.#isAsked) return;",
     campaign: "upstream",

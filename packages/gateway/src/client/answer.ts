@@ -1,11 +1,23 @@
 /** The outcome of an answer, from its head and its end: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
+
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
-import { fromBinary } from "@bufbuild/protobuf";
+import {
+  create,
+  type DescMessage,
+  fromBinary,
+  type MessageInitShape,
+  type MessageShape,
+} from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { writeBinary } from "../codec/binary-writer.ts";
 import { LazyHeaders } from "../http/headers.ts";
+import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
+import { wrapEnvelope } from "../rpc/envelope-splitter.ts";
+import { compressionGzip } from "../rpc/gzip.ts";
 import { omittedField } from "./header-filter.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
@@ -82,7 +94,7 @@ function parseStatus(status: string, trailer: IncomingHttpHeaders): ConnectError
   return error;
 }
 
-/** @returns the text as it is if it is not percent-encoded UTF-8. */
+/** The text as it is if it is not percent-encoded UTF-8. */
 function parseMessage(encoded: string): string {
   const decoded = encoded.replaceAll(/%([\da-f]{2})/gi, (_, hex) =>
     String.fromCharCode(Number.parseInt(hex, 16)),
@@ -104,4 +116,55 @@ const noDetails = { message: "", details: [] };
 
 function answerError(error: ConnectError, head: Head, end: IncomingHttpHeaders): AnswerError {
   return new AnswerError(error, { header: new LazyHeaders(head), trailer: new LazyHeaders(end) });
+}
+
+/** What calls of one method share: its path, and its messages in their envelopes. */
+export class MethodCodec<I extends DescMessage, O extends DescMessage> {
+  readonly path: string;
+  readonly #input: I;
+  readonly #output: O;
+
+  constructor(path: string, input: I, output: O) {
+    this.path = path;
+    this.#input = input;
+    this.#output = output;
+  }
+
+  serialize(init: MessageInitShape<I>): Uint8Array {
+    return wrapEnvelope(0, writeBinary(this.#input, create(this.#input, init)));
+  }
+
+  reading(head: Head, readMaxBytes: number): EnvelopeReading<MessageShape<O>> {
+    const compression = compressionOf(head);
+    return { compression, readMaxBytes, endFlag: 0, parse: this.#parse, errors: answerErrors };
+  }
+
+  readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
+    try {
+      return fromBinary(this.#output, bytes);
+    } catch (cause) {
+      const message = `the answer is no ${this.#output.typeName}`;
+      throw new ConnectError(message, Code.Internal, undefined, undefined, cause);
+    }
+  };
+}
+
+export const acceptEncoding: string = compressionGzip.name;
+
+function compressionOf({ "grpc-encoding": encoding }: Head): Compression {
+  if (encoding === compressionGzip.name) return compressionGzip;
+  const message = `the answer is compressed with ${encoding ?? "nothing that it names"}`;
+  const decompress = () => Promise.reject(new ConnectError(message, Code.Internal));
+  return { name: `${encoding}`, compress: decompress, decompress };
+}
+
+/** As clients of gRPC have it: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. */
+const answerErrors: EnvelopeErrors = {
+  incomplete: () => new ConnectError("the answer ended amid a message", Code.Internal),
+  missing: () => notOne("no message"),
+  extra: () => notOne("more than one message"),
+};
+
+function notOne(what: string): ConnectError {
+  return new ConnectError(`the answer of a unary method has ${what}`, Code.Unimplemented);
 }

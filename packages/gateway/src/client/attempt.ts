@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import {
   type ClientHttp2Stream,
   constants,
@@ -5,6 +6,10 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../codec/codec.ts";
+import { BodyBuffer } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
+import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/reset-reason.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -22,10 +27,7 @@ export class Attempt {
   #trailer: IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
 
-  /**
-   * @param connection With a reserved place.
-   * @throws Node's error for invalid headers.
-   */
+  /** @param connection With a reserved place. @throws Node's error for invalid headers. */
   constructor(connection: Connection, headers: OutgoingHttpHeaders, deadline: CallDeadline) {
     this.#connection = connection;
     this.#deadline = deadline;
@@ -103,14 +105,132 @@ export class Attempt {
     this.#deadline.release();
     // The server need not send what nobody reads, nor read what comes after its answer.
     if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
-    else if (!stream.writableFinished) setTimeout(() => this.#endUntaken(), takenWithinMs).unref();
-  }
-
-  #endUntaken(): void {
-    if (!this.stream.destroyed) this.stream.close(constants.NGHTTP2_CANCEL);
+    else if (!stream.writableFinished) {
+      setTimeout(
+        () => stream.destroyed || stream.close(constants.NGHTTP2_CANCEL),
+        takenWithinMs,
+      ).unref();
+    }
   }
 }
 
 function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
+}
+
+/** Makes a call with one message each way. @throws {ConnectError} an AnswerError if the server sent it. */
+export function callUnary(
+  attempt: Attempt,
+  body: Uint8Array,
+  readMaxBytes: number,
+  holding: Holding | undefined,
+): Promise<{
+  readonly head: Head;
+  readonly trailer: IncomingHttpHeaders;
+  readonly body: Uint8Array;
+}> {
+  const { stream } = attempt;
+  return new Promise((resolve, reject) => {
+    const received = new BodyBuffer();
+    const settle = () => {
+      const { endFailure, head = {}, trailer } = attempt;
+      if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
+      else reject(endFailure);
+    };
+    // Listen only now: data that arrived with the head is emitted before it.
+    stream.on("response", () =>
+      stream.on("data", (chunk: Uint8Array) => {
+        received.append(chunk);
+        if (received.length > envelopeHeadBytes + readMaxBytes) {
+          attempt.cancel(messageTooLarge(readMaxBytes));
+        } else if (holding !== undefined) hold(attempt, holding, chunk);
+      }),
+    );
+    stream.on("end", () => {
+      if (attempt.isDecided) {
+        settle();
+        attempt.leave();
+      } else if (!stream.closed) attempt.cancel(attempt.brokenOff);
+    });
+    stream.on("close", settle);
+    stream.end(body);
+  });
+}
+
+const envelopeHeadBytes = 5;
+
+/** Pauses reading until there is room for more. */
+function hold(attempt: Attempt, holding: Holding, chunk: Uint8Array): void {
+  const { stream } = attempt;
+  try {
+    const room = holding.add(chunk.byteLength);
+    if (room === undefined) return;
+    stream.pause();
+    room.then(
+      () => stream.resume(),
+      (error: ConnectError) => attempt.cancel(error),
+    );
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
+  }
+}
+
+/** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */
+export function headOf(attempt: Attempt): Promise<Head> {
+  const { stream } = attempt;
+  return new Promise((resolve, reject) => {
+    stream.on("response", (head) => {
+      const failure = attempt.isDecided ? attempt.failure : undefined;
+      if (failure === undefined) return resolve(head);
+      reject(failure);
+      attempt.cancel(failure);
+    });
+    stream.on("close", () => reject(attempt.failure));
+  });
+}
+
+/** Sends messages as fast as the server reads them. An error of theirs ends the call. */
+export async function sendAll(attempt: Attempt, bodies: AsyncIterable<Uint8Array>): Promise<void> {
+  const { stream } = attempt;
+  const iterator = bodies[Symbol.asyncIterator]();
+  // The iterator may still wait for its next message.
+  stream.once("close", () => void iterator.return?.()?.catch(() => {}));
+  try {
+    for (;;) {
+      const next = await iterator.next();
+      if (stream.destroyed || next.done === true) break;
+      if (!stream.write(next.value)) await takenOrClosed(stream);
+    }
+    stream.end();
+  } catch (error) {
+    attempt.cancel(error as ConnectError);
+  }
+}
+
+/** The body of the answer, read as fast as the caller asks for it. @param trailer Filled at its end. */
+export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGenerator<Uint8Array> {
+  const { stream } = attempt;
+  let wake = () => {};
+  // Node's iterator reports a stream that the server has closed as cut off.
+  for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
+  try {
+    while (!stream.readableEnded && !stream.destroyed) {
+      const chunk: Uint8Array | null = stream.read();
+      if (chunk !== null) yield chunk;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    attempt.leave();
+  }
+  const { endFailure } = attempt;
+  if (endFailure !== undefined) throw endFailure;
+  trailer.replace(new LazyHeaders(attempt.trailer));
+}
+
+/** Resolves when a stream takes more, or has closed. */
+async function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
+  const settled = new AbortController();
+  const events = ["drain", "close"].map((event) => once(stream, event, { signal: settled.signal }));
+  for (const one of events) one.catch(() => {});
+  await Promise.race(events).finally(() => settled.abort());
 }

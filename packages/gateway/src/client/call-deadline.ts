@@ -30,10 +30,7 @@ export class CallDeadline {
     return this.#at && Math.floor(this.#at - performance.now());
   }
 
-  /**
-   * Why the call has ended; undefined while it has not. Timers may be late, and a server that got
-   * whole milliseconds ends the call up to one before.
-   */
+  /** Undefined while it goes on. Timers may be late, and servers count in whole milliseconds. */
   get error(): ConnectError | undefined {
     if (this.#error !== undefined || this.#at === undefined) return this.#error;
     return (this.remainingMs ?? 0) < 1 ? timedOut() : undefined;

@@ -1,15 +1,13 @@
 import { lookup } from "node:dns/promises";
 import { isIP } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { backoffMs } from "./backoff.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import { type Connection, connectionError } from "./connection.ts";
 import { unbracketed } from "./guarded-socket.ts";
-import { Subchannel, type SubchannelOptions } from "./subchannel.ts";
+import { backoffMs, Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
 export type ChannelOptions = Omit<SubchannelOptions, "address">;
 
-/** More addresses than a name has in practice. */
 const addressesMax = 64;
 
 /** How long addresses of a name are used, and how often they are looked up while connections fail. */
@@ -22,7 +20,7 @@ export class Channel {
   readonly #subchannels = new Map<string, Subchannel>();
   /** The same, in order. */
   #turn: readonly Subchannel[] = [];
-  readonly #waiting = new Set<Waiter>();
+  readonly #waiting = new Set<Pick<PromiseWithResolvers<Connection>, "resolve" | "reject">>();
   #turns = 0;
   #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
   #failures = 0;
@@ -38,12 +36,7 @@ export class Channel {
     return this.#turn.some(({ isOpen }) => isOpen);
   }
 
-  /**
-   * A connection with a reserved place for one call, at once if there is one.
-   *
-   * @param deadline Of that call, which has not ended yet.
-   * @throws {ConnectError} UNAVAILABLE as soon as it is known that there is none; or why the call ended.
-   */
+  /** A connection with a reserved place, at once if there is one. @throws {ConnectError} if there will be none. */
   acquire(deadline: CallDeadline): Connection | Promise<Connection> {
     this.#resolveAgain();
     const connection = this.#pick();
@@ -101,11 +94,10 @@ export class Channel {
       if (failure === undefined) return;
       this.#waiting.delete(waiter);
       if (connection !== undefined) waiter.resolve(connection);
-      else waiter.reject(failure as ConnectError);
+      else waiter.reject(failure);
     }
   };
 
-  /** Looks the name up again if that is due. */
   #resolveAgain(): void {
     const { startedAt = Number.NEGATIVE_INFINITY, isRunning = false } = this.#resolution ?? {};
     if (isRunning || this.#isClosed) return;
@@ -145,11 +137,6 @@ export class Channel {
     }
     this.#turn = [...this.#subchannels.values()];
   }
-}
-
-interface Waiter {
-  readonly resolve: (connection: Connection) => void;
-  readonly reject: (error: ConnectError) => void;
 }
 
 async function addressesOf(host: string): Promise<readonly string[]> {

@@ -8,21 +8,19 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { keepStreamsInTables } from "../http/stream-table.ts";
 import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
-import { Liveness } from "./liveness.ts";
 
 export interface ConnectionOptions extends SocketOptions {
   /** How long a server may be silent before it is asked, and how long it may then take. */
   readonly quietMsMax: number;
 }
 
-/** Listens to one connection. */
 export interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
   opened(): void;
   /** There may be room for another stream. */
   vacated(): void;
   /** It takes no more streams. Open ones go on. Called once. */
-  left(connection: Connection, error: ConnectError): void;
+  left(error: ConnectError): void;
   /** The connection and its streams have ended. */
   closed(connection: Connection): void;
 }
@@ -44,12 +42,21 @@ const headerBytesMax = 2 * 65_535;
 
 const headerFieldsMax = headerBytesMax / 32;
 
-/** One HTTP/2 connection to one address. */
+/**
+ * One HTTP/2 connection to one address.
+ *
+ * It may take `quietMsMax` to open. Then a server that owes an answer and sends no byte for that long is
+ * asked whether it is alive, and has as long again to send one. So a silent connection ends two to three
+ * times `quietMsMax` after the last byte that was read, whatever is sent meanwhile (gRFC A8).
+ *
+ * It asks with an empty SETTINGS frame, which every server must acknowledge at once (RFC 9113, section
+ * 6.5.3). A ping will not do: gRPC servers end connections with more than one ping in five minutes
+ * while they send nothing, and Node answers its own `ping()` after a GOAWAY.
+ */
 export class Connection {
   readonly #socket: GuardedSocket;
   readonly #session: ClientHttp2Session;
   readonly #listener: ConnectionListener;
-  readonly #liveness: Liveness;
   #state: "connecting" | "open" | "leaving" = "connecting";
   #streams = 0;
   #streamsMax = 0;
@@ -58,6 +65,11 @@ export class Connection {
   readonly #unsent = new Set<number>();
   /** The last stream that the server will process, from its GOAWAY. */
   #lastStreamId = Number.POSITIVE_INFINITY;
+  #hasSettings = false;
+  #bytesRead = 0;
+  /** An answer is owed even if its caller cancels before the next look. */
+  #isOwed = false;
+  #isAsked = false;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
     const { origin, quietMsMax } = options;
@@ -72,12 +84,11 @@ export class Connection {
     });
     keepStreamsInTables(session);
     this.#session = session;
-    this.#liveness = new Liveness(session, socket, {
-      quietMsMax,
-      isBusy: () => this.#streams > 0,
-    });
+    // First read what has arrived while this process was busy.
+    const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#streamsMax = maxConcurrentStreams;
+      this.#hasSettings = true;
       if (this.#state === "open") listener.vacated();
       else if (this.#state === "connecting") {
         this.#state = "open";
@@ -93,6 +104,7 @@ export class Connection {
       this.#leave();
     });
     session.on("close", () => {
+      clearInterval(timer);
       this.#leave();
       listener.closed(this);
     });
@@ -116,10 +128,7 @@ export class Connection {
     return this.#streams < this.#streamsMax;
   }
 
-  /**
-   * Whether the server has certainly not processed a stream: it says so by RST_STREAM or GOAWAY (RFC
-   * 9113, sections 8.7 and 6.8), or the headers were never sent.
-   */
+  /** Whether it certainly was not processed, by RST_STREAM or GOAWAY (RFC 9113, 8.7 and 6.8), or was not sent. */
   hasPassedOver(stream: ClientHttp2Stream): boolean {
     return (
       stream.rstCode === constants.NGHTTP2_REFUSED_STREAM ||
@@ -143,11 +152,7 @@ export class Connection {
     if (this.#state === "open") this.#listener.vacated();
   }
 
-  /**
-   * Opens a stream in a reserved place, and vacates it when the stream closes.
-   *
-   * @throws Node's error for invalid headers.
-   */
+  /** Opens a stream, and vacates its place when it closes. @throws Node's error for invalid headers. */
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
     try {
@@ -156,7 +161,7 @@ export class Connection {
       this.vacate();
       throw error;
     }
-    this.#liveness.owe();
+    this.#isOwed = true;
     stream.on("close", this.#onClose);
     stream.on("error", this.#onError);
     stream.on("frameError", this.#onFrameError);
@@ -187,21 +192,38 @@ export class Connection {
     if (type === headersFrame) this.#unsent.add(streamId);
   };
 
+  readonly #look = () => {
+    const session = this.#session;
+    if (session.destroyed) return;
+    const { bytesRead } = this.#socket;
+    if (!this.#hasSettings) this.#socket.destroy(silent());
+    else if (bytesRead !== this.#bytesRead) {
+      this.#bytesRead = bytesRead;
+      this.#isAsked = false;
+      this.#isOwed = this.#streams > 0;
+    } else if (this.#isAsked) this.#socket.destroy(silent());
+    else if (this.#isOwed) {
+      this.#isAsked = true;
+      session.settings({});
+    }
+  };
+
   #leave(): void {
     if (this.#state === "leaving") return;
     this.#state = "leaving";
-    this.#listener.left(this, connectionError(this.#failure));
+    this.#listener.left(connectionError(this.#failure));
   }
 }
 
 /** @param cause What is wrong with the connection; undefined if it only ended. */
 export function connectionError(cause: Error | undefined): ConnectError {
   if (cause instanceof ConnectError) return cause;
-  const message = cause === undefined ? "the connection was closed" : messageOf(cause);
-  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
+  // An error for several addresses has no message of its own, only a code.
+  const { message = "the connection was closed", code = "the connection failed" } =
+    (cause as NodeJS.ErrnoException | undefined) ?? {};
+  return new ConnectError(message || code, Code.Unavailable, undefined, undefined, cause);
 }
 
-/** An error for several addresses has no message of its own, only a code. */
-function messageOf(error: Error): string {
-  return error.message || ("code" in error ? String(error.code) : "the connection failed");
+function silent(): ConnectError {
+  return new ConnectError("the server does not answer", Code.Unavailable);
 }

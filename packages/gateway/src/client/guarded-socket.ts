@@ -17,7 +17,6 @@ export interface ClientTls {
 export interface SocketOptions {
   /** With the host's name, for `:authority` and TLS. */
   readonly origin: string;
-  /** The address to connect to. */
   readonly address: string;
   /** The path of a Unix socket, in place of the address and the origin's port. */
   readonly socketPath?: string | undefined;
@@ -68,7 +67,6 @@ export class GuardedSocket extends Duplex {
     socket.on("close", () => this.destroy());
   }
 
-  /** The bytes that the server has sent. */
   get bytesRead(): number {
     return this.#socket.bytesRead;
   }

@@ -1,5 +1,4 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { backoffMs } from "./backoff.ts";
 import {
   Connection,
   type ConnectionListener,
@@ -98,7 +97,7 @@ export class Subchannel {
         this.#onChange();
       },
       vacated: this.#onChange,
-      left: (_connection, error) => {
+      left: (error) => {
         if (openedAt === undefined) return this.#failed(error);
         this.#options.onDisconnect?.();
         const hasLived = performance.now() - openedAt > livedMsMin;
@@ -138,4 +137,10 @@ export class Subchannel {
     clearTimeout(this.#timer);
     this.#timer = undefined;
   }
+}
+
+/** Of a server that restarts. Random, so that its clients do not return together. */
+export function backoffMs(failures: number): number {
+  if (failures === 0) return 0;
+  return Math.min(50 * 2 ** (failures - 1), 500) * (0.6 + Math.random() * 0.4);
 }

@@ -18,13 +18,11 @@ import {
 import type { Cancellation } from "../rpc/context.ts";
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { Attempt } from "./attempt.ts";
+import { acceptEncoding, MethodCodec } from "./answer.ts";
+import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
 import type { ClientTls } from "./guarded-socket.ts";
-import { acceptEncoding, MessageCodec } from "./message-codec.ts";
-import { StreamCall } from "./stream-call.ts";
-import { callUnary } from "./unary-call.ts";
 
 export interface GrpcTransportOptions {
   /**
@@ -56,25 +54,13 @@ const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
   userAgent: "string",
 };
 
-const readMaxBytesDefault = 4 * 1024 * 1024;
-const quietMsMaxDefault = 5000;
-
-/**
- * The maximum number of attempts. A call is sent again only if the server has certainly not processed it
- * (RFC 9113 section 8.7), and if its one message is still there.
- */
+/** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and its one message is still there. */
 const triesMax = 3;
 
 /** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
   assertOptions("openGrpcTransport", options, optionKinds);
   return new GrpcTransport(options);
-}
-
-/** What calls of one method share. */
-interface KnownMethod<I extends DescMessage, O extends DescMessage> {
-  readonly path: string;
-  readonly codec: MessageCodec<I, O>;
 }
 
 interface Outgoing {
@@ -91,10 +77,7 @@ function parseTarget(url: string) {
   return { origin, pathname, socketPath };
 }
 
-/**
- * Calls a server of gRPC, for `createClient` of Connect. It connects with the first call, and keeps its
- * connections until `close`.
- */
+/** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
 export class GrpcTransport implements Transport {
   readonly #channel: Channel;
   readonly #readMaxBytes: number;
@@ -102,31 +85,26 @@ export class GrpcTransport implements Transport {
   readonly #userAgent: string;
   readonly #authority: string | undefined;
   readonly #listeners = new Set<() => void>();
-  readonly #methods = new WeakMap<DescMethod, KnownMethod<DescMessage, DescMessage>>();
+  readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
 
   constructor(options: GrpcTransportOptions) {
     const { origin, pathname, socketPath } = parseTarget(options.url);
-    const { tls = () => ({}), quietMsMax = quietMsMaxDefault } = options;
+    const { tls = () => ({}), quietMsMax = 5000, readMaxBytes = 4 * 1024 * 1024 } = options;
     const onDisconnect = () => {
       for (const listener of this.#listeners) listener();
     };
     this.#channel = new Channel({ origin, socketPath, tls, quietMsMax, onDisconnect });
-    this.#readMaxBytes = options.readMaxBytes ?? readMaxBytesDefault;
+    this.#readMaxBytes = readMaxBytes;
     this.#basePath = pathname.replace(/\/$/, "");
     this.#userAgent = options.userAgent ?? "connect-gateway";
     this.#authority = options.authority;
   }
 
-  /** Whether a connection is open. */
   get isConnected(): boolean {
     return this.#channel.isConnected;
   }
 
-  /**
-   * Calls a function each time a connection takes no more calls, for whatever reason.
-   *
-   * @returns ends that.
-   */
+  /** Calls a function each time a connection takes no more calls. @returns ends that. */
   readonly onDisconnect = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);
     return () => this.#listeners.delete(listener);
@@ -144,16 +122,15 @@ export class GrpcTransport implements Transport {
     header: HeadersInit | undefined,
     input: MessageInitShape<I>,
   ): Promise<UnaryResponse<I, O>> {
-    const { path, codec } = this.#know(method);
+    const codec = this.#know(method);
     const body = codec.serialize(input);
     const readMaxBytes = this.#readMaxBytes;
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const holding = cancellation?.holding;
-      const call = { body, readMaxBytes, holding };
-      const { head, trailer, ...answer } = await this.#try(
-        { path, header, deadline, triesMax },
-        (attempt) => callUnary(attempt, call),
+      const outgoing = { path: codec.path, header, deadline, triesMax };
+      const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
+        callUnary(attempt, body, readMaxBytes, holding),
       );
       return {
         stream: false,
@@ -174,26 +151,27 @@ export class GrpcTransport implements Transport {
     header: HeadersInit | undefined,
     input: AsyncIterable<MessageInitShape<I>>,
   ): Promise<StreamResponse<I, O>> {
-    const { path, codec } = this.#know(method);
+    const codec = this.#know(method);
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const bodies = serializeAll(codec, input);
       // A single message can be sent again, a stream cannot.
       const one =
         method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
-      const outgoing = { path, header, deadline, triesMax: one === undefined ? 1 : triesMax };
-      const { call, head } = await this.#try(outgoing, async (attempt) => {
-        const begun = new StreamCall(attempt);
-        void begun.send(one === undefined ? bodies : createAsyncIterable([one]));
-        return { call: begun, head: await begun.head };
+      const outgoing = { path: codec.path, header, deadline, triesMax: one ? triesMax : 1 };
+      const { attempt, head } = await this.#try(outgoing, async (attempt) => {
+        const head = headOf(attempt);
+        void sendAll(attempt, one === undefined ? bodies : createAsyncIterable([one]));
+        return { attempt, head: await head };
       });
+      const trailer = new LazyHeaders({});
       return {
         stream: true,
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
-        trailer: call.trailer,
+        trailer,
         message: readEnvelopes(
-          { chunks: () => call.receive(), holding: cancellation?.holding },
+          { chunks: () => receive(attempt, trailer), holding: cancellation?.holding },
           codec.reading(head, this.#readMaxBytes),
         ),
       };
@@ -245,12 +223,12 @@ export class GrpcTransport implements Transport {
 
   #know<I extends DescMessage, O extends DescMessage>(
     method: DescMethod & { readonly input: I; readonly output: O },
-  ): KnownMethod<I, O> {
-    let known = this.#methods.get(method) as KnownMethod<I, O> | undefined;
+  ): MethodCodec<I, O> {
+    let known = this.#methods.get(method) as MethodCodec<I, O> | undefined;
     if (known === undefined) {
       const path = `${this.#basePath}/${method.parent.typeName}/${method.name}`;
-      known = { path, codec: new MessageCodec(method) };
-      this.#methods.set(method, known as unknown as KnownMethod<DescMessage, DescMessage>);
+      known = new MethodCodec(path, method.input, method.output);
+      this.#methods.set(method, known as unknown as MethodCodec<DescMessage, DescMessage>);
     }
     return known;
   }
@@ -281,7 +259,7 @@ function readOne<T>(
 }
 
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(
-  codec: MessageCodec<I, O>,
+  codec: MethodCodec<I, O>,
   messages: AsyncIterable<MessageInitShape<I>>,
 ): AsyncGenerator<Uint8Array, undefined> {
   for await (const message of messages) yield codec.serialize(message);

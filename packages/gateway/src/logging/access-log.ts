@@ -25,15 +25,9 @@ export interface AccessEntry {
   /** Of a client that traces, or of our own span. */
   readonly traceId: string | undefined;
   readonly peer: string | undefined;
-  /** As HTTP has them. */
   readonly requestMethod: string;
   readonly path: string;
 }
-
-/** What strangers, and issuers of JWTs, may fill a line with, so that it stays whole. */
-const pathCharactersMax = 200;
-const principalCharactersMax = 128;
-const requestMethodCharactersMax = 32;
 
 export interface AccessLogOptions {
   readonly write: (entry: AccessEntry) => void;
@@ -65,6 +59,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
           if (isErrorsOnly && code === undefined) return;
           const { method, protocol, requestMethod, target } = request;
           const principal = ofCall && findPrincipal?.(ofCall);
+          // Strangers, and issuers of JWTs, may fill a line with so much, so that it stays whole.
           write({
             method: method && methodNameOf(method),
             protocol,
@@ -72,12 +67,12 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
             status,
             reason: error && reasonOf(error, method),
             durationMs: Math.round((performance.now() - startedAt) * 1000) / 1000,
-            principal: principal?.slice(0, principalCharactersMax),
+            principal: principal?.slice(0, 128),
             requestId,
             traceId: findTraceId(request),
             peer,
-            requestMethod: requestMethod.slice(0, requestMethodCharactersMax),
-            path: parseRequestTarget(target).path.slice(0, pathCharactersMax),
+            requestMethod: requestMethod.slice(0, 32),
+            path: parseRequestTarget(target).path.slice(0, 200),
           });
         },
       };

@@ -11,10 +11,9 @@ export interface Log {
 const intervalMs = 1000;
 
 /**
- * A server interceptor that writes down what went wrong with us, not with a
- * request: as an error, what nobody meant for a client, which leaves as
- * "internal"; as a warning, the cause of what is unavailable. At most one line
- * a second; it counts the others.
+ * A server interceptor that logs what went wrong with us, not with a request: as an error, what nobody
+ * meant for a client, which leaves as "internal"; as a warning, the cause of what is unavailable. At
+ * most one line a second; it counts the others.
  */
 export function logFailures(log: Log): Interceptor {
   let writtenAt = Number.NEGATIVE_INFINITY;
@@ -52,4 +51,29 @@ export function logFailures(log: Log): Interceptor {
       return fail(error);
     }
   };
+}
+
+/** What the log says of an error, and no more: what hangs on one may be what a client sent. */
+export interface DescribedError {
+  readonly type: string;
+  readonly message: string;
+  /** Of drivers and of the system: `ECONNREFUSED`. */
+  readonly code: string | undefined;
+  /** With those of its causes. */
+  readonly stack: string;
+}
+
+/** Of more causes than these, the rest tells nothing; and they might go round. */
+const causesMax = 8;
+
+export function describeError(error: Error): DescribedError {
+  const { name, message } = error;
+  const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  const stacks: string[] = [];
+  let next: unknown = error;
+  while (next instanceof Error && stacks.length < causesMax) {
+    stacks.push(next.stack ?? next.message);
+    next = next.cause;
+  }
+  return { type: name, message, code, stack: stacks.join("\ncaused by: ") };
 }

@@ -50,7 +50,6 @@ const indexOrKey = /\[(?:\d{1,7}|"(?:[^"\\]|\\.)*")\]/g;
 
 const known = new WeakMap<DescMessage, ReadonlySet<string>>();
 
-/** The names of all fields of a message, and of those in it. */
 function namesIn(message: DescMessage): ReadonlySet<string> {
   const found = known.get(message);
   if (found !== undefined) return found;

@@ -1,5 +1,7 @@
 /** Serves the endpoint: each POST is one message, and nothing is remembered of it. */
+
 import type { DescMethod } from "@bufbuild/protobuf";
+import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";
 import { withMetadata } from "../adapter/protected-resource.ts";
 import type { OwnRoute } from "../adapter/routes.ts";
@@ -10,9 +12,8 @@ import type { RestFailure } from "../rest/error.ts";
 import { assertMediaType, readBody } from "../rest/request/request.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { serveCall } from "../rpc/call.ts";
-import { signalOf } from "../rpc/context.ts";
+import { CallContext, noTrailer, signalOf } from "../rpc/context.ts";
 import { endingError } from "../rpc/errors.ts";
-import { Admission } from "./admission.ts";
 import {
   type Era,
   eraOf,
@@ -36,10 +37,7 @@ const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 
 const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };
 
-/**
- * @param origins The origins whose pages may call; `*` for any.
- * @throws {TypeError} without a tool.
- */
+/** @param origins Whose pages may call; `*` for any. @throws {TypeError} without a tool. */
 export function createMcpHandler(
   settings: McpSettings,
   tools: ReadonlyMap<string, Tool>,
@@ -145,4 +143,56 @@ function list(tools: readonly Tool[], cursor: unknown) {
 
 function invalidParams(message: string): RestFailure {
   return protocolError(200, "invalidParams", message);
+}
+
+/**
+ * A request on its way to a tool. The gate runs before the body is read, but older clients name the
+ * tool in the body alone. They pass the gate of any tool first, and that of the tool later, if it
+ * could decide otherwise.
+ */
+class Admission {
+  readonly exchange: Exchange;
+  /** The one that the headers name, or any. */
+  readonly tool: Tool;
+  /** That of the call, once its tool is known. */
+  context: CallContext;
+  readonly #isNamed: boolean;
+  #hasAskedForMethod = false;
+
+  constructor(exchange: Exchange, values: ContextValues | undefined, tool: Tool, isNamed: boolean) {
+    this.exchange = exchange;
+    this.tool = tool;
+    this.context = contextOf(tool, exchange, values);
+    this.#isNamed = isNamed;
+  }
+
+  /** @throws what the gate throws. */
+  async pass(): Promise<void> {
+    const get = (context: CallContext, name: keyof CallContext) => {
+      this.#hasAskedForMethod ||= name === "method" || name === "service";
+      return context[name];
+    };
+    const { requestGate } = this.tool.options;
+    await requestGate?.(this.#isNamed ? this.context : new Proxy(this.context, { get }));
+  }
+
+  /** Whether the gate of the tool that the body names is passed. */
+  admits(tool: Tool): boolean {
+    if (this.#isNamed) return true;
+    this.context.release();
+    this.context = contextOf(tool, this.exchange, this.context.values);
+    return tool.options.requestGate === this.tool.options.requestGate && !this.#hasAskedForMethod;
+  }
+}
+
+function contextOf(
+  { spec, options }: Tool,
+  exchange: Exchange,
+  contextValues: ContextValues | undefined,
+): CallContext {
+  return new CallContext({
+    ...{ exchange, method: spec.method, protocolName: "mcp", timeoutMs: undefined },
+    ...{ shutdownSignal: options.shutdownSignal, contextValues },
+    ...{ responseHeader: {}, responseTrailer: noTrailer },
+  });
 }

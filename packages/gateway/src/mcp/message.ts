@@ -61,12 +61,7 @@ export type Era = "modern" | "legacy";
 /** What the envelope may hold besides the arguments: ids, and what clients tell of themselves. */
 const envelopeValuesMax = 200;
 
-/**
- * Parses a body. Batches and responses are rejected: MCP has none for servers.
- *
- * @param valuesMax The maximum number of values in the arguments.
- * @throws {RestFailure} 400.
- */
+/** Parses a body. MCP has no batches, and no responses for servers. @throws {RestFailure} 400. */
 export function parseMessage(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFINITY): RpcMessage {
   let json: ExactJson;
   try {
@@ -98,11 +93,7 @@ export function stringOrInteger(json: ExactJson | undefined): JsonValue | undefi
 const versionKey = "io.modelcontextprotocol/protocolVersion";
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 
-/**
- * The era of a request, whose headers agree with its body.
- *
- * @throws {RestFailure} 400.
- */
+/** The era of a request, whose headers agree with its body. @throws {RestFailure} 400. */
 export function eraOf(exchange: Exchange, { id, method, params }: RpcMessage): Era {
   const version = headerOf(exchange, "mcp-protocol-version");
   const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};

@@ -1,8 +1,7 @@
 /** JSON Schema of a tool's arguments and of its structured content. */
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { hasCustomJson } from "../codec/json-messages.ts";
-import { Components } from "../openapi/components.ts";
-import type { JsonObject } from "../openapi/json-object.ts";
+import { Components, type JsonObject } from "../openapi/components.ts";
 import { Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { McpSettings } from "./options.ts";
@@ -85,17 +84,12 @@ function plainSchema(
       if (keyword === "properties")
         return mapValues(one as JsonObject, (each) => plain(each, open));
       if (keyword === "allOf") return (one as unknown[]).map((each) => plain(each, open));
-      return schemaKeywords.has(keyword) && typeof one === "object" ? plain(one, open) : one;
+      return schemaKeywords.includes(keyword) && typeof one === "object" ? plain(one, open) : one;
     });
     if (typeof $ref === "string") return { ...resolve($ref, open), ...members };
     if (!Array.isArray(anyOf) || place === "response") return members;
-    return {
-      ...plain(
-        anyOf.find(({ type }) => type !== "null"),
-        open,
-      ),
-      ...members,
-    };
+    const first = anyOf.find(({ type }) => type !== "null");
+    return { ...plain(first, open), ...members };
   }
 
   function resolve($ref: string, open: readonly string[]): JsonObject {
@@ -107,11 +101,7 @@ function plainSchema(
 }
 
 /** Keywords whose value is a schema. Others hold data. */
-const schemaKeywords: ReadonlySet<string> = new Set([
-  "items",
-  "additionalProperties",
-  "propertyNames",
-]);
+const schemaKeywords = ["items", "additionalProperties", "propertyNames"];
 
 function mapValues(object: JsonObject, change: (value: unknown, name: string) => unknown) {
   return Object.fromEntries(Object.entries(object).map(([name, one]) => [name, change(one, name)]));

@@ -1,4 +1,3 @@
-/** Methods as tools. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
@@ -7,7 +6,6 @@ import { bindingsOf } from "../rest/rule/rule.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { McpSettings } from "./options.ts";
-import { titleOf, toolNames } from "./tool-name.ts";
 import { inputSchema, outputSchema } from "./tool-schema.ts";
 
 /** A method whose arguments are one message. */
@@ -17,11 +15,7 @@ export interface Tool extends Endpoint {
   readonly description: () => string;
 }
 
-/**
- * The tools by name, in the order of the endpoints.
- *
- * @throws {TypeError} for a name that is not served, and for a method whose requests are a stream.
- */
+/** The tools by name, in the order of the endpoints. @throws {TypeError} for a name that cannot be one. */
 export function createTools(
   endpoints: readonly Endpoint[],
   settings: McpSettings,
@@ -97,4 +91,46 @@ function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
     ...(method.idempotency === IDEMPOTENT && { idempotentHint: true }),
     ...(verbs.includes("DELETE") && { destructiveHint: true }),
   };
+}
+
+const lengthMax = 64;
+
+/**
+ * The name of each method, by which models call it: `create_plant`. Where two methods would have one
+ * name, both get that of their service, and then that of its package. The order makes no difference.
+ */
+export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string> {
+  const names = new Map<DescMethod, string>();
+  for (const length of [0, 1, 2]) {
+    const rest = methods.filter((method) => !names.has(method));
+    const taken = Map.groupBy(rest, (method) => {
+      const { name, parent } = method;
+      const full = [name, `${parent.name}_${name}`, `${parent.typeName}_${name}`][length] ?? name;
+      return shortened(snakeCase(full.replaceAll(".", "_")), method);
+    });
+    for (const [name, [only, ...others]] of taken) {
+      if (only !== undefined && others.length === 0) names.set(only, name);
+    }
+  }
+  return names;
+}
+
+/** `Create plant` for `CreatePlant`. */
+function titleOf({ name }: DescMethod): string {
+  const words = snakeCase(name).replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "_").toLowerCase();
+}
+
+/** A name that is too long ends with a hash (FNV-1a) of the method's full name. */
+function shortened(name: string, { name: method, parent }: DescMethod): string {
+  if (name.length <= lengthMax) return name;
+  let hash = 0x811c9dc5;
+  for (const character of `${parent.typeName}/${method}`) {
+    hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+  }
+  return `${name.slice(0, lengthMax - 9)}_${hash.toString(16).padStart(8, "0")}`;
 }

@@ -28,7 +28,6 @@ export interface ToolCall {
   readonly tool: Tool;
   readonly context: CallContext;
   readonly request: RpcMessage;
-  /** Those of the request. */
   readonly args: { readonly [name: string]: ExactJson };
   /** What every result ends with, as JSON text. */
   readonly signature: string;

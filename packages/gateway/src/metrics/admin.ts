@@ -4,11 +4,9 @@ import http from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseRequestTarget } from "../http/target.ts";
 
-/** What is served. */
 export interface MetricsSource {
   readonly contentType: string;
   render(): Promise<string>;
-  /** Whether the service would take a call. */
   isReady(): boolean;
 }
 
@@ -47,7 +45,15 @@ export async function openAdmin(
   server.maxConnections = connectionsMax;
   server.setTimeout(idleTimeoutMs);
   const { contentType } = metrics;
-  const shared = { contentType, render: shareRender(metrics), isReady: () => metrics.isReady() };
+  let rendering: Promise<string> | undefined;
+  // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
+  const render = () => {
+    rendering ??= metrics.render().finally(() => {
+      rendering = undefined;
+    });
+    return rendering;
+  };
+  const shared = { contentType, render, isReady: () => metrics.isReady() };
   server.on("request", (request, response) => {
     void answer(request, shared).then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
@@ -72,23 +78,6 @@ export async function openAdmin(
   return { address: server.address() as AddressInfo, close };
 }
 
-/** Scrapes at the same time share one text: a connection may ask without end, and take no answer. */
-function shareRender(metrics: MetricsSource): () => Promise<string> {
-  let rendering: Promise<string> | undefined;
-  return () => {
-    rendering ??= metrics.render().finally(() => {
-      rendering = undefined;
-    });
-    return rendering;
-  };
-}
-
-interface Answer {
-  readonly status: number;
-  readonly header: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 async function answer({ method, url = "" }: http.IncomingMessage, metrics: MetricsSource) {
   const { path } = parseRequestTarget(url);
   if (!paths.includes(path)) return plain(404, `there is only ${paths.join(", ")}`);
@@ -108,7 +97,7 @@ async function answer({ method, url = "" }: http.IncomingMessage, metrics: Metri
 
 const paths = ["/metrics", "/healthz", "/readyz"];
 
-function plain(status: number, text: string, header: Answer["header"] = {}): Answer {
+function plain(status: number, text: string, header: { readonly allow?: string } = {}) {
   const type = { "content-type": "text/plain; charset=utf-8", connection: "close" };
   return { status, header: { ...type, ...header }, body: `${text}\n` };
 }

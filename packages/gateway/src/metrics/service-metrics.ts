@@ -1,65 +1,72 @@
-import { collectDefaultMetrics, Gauge, type Metric, Registry } from "@prometheus-io/client";
+import type { Socket } from "node:net";
+import { PerformanceObserver, performance } from "node:perf_hooks";
+import type { DescMethod } from "@bufbuild/protobuf";
+import {
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type Metric,
+  Registry,
+} from "@prometheus-io/client";
+import type {
+  CallEnding,
+  CallObservation,
+  CallObserver,
+  ObservedRequest,
+  ProtocolName,
+} from "../adapter/observer.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
-import { CallMetrics, type MethodLabels } from "./call-metrics.ts";
-import { measureRuntime } from "./runtime-metrics.ts";
-import { Traffic } from "./traffic.ts";
-import { createWatches } from "./watched.ts";
+import { codeNameOf, codeNames } from "../rpc/call-names.ts";
+import type { TrafficObserver } from "../server/port.ts";
+import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 
-export interface ServiceMetricsOptions extends MethodLabels {
+export interface ServiceMetricsOptions {
   /** What the names of the metrics begin with: `connect_gateway`. */
   readonly prefix: string;
-  /** Of what runs. */
   readonly version: string;
+  /** What the label `method` says of a method. */
+  readonly nameOf: (method: DescMethod) => string;
+  /** The names that there are from the start. */
+  readonly names?: readonly string[];
+  /** How many names there may be, as calls come; the others are one series. Default: those from the start. */
+  readonly namesMax?: number;
 }
 
-/** The metrics of one service. */
 export class ServiceMetrics {
-  readonly calls: CallMetrics;
-  readonly traffic: Traffic;
+  readonly calls: CallObserver;
+  readonly traffic: TrafficObserver;
   /** Whoever measures more registers it here. */
   readonly registry = new Registry();
+  /** What `/readyz` says. Set it when the service has started. */
+  isReady: () => boolean = () => false;
   readonly close: () => void;
-  readonly #watches: ReturnType<typeof createWatches>;
-  #isReady: () => boolean = () => false;
+  readonly #named: Naming;
 
-  constructor({ prefix, version, ...labels }: ServiceMetricsOptions) {
+  constructor(options: ServiceMetricsOptions) {
     const { registry } = this;
-    this.calls = new CallMetrics(prefix, registry, labels);
-    this.traffic = new Traffic(prefix, registry);
-    this.close = measureRuntime(prefix, registry);
-    this.#watches = createWatches(prefix, registry);
+    const registers = [registry];
+    const named: Naming = (name, help) => ({ name: `${options.prefix}_${name}`, help, registers });
+    this.#named = named;
+    this.calls = new CallMetrics(named, options);
+    this.traffic = new Traffic(named);
+    this.close = measureRuntime(named);
     const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
-    this.#watches.gauge("ready", ready, () => (this.isReady() ? 1 : 0));
-    new Gauge({
-      name: `${prefix}_build_info`,
-      help: "What runs; always 1.",
-      labelNames: ["version", "node"],
-      registers: [registry],
-    }).set({ version, node: process.versions.node }, 1);
+    watchGauge(named("ready", ready), () => (this.isReady() ? 1 : 0));
+    const labelNames = ["version", "node"];
+    const build = new Gauge({ ...named("build_info", "What runs; always 1."), labelNames });
+    build.set({ version: options.version, node: process.versions.node }, 1);
     for (const metric of processRegistry().getMetricsAsArray()) {
       registry.registerMetric(metric as unknown as Metric); // its types say less than it returns
     }
   }
 
-  /** The service has started: until then it is not ready. @param isReady What `/readyz` says. */
-  watchReadiness(isReady: () => boolean): void {
-    this.#isReady = isReady;
-  }
-
-  isReady(): boolean {
-    return this.#isReady();
-  }
-
   /** Shows what bodies hold. */
   watchBodies(budget: BodyBudget): void {
-    const { gauge, counter } = this.#watches;
-    gauge(
-      "body_bytes",
-      "Bytes of bodies in memory: received, and unpacked.",
-      () => budget.heldBytes,
-    );
-    const help = "Bodies for which there was no room.";
-    counter("body_refusals_total", help, () => budget.refusals);
+    const bytes = "Bytes of bodies in memory: received, and unpacked.";
+    watchGauge(this.#named("body_bytes", bytes), () => budget.heldBytes);
+    const refusals = "Bodies for which there was no room.";
+    watchCounter(this.#named("body_refusals_total", refusals), () => budget.refusals);
   }
 
   get contentType(): string {
@@ -69,6 +76,32 @@ export class ServiceMetrics {
   render(): Promise<string> {
     return this.registry.metrics();
   }
+}
+
+/** What all metrics have, with the prefix before the name. */
+type Naming = (
+  name: string,
+  help: string,
+) => { readonly name: string; readonly help: string; readonly registers: Registry[] };
+
+/** A metric whose value is read at each scrape. */
+function watchGauge(named: ReturnType<Naming>, read: () => number): void {
+  new Gauge({
+    ...named,
+    collect() {
+      this.set(read());
+    },
+  });
+}
+
+function watchCounter(named: ReturnType<Naming>, read: () => number): void {
+  new Counter({
+    ...named,
+    collect() {
+      this.reset();
+      this.inc(read());
+    },
+  });
 }
 
 let ofProcess: Registry | undefined;
@@ -94,3 +127,196 @@ const costly = [
     (part) => `nodejs_eventloop_lag${part}_seconds`,
   ),
 ];
+
+const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web", "mcp"];
+
+/** From an answer without the disk to what a client has long given up. */
+const requestSeconds = [
+  0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
+];
+
+/** What has no name of its own. */
+const other = "other";
+
+class CallMetrics implements CallObserver {
+  readonly #options: ServiceMetricsOptions;
+  readonly #names = new Set<string>();
+  readonly #known = new WeakMap<DescMethod, string>();
+  readonly #requests: Counter<"method" | "protocol" | "code">;
+  readonly #seconds: Histogram<"protocol">;
+  #inFlight = 0;
+
+  constructor(named: Naming, options: ServiceMetricsOptions) {
+    this.#options = options;
+    const total = "Requests that have ended, by method, protocol and google.rpc code.";
+    this.#requests = new Counter({
+      ...named("requests_total", total),
+      labelNames: ["method", "protocol", "code"],
+    });
+    const duration =
+      "From the head of a request to its answer, without streams: they end when clients like.";
+    this.#seconds = new Histogram({
+      ...named("request_duration_seconds", duration),
+      labelNames: ["protocol"],
+      buckets: requestSeconds,
+    });
+    const inFlight = "Requests that have begun and not ended.";
+    watchGauge(named("requests_in_flight", inFlight), () => this.#inFlight);
+    for (const protocol of protocols) this.#seconds.zero({ protocol });
+    for (const name of options.names ?? []) this.#add(name);
+    this.#beginAtZero(other);
+  }
+
+  begin(request: ObservedRequest): CallObservation {
+    this.#inFlight++;
+    const { protocol } = request;
+    const startedAt = performance.now();
+    return {
+      end: ({ code }: CallEnding) => {
+        this.#inFlight--;
+        const { method } = request;
+        this.#requests.inc({ method: this.#labelOf(method), protocol, code: codeNameOf(code) });
+        // A stream lasts as long as its client likes: that is no latency.
+        if (method !== undefined && method.methodKind !== "unary") return;
+        this.#seconds.observe({ protocol }, (performance.now() - startedAt) / 1000);
+      },
+    };
+  }
+
+  #labelOf(method: DescMethod | undefined): string {
+    if (method === undefined) return other;
+    let label = this.#known.get(method);
+    if (label === undefined) {
+      const { nameOf, names = [], namesMax = names.length } = this.#options;
+      label = nameOf(method);
+      if (!this.#names.has(label)) {
+        if (this.#names.size < namesMax) this.#add(label);
+        else label = other;
+      }
+      this.#known.set(method, label);
+    }
+    return label;
+  }
+
+  #add(name: string): void {
+    this.#names.add(name);
+    this.#beginAtZero(name);
+  }
+
+  /** All that there can be of a method, so that none begins at 1. */
+  #beginAtZero(method: string): void {
+    for (const protocol of protocols) {
+      for (const code of codeNames) this.#requests.inc({ method, protocol, code }, 0);
+    }
+  }
+}
+
+const refusalKinds: readonly RefusalKind[] = [
+  ...(["handshake", "malformed", "tunnel", "late", "expectation", "oversized"] as const),
+];
+
+/** Counts connections, their bytes, and what of HTTP is refused before it is a call; notes the certificate. */
+class Traffic implements TrafficObserver {
+  readonly #open = new Set<Socket>();
+  /** Of connections that are closed. */
+  readonly #closed = { bytesRead: 0, bytesWritten: 0 };
+  readonly #opened: Counter;
+  readonly #refusals: Counter<"reason">;
+  readonly #certificate: Gauge;
+
+  constructor(named: Naming) {
+    const refused = "What was refused by the rules of HTTP, mostly before it was a request.";
+    this.#refusals = new Counter({
+      ...named("http_refusals_total", refused),
+      labelNames: ["reason"],
+    });
+    for (const reason of refusalKinds) this.#refusals.inc({ reason }, 0);
+    const open = this.#open;
+    watchGauge(named("connections", "Open connections."), () => open.size);
+    this.#opened = new Counter(named("connections_opened_total", "Connections that were opened."));
+    // Added up when they are asked for: for each byte it would cost too much.
+    const total = (way: "bytesRead" | "bytesWritten") => () =>
+      open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
+    const received = named("received_bytes_total", "Bytes that came over connections.");
+    watchCounter(received, total("bytesRead"));
+    const sent = named("sent_bytes_total", "Bytes that were written to connections.");
+    watchCounter(sent, total("bytesWritten"));
+    const expires =
+      "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.";
+    this.#certificate = new Gauge(named("tls_certificate_expiration_timestamp_seconds", expires));
+    this.#certificate.remove();
+  }
+
+  opened(socket: Socket): void {
+    this.#open.add(socket);
+    this.#opened.inc();
+    socket.once("close", () => {
+      this.#open.delete(socket);
+      this.#closed.bytesRead += socket.bytesRead;
+      this.#closed.bytesWritten += socket.bytesWritten;
+    });
+  }
+
+  readonly refused: OnRefusal = ({ kind }) => this.#refusals.inc({ reason: kind });
+
+  certificateUsed(expiresAt: Date): void {
+    this.#certificate.set(expiresAt.getTime() / 1000);
+  }
+}
+
+const loopIntervalMs = 20;
+const loopSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
+
+/** The thread that serves; the label is for those that a server may add. */
+const thread = { thread: "main" };
+
+/** Measures what Node does with its time and memory. @returns stops it. */
+function measureRuntime(named: Naming): () => void {
+  const labelNames = ["thread"] as const;
+  const delay = new Histogram({
+    ...named("event_loop_delay_seconds", "How late timers fire, by thread."),
+    labelNames,
+    buckets: loopSeconds,
+  });
+  delay.zero(thread);
+  for (const [state, does] of [
+    ["active", "was at work"],
+    ["idle", "waited for work"],
+  ] as const) {
+    new Counter({
+      ...named(`event_loop_${state}_seconds_total`, `Time that the event loop ${does}, by thread.`),
+      labelNames,
+      collect() {
+        this.reset();
+        this.inc(thread, performance.eventLoopUtilization()[state] / 1000);
+      },
+    });
+  }
+  const gc = new Counter({
+    ...named("gc_seconds_total", "Time in garbage collection, by thread."),
+    labelNames,
+  });
+  gc.inc(thread, 0);
+  new Gauge({
+    ...named("heap_used_bytes", "What objects hold of the heap, by thread."),
+    labelNames,
+    collect() {
+      this.set(thread, process.memoryUsage().heapUsed);
+    },
+  });
+  const observer = new PerformanceObserver((list) => {
+    for (const { duration } of list.getEntries()) gc.inc(thread, duration / 1000);
+  });
+  observer.observe({ entryTypes: ["gc"] });
+  let due = performance.now() + loopIntervalMs;
+  // How much later than it should a timer fires: so long would a request have waited.
+  const timer = setInterval(() => {
+    const now = performance.now();
+    delay.observe(thread, Math.max(0, now - due) / 1000);
+    due = now + loopIntervalMs;
+  }, loopIntervalMs).unref();
+  return () => {
+    observer.disconnect();
+    clearInterval(timer);
+  };
+}

@@ -1,17 +1,10 @@
-/**
- * Comments of a proto, from its descriptors. Those of compilers include them, generated code does
- * not.
- */
+/** Comments of a proto, which the descriptors of compilers include, and generated code does not. */
 import type { AnyDesc, DescField, DescFile, DescMessage } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-/** The descriptors that can have comments. */
 export type Commented = Exclude<AnyDesc, { kind: "file" }>;
 
-/**
- * The comment before an element, or else after it, as plain text: lines joined, paragraphs kept.
- * Empty if there is none.
- */
+/** The comment before or after an element, as plain text with its paragraphs; empty if there is none. */
 export function commentOf(desc: Commented): string {
   const file = "file" in desc ? desc.file : desc.parent.file;
   const comments = commentsByFile.get(file) ?? commentsIn(file.proto);
@@ -19,7 +12,6 @@ export function commentOf(desc: Commented): string {
   return comments.get(desc.proto) ?? "";
 }
 
-/** By what they are about. */
 type Comments = ReadonlyMap<object, string>;
 
 const commentsByFile = new WeakMap<DescFile, Comments>();

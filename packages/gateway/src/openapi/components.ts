@@ -1,5 +1,9 @@
-/** The schemas under `#/components/schemas` that the document refers to, and other names. */
-import type { JsonObject } from "./json-object.ts";
+export type JsonObject = { [key: string]: unknown };
+
+/** The members for what is said about something: none if that is empty, or not deprecated. */
+export function describe(description: string, isDeprecated = false): JsonObject {
+  return { ...(description !== "" && { description }), ...(isDeprecated && { deprecated: true }) };
+}
 
 /** Short names, or full ones: those of protobuf, which are unique. */
 export type NameStyle = "short" | "full";
@@ -68,7 +72,6 @@ export class Components {
     return { ...typed, $ref: `${this.#place}/${name}` };
   }
 
-  /** Whether a schema of a message with this full name exists. */
   has(full: string): boolean {
     return ["", "-Input", "-Output"].some((suffix) => this.#names.has(full + suffix));
   }

@@ -1,11 +1,9 @@
-/** Creates an OpenAPI document of what the gateway serves over REST. */
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServed, type RestServiceSettings } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
-import { Components, Names } from "./components.ts";
-import { errorComponents, errorFormOf } from "./errors.ts";
-import { describe, type JsonObject } from "./json-object.ts";
-import { type OperationContext, operationObject } from "./operation-object.ts";
+import { Components, describe, type JsonObject, Names } from "./components.ts";
+import { errorComponents, errorFormOf, type OperationContext } from "./content.ts";
+import { operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from "./options.ts";
 import { Schemas } from "./schema/schema.ts";
@@ -23,10 +21,8 @@ export function createOpenApiDocument(
   options: OpenApiOptions = {},
 ): JsonObject {
   const settings = resolveOpenApiOptions(options);
-  assertServed(
-    settings.rest,
-    services.flatMap(({ methods }) => methods),
-  );
+  const methods = services.flatMap((service) => service.methods);
+  assertServed(settings.rest, methods);
   const operations = operationsOf(services, settings);
   const { rest, securitySchemes, security } = settings;
   const components = new Components(settings.names);
@@ -43,8 +39,7 @@ export function createOpenApiDocument(
   const contexts = new Map([...served].map((service) => [service, contextOf(service)]));
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
-    const context = contexts.get(one.method.parent);
-    if (context !== undefined) addOperation(paths, one, context);
+    addOperation(paths, one, contexts.get(one.method.parent) as OperationContext);
   }
   for (const name of Object.keys(settings.examples)) {
     if (!components.has(name)) throw new Error(`examples: the document has no message ${name}`);
@@ -52,13 +47,10 @@ export function createOpenApiDocument(
   const names = [...served].map(({ typeName }) => typeName).join(", ");
   const { title = names, version, license } = settings;
   const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
+  const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
     openapi: `${settings.openapi}.0`,
-    info: {
-      title,
-      version,
-      ...(license !== undefined && { license: { name: license, identifier: license } }),
-    },
+    info: { title, version, ...licensed },
     servers: [{ url: "/" }],
     security,
     tags: [...contexts].map(([service, { tag }]) => ({
@@ -74,10 +66,7 @@ export function createOpenApiDocument(
   };
 }
 
-/**
- * A message that two services render differently has two schemas. The one of the service whose
- * options differ from the general ones is named after that service.
- */
+/** A message that two services render differently has two schemas, one with a suffix. */
 function schemasOf(
   own: RestServiceSettings,
   { rest, examples, textPattern }: OpenApiSettings,

@@ -1,47 +1,33 @@
-/** Describes one operation: its parameters, request and responses. */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { isBodiless, type RestServiceSettings } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
 import { pagesOf } from "../rest/response/next-page.ts";
+import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
-import { selectorOf } from "../rest/rule/rule.ts";
+import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
-import type { Components } from "./components.ts";
-import { mayBeAbsent, requestContent, responseContent } from "./content.ts";
-import { type ErrorForm, errorResponses } from "./errors.ts";
-import { describe, type JsonObject } from "./json-object.ts";
-import type { Operation } from "./operations.ts";
-import type { OpenApiSettings } from "./options.ts";
-import { pathParameter, queryParameters } from "./paths/parameters.ts";
-import type { Schemas } from "./schema/schema.ts";
+import { describe, type JsonObject } from "./components.ts";
+import { errorResponses, type OperationContext, requestBody, responseContent } from "./content.ts";
+import { type Operation, type PathParameter, Taken } from "./operations.ts";
+import { descriptionOf } from "./schema/field-notes.ts";
+import { wellKnownSchema } from "./schema/scalar-schema.ts";
+import { isRequired, type Schemas } from "./schema/schema.ts";
 
-export interface OperationContext {
-  readonly settings: OpenApiSettings;
-  readonly rest: RestServiceSettings;
-  readonly schemas: Schemas;
-  readonly components: Components;
-  readonly errorForm: ErrorForm;
-  readonly tag: string;
-}
-
-export function operationObject(
-  operation: Operation,
-  { settings, rest, schemas, components, errorForm, tag }: OperationContext,
-): JsonObject {
-  const { method, binding, path, id, bodyName } = operation;
+export function operationObject(operation: Operation, context: OperationContext): JsonObject {
+  const { settings, rest, schemas, errorForm, tag } = context;
+  const { method, binding, path, id } = operation;
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
   const { statuses, deprecations } = settings.rest;
   const status = statuses[selectorOf(method)] ?? 200;
-  const { openapi } = settings;
-  const context = { schemas, components, openapi, errorSchema: errorForm.schema, bodyName };
   const own = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, openapi)),
-    ...queryParameters(method.input, { ...binding, filled: updateMask?.field }, schemas),
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
+    ...queryParameters(method.input, binding, updateMask?.field, schemas),
   ];
-  const content = requestContent(method, { ...binding, updateMask }, context);
+  const requested = requestBody(operation, updateMask, context);
   const success = {
     description: "Success",
-    ...(!isBodiless(status) && { content: responseContent(method, binding, context) }),
+    ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
   const { headers, responses, ...more } = additionsOf(operation, rest, success);
   const parameters = [...own, ...more.parameters];
@@ -52,9 +38,7 @@ export function operationObject(
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
     ...describe(paragraphs.join("\n\n"), isOld),
     ...(parameters.length > 0 && { parameters }),
-    ...(content !== undefined && {
-      requestBody: { required: !mayBeAbsent(method, { ...binding, updateMask }), content },
-    }),
+    ...(requested !== undefined && { requestBody: requested }),
     responses: {
       [status]: { ...success, ...(Object.keys(headers).length > 0 && { headers }) },
       ...responses,
@@ -63,17 +47,11 @@ export function operationObject(
   };
 }
 
-interface Additions {
-  readonly parameters: readonly JsonObject[];
-  readonly headers: JsonObject;
-  readonly responses: JsonObject;
-}
-
-export function additionsOf(
+function additionsOf(
   { method, binding, httpMethod }: Operation,
   { etag, ranges }: RestServiceSettings,
   success: JsonObject,
-): Additions {
+) {
   const isGet = httpMethod === "get" || httpMethod === "head";
   const isWhole = method.methodKind === "unary" && isGet && "content" in success;
   const isTagged = isWhole && etag;
@@ -84,7 +62,7 @@ export function additionsOf(
   const link = hasPages && { Link: header('The next page, if there is one: `rel="next"`.') };
   return {
     parameters: [
-      ...(isTagged ? [ifNoneMatch] : []),
+      ...(isTagged ? [parameter("If-None-Match", etags)] : []),
       ...(isDivisible ? [parameter("Range", "The part to answer: `bytes=0-99`.")] : []),
     ],
     headers: { ...tag, ...link },
@@ -106,6 +84,7 @@ export function additionsOf(
   };
 }
 
+const etags = "The ETag of an answer that the client has, or several with commas between.";
 const schema = { type: "string" };
 
 function header(description: string): JsonObject {
@@ -116,7 +95,112 @@ function parameter(name: string, description: string): JsonObject {
   return { name, in: "header", description, schema };
 }
 
-const ifNoneMatch = parameter(
-  "If-None-Match",
-  "The ETag of an answer that the client has, or several with commas between.",
-);
+const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
+
+function pathParameter(
+  { name, kind, variable }: PathParameter,
+  schemas: Schemas,
+  openapi: "3.1" | "3.2",
+): JsonObject {
+  const field = variable && leafOf(variable.path);
+  const notes = {
+    whole: "",
+    part: `A part of \`${variable?.fieldPath.join(".")}\`.`,
+    unbound: "Any segment.",
+    rest: restNotes[openapi],
+  };
+  const isWhole = kind === "whole" && field !== undefined;
+  // Only 3.2 can express that slashes are not encoded.
+  const isReserved = kind === "rest" && openapi === "3.2";
+  return {
+    name,
+    in: "path",
+    required: true,
+    ...describe(joined(notes[kind], field && descriptionOf(field)), field?.deprecated),
+    ...(isReserved && { allowReserved: true }),
+    schema: isWhole ? wholeSchema(field, schemas) : isReserved ? { type: "string" } : segmentSchema,
+  };
+}
+
+function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
+  const schema = bare(schemas.forField(field, "parameter"));
+  return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
+}
+
+const restNotes = {
+  "3.1":
+    "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
+  "3.2":
+    "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
+};
+
+function joined(...notes: readonly (string | undefined)[]): string {
+  return notes.filter(Boolean).join(" ");
+}
+
+/** @param filled A field that is optional because the gateway fills it in. */
+function queryParameters(
+  input: DescMessage,
+  { body, variables }: Binding,
+  filled: DescField | undefined,
+  schemas: Schemas,
+): JsonObject[] {
+  if (body === "*") return [];
+  const parameters: JsonObject[] = [];
+  const taken = new Taken([...variables.map(({ path }) => path), ...(body ? [[body]] : [])]);
+  add(input, { path: [], messages: [], taken, isRequired: true });
+  return parameters;
+
+  function add(message: DescMessage, parent: Parent): void {
+    for (const field of message.fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
+      const path = [...parent.path, field];
+      const isFilled = field === filled;
+      const required = parent.isRequired && !isFilled && isRequired(field, "parameter");
+      if (parameterReader(field) !== undefined) {
+        const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
+        const oneof = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
+        const notes = joined(descriptionOf(field), oneof, isFilled ? filledNote : "");
+        parameters.push({
+          name: jsonPath(path),
+          in: "query",
+          ...(required && { required: true }),
+          // `name[key]=value` for each entry.
+          ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
+          ...describe(
+            notes,
+            path.some(({ deprecated }) => deprecated),
+          ),
+          schema: bare(schemas.forField(field, "parameter")),
+        });
+      } else if (
+        field.fieldKind === "message" &&
+        wellKnownSchema(field.message) === undefined &&
+        parent.path.length < depthMax - 1 &&
+        !parent.messages.includes(field.message)
+      ) {
+        const messages = [...parent.messages, field.message];
+        const taken = parent.taken?.within(field);
+        add(field.message, { path, messages, taken, isRequired: required });
+      }
+    }
+  }
+}
+
+interface Parent {
+  readonly path: readonly DescField[];
+  /** The enclosing messages. A message inside itself would never end. */
+  readonly messages: readonly DescMessage[];
+  readonly taken: Taken | undefined;
+  readonly isRequired: boolean;
+}
+
+/** The depth of nested fields: messages that contain each other would create endless parameters. */
+const depthMax = 5;
+
+const filledNote =
+  "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
+
+/** Removes what the parameter itself specifies. */
+function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
+  return schema;
+}

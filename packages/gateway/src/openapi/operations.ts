@@ -1,5 +1,7 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
-import type { DescMethod, DescService } from "@bufbuild/protobuf";
+
+import type { DescField, DescMethod, DescService } from "@bufbuild/protobuf";
+import type { Segment, Variable } from "../rest/rule/path-template.ts";
 import {
   type Binding,
   bindingsOf,
@@ -10,18 +12,22 @@ import {
 } from "../rest/rule/rule.ts";
 import { type Named, Names } from "./components.ts";
 import type { OpenApiSettings } from "./options.ts";
-import { createOpenApiPath, type OpenApiPath, withNames } from "./paths/path.ts";
 
-export interface Operation {
+/** A binding, or a part of it that OpenAPI describes by itself. */
+interface Place {
   readonly method: DescMethod;
   readonly binding: Binding;
   /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
-  readonly id: string;
-  /** The name of its body, if that is no message. */
-  readonly bodyName: Named;
+  /** That of an additional binding, from 2. */
+  readonly number: string;
+  /** Which of several operations of one binding it is. */
+  readonly suffix: string;
 }
+
+/** With its name, and that of its body, if that is no message. */
+export type Operation = Place & { readonly id: string; readonly bodyName: Named };
 
 /** The HTTP methods that have a name in all versions of OpenAPI. 3.2 has one more. */
 const known = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
@@ -32,11 +38,8 @@ const restMax = 4;
 type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
 /**
- * The operations of the services' methods.
- *
- * @throws {RuleError} for a rule that cannot be served, and for two operations with the same path
- * and method.
- * @throws {Error} for two services with the same name, if names are short.
+ * The operations of the services' methods. @throws {Error} for two with one name; {RuleError} for
+ * two with one path.
  */
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
@@ -57,12 +60,9 @@ export function operationsOf(services: readonly DescService[], settings: Setting
     paths.set(shape, first);
     const one = { ...place, path: withNames(place.path, first) };
     assertPlace(one, found);
-    const { httpMethod } = place;
-    const isKnown = verbs.includes(httpMethod);
-    return {
-      ...{ ...one, ...namesOf(place, names) },
-      httpMethod: isKnown ? httpMethod.toLowerCase() : httpMethod,
-    };
+    const verb = place.httpMethod;
+    const httpMethod = verbs.includes(verb) ? verb.toLowerCase() : verb;
+    return { ...one, ...namesOf(place, names), httpMethod };
   };
   return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }
@@ -73,17 +73,6 @@ function namesOf({ method: { name, parent }, number, suffix }: Place, names: Nam
   const [short, full] = [`${parent.name}_${own}`, `${parent.typeName}_${own}`];
   const id = names.nameOf({ short: short + suffix, full: full + suffix });
   return { id, bodyName: { short: `${parent.name}${own}Body`, full: `${full}-Body` } };
-}
-
-interface Place {
-  readonly method: DescMethod;
-  readonly binding: Binding;
-  readonly path: OpenApiPath;
-  readonly httpMethod: string;
-  /** That of an additional binding, from 2. */
-  readonly number: string;
-  /** Which of several operations of one binding it is. */
-  readonly suffix: string;
 }
 
 function placesOf(method: DescMethod, rules: Rules): Place[] {
@@ -122,4 +111,116 @@ function assertPlace({ method, httpMethod, path }: Place, found: Map<string, Des
     throw new RuleError(method, `OpenAPI cannot tell it from ${selectorOf(other)}: ${both}`);
   }
   found.set(key, method);
+}
+
+export interface PathParameter {
+  readonly name: string;
+  /** A whole variable, one of its segments, the rest of the path, or a segment of no variable. */
+  readonly kind: "whole" | "part" | "rest" | "unbound";
+  readonly variable: Binding["variables"][number] | undefined;
+}
+
+interface OpenApiPath {
+  readonly path: string;
+  /** Equal for paths that differ only in the names of parameters. */
+  readonly shape: string;
+  readonly parameters: readonly PathParameter[];
+}
+
+/** @param rests How many segments of a `**` it has. */
+function createOpenApiPath({ template, variables }: Binding, rests = 1): OpenApiPath {
+  const { verb } = template;
+  const segments = template.segments.flatMap((segment): Segment[] =>
+    segment.kind === "rest" ? Array.from({ length: rests }, () => segment) : [segment],
+  );
+  const parameters: PathParameter[] = [];
+  const printed = segments.map((segment, i) => {
+    if (segment.kind === "literal") return encode(segment.value);
+    const at = Math.min(i, template.segments.length - 1); // a `**` is the last
+    const variable = variables.find(({ from, to }) => from <= at && at < to);
+    const kind = kindOf(segment, variable);
+    const name = uniqueName(parameters, nameOf(kind, variable, segments[i - 1]));
+    parameters.push({ name, kind, variable });
+    return `{${name}}`;
+  });
+  const path = `/${printed.join("/")}${verb === undefined ? "" : `:${encode(verb)}`}`;
+  return { path, shape: path.replaceAll(/\{[^}]*\}/g, "{}"), parameters };
+}
+
+/** The same path, with the parameter names of another path of the same shape. */
+function withNames({ parameters }: OpenApiPath, other: OpenApiPath): OpenApiPath {
+  const renamed = parameters.map((parameter, i) => ({
+    ...parameter,
+    name: other.parameters[i]?.name ?? parameter.name,
+  }));
+  return { ...other, parameters: renamed };
+}
+
+function kindOf(segment: Segment, variable: Variable | undefined): PathParameter["kind"] {
+  if (segment.kind === "rest") return "rest";
+  if (variable === undefined) return "unbound";
+  return variable.to - variable.from === 1 ? "whole" : "part";
+}
+
+function nameOf(
+  kind: PathParameter["kind"],
+  variable: Variable | undefined,
+  before: Segment | undefined,
+): string {
+  const field = variable?.fieldPath.join("_") ?? "segment";
+  if (kind === "whole" || kind === "rest" || before?.kind !== "literal") return field;
+  const word = before.value.replaceAll(/[^A-Za-z0-9]+/g, "_").replaceAll(/^_|_$/g, "");
+  const isCollection = /^[A-Za-z]/.test(word) && !/^v\d/.test(word); // and not a version
+  return isCollection ? singularOf(word) : field;
+}
+
+function uniqueName(parameters: readonly PathParameter[], wanted: string): string {
+  const names = new Set(parameters.map(({ name }) => name));
+  let name = wanted;
+  for (let i = 2; names.has(name); i++) name = `${wanted}_${i}`;
+  return name;
+}
+
+/** Escapes braces, which OpenAPI reserves for parameters. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replaceAll("*", "%2A");
+}
+
+const irregular = new Map(
+  "aliases alias,calves calf,children child,halves half,indices index,knives knife,leaves leaf,lives life,loaves loaf,movies movie,people person,series series,shelves shelf,species species,statuses status,vertices vertex,wolves wolf"
+    .split(",")
+    .map((pair) => pair.split(" ") as [string, string]),
+);
+
+/** @param plural May have other words before it: `book_shelves`, `bookShelves`. */
+function singularOf(plural: string): string {
+  const [, before = "", word = ""] = /^(.*?)([A-Z]?[a-z0-9]*)$/.exec(plural) ?? [];
+  const known = irregular.get(word.toLowerCase());
+  if (known !== undefined) return before + (word[0] ?? "") + known.slice(1);
+  if (/[^aeiou]ies$/.test(word)) return `${before}${word.slice(0, -3)}y`;
+  if (/(ss|sh|ch|x|zz)es$/.test(word)) return before + word.slice(0, -2);
+  return before + (/[^su]s$/.test(word) ? word.slice(0, -1) : word);
+}
+
+export class Taken {
+  /** Relative to the current message. */
+  readonly #paths: readonly (readonly DescField[])[];
+
+  constructor(paths: readonly (readonly DescField[])[]) {
+    this.#paths = paths;
+  }
+
+  /** Whether something of a field is left. Not if the path has it, or another of its oneof. */
+  isLeft(field: DescField): boolean {
+    return this.#paths.every(([first, ...rest]) => {
+      if (first === field) return rest.length > 0;
+      return first?.oneof === undefined || first.oneof !== field.oneof;
+    });
+  }
+
+  /** The fields in the path of the message in a field; undefined if there are none. */
+  within(field: DescField): Taken | undefined {
+    const inner = this.#paths.filter(([first, ...rest]) => first === field && rest.length > 0);
+    return inner.length === 0 ? undefined : new Taken(inner.map((path) => path.slice(1)));
+  }
 }

@@ -1,8 +1,7 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
-import type { NameStyle } from "./components.ts";
-import type { JsonObject } from "./json-object.ts";
+import type { JsonObject, NameStyle } from "./components.ts";
 
 /** What a document contains besides the protos. */
 export interface OpenApiOptions {
@@ -27,19 +26,14 @@ export interface OpenApiOptions {
   readonly bearer?: boolean;
   /** Security schemes by name, in OpenAPI's format. Default: only the one of `bearer`. */
   readonly securitySchemes?: { readonly [name: string]: JsonObject };
-  /**
-   * The security requirements of each operation. Default: the token, with `bearer`; otherwise none.
-   */
+  /** The security requirements of each operation. Default: the token, with `bearer`; otherwise none. */
   readonly security?: readonly { readonly [scheme: string]: readonly string[] }[];
   /**
    * The message that `rest.renderError` renders. Default: `google.rpc.Status`. Not needed for
    * `renderProblem`, whose form is known.
    */
   readonly error?: DescMessage;
-  /**
-   * The errors that every operation may return, by status (`400`, `5XX`), in addition to a default
-   * one.
-   */
+  /** The errors that every operation may return, by status (`400`, `5XX`), in addition to a default one. */
   readonly errors?: { readonly [status: string]: ErrorAnswer };
   /**
    * A regular expression that every text in requests must match, including keys of maps. Set it if

@@ -1,7 +1,7 @@
 /**
- * The content of a call's spans and metrics, according to the semantic conventions of OpenTelemetry
- * 1.45 (https://opentelemetry.io/docs/specs/semconv/). Every value is defined by the service or the
- * convention. If clients could choose values, they could fill the memory with metrics.
+ * Spans and metrics by the semantic conventions of OpenTelemetry 1.45
+ * (https://opentelemetry.io/docs/specs/semconv/). Clients choose no value: they could fill the
+ * memory with metrics.
  */
 
 import { Code } from "@connectrpc/connect";
@@ -13,100 +13,72 @@ import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 /** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */
 export type Scheme = "http" | "https";
 
-interface CallConvention {
-  /** The name of the call's span, and attributes available to a sampler. */
-  describeRequest(
-    request: ObservedRequest,
-    scheme: Scheme,
-  ): { readonly name: string; readonly attributes: Attributes };
-  /** The type of the error is defined if the service failed. */
-  describeEnding(
-    request: ObservedRequest,
-    ending: CallEnding,
-  ): { readonly attributes: Attributes; readonly errorType: string | undefined };
-}
-
-export function conventionOf(protocol: ProtocolName): CallConvention {
-  return isHttp(protocol) ? httpConvention : rpcConvention;
-}
-
 /** Whether its calls are requests of HTTP first. */
 export function isHttp(protocol: ProtocolName): boolean {
   return protocol === "rest" || protocol === "mcp";
 }
 
-const httpConvention: CallConvention = {
-  describeRequest({ pathTemplate, requestMethod }, scheme) {
-    const method = httpMethods.has(requestMethod) ? requestMethod : "_OTHER";
-    const label = method === "_OTHER" ? "HTTP" : method;
-    return {
-      name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
-      attributes: {
-        "http.request.method": method,
-        "url.scheme": scheme,
-        ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
-      },
-    };
-  },
+/** The name of a call's span, and attributes available to a sampler. */
+export function describeRequest(
+  { protocol, method, pathTemplate, requestMethod }: ObservedRequest,
+  scheme: Scheme,
+): { readonly name: string; readonly attributes: Attributes } {
+  if (!isHttp(protocol)) {
+    const system = protocol === "connect" ? "connectrpc" : "grpc";
+    const called = method && methodNameOf(method);
+    const attributes = { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" };
+    return { name: called ?? system, attributes };
+  }
+  const isKnown = httpMethods.has(requestMethod);
+  const label = isKnown ? requestMethod : "HTTP";
+  return {
+    name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
+    attributes: {
+      "http.request.method": isKnown ? requestMethod : "_OTHER",
+      "url.scheme": scheme,
+      ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
+    },
+  };
+}
 
-  describeEnding(_, { code, status }) {
-    const attributes = status === undefined ? {} : { "http.response.status_code": status };
-    if (status !== undefined && status >= 500) return { attributes, errorType: String(status) };
-    // A stream that started successfully and then failed.
-    const isBroken = status !== undefined && status < 400 && isServerError(code);
-    return { attributes, errorType: isBroken ? codeNameOf(code) : undefined };
-  },
-};
+/** The type of the error is defined if the service failed. */
+export function describeEnding(
+  { protocol }: ObservedRequest,
+  { code, status }: CallEnding,
+): { readonly attributes: Attributes; readonly errorType: string | undefined } {
+  if (!isHttp(protocol)) {
+    const name = protocol === "connect" ? connectNameOf(code) : codeNameOf(code);
+    const attributes = name === undefined ? {} : { "rpc.status_code": name };
+    return { attributes, errorType: isServerError(code) ? name : undefined };
+  }
+  if (status === undefined) return { attributes: {}, errorType: undefined };
+  // A stream that started successfully and then failed.
+  const isBroken = status < 400 && isServerError(code);
+  const failed = isBroken ? codeNameOf(code) : undefined;
+  const errorType = status >= 500 ? String(status) : failed;
+  return { attributes: { "http.response.status_code": status }, errorType };
+}
 
 const httpMethods: ReadonlySet<string> = new Set(
   "CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "),
 );
-
-const rpcConvention: CallConvention = {
-  describeRequest({ method, protocol }) {
-    const system = protocol === "connect" ? "connectrpc" : "grpc";
-    const called = method && methodNameOf(method);
-    return {
-      name: called ?? system,
-      attributes: { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" },
-    };
-  },
-
-  describeEnding({ protocol }, { code }) {
-    const status = protocol === "connect" ? connectNameOf(code) : codeNameOf(code);
-    return {
-      attributes: status === undefined ? {} : { "rpc.status_code": status },
-      errorType: isServerError(code) ? status : undefined,
-    };
-  },
-};
 
 /** In Connect's form: `invalid_argument`. Connect has no code for success. */
 function connectNameOf(code: Code | undefined): string | undefined {
   return code && codeToString(code in Code ? code : Code.Unknown);
 }
 
-/**
- * Whether a code means that the service failed, not the caller: `Unknown`, `DeadlineExceeded`,
- * `Unimplemented`, `Internal`, `Unavailable` and `DataLoss`. Spans of such calls have the status
- * ERROR.
- */
+/** Whether the service failed, not the caller. Spans of such calls have the status ERROR. */
 export function isServerError(code: Code | undefined): boolean {
   return code !== undefined && (serverErrors.has(code) || !(code in Code));
 }
 
 const serverErrors: ReadonlySet<Code> = new Set([
-  Code.Unknown,
-  Code.DeadlineExceeded,
-  Code.Unimplemented,
-  Code.Internal,
-  Code.Unavailable,
-  Code.DataLoss,
+  ...[Code.Unknown, Code.DeadlineExceeded, Code.Unimplemented],
+  ...[Code.Internal, Code.Unavailable, Code.DataLoss],
 ]);
 
-/**
- * Attributes only for spans, not for metrics: clients choose the host, and there are many peers.
- */
+/** Attributes only for spans: clients choose the host, and there are many peers. */
 export function describeForSpan(request: ObservedRequest): Attributes {
   const { protocol, pathTemplate, headers, peerAddress } = request;
   // A path with variables, or an unknown one, may contain anything: ids, names, tokens.

@@ -1,6 +1,6 @@
-import type { Histogram, Meter } from "@opentelemetry/api";
+import type { Meter } from "@opentelemetry/api";
 import type { CallObserver } from "../adapter/observer.ts";
-import { conventionOf, isHttp, type Scheme } from "./convention.ts";
+import { describeEnding, describeRequest, isHttp, type Scheme } from "./convention.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;
@@ -14,21 +14,18 @@ export interface MetricsObserverOptions {
  */
 export function createMetricsObserver(options: MetricsObserverOptions): CallObserver {
   const { meter, scheme = "http" } = options;
-  const rpc = createDuration(meter, "rpc.server.call.duration", "Duration of incoming RPC calls.");
-  const http = createDuration(
-    meter,
-    "http.server.request.duration",
-    "Duration of HTTP server requests.",
-  );
+  const create = (name: string, description: string) =>
+    meter.createHistogram(name, { description, unit: "s", advice });
+  const rpc = create("rpc.server.call.duration", "Duration of incoming RPC calls.");
+  const http = create("http.server.request.duration", "Duration of HTTP server requests.");
   return {
     begin(request) {
       const startedAt = performance.now();
-      const convention = conventionOf(request.protocol);
       return {
         end(ending) {
           const seconds = (performance.now() - startedAt) / 1000;
-          const { attributes: asked } = convention.describeRequest(request, scheme);
-          const { attributes, errorType } = convention.describeEnding(request, ending);
+          const { attributes: asked } = describeRequest(request, scheme);
+          const { attributes, errorType } = describeEnding(request, ending);
           const failed = errorType !== undefined && { "error.type": errorType };
           const duration = isHttp(request.protocol) ? http : rpc;
           duration.record(seconds, { ...asked, ...attributes, ...failed });
@@ -38,10 +35,9 @@ export function createMetricsObserver(options: MetricsObserverOptions): CallObse
   };
 }
 
-function createDuration(meter: Meter, name: string, description: string): Histogram {
-  const advice = { explicitBucketBoundaries: [...boundaries] };
-  return meter.createHistogram(name, { description, unit: "s", advice });
-}
-
 /** The boundaries of both conventions. */
-const boundaries = [0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10];
+const advice = {
+  explicitBucketBoundaries: [
+    0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,
+  ],
+};

@@ -1,6 +1,7 @@
 import { type ContextKey, createContextKey } from "@connectrpc/connect";
 import {
   type Context,
+  defaultTextMapGetter,
   propagation,
   ROOT_CONTEXT,
   type SpanContext,
@@ -11,10 +12,9 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
-import { conventionOf, describeForSpan, type Scheme } from "./convention.ts";
+import { describeEnding, describeForSpan, describeRequest, type Scheme } from "./convention.ts";
 
 export interface TracingObserverOptions {
-  /** Creates the spans. */
   readonly tracer: Tracer;
   /**
    * Reads the caller's context from the headers. Default: the global one, which `NodeSDK` or
@@ -64,9 +64,8 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
 
   return {
     begin(request) {
-      const convention = conventionOf(request.protocol);
-      const { name, attributes } = convention.describeRequest(request, scheme);
-      const caller = propagator.extract(ROOT_CONTEXT, request.headers, headerGetter);
+      const { name, attributes } = describeRequest(request, scheme);
+      const caller = propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
       const described = {
         kind: SpanKind.SERVER,
         attributes: { ...attributes, ...describeForSpan(request) },
@@ -79,7 +78,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
         calling: (values) => void values.set(callContextKey, context),
         end(ending) {
           if (!span.isRecording()) return;
-          const { attributes: ended, errorType } = convention.describeEnding(request, ending);
+          const { attributes: ended, errorType } = describeEnding(request, ending);
           span.setAttributes(ended);
           if (errorType !== undefined) {
             span.setAttribute("error.type", errorType);
@@ -92,8 +91,3 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
     spanContextOf: (request) => spanContexts.get(request),
   };
 }
-
-const headerGetter = {
-  get: (headers: ObservedRequest["headers"], name: string) => headers[name],
-  keys: (headers: ObservedRequest["headers"]) => Object.keys(headers),
-};

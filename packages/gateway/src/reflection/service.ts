@@ -1,6 +1,5 @@
 import {
   type AnyDesc,
-  type DescExtension,
   type DescFile,
   type DescService,
   type MessageInitShape,
@@ -27,9 +26,8 @@ import {
 } from "../rpc/own-services.ts";
 import { untilAborted } from "../rpc/streams.ts";
 
-type Answer = NonNullable<
-  MessageInitShape<typeof ServerReflectionResponseSchema>["messageResponse"]
->;
+type Response = MessageInitShape<typeof ServerReflectionResponseSchema>;
+type Answer = NonNullable<Response["messageResponse"]>;
 
 /** Clients send a few dozen requests. Reading everything takes fewer than this. */
 const requestsMax = 1000;
@@ -50,9 +48,8 @@ export interface ReflectionOptions {
 const optionKinds: OptionKindsOf<ReflectionOptions> = { services: "list", draining: "object" };
 
 /**
- * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router. They return the
- * protos of its services to clients. They have the same gate and interceptors as the other services
- * unless `handler` says otherwise. See
+ * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, with the same gate
+ * and interceptors as the other services unless `handler` says otherwise. See
  * https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
  *
  * @param handler Options of the services, as for `router.service`.
@@ -116,16 +113,13 @@ function answerTo(
     case "allExtensionNumbersOfType": {
       if (!index.messages.has(value)) return notFound;
       const extensionNumber = [...(index.byExtension.get(value)?.keys() ?? [])];
-      return {
-        case: "allExtensionNumbersResponse",
-        value: { baseTypeName: value, extensionNumber },
-      };
+      const answer = { baseTypeName: value, extensionNumber };
+      return { case: "allExtensionNumbersResponse", value: answer };
     }
-    case "listServices":
-      return {
-        case: "listServicesResponse",
-        value: { service: index.services.map((name) => ({ name })) },
-      };
+    case "listServices": {
+      const service = index.services.map((name) => ({ name }));
+      return { case: "listServicesResponse", value: { service } };
+    }
     case undefined:
       return errorAnswer(Code.InvalidArgument, "the request asks nothing that is known here");
   }
@@ -149,39 +143,25 @@ function errorAnswer(errorCode: Code, errorMessage: string): Answer {
 
 const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");
 
-/** A proto file, as returned by reflection. */
 interface IndexedFile {
-  readonly name: string;
-  /** A serialized `google.protobuf.FileDescriptorProto`. */
   readonly bytes: Uint8Array;
   readonly imports: readonly IndexedFile[];
 }
 
-/**
- * The types in the details of errors. No service needs to import them, and a client that cannot
- * look them up shows bytes instead of the invalid field.
- */
+/** In the details of errors. Clients that cannot look them up show bytes. */
 const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 
-/** Files and their imports, indexed by their contents. */
-interface FileIndex {
-  /** Names, sorted. */
-  readonly services: readonly string[];
-  readonly byName: ReadonlyMap<string, IndexedFile>;
-  /** By the full name of any declaration: message, field, enum value, method, … */
-  readonly bySymbol: ReadonlyMap<string, IndexedFile>;
-  /** By the full name of the extended message and the extension's number. */
-  readonly byExtension: ReadonlyMap<string, ReadonlyMap<number, IndexedFile>>;
-  readonly messages: ReadonlySet<string>;
-}
+type FileIndex = ReturnType<typeof createFileIndex>;
 
 /**
- * Everything is created once, so that a lookup costs no more than its answer. If two files have the
- * same name or declare the same symbol, the first one counts.
+ * Files and their imports by what they contain. Everything is created once, so that a lookup costs no
+ * more than its answer. If two files have the same name or declare the same symbol, the first counts.
  */
-function createFileIndex(described: readonly DescService[]): FileIndex {
+function createFileIndex(described: readonly DescService[]) {
   const byName = new Map<string, IndexedFile>();
+  /** By the full name of any declaration: message, field, enum value, method, … */
   const bySymbol = new Map<string, IndexedFile>();
+  /** By the full name of the extended message and the extension's number. */
   const byExtension = new Map<string, Map<number, IndexedFile>>();
   const messages = new Set<string>();
 
@@ -190,21 +170,20 @@ function createFileIndex(described: readonly DescService[]): FileIndex {
     const known = byName.get(name);
     if (known !== undefined) return known;
     const bytes = toBinary(FileDescriptorProtoSchema, desc.proto);
-    const file = { name, bytes, imports: desc.dependencies.map(addFile) };
+    const file = { bytes, imports: desc.dependencies.map(addFile) };
     byName.set(name, file);
     for (const type of nestedTypes(desc)) {
       for (const symbol of symbolsOf(type)) {
         if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
       }
       if (type.kind === "message") messages.add(type.typeName);
-      if (type.kind === "extension") addExtension(type, file);
+      if (type.kind === "extension") {
+        const { typeName } = type.extendee;
+        const numbers = byExtension.get(typeName) ?? new Map<number, IndexedFile>();
+        byExtension.set(typeName, numbers.set(type.number, file));
+      }
     }
     return file;
-  }
-
-  function addExtension({ extendee, number }: DescExtension, file: IndexedFile): void {
-    const numbers = byExtension.get(extendee.typeName) ?? new Map<number, IndexedFile>();
-    byExtension.set(extendee.typeName, numbers.set(number, file));
   }
 
   for (const file of [...described.map(({ file }) => file), ...errorFiles]) addFile(file);
@@ -212,15 +191,13 @@ function createFileIndex(described: readonly DescService[]): FileIndex {
   return { services, byName, bySymbol, byExtension, messages };
 }
 
-/**
- * A declaration and everything declared in it, except nested types, which are visited separately.
- */
+/** A declaration and all that is declared in it, except nested types, which are visited separately. */
 function symbolsOf(desc: AnyDesc): string[] {
+  const within = (scope: string, all: readonly { readonly name: string }[]) =>
+    all.map(({ name }) => `${scope}.${name}`);
   switch (desc.kind) {
-    case "message": {
-      const names = [...desc.fields, ...desc.oneofs].map(({ name }) => `${desc.typeName}.${name}`);
-      return [desc.typeName, ...names];
-    }
+    case "message":
+      return [desc.typeName, ...within(desc.typeName, [...desc.fields, ...desc.oneofs])];
     case "enum": {
       // The values of an enum are siblings of the enum:
       // https://protobuf.dev/programming-guides/proto3/#enum
@@ -228,7 +205,7 @@ function symbolsOf(desc: AnyDesc): string[] {
       return [desc.typeName, ...desc.values.map(({ name }) => scope + name)];
     }
     case "service":
-      return [desc.typeName, ...desc.methods.map(({ name }) => `${desc.typeName}.${name}`)];
+      return [desc.typeName, ...within(desc.typeName, desc.methods)];
     case "extension":
       return [desc.typeName];
     default:

@@ -1,6 +1,6 @@
 /** Waiting for a change of readiness, without a real clock. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { readinessChange } from "../../src/health/readiness.ts";
+import { readinessChange } from "../../src/health/health.ts";
 
 beforeEach(() => {
   vi.useFakeTimers();

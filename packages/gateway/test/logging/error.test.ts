@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { describeError } from "../../src/logging/error.ts";
+import { describeError } from "../../src/logging/log-failures.ts";
 
 test("what hangs on an error stays there: it may be what a client sent", () => {
   const error = Object.assign(new TypeError("no"), { code: "23505", detail: "Key (id)=(1)", n: 1 });

@@ -4,7 +4,7 @@ import { EmptySchema } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { gatewayFetchHandler } from "../../src/index.ts";
 import { createMcp } from "../../src/mcp/index.ts";
-import { toolNames } from "../../src/mcp/tool-name.ts";
+import { toolNames } from "../../src/mcp/tool.ts";
 import { describeMethods } from "../support/described-method.ts";
 
 const method = (typeName: string, name: string) =>

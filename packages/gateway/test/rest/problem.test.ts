@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { createHealthHandlers } from "../../src/health/handlers.ts";
+import { createHealthHandlers } from "../../src/health/health.ts";
 import { renderProblem } from "../../src/index.ts";
 import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
 import { get, openCatalogOf, send, versions } from "../support/catalog.ts";

@@ -1,40 +1,56 @@
-import type { ReportProblem } from "./problem.ts";
 import type { AuthSettings } from "./settings.ts";
+import { createToken, listTokens, revokeToken, TokenFileError } from "./token-file.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
-import type { Verifier } from "./verifier.ts";
+import type { ReportProblem, Verifier } from "./verifier.ts";
 
-/** The verifiers that the settings ask for. */
-export interface Authenticator {
-  /** In the order in which they are tried. */
-  readonly verifiers: readonly Verifier[];
-  /** Reads tokens and keys again, now. Never rejects. */
-  reload(): Promise<void>;
-}
+export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
 
-/**
- * Opens everything that the settings name. Does not wait for the key set: until it has been
- * fetched, JWTs get `unavailable`, while opaque tokens work.
- *
- * @throws {TokenFileError} If the token file exists but cannot be used.
- */
-export async function openAuthenticator(
-  settings: AuthSettings,
-  report: ReportProblem,
-): Promise<Authenticator> {
+/** Does not wait for the key set: until then, JWTs get `unavailable`. @throws {TokenFileError} */
+export async function openAuthenticator(settings: AuthSettings, report: ReportProblem) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  if (jwksUrl === undefined) return { verifiers: [opaque.verify], reload: opaque.look };
+  /** In the order in which they are tried. */
+  const verifiers: Verifier[] = [opaque.verify];
+  /** Reads tokens and keys again, now. Never rejects. */
+  let reload = opaque.look;
+  if (jwksUrl === undefined) return { verifiers, reload };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
   const { createJwtVerifier } = await import("./jwt.ts");
   const keys = openKeySet({ url: new URL(jwksUrl), report });
-  const verifyJwt = createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" });
-  return {
-    // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-    verifiers: [opaque.verify, verifyJwt],
-    async reload() {
-      await Promise.all([opaque.look(), keys.reload()]);
-    },
-  };
+  // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
+  verifiers.push(createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" }));
+  reload = async () => void (await Promise.all([opaque.look(), keys.reload()]));
+  return { verifiers, reload };
+}
+
+const firstTokenName = "first";
+
+/** Whether nobody could be authenticated: neither tokens nor JWTs are configured. @throws {TokenFileError} */
+export async function needsFirstToken(settings: AuthSettings): Promise<boolean> {
+  const { tokenFile, tokens, jwksUrl } = settings;
+  if (tokenFile === undefined || tokens.length > 0 || jwksUrl !== undefined) return false;
+  return (await listTokens(tokenFile)).length === 0;
+}
+
+/** Creates a token if {@link needsFirstToken}. Show it once. @throws {TokenFileError} */
+export async function createFirstToken(
+  settings: AuthSettings,
+  prefix: string,
+): Promise<string | undefined> {
+  const { tokenFile } = settings;
+  if (tokenFile === undefined || !(await needsFirstToken(settings))) return undefined;
+  try {
+    return await createToken(tokenFile, firstTokenName, prefix);
+  } catch (error) {
+    // Another server starting on the same file was faster, and shows its token.
+    if (error instanceof TokenFileError && error.code === "name_in_use") return undefined;
+    throw error;
+  }
+}
+
+/** Revokes the first token: the start that created it failed, and nobody has seen it. */
+export async function revokeFirstToken({ tokenFile }: AuthSettings): Promise<void> {
+  if (tokenFile !== undefined) await revokeToken(tokenFile, firstTokenName);
 }

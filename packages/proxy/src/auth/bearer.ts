@@ -1,8 +1,6 @@
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
-import { parseAuthorization } from "./authorization.ts";
-import { principalKey } from "./principal.ts";
 import {
-  type BadClaim,
+  principalKey,
   type RefusalReason,
   readClaims,
   type Verdict,
@@ -11,83 +9,51 @@ import {
 } from "./verifier.ts";
 
 /**
- * A `requestGate` for Connect. Runs once the headers of a call have arrived, before its body is
- * read. Stores the caller under {@link principalKey}.
- *
- * @throws {ConnectError} `unauthenticated`, with a `WWW-Authenticate` challenge in its metadata
- * (RFC 6750, section 3); `unavailable` if no verifier can decide now. Never contains the token or
- * any part of it.
+ * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifiers are. It
+ * throws `unauthenticated`, with a `WWW-Authenticate` challenge (RFC 6750, section 3), or `unavailable` if
+ * no verifier can decide now. Errors contain no part of the token.
  */
-export type BearerGate = (
-  context: Pick<HandlerContext, "requestHeader" | "values">,
-) => void | Promise<void>;
-
-/**
- * The gate is synchronous if the verifiers are, so that a call pays for no promise it does not
- * need.
- */
-export function createBearerGate(verifiers: readonly Verifier[], realm: string): BearerGate {
-  const refusals = refusalsOf(realm);
-  return (context) => {
-    const authorization = parseAuthorization(context.requestHeader.get("authorization"));
-    switch (authorization.kind) {
-      case "absent":
-      case "other_scheme":
-        throw refusals.missing();
-      case "empty":
-        throw refusals.empty();
-      case "malformed":
-        throw refusals.malformed();
-      case "bearer": {
-        const verdict = verifyWith(verifiers, authorization.token);
-        if (!(verdict instanceof Promise)) return admit(context, verdict, refusals);
-        return verdict.then((known) => admit(context, known, refusals));
-      }
+export function createBearerGate(verifiers: readonly Verifier[], realm: string) {
+  const refusal = createRefusals(realm);
+  const admit = ({ values }: Pick<HandlerContext, "values">, verdict: Verdict): void => {
+    if (verdict.kind === "refused") throw refusal(verdict.reason);
+    if (verdict.kind === "unavailable") {
+      unavailable ??= new ConnectError(cannotVerify, Code.Unavailable);
+      throw unavailable;
     }
+    values.set(principalKey, verdict.principal);
+  };
+  return (context: Pick<HandlerContext, "requestHeader" | "values">): void | Promise<void> => {
+    const authorization = parseAuthorization(context.requestHeader.get("authorization"));
+    if (authorization.token === undefined) throw refusal(authorization.problem);
+    const verdict = verifyWith(verifiers, authorization.token);
+    if (!(verdict instanceof Promise)) return admit(context, verdict);
+    return verdict.then((known) => admit(context, known));
   };
 }
 
-/**
- * Rejects every call, unary or streaming, that no gate has verified. The gate does the work; this
- * makes sure that nothing can be mounted around it.
- */
+/** Rejects every call that no gate has verified, so that nothing can be mounted around it. */
 export function requirePrincipal(realm: string): Interceptor {
-  const refusals = refusalsOf(realm);
+  const refusal = createRefusals(realm);
   return (next) => (request) => {
-    if (request.contextValues.get(principalKey) === undefined) throw refusals.missing();
+    if (request.contextValues.get(principalKey) === undefined) throw refusal("missing");
     return next(request);
   };
-}
-
-type Refusals = Readonly<
-  Record<RefusalReason | "missing" | "empty" | "malformed", () => ConnectError>
->;
-
-function admit(
-  { values }: Pick<HandlerContext, "values">,
-  verdict: Verdict,
-  refusals: Refusals,
-): void {
-  switch (verdict.kind) {
-    case "verified":
-      values.set(principalKey, verdict.principal);
-      return;
-    case "refused":
-      throw refusals[verdict.reason]();
-    case "unavailable":
-      throw verifierUnavailable();
-  }
 }
 
 // Shared by all calls: strangers may call often, and creating an error costs more than rejecting
 // with it. Not created at startup: the first one loads undici, which takes 50 ms and 15 MiB.
 
-const verifierUnavailable = once(
-  () => new ConnectError("bearer tokens cannot be verified right now", Code.Unavailable),
-);
+let unavailable: ConnectError | undefined;
+
+const cannotVerify = "bearer tokens cannot be verified right now";
+
+/** Without a token: no header or another scheme, no token behind it, not exactly one. */
+type Problem = "missing" | "empty" | "malformed";
 
 /** ASCII without `"` and `\`, as `error_description` requires. */
 const descriptions = {
+  missing: "a bearer token is required: send the header Authorization: Bearer <token>",
   empty: "the bearer token is empty",
   malformed: "the bearer token is malformed",
   unknown: "the bearer token is unknown or revoked, or signed with an unknown key",
@@ -96,37 +62,69 @@ const descriptions = {
   wrong_issuer: "the bearer token has an issuer (iss) that is not accepted here",
   wrong_audience: "the bearer token is meant for another audience (aud)",
   wrong_type: "the bearer token is not an access token (typ)",
-  ...(Object.fromEntries(
+  ...Object.fromEntries(
     readClaims.map((claim) => [
       `bad_${claim}`,
       `the bearer token lacks the claim ${claim}, or its value is malformed`,
     ]),
-  ) as Record<BadClaim, string>),
-} as const satisfies Record<string, string>;
+  ),
+} as Readonly<Record<RefusalReason | Problem, string>>;
 
-/** RFC 6750, section 3.1: a request without credentials gets no error code. */
-const missing = "a bearer token is required: send the header Authorization: Bearer <token>";
-
-function refusalsOf(realm: string): Refusals {
-  const challenge = `Bearer realm="${realm}"`;
-  const invalid = Object.entries(descriptions).map(([reason, description]) => {
-    const parameters = `error="invalid_token", error_description="${description}"`;
-    return [reason, once(() => unauthenticated(description, `${challenge}, ${parameters}`))];
-  });
-  return {
-    ...(Object.fromEntries(invalid) as Record<keyof typeof descriptions, () => ConnectError>),
-    missing: once(() => unauthenticated(missing, challenge)),
+function createRefusals(realm: string): (reason: RefusalReason | Problem) => ConnectError {
+  const errors = new Map<string, ConnectError>();
+  return (reason) => {
+    let error = errors.get(reason);
+    if (error === undefined) {
+      const message = descriptions[reason];
+      // RFC 6750, section 3.1: a request without credentials gets no error code.
+      const code = `, error="invalid_token", error_description="${message}"`;
+      const challenge = `Bearer realm="${realm}"${reason === "missing" ? "" : code}`;
+      error = new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": challenge });
+      errors.set(reason, error);
+    }
+    return error;
   };
 }
 
-function unauthenticated(message: string, wwwAuthenticate: string): ConnectError {
-  return new ConnectError(message, Code.Unauthenticated, { "WWW-Authenticate": wwwAuthenticate });
+/**
+ * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is
+ * case-insensitive (RFC 9110, section 11.1). The rest is exact, so two headers joined with a comma, a
+ * quoted token and a tab are malformed. The length of a token is limited only by the header limit.
+ */
+export function parseAuthorization(value: string | null) {
+  if (value !== null && credentials.test(value)) {
+    return { token: value.slice(value.lastIndexOf(" ") + 1) };
+  }
+  if (value === null || !scheme.test(value)) return refused.missing;
+  return schemeAlone.test(value) ? refused.empty : refused.malformed;
 }
 
-function once<T>(create: () => T): () => T {
-  let created: T | undefined;
-  return () => {
-    created ??= create();
-    return created;
+const refused = {
+  missing: { token: undefined, problem: "missing" },
+  empty: { token: undefined, problem: "empty" },
+  malformed: { token: undefined, problem: "malformed" },
+} as const;
+
+/** Whether a text is a b64token, which a client can send after `Bearer`. */
+export function isBearerToken(text: string): boolean {
+  return /^[A-Za-z0-9._~+/-]+=*$/.test(text);
+}
+
+// Neither of these can backtrack: each part ends where a character outside it begins.
+const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
+const schemeAlone = /^bearer *$/i;
+/** The whole scheme is "bearer": no other character of an HTTP token follows (RFC 9110, 5.6.2). */
+const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;
+
+export type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
+
+/** Accepts a call, or throws, before any of its body is read. */
+export type Gate = (context: GateContext) => void | Promise<void>;
+
+/** Runs two gates in order. Synchronous if both are. */
+export function inOrder(first: Gate, second: Gate): Gate {
+  return (context) => {
+    const passed = first(context);
+    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
   };
 }

@@ -1,28 +1,10 @@
+import { createPublicKey, type KeyObject } from "node:crypto";
 import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
-import { findUsableKeys } from "./jwk.ts";
-import type { ReportProblem } from "./problem.ts";
+import type { ReportProblem } from "./verifier.ts";
 
-/**
- * The keys of an issuer, fetched when tokens need them. During an outage of the endpoint, the last
- * good keys stay in use.
- */
-export interface KeySet {
-  /** Finds the key for a token's header among the present ones. Called by jose. */
-  readonly resolve: JWTVerifyGetKey;
-  /** The number of successful fetches. */
-  readonly version: number;
-  /** Whether there are keys, after a fetch if that is due. */
-  isReady(): Promise<boolean>;
-  /**
-   * For a token whose key is not among those of a version: whether there are newer ones, after
-   * another fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
-   */
-  hasNewerThan(version: number): Promise<boolean>;
-  /** Fetches now. Never rejects. */
-  reload(): Promise<void>;
-}
+export type KeySet = ReturnType<typeof openKeySet>;
 
-export interface KeySetOptions {
+interface KeySetOptions {
   readonly url: URL;
   readonly report: ReportProblem;
   /** A monotonic clock, in milliseconds. Default: `performance.now`. */
@@ -45,8 +27,11 @@ const retryMs = 1_000;
  */
 const outageMsMax = 24 * 60 * 60_000;
 
-/** Starts the first fetch without waiting for it. */
-export function openKeySet(options: KeySetOptions): KeySet {
+/**
+ * The keys of an issuer, fetched when tokens need them; the first fetch starts now. During an outage of
+ * the endpoint, the last good keys stay in use.
+ */
+export function openKeySet(options: KeySetOptions) {
   const { url, report, now = () => performance.now(), timeoutMs = 5_000 } = options;
   const endpoint = `the key set ${url.origin}${url.pathname}`;
   /** Problems that were reported, so that they are not reported with every fetch. */
@@ -64,21 +49,19 @@ export function openKeySet(options: KeySetOptions): KeySet {
   let triedAt = Number.NEGATIVE_INFINITY;
   let fetching: Promise<void> | undefined;
 
+  const hasKeys = () => now() - fetchedAt <= outageMsMax;
+
   void reload();
   return {
-    resolve: remote,
-    isReady,
-    hasNewerThan,
-    reload,
+    /** Finds the key for a token's header among the present ones. Called by jose. */
+    resolve: remote as JWTVerifyGetKey,
+    ...{ isReady, hasNewerThan, reload },
     get version() {
       return version;
     },
   };
 
-  function hasKeys(): boolean {
-    return now() - fetchedAt <= outageMsMax;
-  }
-
+  /** Whether there are keys, after a fetch if that is due. */
   async function isReady(): Promise<boolean> {
     const triedMs = now() - triedAt;
     if (!hasKeys()) {
@@ -91,12 +74,17 @@ export function openKeySet(options: KeySetOptions): KeySet {
     return hasKeys();
   }
 
+  /**
+   * For a token whose key is not among those of a version: whether there are newer ones, after another
+   * fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
+   */
   async function hasNewerThan(known: number): Promise<boolean> {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
     if (version === known && mayFetch) await reload();
     return version !== known;
   }
 
+  /** Fetches now. Never rejects. */
   function reload(): Promise<void> {
     fetching ??= fetchOnce().finally(() => {
       fetching = undefined;
@@ -118,26 +106,21 @@ export function openKeySet(options: KeySetOptions): KeySet {
   }
 
   function onRefused(problem: string): void {
-    if (told.has(problem) || told.size >= toldMax) return;
+    if (told.has(problem) || told.size >= keysMax) return;
     told.add(problem);
     report(`${endpoint}: ${problem}; it is not used`);
   }
 }
 
-/** The most rejected keys that are ever reported, because an issuer might rename them each time. */
-const toldMax = 100;
-
 /** About a hundred times what issuers publish. Counted after decompression. */
 const bytesMax = 256 * 1024;
 
-/** Issuers have a handful, and each takes time to parse. */
+/** Issuers have a handful, and each takes time to parse. They might rename rejected ones each time. */
 const keysMax = 100;
 
 /**
- * Fetches a key set (RFC 7517, section 5), and keeps the keys that can verify a signature. jose
- * follows no redirect: only the setting may decide where keys come from.
- *
- * @throws {Error} For any other answer, or none. Its message is one line.
+ * Fetches a key set, and keeps the keys that can verify a signature. jose follows no redirect: only the
+ * setting may decide where keys come from. @throws {Error} with one line for any other answer.
  */
 async function fetchKeySet(
   url: string,
@@ -187,4 +170,67 @@ function parseMembers(text: string): readonly unknown[] {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return "unknown error";
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
+}
+
+/**
+ * All that are asymmetric and widely used (RFC 7518, section 3.1; RFC 8037; RFC 9864). No HS*: its
+ * verifiers can also sign, and a public key must never be used as a shared secret. No `none`.
+ */
+export const signatureAlgorithms: readonly string[] = [
+  ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
+  ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
+];
+
+type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
+
+/**
+ * The members of a key set (RFC 7517, section 5) that jose can be given: it fails for keys that cannot be
+ * parsed, and takes RSA keys that anybody can sign with.
+ *
+ * @param onRefused Called with the reason, in one line, if an RSA key for verifying is rejected.
+ */
+export function findUsableKeys(
+  members: readonly unknown[],
+  onRefused: (problem: string) => void,
+): unknown[] {
+  return members.filter((member) => {
+    if (!isForVerifying(member)) return false;
+    const key = parsePublicKey(member);
+    const problem = key && findRsaProblem(key);
+    if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
+    return key !== undefined && problem === undefined;
+  });
+}
+
+/** A published private key (`d`) is known to everybody: nothing it signed can be trusted. */
+function isForVerifying(member: unknown): member is Member {
+  if (typeof member !== "object" || member === null || "d" in member) return false;
+  const { use = "sig", alg }: Member = member;
+  return use === "sig" && (alg === undefined || signatureAlgorithms.includes(String(alg)));
+}
+
+function parsePublicKey(jwk: object): KeyObject | undefined {
+  try {
+    return createPublicKey({ key: { ...jwk }, format: "jwk" });
+  } catch {
+    return undefined;
+  }
+}
+
+/** The minimum is from RFC 7518, section 3.3. Above the maximum, verifying takes milliseconds. */
+const modulusBits = { min: 2048, max: 8192 };
+
+/** With an exponent of 1, anybody can sign. An even one has no inverse (RFC 8017, section 3.1). */
+function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) {
+  if (asymmetricKeyType !== "rsa") return undefined;
+  const { modulusLength: bits = 0, publicExponent: exponent = 0n } = asymmetricKeyDetails ?? {};
+  const { min, max } = modulusBits;
+  if (bits < min || bits > max) return `has ${bits} bits, not ${min} to ${max}`;
+  const isSound = exponent >= 3n && exponent % 2n === 1n;
+  return isSound ? undefined : `has the exponent ${exponent}`;
+}
+
+function nameOf({ kid }: Member): string {
+  if (kid === undefined) return "an RSA key without kid";
+  return `the RSA key ${JSON.stringify(String(kid).slice(0, 64))}`;
 }

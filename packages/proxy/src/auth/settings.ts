@@ -1,7 +1,6 @@
 import { list, text } from "../settings/common.ts";
-import type { Setting, ValuesOf } from "../settings/setting.ts";
-import type { SettingProblem } from "../settings/settings-error.ts";
-import { isBearerToken } from "./authorization.ts";
+import type { Setting, SettingProblem, ValuesOf } from "../settings/setting.ts";
+import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 
 /** Who may call. All are optional here; a program may require one source of tokens. */
@@ -38,13 +37,10 @@ export type AuthSettings = ValuesOf<typeof authSettings>;
 export function findAuthProblems(settings: AuthSettings): SettingProblem[] {
   const other = "jwksUrl";
   const isJwt = settings.jwksUrl !== undefined;
-  return (["jwtIssuer", "jwtAudience"] as const).flatMap((setting) => {
-    if (isJwt)
-      return settings[setting] ? [] : [{ setting, other, problem: `is required with ${other}` }];
-    return settings[setting] === undefined
-      ? []
-      : [{ setting, other, problem: `requires ${other}` }];
-  });
+  const problem = isJwt ? `is required with ${other}` : `requires ${other}`;
+  return (["jwtIssuer", "jwtAudience"] as const)
+    .filter((name) => (isJwt ? !settings[name] : settings[name] !== undefined))
+    .map((setting) => ({ setting, other, problem }));
 }
 
 /** Whether anybody could be let in. */
@@ -52,11 +48,11 @@ export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
   return tokenFile !== undefined || tokens.length > 0 || jwksUrl !== undefined;
 }
 
-/** Shorter tokens can be guessed: 16 random characters of base64 are 96 bits. */
-const tokenLengthMin = 16;
-
-/** Minted tokens have 48. This leaves room for the other headers of a request. */
-const tokenLengthMax = 8192;
+/**
+ * Shorter tokens can be guessed: 16 random characters of base64 are 96 bits. Minted tokens have 48. The
+ * maximum leaves room for the other headers of a request.
+ */
+const tokenLength = { min: 16, max: 8192 };
 
 /** Shows no token. */
 function findTokenProblem(tokens: readonly string[]): string | undefined {
@@ -70,26 +66,22 @@ function findTokenProblem(tokens: readonly string[]): string | undefined {
 
 function tokenProblem(token: string): string | undefined {
   if (token === "") return "is empty";
-  if (token.length < tokenLengthMin) return `has fewer than ${tokenLengthMin} characters`;
-  if (token.length > tokenLengthMax) return `has more than ${tokenLengthMax} characters`;
+  const { min, max } = tokenLength;
+  if (token.length < min) return `has fewer than ${min} characters`;
+  if (token.length > max) return `has more than ${max} characters`;
   if (isBearerToken(token)) return undefined;
   return "has a character other than letters, digits and -._~+/ (and = at its end)";
 }
 
-/**
- * Whoever can change the keys in transit can sign any token. So require https, unless no network is
- * involved.
- */
+/** Whoever can change the keys in transit can sign any token. */
 function findJwksUrlProblem(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not an absolute URL";
   if (url.username !== "" || url.password !== "") return "must not contain a user name or password";
   const isSafe =
-    url.protocol === "https:" || (url.protocol === "http:" && isLoopback(url.hostname));
+    url.protocol === "https:" || (url.protocol === "http:" && loopback.test(url.hostname));
   return isSafe ? undefined : "must start with https:// (http:// only for loopback)";
 }
 
 /** The URL parser has converted every IPv4 address to dotted decimal. */
-function isLoopback(hostname: string): boolean {
-  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname);
-}
+const loopback = /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/;

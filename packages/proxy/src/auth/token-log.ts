@@ -5,14 +5,12 @@
  *     create NAME SHA256 TIME
  *     revoke NAME TIME
  *
- * NAME has 1 to 64 of `A-Za-z0-9._-`. SHA256 is the digest of the whole token in 64 lower-case hex
- * digits. TIME is ISO 8601 in UTC. Events apply in the order of the file. Creating a live name has
- * no effect, and neither has revoking a name that is not live. So the file itself decides every
- * race.
+ * NAME has 1 to 64 of `A-Za-z0-9._-`, SHA256 is the digest of the whole token in 64 lower-case hex
+ * digits, TIME is ISO 8601 in UTC. Events apply in order. Creating a live name has no effect, and neither
+ * has revoking one that is not live. So the file itself decides every race.
  *
- * The last line may be incomplete (a crash, a full disk, a write in progress). As each event ends
- * with TIME, no part of an event is itself an event: a last line that has no line break and is no
- * event did not happen. The next writer turns it into a comment by appending {@link tornMark}.
+ * The last line may be incomplete (a crash, a full disk). As each event ends with TIME, no part of one is
+ * an event: it did not happen. The next writer turns it into a comment by appending {@link tornMark}.
  */
 export interface TokenLog {
   /** The tokens that are valid at the end of the log, in the order of their creation. */
@@ -51,7 +49,8 @@ export function parseTokenLog(text: string): TokenLog {
   }
   const lastEvent = parseLine(last);
   if (lastEvent !== undefined && lastEvent !== "nothing") apply(lastEvent);
-  return { live, badLines, tail: tailAfter(last, lastEvent !== undefined) };
+  const tail = last === "" ? "" : lastEvent === undefined ? tornMark : "\n";
+  return { live, badLines, tail };
 
   function apply(event: TokenEvent): void {
     if (event.kind === "revoke") {
@@ -74,9 +73,7 @@ export function isTokenName(name: string): boolean {
   return /^[A-Za-z0-9._-]{1,64}$/.test(name);
 }
 
-/**
- * `undefined` if the line cannot be parsed. Spaces at its ends and a CR may come from an editor.
- */
+/** `undefined` if the line cannot be parsed. Spaces at its ends and a CR may come from an editor. */
 function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const text = line.trim();
   if (text === "" || text.startsWith("#") || text.endsWith(tornMark.trimEnd())) return "nothing";
@@ -87,11 +84,6 @@ function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const [, revoked, at] = revokeSyntax.exec(text) ?? [];
   if (revoked !== undefined && at !== undefined) return { kind: "revoke", name: revoked, at };
   return undefined;
-}
-
-function tailAfter(last: string, understood: boolean): TokenLog["tail"] {
-  if (last === "") return "";
-  return understood ? "\n" : tornMark;
 }
 
 const name = "([A-Za-z0-9._-]{1,64})";

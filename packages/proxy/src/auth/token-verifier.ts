@@ -1,15 +1,14 @@
 import { setTimeout } from "node:timers/promises";
-import type { Principal } from "./principal.ts";
-import type { ReportProblem } from "./problem.ts";
-import { digestToken, looksMinted } from "./token.ts";
 import {
   assertSound,
+  digestToken,
+  looksMinted,
   readTokenFile,
   statTokenFile,
   type TokenFileContent,
   type TokenFileError,
 } from "./token-file.ts";
-import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
+import { type ReportProblem, unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface TokenVerifierOptions {
   /** The token file. It need not exist yet. Default: none. */
@@ -21,19 +20,7 @@ export interface TokenVerifierOptions {
   readonly now?: () => number;
 }
 
-export interface TokenVerifier {
-  /**
-   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
-   * not, but looks like one from `token create`, it looks at the file first, so that a new token
-   * works at once. Runs one `stat` at a time, however many callers wait.
-   */
-  readonly verify: Verifier;
-  /**
-   * Looks at the file now. Resolves after a look that began after the call, or when the disk has not
-   * answered for a second. Never rejects.
-   */
-  look(): Promise<void>;
-}
+export type TokenVerifier = Awaited<ReturnType<typeof openTokenVerifier>>;
 
 /** After this time, the next call has the file looked at, and does not wait. */
 const lookAfterMs = 250;
@@ -50,23 +37,21 @@ const diskMsMax = 1000;
 /**
  * Opens a verifier of opaque tokens.
  *
- * A token file that is changed while a server runs may become invalid. The rule: **a file with a
- * line that cannot be parsed may revoke tokens, but never adds any.** Revocations in its good lines
- * apply; a token that was not valid before stays invalid. So an editing mistake neither stops the
- * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits
- * anyone. A file that cannot be read at all changes nothing. Strangers can cause that (they can use
- * up file descriptors), so it must not lock callers out. A deleted file contains no token.
+ * A token file that is changed while a server runs may become invalid. The rule: **a file with a line
+ * that cannot be parsed may revoke tokens, but never adds any.** So an editing mistake neither stops the
+ * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits anyone. A
+ * file that cannot be read changes nothing: strangers can cause that, by using up file descriptors. A
+ * deleted file contains no token.
  *
- * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file
- * that is replaced, a symbolic link that is switched (as in mounted Kubernetes secrets), and changes
- * that other machines make on a network drive.
+ * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file that is
+ * replaced, a symbolic link that is switched (mounted Kubernetes secrets), and changes over a network.
  *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
-export async function openTokenVerifier(options: TokenVerifierOptions): Promise<TokenVerifier> {
+export async function openTokenVerifier(options: TokenVerifierOptions) {
   const { file, report, now = () => performance.now() } = options;
   const given = new Map(options.tokens.map(givenEntry));
-  if (file === undefined) return { verify: rememberFound(given), look: async () => {} };
+  if (file === undefined) return { verify: rememberFound(given) as Verifier, look: async () => {} };
 
   const content = readTokenFile(file);
   assertSound(file, content.log);
@@ -80,6 +65,11 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
   let following: Promise<void> | undefined;
   return { verify, look };
 
+  /**
+   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
+   * not, but looks like one from `token create`, it looks at the file first, so that a new token works
+   * at once. Runs one `stat` at a time, however many callers wait.
+   */
   function verify(token: string): Verdict | Promise<Verdict> {
     const verdict = find(token);
     if (lasting.has(verdict)) return verdict;
@@ -92,8 +82,8 @@ export async function openTokenVerifier(options: TokenVerifierOptions): Promise<
   }
 
   /**
-   * A look that has begun may miss the change that the caller asks about. All callers in the
-   * meantime share the next one.
+   * Looks at the file now. Resolves after a look that began after the call, as one under way may miss
+   * the change, or when the disk has not answered for a second. Never rejects.
    */
   function look(): Promise<void> {
     if (current === undefined) {
@@ -147,18 +137,14 @@ function withinTime(look: Promise<void>): Promise<void> {
   return Promise.race([look, setTimeout(diskMsMax, undefined, { ref: false })]);
 }
 
-/** By digest, in hex. */
-type Entries = ReadonlyMap<string, Verdict>;
-
 /**
- * Looks tokens up by their SHA-256, and remembers those that were found valid, because callers send
- * the same one with each request and the digest costs more than everything else in a gate.
+ * Looks tokens up by their SHA-256, in hex, and remembers those that were found: callers send the same
+ * one with each request, and the digest costs more than everything else in a gate.
  *
  * Looking up secrets in a Map is safe: it compares characters only if the hashes, which are randomly
- * seeded, are equal. So timing does not reveal how much of a guess was right; and no part of a
- * SHA-256 leads back to 256 random bits.
+ * seeded, are equal. And no part of a SHA-256 leads back to 256 random bits.
  */
-function rememberFound(entries: Entries): (token: string) => Verdict {
+function rememberFound(entries: ReadonlyMap<string, Verdict>): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();
   return (token) => {
     const known = seen.get(token);
@@ -180,6 +166,5 @@ function givenEntry(token: string, index: number): [string, Verdict] {
 }
 
 function verified(name: string): Verdict {
-  const principal: Principal = { kind: "token", name };
-  return { kind: "verified", principal };
+  return { kind: "verified", principal: { kind: "token", name } };
 }

@@ -1,4 +1,4 @@
-import type { Principal } from "./principal.ts";
+import { createContextKey } from "@connectrpc/connect";
 
 /**
  * Verifies one token that is well-formed by RFC 6750. Returns synchronously if possible, and a
@@ -12,9 +12,7 @@ export type Verdict =
   /** It cannot be decided now whether the token is valid. Retrying later may help. */
   | { readonly kind: "unavailable" };
 
-/**
- * Why a token was rejected. Every reason but `unknown` means that the issuer did sign the token.
- */
+/** Every reason but `unknown` means that the issuer did sign the token. */
 export type RefusalReason =
   /** Not a token of this verifier: never issued, revoked, or not signed by a key of the issuer. */
   | "unknown"
@@ -24,19 +22,14 @@ export type RefusalReason =
   | "wrong_audience"
   /** Signed by the issuer, but not for access: a logout token, for example. */
   | "wrong_type"
-  | BadClaim;
-
-/** A required claim is missing, or a claim has the wrong type. */
-export type BadClaim = `bad_${(typeof readClaims)[number]}`;
+  /** A required claim is missing, or a claim has the wrong type. */
+  | `bad_${(typeof readClaims)[number]}`;
 
 export const readClaims = ["exp", "nbf", "iat", "iss", "aud", "sub"] as const;
 
 export const unknownToken: Verdict = { kind: "refused", reason: "unknown" };
 
-/**
- * Tries one verifier after another. `unknown` passes the token to the next one; any other verdict
- * is final. Stays synchronous as long as the verifiers do.
- */
+/** Tries one after another while they say `unknown`. Stays synchronous as long as they do. */
 export function verifyWith(
   verifiers: readonly Verifier[],
   token: string,
@@ -55,3 +48,28 @@ export function verifyWith(
 function isUnknown(verdict: Verdict): boolean {
   return verdict.kind === "refused" && verdict.reason === "unknown";
 }
+
+/** The authenticated caller. Contains no part of the token. */
+export type Principal =
+  /** An opaque token: the name it was created with, or `tokens#N` for the Nth of the settings. */
+  | { readonly kind: "token"; readonly name: string }
+  /** A JWT: its `sub` claim (RFC 7519, section 4.1.2), if it has one. */
+  | { readonly kind: "jwt"; readonly subject: string | undefined };
+
+/** Where the gate stores the principal of a call. `undefined` means that nobody was verified. */
+export const principalKey = createContextKey<Principal | undefined>(undefined, {
+  description: "the verified caller",
+});
+
+/**
+ * A string that identifies a caller, for logs and limits per caller. Callers share one only if
+ * their JWTs have no `sub`. A subject comes from the issuer: it may contain any character and be as
+ * long as a token.
+ */
+export function principalId(principal: Principal): string {
+  if (principal.kind === "token") return `token:${principal.name}`;
+  return principal.subject === undefined ? "jwt" : `jwt:${principal.subject}`;
+}
+
+/** Reports a problem that fails no call. @param message One line, without any part of a token. */
+export type ReportProblem = (message: string, cause?: unknown) => void;

@@ -1,18 +1,19 @@
 import { createRequire } from "node:module";
+import type { DescMethod } from "@bufbuild/protobuf";
 import { Command } from "commander";
-import { RuleError } from "connect-gateway";
-import { CommandFailure } from "../command/command-failure.ts";
+import { gatewayNodeAdapter, RuleError } from "connect-gateway";
+import { type Binding, bindingsOf } from "connect-gateway/rules";
 import { createConfigCommand } from "../command/config.ts";
 import { createHealthCommand } from "../command/health.ts";
-import { runCommandLine } from "../command/run.ts";
+import { CommandFailure, runCommandLine } from "../command/run.ts";
 import { createTokenCommand } from "../command/token.ts";
 import { DescriptorError, reflectServices } from "../services/index.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import { checkServed } from "./check.ts";
+import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { createServed, type Part } from "./served.ts";
+import { createRoutes, createServed, createTools, type Part } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile } from "./upstream.ts";
 
@@ -27,7 +28,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .action(serve);
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
-    .addCommand(createTokens())
+    .addCommand(createTokenCommand(proxyProgram, "cgwp_", tokenFileOf))
     .addCommand(createConfigCommand(proxyProgram, assertFiles))
     .addCommand(createHealthCommand(proxyProgram));
   return await runCommandLine(program, args, [RuleError, DescriptorError]);
@@ -50,24 +51,37 @@ async function serve(flags: Flags): Promise<void> {
   else await serveUpstreams(settings, version);
 }
 
-function createTokens(): Command {
-  return createTokenCommand(proxyProgram, {
-    prefix: "cgwp_",
-    fileOf(file) {
-      if (file !== undefined) return file;
-      throw new CommandFailure(2, "there is no token file: set --token-file");
-    },
-  });
+function tokenFileOf(file: string | undefined): string {
+  if (file !== undefined) return file;
+  throw new CommandFailure(2, "there is no token file: set --token-file");
 }
 
+/** `--check`: what would be served, and what is wrong. */
 async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const parts = await readParts(settings);
   const upstreams = parts.map(({ upstream }) => upstream);
-  const report = checkServed(createServed({ parts, upstreams, rules }), settings);
-  process.stdout.write(report.served.map((line) => `${line}\n`).join(""));
-  for (const line of report.warnings) process.stderr.write(`${proxyProgram.name}: ${line}\n`);
-  if (report.problems.length > 0) throw new CommandFailure(1, report.problems);
+  const served = createServed({ parts, upstreams, rules });
+  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
+  const problems = new Set(broken);
+  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
+  const lines = served.parts.flatMap(({ upstream, descriptors }) =>
+    descriptors.services.flatMap(({ typeName, methods }) => [
+      `${typeName} at ${upstream.place.url}`,
+      ...methods.flatMap((method) => describeMethod(method, bindingsOf(method, rest))),
+    ]),
+  );
+  // What no rule has by itself: routes that two have, selectors that no method has.
+  const routes = createRoutes(served, settings);
+  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
+  const jsonOptions = { registry: served.registry };
+  gatewayNodeAdapter({ routes, rest, jsonOptions, ...tools });
+  if (settings.openapi) describeServed(served.services, rest);
+  process.stdout.write(lines.map((line) => `${line}\n`).join(""));
+  for (const warning of served.warnings) {
+    if (!broken.has(warning)) process.stderr.write(`${proxyProgram.name}: ${warning}\n`);
+  }
+  if (problems.size > 0) throw new CommandFailure(1, [...problems]);
 }
 
 async function readParts(settings: Settings): Promise<readonly Part[]> {
@@ -92,4 +106,26 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
   } finally {
     for (const { transport } of upstreams) transport.close();
   }
+}
+
+const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
+  unary: "unary",
+  server_streaming: "server stream",
+  client_streaming: "client stream",
+  bidi_streaming: "bidirectional stream",
+};
+
+function describeMethod({ name, methodKind }: DescMethod, bindings: readonly Binding[]) {
+  const routes = bindings.map(printRoute);
+  if (routes.length === 0) routes.push("gRPC, gRPC-Web and Connect alone");
+  return routes.map((route) => `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`);
+}
+
+function printRoute({ method, template, body, responseBody }: Binding): string {
+  const parts = [
+    ...(body === undefined ? [] : [`body ${body === "*" ? "*" : body.name}`]),
+    ...(responseBody === undefined ? [] : [`response_body ${responseBody.name}`]),
+  ];
+  const form = parts.length === 0 ? "" : `  (${parts.join(", ")})`;
+  return `${method} ${template.text}${form}`;
 }

@@ -15,12 +15,7 @@ export function describeServed(
 }
 
 /** The OpenAPI document of what is served by now, and a page to read it. */
-export interface Reference {
-  readonly handlers: ReadonlyMap<string, NodeHandler>;
-  show(document: Document): void;
-}
-
-export function createReference(): Reference {
+export function createReference() {
   let document = Buffer.from("{}");
   let page = Buffer.alloc(0);
   return {
@@ -28,7 +23,7 @@ export function createReference(): Reference {
       ["/openapi.json", serving("application/json", () => document)],
       ["/docs", serving("text/html; charset=utf-8", () => page)],
     ]),
-    show(shown) {
+    show(shown: Document) {
       document = Buffer.from(JSON.stringify(shown));
       page = Buffer.from(renderPage(shown as unknown as ApiDocument));
     },
@@ -47,14 +42,9 @@ th { white-space: nowrap }
 pre { white-space: pre-wrap }
 `;
 
+const styleDigest = createHash("sha256").update(style).digest("base64");
 /** https://www.w3.org/TR/CSP3: the comments of upstreams' protos are only text. */
-const policy = [
-  "default-src 'none'",
-  `style-src 'sha256-${createHash("sha256").update(style).digest("base64")}'`,
-  "base-uri 'none'",
-  "form-action 'none'",
-  "frame-ancestors 'none'",
-].join("; ");
+const policy = `default-src 'none'; style-src 'sha256-${styleDigest}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 function serving(type: string, read: () => Buffer): NodeHandler {
   return (_request, response) => {

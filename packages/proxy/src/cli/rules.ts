@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { CommandFailure } from "../command/command-failure.ts";
+import { CommandFailure } from "../command/run.ts";
 
 /** Keys of a service configuration that say nothing of routes. */
 const passedOver = ["config_version", "name", "title"];
@@ -20,7 +20,6 @@ export function readRules(file: string): readonly HttpRule[] {
   return parseRules(text, file);
 }
 
-/** The same of its text. @param file What errors call it. */
 export function parseRules(text: string, file: string): readonly HttpRule[] {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -1,7 +1,6 @@
 /** Serves upstreams at a port until SIGTERM or SIGINT, then drains. */
 import { once } from "node:events";
 import { isatty } from "node:tty";
-import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BodyBudget, compressionGzip } from "connect-gateway";
 import { addHealth, createHealthHandlers, Health } from "connect-gateway/health";
@@ -11,19 +10,22 @@ import type { RuleError } from "connect-gateway/rules";
 import { type ServedOptions, serve } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { hasAuth } from "../auth/settings.ts";
-import { CommandFailure } from "../command/command-failure.ts";
-import { shortenCollections } from "../command/heap.ts";
-import { notifyReady } from "../command/service-manager.ts";
-import { listenForStop } from "../command/stop-signal.ts";
+import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
+import { CommandFailure } from "../command/run.ts";
 import { createObservers, createStderrLog } from "../logging/index.ts";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { openTracing, type Tracing } from "../tracing/index.ts";
-import { createGate } from "./gate.ts";
-import { createTools } from "./mcp.ts";
-import { type Measuring, openMetrics } from "./metrics.ts";
+import { createGate, type Measuring, openMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
-import { createRoutes, createServed, type Part, type Served, type Sources } from "./served.ts";
+import {
+  createRoutes,
+  createServed,
+  createTools,
+  type Part,
+  type Served,
+  type Sources,
+} from "./served.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
 
@@ -32,7 +34,7 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   const log = createStderrLog(settings.logFormat);
   const closers: Closer[] = [];
   try {
-    await serveUntilStopped(settings, { version, log, closers });
+    await serveUntilStopped(settings, version, log, closers);
   } finally {
     // After a start that failed, too: the process ends when nothing is open any more.
     for (const close of closers.reverse()) await close();
@@ -40,17 +42,15 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   log.info("stopped");
 }
 
-/** Closes one thing that was opened. */
 type Closer = () => void | Promise<void>;
 
-interface Run {
-  readonly version: string;
-  readonly log: Log;
-  /** What is to be closed at the end, the last first. */
-  readonly closers: Closer[];
-}
-
-async function serveUntilStopped(settings: Settings, { version, log, closers }: Run) {
+/** @param closers What is to be closed at the end, the last first. */
+async function serveUntilStopped(
+  settings: Settings,
+  version: string,
+  log: Log,
+  closers: Closer[],
+): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const { descriptors: file } = settings;
   const upstreams = openUpstreams(settings, (error) =>
@@ -62,9 +62,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   const health = upstreams.map(({ transport }) => watchHealth(transport));
   for (const one of health) closers.push(one.close);
-  const { adminPort, adminHost } = settings;
-  const admin = adminPort === undefined ? undefined : { host: adminHost, port: adminPort };
-  const measuring = await openMetrics(admin, version);
+  const measuring = await openMetrics(settings, version);
   if (measuring !== undefined) closers.push(measuring.close);
   const authenticator = hasAuth(settings.auth)
     ? await openAuthenticator(settings.auth, log.warn)
@@ -76,7 +74,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   let watches: readonly ReflectionWatch[] = [];
   const unknown = new Set<string>();
   const common = {
-    ...commonOptions(settings, { log, authenticator, measuring, tracing }),
+    ...commonOptions(settings, log, authenticator, measuring, tracing),
     onUnknownType(typeName: string) {
       for (const watch of watches) watch.learn(typeName);
       if (unknown.has(typeName) || unknown.size === unknownMax) return;
@@ -96,11 +94,9 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   function prepare(served: Served | undefined) {
     const leftOut = new Set<string>();
     const { services = [], registry, warnings = [] } = served ?? {};
-    const known = new Set(
-      services.flatMap(({ methods }) =>
-        methods.map(({ parent, name }) => `${parent.typeName}.${name}`),
-      ),
-    );
+    const names = new Set(services.map(({ typeName }) => typeName));
+    const methods = services.flatMap((service) => service.methods);
+    const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
     const rest = {
       ...restOptionsOf(settings),
       // Other rules may be of services that are told later.
@@ -113,19 +109,14 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
       },
     };
     const routes = served && createRoutes(served, settings, measuring?.onDroppedMetadata);
-    const isServed = ({ typeName }: DescService) =>
-      services.some((service) => service.typeName === typeName);
     const options: ServedOptions = {
       routes(router, { draining }) {
         routes?.(router);
-        if (!isServed(Health)) addHealth(router, { isReady, draining, services }, open);
-        if (!isServed(ServerReflection)) addReflection(router, { draining }, open);
+        if (!names.has(Health.typeName)) addHealth(router, { isReady, draining, services }, open);
+        if (!names.has(ServerReflection.typeName)) addReflection(router, { draining }, open);
       },
       rest,
-      jsonOptions: {
-        ...(registry && { registry }),
-        alwaysEmitImplicit: settings.rest.zeroValues,
-      },
+      jsonOptions: { ...(registry && { registry }), alwaysEmitImplicit: settings.rest.zeroValues },
       ...createTools(settings.mcp, version, served, (problem) => {
         if (file !== undefined) throw new CommandFailure(2, problem);
         if (isAll(served)) leftOut.add(problem);
@@ -151,7 +142,7 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
   const { bodyBytesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
   const { connectionsPerAddressMax: perAddress, ...limits } = ofPort;
   const { renderError } = restOptionsOf(settings);
-  const errors = renderError === undefined ? {} : { renderError };
+  const errors = renderError && { renderError };
   const first = prepare(file === undefined ? undefined : readServed(file, { upstreams, rules }));
   const { socketPath, host, port } = settings;
   const server = await serve({
@@ -177,20 +168,18 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
     next.commit();
   }
 
-  if (file === undefined) watches = watchAll(upstreams, { settings, rules, use, log });
+  if (file === undefined) watches = watchAll(upstreams, settings, rules, log, use);
   for (const watch of watches) closers.push(watch.close);
-  measuring?.metrics.watchReadiness(() => !stop.signal.aborted && isReady());
   process.stdout.write(`listening on ${placeOf(settings, server.address.port)}\n`);
   if (measuring !== undefined) {
-    const place = placeOf(
-      { socketPath: undefined, host: adminHost, tls: undefined },
-      measuring.port,
-    );
-    process.stdout.write(`metrics on ${place}/metrics\n`);
+    measuring.metrics.isReady = () => !stop.signal.aborted && isReady();
+    const plain = { socketPath: undefined, host: settings.adminHost, tls: undefined };
+    process.stdout.write(`metrics on ${placeOf(plain, measuring.port)}/metrics\n`);
   }
   shortenCollections();
   notifyReady((error) => log.warn("systemd was not told of the start", error));
-  if (isOpenToAll(settings)) {
+  const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
+  if (settings.tls === undefined && socketPath === undefined && !isLocal) {
     log.warn(
       `${host} is served without TLS: networks can read tokens and messages. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
     );
@@ -217,17 +206,13 @@ async function serveUntilStopped(settings: Settings, { version, log, closers }: 
 /** Types of which the log tells. */
 const unknownMax = 1000;
 
-type Listener = Pick<Settings, "socketPath" | "host" | "tls">;
-
-function placeOf({ socketPath, host, tls }: Listener, port: number): string {
+function placeOf(
+  { socketPath, host, tls }: Pick<Settings, "socketPath" | "host" | "tls">,
+  port: number,
+): string {
   if (socketPath !== undefined) return `unix:${socketPath}`;
   const scheme = tls === undefined ? "http" : "https";
   return `${scheme}://${host.includes(":") ? `[${host}]` : host}:${port}`;
-}
-
-function isOpenToAll({ socketPath, host, tls }: Listener): boolean {
-  const isLocal = host === "localhost" || host === "::1" || host.startsWith("127.");
-  return tls === undefined && socketPath === undefined && !isLocal;
 }
 
 function readServed(file: string, sources: Omit<Sources, "parts">): Served {
@@ -236,17 +221,13 @@ function readServed(file: string, sources: Omit<Sources, "parts">): Served {
   return createServed({ ...sources, parts });
 }
 
-interface Watched {
-  readonly settings: Settings;
-  readonly rules: Served["rules"];
-  readonly use: (served: Served) => void;
-  readonly log: Log;
-}
-
 /** Serves what the upstreams tell, as soon as one does, and again when one tells something else. */
 function watchAll(
   upstreams: readonly Upstream[],
-  { settings, rules, use, log }: Watched,
+  settings: Settings,
+  rules: Served["rules"],
+  log: Log,
+  use: (served: Served) => void,
 ): readonly ReflectionWatch[] {
   const parts = new Map<Upstream, Part>();
   return upstreams.map((upstream) => {
@@ -282,23 +263,21 @@ const untold = new ConnectError(
   Code.Unavailable,
 );
 
-interface Parts {
-  readonly log: Log;
-  readonly authenticator: Authenticator | undefined;
-  readonly measuring: Measuring | undefined;
-  readonly tracing: Tracing | undefined;
-}
-
 /** Health and reflection need no token. */
 const open = { requestGate() {} };
 
-function commonOptions(settings: Settings, parts: Parts) {
-  const { log, authenticator, measuring, tracing } = parts;
+function commonOptions(
+  settings: Settings,
+  log: Log,
+  authenticator: Authenticator | undefined,
+  measuring: Measuring | undefined,
+  tracing: Tracing | undefined,
+) {
   const { cors, limits } = settings;
   const bodyBudget = new BodyBudget({ bytesMax: limits.bodyBudgetBytes });
   measuring?.metrics.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("cannot make a response", error);
-  const observers = createObservers(settings, { metrics: measuring?.metrics, tracing, onError });
+  const observers = createObservers(settings, measuring?.metrics, tracing, onError);
   const requestGate = createGate(settings, authenticator);
   return {
     ...(cors && { cors }),

@@ -1,14 +1,16 @@
 /** What a gateway serves of its upstreams, as their descriptors and the rules say. */
+
 import { createRegistry, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
+import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
 import { bindingsOf } from "connect-gateway/rules";
-import { CommandFailure } from "../command/command-failure.ts";
+import type { ServedOptions } from "connect-gateway/server";
+import { CommandFailure } from "../command/run.ts";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
-/** An upstream with its services. */
 export interface Part {
   readonly upstream: Upstream;
   readonly descriptors: Descriptors;
@@ -24,7 +26,6 @@ export interface Served {
   readonly warnings: readonly string[];
 }
 
-/** What a gateway is made of. */
 export interface Sources {
   /** Those that are known by now. */
   readonly parts: readonly Part[];
@@ -33,11 +34,7 @@ export interface Sources {
   readonly rules: readonly HttpRule[];
 }
 
-/**
- * Gives each service to its upstream: to the one that names it, or else to the one that names none.
- *
- * @throws {CommandFailure} for a service that is named and not described.
- */
+/** Gives each service to the upstream that names it, or to the one that names none. @throws {CommandFailure} */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {
@@ -50,16 +47,12 @@ export function createServed({ parts, upstreams, rules }: Sources): Served {
   const registries = own.map(({ descriptors }) => descriptors.registry);
   const services = own.flatMap(({ descriptors }) => descriptors.services);
   const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);
-  return {
-    parts: own,
-    services,
-    registry: createRegistry(...registries),
-    rules,
-    warnings: [
-      ...new Set(all),
-      ...(parts.length < upstreams.length || hasRoutes(services, rules) ? [] : [noRoutes]),
-    ],
-  };
+  const warnings = [...new Set(all)];
+  const isRouted = services
+    .flatMap(({ methods }) => methods)
+    .some((method) => bindingsOf(method, { rules, onRuleError() {} }).length > 0);
+  if (parts.length === upstreams.length && !isRouted) warnings.push(noRoutes);
+  return { parts: own, services, registry: createRegistry(...registries), rules, warnings };
 }
 
 function serviceOf({ registry, services }: Descriptors, name: string): DescService {
@@ -73,14 +66,6 @@ const noRoutes =
   "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
 
-function hasRoutes(services: readonly DescService[], rules: readonly HttpRule[]): boolean {
-  const onRuleError = () => {};
-  return services.some(({ methods }) =>
-    methods.some((method) => bindingsOf(method, { rules, onRuleError }).length > 0),
-  );
-}
-
-/** Routes to the upstreams. */
 export function createRoutes(
   { parts }: Served,
   { requestMetadata, timeoutMs }: Pick<Settings, "requestMetadata" | "timeoutMs">,
@@ -100,4 +85,30 @@ export function createRoutes(
   return (router) => {
     for (const add of routes) add(router);
   };
+}
+
+/**
+ * @param names Of services and methods; `on` for all that can be tools.
+ * @param served Undefined while the services are not known.
+ * @param onUnknown Called with what is wrong about a name that is none of theirs, which is left out.
+ */
+export function createTools(
+  names: readonly string[],
+  version: string,
+  served: Served | undefined,
+  onUnknown: (problem: string) => void,
+): Pick<ServedOptions, "mcp"> {
+  if (served === undefined || names.length === 0) return {};
+  const all = served.services
+    .flatMap((service) => service.methods)
+    .filter(({ methodKind: kind }) => kind === "unary" || kind === "server_streaming")
+    .map(({ name, parent }) => `${parent.typeName}/${name}`);
+  const isKnown = (name: string) => all.some((one) => one === name || one.startsWith(`${name}/`));
+  const wanted = names.flatMap((name) => (name === "on" ? all : [name]));
+  for (const name of wanted.filter((one) => !isKnown(one))) {
+    onUnknown(`--mcp ${name}: no such method; choose from ${all.join(", ")}`);
+  }
+  const tools = wanted.filter(isKnown);
+  if (tools.length === 0) return {};
+  return { mcp: createMcp({ tools, server: { name: "connect-gateway-proxy", version } }) };
 }

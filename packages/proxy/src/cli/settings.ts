@@ -36,6 +36,10 @@ const nameOfService = { ...list, placeholder: "[SERVICE=]name" } as const;
 
 const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = limitSettings;
 
+function restSwitch(name: string, summary: string) {
+  return { ...off, name: `rest-${name}`, summary: `\`on\`: ${summary}` };
+}
+
 export const schema = {
   upstreams: {
     name: "upstream",
@@ -94,10 +98,7 @@ export const schema = {
     summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",
   },
   limits: {
-    bodyBytesMax: {
-      ...bodyBytesMax,
-      summary: "Largest message, of clients and upstreams",
-    },
+    bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
     bodyBudgetBytes,
     requestTimeoutMs,
     ...inFileOnly(otherLimits),
@@ -111,27 +112,14 @@ export const schema = {
   ...adminSettings,
   ...logSettings,
   rest: inFileOnly({
-    ignoreUnknownFields: {
-      name: "rest-ignore-unknown-fields",
-      ...off,
-      summary: "`on`: REST ignores unknown JSON fields",
-    },
-    int64Numbers: {
-      name: "rest-int64-numbers",
-      ...off,
-      summary: "`on`: REST writes 64-bit integers as numbers, which most readers round past 2^53",
-    },
-    zeroValues: {
-      name: "rest-zero-values",
-      ...off,
-      summary: "`on`: JSON has fields that are zero or empty, too",
-    },
-    problemJson: {
-      name: "rest-problem-json",
-      ...off,
-      summary: "`on`: REST errors are `application/problem+json`, RFC 9457",
-    },
-    etag: { name: "rest-etag", ...off, summary: "`on`: GET and HEAD over REST have an ETag" },
+    ignoreUnknownFields: restSwitch("ignore-unknown-fields", "REST ignores unknown JSON fields"),
+    int64Numbers: restSwitch(
+      "int64-numbers",
+      "REST writes 64-bit integers as numbers, which most readers round past 2^53",
+    ),
+    zeroValues: restSwitch("zero-values", "JSON has fields that are zero or empty, too"),
+    problemJson: restSwitch("problem-json", "REST errors are `application/problem+json`, RFC 9457"),
+    etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
   }),
 } as const;
 
@@ -194,7 +182,6 @@ function corsOf(settings: Values): CorsOptions | undefined {
   };
 }
 
-/** REST options of the gateway. */
 export function restOptionsOf({ rest }: Settings) {
   return {
     ignoreUnknownFields: rest.ignoreUnknownFields,
@@ -214,42 +201,27 @@ function findHeaderProblem(headers: readonly string[]): string | undefined {
 function findContradictions(settings: Values): SettingProblem[] {
   const { upstreams, descriptors, reflection, host, port, adminPort, adminHost } = settings;
   const { corsOrigins, corsExposedHeaders, corsCredentials, auth, rateLimitPerToken } = settings;
-  const services = { setting: "descriptors", other: "reflection" };
-  const noOrigins = corsOrigins.length === 0 && "does nothing without origins that may call";
-  const found: readonly (SettingProblem | false)[] = [
-    upstreams.length === 0 && {
-      setting: "upstream",
-      problem: "is missing: set it to http://HOST:PORT",
-    },
-    descriptors === undefined &&
-      !reflection && { ...services, problem: "is missing: name a file, or use reflection" },
-    descriptors !== undefined &&
-      reflection && { ...services, problem: "cannot be used with reflection: set one of them" },
-    socketPathOf(host) !== undefined &&
-      port !== schema.port.default && {
-        setting: "port",
-        problem: "does nothing: the host is a Unix socket",
-        other: "host",
-      },
-    adminPort === undefined &&
-      adminHost !== schema.adminHost.default && {
-        setting: "adminHost",
-        problem: "does nothing without a port for the metrics",
-      },
-    noOrigins &&
-      corsExposedHeaders.length > 0 && { setting: "corsExposedHeaders", problem: noOrigins },
-    noOrigins && corsCredentials && { setting: "corsCredentials", problem: noOrigins },
-    corsCredentials &&
-      corsOrigins.includes("*") && {
-        setting: "corsCredentials",
-        problem: "cannot be used with the origin *: name the origins",
-        other: "corsOrigin",
-      },
-    rateLimitPerToken > 0 &&
-      !hasAuth(auth) && {
-        setting: "rateLimitPerToken",
-        problem: "requires tokens: set a token file, tokens or a JWKS",
-      },
-  ];
-  return found.filter((one) => one !== false);
+  const found: SettingProblem[] = [];
+  const refuse = (isWrong: boolean, setting: string, problem: string, other?: string) => {
+    if (isWrong) found.push({ setting, problem, ...(other !== undefined && { other }) });
+  };
+  refuse(upstreams.length === 0, "upstream", "is missing: set it to http://HOST:PORT");
+  const isFile = descriptors !== undefined;
+  const services = isFile
+    ? "cannot be used with reflection: set one of them"
+    : "is missing: name a file, or use reflection";
+  refuse(isFile === reflection, "descriptors", services, "reflection");
+  const isIdle = socketPathOf(host) !== undefined && port !== schema.port.default;
+  refuse(isIdle, "port", "does nothing: the host is a Unix socket", "host");
+  const isUnheard = adminPort === undefined && adminHost !== schema.adminHost.default;
+  refuse(isUnheard, "adminHost", "does nothing without a port for the metrics");
+  const isOff = corsOrigins.length === 0;
+  const noOrigins = "does nothing without origins that may call";
+  refuse(isOff && corsExposedHeaders.length > 0, "corsExposedHeaders", noOrigins);
+  refuse(isOff && corsCredentials, "corsCredentials", noOrigins);
+  const anybody = "cannot be used with the origin *: name the origins";
+  refuse(corsCredentials && corsOrigins.includes("*"), "corsCredentials", anybody, "corsOrigin");
+  const noTokens = "requires tokens: set a token file, tokens or a JWKS";
+  refuse(rateLimitPerToken > 0 && !hasAuth(auth), "rateLimitPerToken", noTokens);
+  return found;
 }

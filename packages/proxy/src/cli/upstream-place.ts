@@ -1,56 +1,57 @@
-import type { TlsFiles } from "connect-gateway/server";
-import { SettingsError } from "../settings/settings-error.ts";
-import type { UpstreamTlsFiles } from "./upstream-tls.ts";
+import type { ClientTls } from "connect-gateway/client";
+import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
+import { SettingsError } from "../settings/setting.ts";
 
-/** One server, by its URL. */
 export interface UpstreamPlace {
   readonly url: string;
   /** The full names of the services that it serves; undefined for all that no other one has. */
   readonly services: readonly string[] | undefined;
-  readonly tls: UpstreamTlsFiles;
+  readonly tls: {
+    readonly caFile: string | undefined;
+    /** The client's own certificate. */
+    readonly client: TlsFiles | undefined;
+    readonly serverName: string | undefined;
+  };
   /** What `:authority` says. */
   readonly authority: string | undefined;
 }
 
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */
-export type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
+type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
 
-type SettingByService =
-  | "upstreamCa"
-  | "upstreamCert"
-  | "upstreamKey"
-  | "upstreamServerName"
-  | "upstreamAuthority";
+type SettingByService = `upstream${"Ca" | "Cert" | "Key" | "ServerName" | "Authority"}`;
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
-/**
- * Services of one server with the same settings share a place.
- *
- * @throws {SettingsError}
- */
+/** Services of one server with the same settings share a place. @throws {SettingsError} */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
-  const given = parseGiven(settings.upstreams);
-  const named = new Set(given.flatMap(({ service }) => service ?? []));
-  const valueFor = (setting: SettingByService) => readByService(setting, settings[setting], named);
+  const urls = parseByService("upstream", settings.upstreams, (text, service, before) =>
+    service === undefined
+      ? `${before} has all services; write SERVICE=${text}`
+      : `${service} has another upstream; remove one`,
+  );
+  const valueFor = (setting: SettingByService) => {
+    const values = parseByService(setting, settings[setting], () => "is given twice; remove one");
+    for (const [service, value] of values) {
+      if (service === undefined || urls.has(service)) continue;
+      const problem = `no upstream has that service; add --upstream ${service}=URL`;
+      throw wrong(setting, `${service}=${value}: ${problem}`);
+    }
+    return (service: string | undefined) => values.get(service) ?? values.get(undefined);
+  };
   const ca = valueFor("upstreamCa");
   const cert = valueFor("upstreamCert");
   const key = valueFor("upstreamKey");
   const serverName = valueFor("upstreamServerName");
   const authority = valueFor("upstreamAuthority");
   const places = new Map<string, UpstreamPlace>();
-  const isNamed = ({ service }: Given) => Number(service !== undefined);
   // That of all services is the first.
-  for (const { service, url } of given.toSorted((a, b) => isNamed(a) - isNamed(b))) {
-    const place = {
-      url,
-      tls: {
-        caFile: ca(service),
-        client: pairOf(cert(service), key(service)),
-        serverName: serverName(service),
-      },
-      authority: authority(service),
-    };
+  const isNamed = ([service]: readonly [string | undefined, string]) =>
+    Number(service !== undefined);
+  for (const [service, url] of [...urls].sort((a, b) => isNamed(a) - isNamed(b))) {
+    const client = pairOf(cert(service), key(service));
+    const tls = { caFile: ca(service), client, serverName: serverName(service) };
+    const place = { url: parseUrl(url), tls, authority: authority(service) };
     const id = JSON.stringify(place);
     const { services } = places.get(id) ?? { services: [] };
     const all = service === undefined || services === undefined;
@@ -59,58 +60,29 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   return [...places.values()];
 }
 
-/** What a setting says of a service, or else of all. */
-function readByService(
-  setting: SettingByService,
-  given: readonly string[],
-  named: ReadonlySet<string>,
-) {
+/** What a setting says of each service; of undefined, what it says of all others. */
+function parseByService(
+  setting: string,
+  texts: readonly string[],
+  twice: (text: string, service: string | undefined, before: string) => string,
+): ReadonlyMap<string | undefined, string> {
   const values = new Map<string | undefined, string>();
-  for (const text of given) {
+  for (const text of texts) {
     const [, service, value = ""] = form.exec(text) ?? [];
-    if (service !== undefined && !named.has(service)) {
-      throw wrong(setting, `${text}: no upstream has that service; add --upstream ${service}=URL`);
-    }
-    if (values.has(service)) throw wrong(setting, `${text}: is given twice; remove one`);
+    const before = values.get(service);
+    if (before !== undefined) throw wrong(setting, `${text}: ${twice(text, service, before)}`);
     values.set(service, value);
   }
-  return (service: string | undefined) => values.get(service) ?? values.get(undefined);
-}
-
-interface Given {
-  /** Undefined for all services that no other one has. */
-  readonly service: string | undefined;
-  readonly url: string;
-}
-
-function parseGiven(texts: readonly string[]): readonly Given[] {
-  const given: Given[] = [];
-  for (const text of texts) {
-    const [, service, address = ""] = form.exec(text) ?? [];
-    const url = parseUrl(address);
-    const before = given.find((one) => one.service === service);
-    if (before !== undefined && service === undefined) {
-      const problem = `${before.url} has all services; write SERVICE=${text}`;
-      throw wrong("upstream", `${text}: ${problem}`);
-    }
-    if (before !== undefined)
-      throw wrong("upstream", `${text}: ${service} has another upstream; remove one`);
-    given.push({ service, url });
-  }
-  return given;
+  return values;
 }
 
 function parseUrl(text: string): string {
   if (/^unix:./.test(text)) return text;
   const url = URL.parse(text);
+  const { protocol, search, hash, username, password } = url ?? {};
   const isRight =
-    url !== null &&
-    (url.protocol === "http:" || url.protocol === "https:") &&
-    url.search === "" &&
-    url.hash === "" &&
-    url.username === "" &&
-    url.password === "";
-  if (isRight) return url.href.replace(/\/$/, "");
+    (protocol === "http:" || protocol === "https:") && !(search || hash || username || password);
+  if (url !== null && isRight) return url.href.replace(/\/$/, "");
   throw wrong("upstream", `${text}: must be http://HOST:PORT, https://HOST:PORT or unix:PATH`);
 }
 
@@ -123,4 +95,28 @@ function pairOf(certFile: string | undefined, keyFile: string | undefined): TlsF
 
 function wrong(setting: string, problem: string): SettingsError {
   return new SettingsError([{ setting, problem }]);
+}
+
+/**
+ * For each connection, what the files hold by then; while they are wrong, what they held before. It throws
+ * until they were right once: without its CA, a connection would trust others.
+ */
+export function watchUpstreamTls(
+  { caFile, client, serverName }: UpstreamPlace["tls"],
+  onError: (error: unknown) => void,
+): () => ClientTls {
+  let last: ClientTls | undefined;
+  return () => {
+    try {
+      last = {
+        ...(caFile !== undefined && { ca: readCa(caFile) }),
+        ...(client !== undefined && readTlsMaterial(client)),
+        serverName,
+      };
+    } catch (error) {
+      if (last === undefined) throw error;
+      onError(error);
+    }
+    return last;
+  };
 }

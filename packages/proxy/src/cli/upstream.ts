@@ -3,11 +3,10 @@ import { readFileSync } from "node:fs";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
-import { CommandFailure } from "../command/command-failure.ts";
-import { DescriptorError, type Descriptors, readDescriptors } from "../services/index.ts";
+import { CommandFailure } from "../command/run.ts";
+import { type Descriptors, readDescriptors } from "../services/index.ts";
 import type { Settings } from "./settings.ts";
-import type { UpstreamPlace } from "./upstream-place.ts";
-import { watchUpstreamTls } from "./upstream-tls.ts";
+import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
 
 export interface Upstream {
   readonly place: UpstreamPlace;
@@ -29,22 +28,17 @@ export function openUpstreams(
   }));
 }
 
-/** @throws {CommandFailure} */
 export function readDescriptorFile(file: string): Descriptors {
   try {
     return readDescriptors(readFileSync(file));
   } catch (cause) {
-    const reason = cause instanceof DescriptorError || cause instanceof Error ? cause.message : "";
-    throw new CommandFailure(2, `${file}: ${reason}`, { cause });
+    throw new CommandFailure(2, `${file}: ${(cause as Error).message}`, { cause });
   }
 }
 
 const checkIntervalMs = 1000;
 
-/**
- * Asks `grpc.health.v1.Health` of a server, once a second. A server without it, or one that tells it
- * to others alone, is ready if it answers.
- */
+/** Asks a server's health once a second. One without `grpc.health` is ready if it answers. */
 export function watchHealth(transport: GrpcTransport): { isReady(): boolean; close(): void } {
   const client = createClient(Health, transport);
   let isReady = false;
@@ -56,7 +50,7 @@ export function watchHealth(transport: GrpcTransport): { isReady(): boolean; clo
       const { status } = await client.check({}, { timeoutMs: checkIntervalMs });
       isReady = status === HealthCheckResponse_ServingStatus.SERVING;
     } catch (error) {
-      isReady = isThere(ConnectError.from(error).code);
+      isReady = silent.includes(ConnectError.from(error).code);
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();
   }
@@ -72,14 +66,4 @@ export function watchHealth(transport: GrpcTransport): { isReady(): boolean; clo
 }
 
 /** It answers, and says nothing of its health. */
-function isThere(code: Code): boolean {
-  switch (code) {
-    case Code.Unimplemented:
-    case Code.NotFound:
-    case Code.Unauthenticated:
-    case Code.PermissionDenied:
-      return true;
-    default:
-      return false;
-  }
-}
+const silent = [Code.Unimplemented, Code.NotFound, Code.Unauthenticated, Code.PermissionDenied];

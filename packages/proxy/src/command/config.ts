@@ -1,15 +1,10 @@
 import { Command } from "commander";
 import { addSettingFlags } from "../settings/flags.ts";
 import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../settings/given.ts";
-import { describeOrigin, type Program } from "../settings/program.ts";
-import { formatValue, type Setting } from "../settings/setting.ts";
-import { SettingsError } from "../settings/settings-error.ts";
+import type { Program } from "../settings/schema.ts";
+import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
 
-/**
- * `config`: what a server would be started with, without starting it.
- *
- * @param assertFiles Throws a SettingsError for files that a start would find wrong.
- */
+/** `config`: what a start would use. @param assertFiles Throws a SettingsError for files that are wrong. */
 export function createConfigCommand<Options, Settings>(
   program: Program<Options, Settings>,
   assertFiles: (settings: Settings) => void,
@@ -38,15 +33,13 @@ async function showSettings<O, S>(program: Program<O, S>, flags: Flags): Promise
   const given = await readGiven(program, flags);
   warn(program, given);
   const { problems, wrong } = assembleOptions(program, given);
-  const rows = program.entries.map((entry) => {
-    const { name, setting } = entry;
-    const found = given.values.get(name);
-    const origin = describeOrigin(program, entry, found?.origin ?? { kind: "default" });
-    if (found === undefined) return { name, value: formatValue(setting.default) || "none", origin };
+  const rows = program.entries.map(({ name, setting }) => {
+    const { text, origin = "default" } = given.values.get(name) ?? {};
+    if (text === undefined) return { name, value: formatValue(setting.default) || "none", origin };
     // With a typo, any part of a URL may be the password.
     const isHidden =
       setting.secret === "whole" || (setting.secret === "password" && wrong.has(name));
-    return { name, value: isHidden ? hidden : showText(setting, found.text), origin };
+    return { name, value: isHidden ? hidden : showText(setting, text), origin };
   });
   const nameWidth = Math.max(...rows.map(({ name }) => name.length));
   const valueWidth = Math.min(valueWidthMax, Math.max(...rows.map(({ value }) => value.length)));
@@ -62,11 +55,8 @@ const valueWidthMax = 48;
 const hidden = "(hidden)";
 
 function showText(setting: Setting, text: string): string {
-  const shown = setting.secret === "password" ? hidePassword(text) : text;
+  const password = /^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/;
+  const shown = setting.secret === "password" ? text.replace(password, `$1:${hidden}@`) : text;
   const isPlain = shown !== "" && !/[\p{Cc}\u2028\u2029]/u.test(shown);
   return isPlain ? shown : JSON.stringify(shown);
-}
-
-function hidePassword(url: string): string {
-  return url.replace(/^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/, `$1:${hidden}@`);
 }

@@ -4,16 +4,14 @@ import { Command } from "commander";
 import { adminSettings, listenerSettings } from "../settings/common.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import type { Program } from "../settings/program.ts";
-import { CommandFailure } from "./command-failure.ts";
+import type { Program } from "../settings/schema.ts";
+import { CommandFailure } from "./run.ts";
 
 /** As much of a program's options as is read. */
 interface Options {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
-  readonly tls?:
-    | { readonly [file in "certFile" | "clientCaFile"]?: string | undefined }
-    | undefined;
+  readonly tls?: { readonly certFile?: unknown; readonly clientCaFile?: unknown } | undefined;
   readonly adminHost?: string | undefined;
   readonly adminPort?: number | undefined;
 }
@@ -33,17 +31,11 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
   return addSettingFlags(program, command, ...used);
 }
 
-interface Place {
-  readonly host: string;
-  readonly port: number;
-  readonly isTls: boolean;
-}
-
-function placeOf({ host, port, tls, adminHost, adminPort }: Options): Place {
+function placeOf({ host, port, tls, adminHost, adminPort }: Options) {
   if (tls?.clientCaFile === undefined) {
-    const { host: defaultHost, port: defaultPort } = listenerSettings;
+    const { host: byDefault, port: portByDefault } = listenerSettings;
     const isTls = tls?.certFile !== undefined;
-    return { host: host ?? defaultHost.default, port: port ?? defaultPort.default, isTls };
+    return { host: host ?? byDefault.default, port: port ?? portByDefault.default, isTls };
   }
   if (adminPort === undefined) {
     throw new CommandFailure(2, "with --tls-client-ca it asks on the admin port: set --admin-port");
@@ -53,7 +45,11 @@ function placeOf({ host, port, tls, adminHost, adminPort }: Options): Place {
 
 const answerTimeoutMs = 4000;
 
-function findProblem({ host, port, isTls }: Place): Promise<string | undefined> {
+function findProblem({
+  host,
+  port,
+  isTls,
+}: ReturnType<typeof placeOf>): Promise<string | undefined> {
   const [, socketPath] = /^unix:(.*)$/s.exec(host) ?? [];
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const request = (isTls ? requestTls : requestPlain)({

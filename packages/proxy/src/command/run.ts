@@ -1,8 +1,6 @@
 import { type Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
-import { SettingsError } from "../settings/settings-error.ts";
-import { CommandFailure } from "./command-failure.ts";
-import { describeListenError } from "./listen-error.ts";
+import { SettingsError } from "../settings/setting.ts";
 
 /**
  * Runs one command line, without the program's name. Never throws.
@@ -17,10 +15,8 @@ export async function runCommandLine(
 ): Promise<number> {
   const prefix = `${program.name()}: `;
   program.configureHelp({ formatItem }).configureOutput({
-    outputError(text, write) {
-      const lines = printable(text.replace(/^error: /, prefix).split("\n"));
-      write(lines.join("\n"));
-    },
+    outputError: (text, write) =>
+      write(printable(text.replace(/^error: /, prefix).split("\n")).join("\n")),
   });
   for (const command of withSubcommands(program)) {
     command.exitOverride().copyInheritedSettings(program);
@@ -67,4 +63,60 @@ function formatItem(term: string, termWidth: number, text: string, help: Help): 
 
 function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
+}
+
+/** A command ends with this exit code; the lines are for whoever runs it. */
+export class CommandFailure extends Error {
+  override readonly name = "CommandFailure";
+  readonly exitCode: 1 | 2 | 3;
+  readonly lines: readonly string[];
+
+  constructor(exitCode: 1 | 2 | 3, lines: string | readonly string[], options?: ErrorOptions) {
+    super([lines].flat().join("; "), options);
+    this.exitCode = exitCode;
+    this.lines = [lines].flat();
+  }
+}
+
+/** Why the operating system did not do it, for a path that somebody gave. */
+export function cannot(verb: string, path: string, error: unknown): CommandFailure {
+  if (error instanceof CommandFailure) return error;
+  const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
+  return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons[reason] ?? reason}`);
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: "permission denied",
+  EEXIST: "it exists already",
+  EISDIR: "it is a folder",
+  ENOENT: "there is no such file or folder",
+  ENOSPC: "no space left on the disk",
+  ENOTDIR: "a part of the path is a file",
+  EROFS: "the file system is read-only",
+};
+
+/** @param listener Absent for that of the service. */
+type ListenError = Error & {
+  readonly [name in "syscall" | "code" | "hostname" | "address" | "listener"]?: string;
+} & { readonly port?: number };
+
+/** Why a program cannot listen where it was told to, and the flag to change. Undefined for other errors. */
+function describeListenError(error: ListenError): string | undefined {
+  const { syscall, address, port } = error;
+  const flag = error.listener === "admin" ? "--admin" : "-";
+  if (syscall === "getaddrinfo") {
+    return `${error.hostname} cannot be resolved; choose another ${flag}-host`;
+  }
+  if (syscall !== "listen") return undefined;
+  const place = `${address} port ${port}`;
+  switch (error.code) {
+    case "EADDRINUSE":
+      return `${place} is in use; choose another with ${flag}-port, or 0 for any free one`;
+    case "EACCES":
+      return `${place} needs more permissions; choose a ${flag}-port above 1023`;
+    case "EADDRNOTAVAIL":
+      return `${address} is not an address of this machine; choose another ${flag}-host`;
+    default:
+      return `cannot listen on ${place}: ${error.message}`;
+  }
 }

@@ -4,24 +4,23 @@ import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
-import type { Program } from "../settings/program.ts";
-
-export interface TokenCommandOptions {
-  /** Of each token: letters and an underscore. */
-  readonly prefix: string;
-  /** The file that is meant, by what is set. Throws for one that no token may be written to. */
-  readonly fileOf: (tokenFile: string | undefined) => string;
-}
+import type { Program } from "../settings/schema.ts";
 
 /** As much of a program's options as is read. */
 interface Options {
   readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
 }
 
-/** `token`: the opaque tokens of a token file. */
+/**
+ * `token`: the opaque tokens of a token file.
+ *
+ * @param prefix Of each token: letters and an underscore.
+ * @param fileOf The file that is meant, by what is set. Throws for one that no token may be written to.
+ */
 export function createTokenCommand<O extends Options>(
   program: Program<O, unknown>,
-  { prefix, fileOf }: TokenCommandOptions,
+  prefix: string,
+  fileOf: (tokenFile: string | undefined) => string,
 ): Command {
   async function readTokenFile(flags: Flags): Promise<string> {
     const { options } = await readSettings(program, flags, "token-file");
@@ -36,10 +35,8 @@ export function createTokenCommand<O extends Options>(
       const file = await readTokenFile(flags);
       const isNew = !existsSync(file);
       process.stdout.write(`${await createToken(file, name, prefix)}\n`);
-      if (!isNew) return;
-      process.stderr.write(
-        `${program.name}: created ${resolve(file)}; the token is valid on servers that use this file\n`,
-      );
+      const note = `created ${resolve(file)}; the token is valid on servers that use this file`;
+      if (isNew) process.stderr.write(`${program.name}: ${note}\n`);
     });
   const list = command
     .command("list")

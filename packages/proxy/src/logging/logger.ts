@@ -1,27 +1,21 @@
-/** Pino, on standard error. */
+import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
 import { isatty } from "node:tty";
-import { describeError } from "connect-gateway/logging";
+import { describeError, type Log } from "connect-gateway/logging";
 import type { DestinationStream, Logger } from "pino";
-import { formatLine } from "./text.ts";
 
 const stderrFd = 2;
 
 /** What may wait for standard error to take it: the lines of a disk that is full are dropped. */
 const waitingBytesMax = 64 * 1024;
 
-/**
- * Writes each line before it returns, so that none is lost at an end, however
- * sudden; no thread of pino's stands between. Whatever standard error does,
- * nothing is thrown.
- *
- * @param format As the setting `log-format` has it.
- */
+/** Writes each line before it returns, so that none is lost. Throws nothing. @param format As in `log-format`. */
 export function createLogger(format: string): Logger {
   const pino = loadPino();
   const stderr = pino.destination({ fd: stderrFd, sync: true, maxLength: waitingBytesMax });
   stderr.on("error", ignore);
-  const destination: DestinationStream = isText(format)
+  const isText = format === "text" || (format === "auto" && isatty(stderrFd));
+  const destination: DestinationStream = isText
     ? { write: (line) => stderr.write(formatLine(line)) }
     : stderr;
   return pino(
@@ -36,10 +30,9 @@ export function createLogger(format: string): Logger {
 }
 
 /**
- * Pino takes longer to load than most starts would like to wait, and most need
- * no line of it. It is there soon after a start all the same: what a log is
- * needed for may be that no more files can be opened. If that is so already, it
- * is tried again.
+ * Pino takes long to load, and most starts need no line of it. It is there soon after a start all the
+ * same: what a log is needed for may be that no more files can be opened. If that is so already, it is
+ * tried again.
  */
 export function loadLoggerSoon(): void {
   setTimeout(() => {
@@ -48,19 +41,68 @@ export function loadLoggerSoon(): void {
     } catch {
       loadLoggerSoon();
     }
-  }, loadAfterMs).unref();
+  }, 1000).unref();
 }
-
-const loadAfterMs = 1000;
 
 /** Synchronous, as whoever has something to log is. */
 function loadPino(): typeof import("pino") {
   return createRequire(import.meta.url)("pino") as typeof import("pino");
 }
 
-/** Text is for who reads a terminal, JSON for what collects lines. */
-function isText(format: string): boolean {
-  return format === "text" || (format === "auto" && isatty(stderrFd));
+function ignore(): void {}
+
+/** Lines on standard error, with the stack of a cause; while Pino cannot be loaded, without. */
+export function createStderrLog(format: string): Log {
+  let opened: Logger | undefined;
+
+  function write(level: keyof Log): (message: string, cause?: unknown) => void {
+    return (message, cause) => {
+      opened ??= open();
+      if (opened === undefined) writePlain(`${level}: ${message}\n`);
+      else if (cause instanceof Error) opened[level]({ err: cause }, message);
+      else opened[level](message);
+    };
+  }
+
+  function open(): Logger | undefined {
+    try {
+      return createLogger(format);
+    } catch {
+      return undefined;
+    }
+  }
+
+  return { info: write("info"), warn: write("warn"), error: write("error") };
 }
 
-function ignore(): void {}
+function writePlain(line: string): void {
+  try {
+    writeSync(process.stderr.fd, line);
+  } catch {
+    // There is nowhere to tell it.
+  }
+}
+
+interface Line {
+  readonly time: string;
+  readonly level: string;
+  readonly msg: string;
+  readonly err?: { readonly stack: string };
+  readonly [field: string]: unknown;
+}
+
+/** Makes text of a line of JSON. pino-pretty would bring thirteen packages and more of its own. */
+export function formatLine(json: string): string {
+  const { time, level, msg, err, ...fields } = JSON.parse(json) as Line;
+  const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);
+  return `${time} ${level} ${msg}${pairs.join("")}${err === undefined ? "" : `: ${err.stack}`}\n`;
+}
+
+/** Quoted, unless it is plain, and without what JSON leaves alone: DEL, C1, and changes of direction. */
+function formatField(value: unknown): string {
+  if (typeof value === "string" && /^[\x21\x23-\x7e]+$/.test(value)) return value;
+  return JSON.stringify(value).replaceAll(
+    /[^\x20-\x7e]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}

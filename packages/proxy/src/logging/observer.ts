@@ -8,21 +8,17 @@ import {
 } from "connect-gateway/logging";
 import type { TrafficObserver } from "connect-gateway/server";
 import type { Logger } from "pino";
-import { principalId, principalKey } from "../auth/principal.ts";
+import { principalId, principalKey } from "../auth/verifier.ts";
 import { createLogger } from "./logger.ts";
-
-export interface ObserverParts {
-  readonly metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined;
-  readonly tracing:
-    | { readonly calls: CallObserver; readonly traceIdOf: AccessLogOptions["findTraceId"] }
-    | undefined;
-  readonly onError: (error: unknown) => void;
-}
 
 /** Metrics, traces and the access log of a program; undefined for what it has not. */
 export function createObservers(
   { accessLog, logFormat }: { readonly accessLog: string; readonly logFormat: string },
-  { metrics, tracing, onError }: ObserverParts,
+  metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined,
+  tracing:
+    | { readonly calls: CallObserver; readonly traceIdOf: AccessLogOptions["findTraceId"] }
+    | undefined,
+  onError: (error: unknown) => void,
 ): { readonly observer?: CallObserver; readonly traffic?: TrafficObserver } {
   const observers = [metrics?.calls, tracing?.calls].filter((one) => one !== undefined);
   let traffic = metrics?.traffic;
@@ -31,6 +27,10 @@ export function createObservers(
     const write = (entry: AccessEntry) => logger.info(entry, "request");
     const isErrorsOnly = accessLog === "errors";
     const findTraceId = tracing?.traceIdOf;
+    const findPrincipal = (values: ContextValues) => {
+      const principal = values.get(principalKey);
+      return principal && principalId(principal);
+    };
     observers.push(createAccessLog({ write, isErrorsOnly, findPrincipal, findTraceId }));
     traffic = logRefusals(logger, traffic);
   }
@@ -49,9 +49,4 @@ function logRefusals(logger: Logger, traffic: TrafficObserver | undefined): Traf
       if (described !== undefined) logger.info(described, "refused");
     },
   };
-}
-
-function findPrincipal(values: ContextValues): string | undefined {
-  const principal = values.get(principalKey);
-  return principal && principalId(principal);
 }

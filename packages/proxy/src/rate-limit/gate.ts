@@ -1,9 +1,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { addressKey, peerAddressKey } from "connect-gateway";
 import { RetryInfoSchema } from "connect-gateway/protos";
-import { type Gate, type GateContext, inOrder } from "../auth/gate.ts";
-import { principalId, principalKey } from "../auth/principal.ts";
-import { RateLimiter } from "./rate-limiter.ts";
+import { type Gate, type GateContext, inOrder } from "../auth/bearer.ts";
+import { principalId, principalKey } from "../auth/verifier.ts";
 
 /** Requests per second; 0 is off. */
 export interface RateLimits {
@@ -24,19 +23,17 @@ export function limitRates(
   now?: () => number,
 ): Gate {
   const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
-    perSecond === 0 ? [] : [countBy(policy, new RateLimiter({ perSecond, now }), keyOf)];
+    perSecond === 0 ? [] : [countBy(policy, new RateLimiter(perSecond, now), keyOf)];
   return [
-    ...limit("address", rateLimitPerAddress, addressOf),
+    ...limit("address", rateLimitPerAddress, ({ values }) =>
+      addressKey(values.get(peerAddressKey) ?? ""),
+    ),
     gate,
     ...limit("token", rateLimitPerToken, callerOf),
   ].reduce(inOrder);
 }
 
 type KeyOf = (context: GateContext) => string;
-
-function addressOf({ values }: GateContext): string {
-  return addressKey(values.get(peerAddressKey) ?? "");
-}
 
 function callerOf({ values }: GateContext): string {
   const principal = values.get(principalKey);
@@ -67,4 +64,49 @@ function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf
     const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
     throw new ConnectError(message, Code.ResourceExhausted, undefined, details);
   };
+}
+
+/** Seconds. The clock and sums of fractions are inexact; no request waits for a microsecond. */
+const slack = 1e-6;
+
+/**
+ * A token bucket for each key. A bucket is one number: the time at which it is full again (the
+ * virtual scheduling of ITU-T I.371, known as GCRA). It is full within a second, so a key that asks
+ * for nothing in that time is forgotten: memory holds the keys of at most two seconds.
+ */
+export class RateLimiter {
+  readonly perSecond: number;
+  readonly #now: () => number;
+  /** The keys that were counted since `#sweptAt`, and those of the second before. */
+  #recent = new Map<string, number>();
+  #older = new Map<string, number>();
+  #sweptAt = Number.NEGATIVE_INFINITY;
+
+  /** @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds. */
+  constructor(perSecond: number, now = () => performance.now() / 1000) {
+    this.perSecond = perSecond;
+    this.#now = now;
+  }
+
+  /** Takes one request from a key's bucket. @returns the seconds until one is allowed; 0 if it is. */
+  take(key: string): number {
+    const now = this.#now();
+    if (now - this.#sweptAt >= 1) this.#sweep(now);
+    const full = this.#recent.get(key) ?? this.#older.get(key) ?? 0;
+    const next = Math.max(full, now) + 1 / this.perSecond;
+    const wait = next - (now + 1);
+    if (wait > slack) return wait;
+    this.#recent.set(key, next);
+    return 0;
+  }
+
+  get keys(): number {
+    return this.#recent.size + this.#older.size;
+  }
+
+  #sweep(now: number): void {
+    this.#older = this.#recent;
+    this.#recent = new Map();
+    this.#sweptAt = now;
+  }
 }

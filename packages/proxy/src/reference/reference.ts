@@ -1,13 +1,3 @@
-import {
-  type ApiDocument,
-  type Content,
-  type Operation,
-  type Response,
-  resolve,
-} from "./document.ts";
-import { code, escapeHtml, prose, table } from "./html.ts";
-import { Types } from "./types.ts";
-
 interface Place {
   readonly path: string;
   readonly method: string;
@@ -17,18 +7,19 @@ interface Place {
 /** What a caller sends to each operation and gets back. What several have in common is told once. */
 export function renderReference(document: ApiDocument): string {
   const base = (document.servers?.[0]?.url ?? "").replace(/\/$/, "");
-  const places = Object.entries(document.paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]) => ({
-      path: base + path,
-      method: method.toUpperCase(),
-      operation,
-    })),
+  const places = Object.entries(document.paths).flatMap(([path, { description: _, ...methods }]) =>
+    Object.entries(methods).map(([method, operation]) => {
+      return { path: base + path, method: method.toUpperCase(), operation };
+    }),
   );
+  // A path says which of its methods cannot be described.
+  const notes = Object.values(document.paths).map((item): unknown => item["description"]);
   const types = new Types(document);
   return [
     ...(places.length > 1 ? [renderContents(document, places)] : []),
     ...places.map((place) => renderOperation(place, types)),
-    renderErrors(document, { places, types }),
+    ...notes.filter((note) => typeof note === "string").map((note) => `<p>${prose(note)}</p>`),
+    renderErrors(document, places, types),
     types.renderLinked(),
   ].join("\n");
 }
@@ -52,16 +43,11 @@ function renderOperation({ path, method, operation }: Place, types: Types): stri
   const text = [deprecated === true ? "Deprecated" : "", summary, description]
     .filter((part) => part !== "")
     .map((part) => part.replace(/([^.:])$/, "$1."));
-  const rows = parameters.map(
-    ({ name, in: place, required = false, schema, description: meaning }) => {
-      const [field = "", ...others] = types.rowOf(
-        name,
-        meaning === undefined ? schema : { ...schema, description: meaning },
-        required,
-      );
-      return [`${field} in ${place}`, ...others];
-    },
-  );
+  const rows = parameters.map(({ name, in: place, required = false, schema, description }) => {
+    const described = description === undefined ? schema : { ...schema, description };
+    const [field = "", ...others] = types.rowOf(name, described, required);
+    return [`${field} in ${place}`, ...others];
+  });
   const successes = Object.entries(operation.responses).filter(([status]) => /^[123]/.test(status));
   return `<h2 id="${escapeHtml(operationId)}">${code(`${method} ${path}`)}</h2>
 ${text.length === 0 ? "" : `<p>${prose(text.join(" "))}</p>`}
@@ -79,11 +65,7 @@ function renderContent(title: string, content: Content | undefined, types: Types
 ${types.renderBody(`Content-Type: ${media}`, schema)}`;
 }
 
-/** By status, once for all operations. */
-function renderErrors(
-  document: ApiDocument,
-  { places, types }: { readonly places: readonly Place[]; readonly types: Types },
-): string {
+function renderErrors(document: ApiDocument, places: readonly Place[], types: Types): string {
   const errors = new Map<string, Set<Response>>();
   for (const { operation } of places) {
     for (const [status, response] of Object.entries(operation.responses)) {
@@ -115,4 +97,171 @@ function renderErrors(
   return `<h2>Errors</h2>
 ${[...new Set(bodies)].join("\n")}
 ${table(["Status", "When", "Body, for example"], rows)}`;
+}
+
+class Types {
+  readonly #document: ApiDocument;
+  readonly #uses = new Map<string, number>();
+  /** The types that the page refers to, for {@link renderLinked}. */
+  readonly #linked = new Set<string>();
+
+  constructor(document: ApiDocument) {
+    this.#document = document;
+    const refs = JSON.stringify(document).match(/(?<=")#\/components\/schemas\/[^"]+(?=")/g) ?? [];
+    for (const ref of refs) this.#uses.set(ref, (this.#uses.get(ref) ?? 0) + 1);
+  }
+
+  /** The type of a body, and its fields, if no other place has them. */
+  renderBody(media: string, schema: Schema): string {
+    const body = resolve(this.#document, schema);
+    const uses = this.#uses.get(schema.$ref ?? "") ?? 1;
+    if (body.properties === undefined || uses > 1) return `<p>${media}, ${this.name(schema)}</p>`;
+    // JSON on one line, with the spaces that people write.
+    const show = (value: unknown) => JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
+    const { examples = [] } = body;
+    const shown = examples.map((example) => `<pre class="code">${escapeHtml(show(example))}</pre>`);
+    return `<p>${media}</p>${shown.join("")}${this.renderFields(body)}`;
+  }
+
+  renderFields({ properties = {}, required = [] }: Schema): string {
+    const rows = Object.entries(properties).map(([name, field]) =>
+      this.rowOf(name, field, required.includes(name)),
+    );
+    if (rows.length === 0) return "<p>No fields.</p>";
+    return table(["Field", "Type", "Required", "Meaning"], rows);
+  }
+
+  rowOf(name: string, field: Schema, isRequired: boolean): readonly string[] {
+    const { description = "", deprecated } = { ...resolve(this.#document, field), ...field };
+    const meaning = deprecated === true ? `Deprecated. ${description}` : description;
+    return [code(name), this.name(field), isRequired ? "yes" : "no", prose(meaning)];
+  }
+
+  /** All types that the page has links to, and those that they have links to. */
+  renderLinked(): string {
+    const sections: string[] = [];
+    // The set grows while it is read.
+    for (const ref of this.#linked) {
+      const schema = resolve<Schema>(this.#document, { $ref: ref });
+      sections.push(`<h3 id="${anchorOf(ref)}">${code(nameOf(ref))}</h3>
+<p>${prose(schema.description ?? "")}</p>
+${this.renderFields(schema)}`);
+    }
+    return sections.length === 0 ? "" : `<h2>Types</h2>\n${sections.join("\n")}`;
+  }
+
+  /** Linked, if it has fields. */
+  name(schema: Schema): string {
+    if (schema.$ref !== undefined) {
+      const target = resolve(this.#document, schema);
+      if (target.properties === undefined) return this.name(target);
+      this.#linked.add(schema.$ref);
+      return `<a href="#${anchorOf(schema.$ref)}">${code(nameOf(schema.$ref))}</a>`;
+    }
+    const { type, format, items, additionalProperties, anyOf } = schema;
+    if (anyOf !== undefined) return [...new Set(anyOf.map((one) => this.name(one)))].join(" or ");
+    const values = schema.const === undefined ? schema.enum : [schema.const];
+    if (values !== undefined) return values.map((one) => code(JSON.stringify(one))).join(", ");
+    if (items !== undefined) return `array of ${this.name(items)}`;
+    if (typeof additionalProperties === "object")
+      return `map of ${this.name(additionalProperties)}`;
+    return code(format ?? (typeof type === "object" ? type.join(" or ") : (type ?? "any")));
+  }
+}
+
+function nameOf(ref: string): string {
+  return ref.slice(ref.lastIndexOf("/") + 1);
+}
+
+function anchorOf(ref: string): string {
+  return escapeHtml(`type-${nameOf(ref)}`);
+}
+
+function escapeHtml(text: string): string {
+  return text
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll('"', "&quot;");
+}
+
+function code(text: string): string {
+  return `<code>${escapeHtml(text)}</code>`;
+}
+
+/** A comment of a proto: `code` between backticks, blank lines between paragraphs. */
+function prose(text: string): string {
+  return escapeHtml(text)
+    .replaceAll(/`([^`]+)`/g, "<code>$1</code>")
+    .replaceAll(/\n\s*\n/g, "<br><br>");
+}
+
+function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  const line = (kind: "th" | "td", cells: readonly string[]) =>
+    `<tr>${cells.map((cell) => `<${kind}>${cell}</${kind}>`).join("")}</tr>`;
+  return `<table><thead>${line("th", titles)}</thead>
+<tbody>${rows.map((row) => line("td", row)).join("\n")}</tbody></table>`;
+}
+
+/** What is read of an OpenAPI document. */
+export interface ApiDocument {
+  readonly servers?: readonly { readonly url: string }[];
+  readonly tags?: readonly { readonly name: string; readonly description?: string }[];
+  readonly paths: ByName<ByName<Operation>>;
+}
+
+type ByName<T> = Readonly<Record<string, T>>;
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags?: readonly string[];
+  readonly summary?: string;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: ByName<Response>;
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
+interface Response {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly headers?: ByName<{ readonly description?: string }>;
+  readonly content?: Content;
+}
+
+type Content = ByName<{
+  readonly schema?: Schema;
+  readonly examples?: ByName<{ readonly value: unknown }>;
+}>;
+
+interface Schema {
+  readonly $ref?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+  readonly properties?: ByName<Schema>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly additionalProperties?: Schema | boolean;
+  readonly anyOf?: readonly Schema[];
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly examples?: readonly unknown[];
+}
+
+/** Follows `$ref`, a JSON pointer (RFC 6901). The gateway's names need no escapes in it. */
+function resolve<T extends { readonly $ref?: string }>(document: ApiDocument, node: T): T {
+  if (node.$ref === undefined) return node;
+  const names = node.$ref.split("/").slice(1);
+  return names.reduce<unknown>((at, name) => (at as ByName<unknown>)[name], document) as T;
 }

@@ -6,6 +6,7 @@ import {
   type FileRegistry,
   fromBinary,
 } from "@bufbuild/protobuf";
+import * as wellKnownTypes from "@bufbuild/protobuf/wkt";
 import {
   type DescriptorProto,
   type FileDescriptorProto,
@@ -13,7 +14,13 @@ import {
   type FileDescriptorSet,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { wellKnownFiles } from "./well-known-files.ts";
+import {
+  file_google_api_annotations,
+  file_google_api_field_behavior,
+  file_google_api_httpbody,
+  file_google_rpc_error_details,
+  file_google_rpc_status,
+} from "connect-gateway/protos";
 
 /** The services of an upstream, and every type that their files and imports declare. */
 export interface Descriptors {
@@ -21,25 +28,17 @@ export interface Descriptors {
   readonly services: readonly DescService[];
   /** Also for `jsonOptions` of the gateway, which needs it for `google.protobuf.Any` and extensions. */
   readonly registry: FileRegistry;
-  /**
-   * Which imports are missing, one sentence each. Their files count as empty, which is right for
-   * those that are imported for their options alone.
-   */
+  /** Missing imports, one sentence each. Their files count as empty: often they are imported for options alone. */
   readonly missing: readonly string[];
   /** Why files cannot be used, one sentence each. Their services are left out. */
   readonly broken: readonly string[];
 }
 
-const ofServers: ReadonlySet<string> = new Set([
-  "grpc.channelz.v1.Channelz",
-  "grpc.health.v1.Health",
-  "grpc.reflection.v1.ServerReflection",
-  "grpc.reflection.v1alpha.ServerReflection",
-]);
-
 /** Whether a service is about the server that has it, and not for the callers of another. */
 export function isOfServer(typeName: string): boolean {
-  return ofServers.has(typeName);
+  return /^grpc\.(?:channelz\.v1\.Channelz|health\.v1\.Health|reflection\.v1(?:alpha)?\.ServerReflection)$/.test(
+    typeName,
+  );
 }
 
 /** Descriptors that cannot be used. Where one proto file is at fault, the message names it. */
@@ -60,12 +59,9 @@ export function readDescriptors(bytes: Uint8Array): Descriptors {
 }
 
 /** @throws {DescriptorError} with the reason why there is no service. */
-export function assertServices(
-  { services, missing, broken }: Descriptors,
-  otherwise: string,
-): void {
-  if (services.length > 0) return;
-  throw new DescriptorError([...broken, ...missing].join("; ") || otherwise);
+export function assertServices(found: Descriptors, otherwise: string): void {
+  if (found.services.length > 0) return;
+  throw new DescriptorError([...found.broken, ...found.missing].join("; ") || otherwise);
 }
 
 function parseSet(bytes: Uint8Array): FileDescriptorSet {
@@ -80,10 +76,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
   );
 }
 
-/**
- * @param files In any order. Imports that are not among them may be well-known files.
- * @throws {DescriptorError} for files that import each other.
- */
+/** @param files In any order, without well-known ones. @throws {DescriptorError} for a cycle of imports. */
 export function createDescriptors(files: readonly FileDescriptorProto[]): Descriptors {
   for (const { messageType } of files) fillJsonNames(messageType);
   const missing: string[] = [];
@@ -94,10 +87,7 @@ export function createDescriptors(files: readonly FileDescriptorProto[]): Descri
   return { services, registry, missing, broken };
 }
 
-/**
- * The generated code of Java has descriptors without names for JSON, and so has its reflection. They
- * are what protoc makes them.
- */
+/** Descriptors in Java's generated code have no names for JSON. They are what protoc makes them. */
 function fillJsonNames(messages: readonly DescriptorProto[]): void {
   for (const { field: fields, nestedType } of messages) {
     for (const field of fields) {
@@ -108,11 +98,7 @@ function fillJsonNames(messages: readonly DescriptorProto[]): void {
   }
 }
 
-/**
- * Imports before the files that import them.
- *
- * @param missing Gets those that are not there.
- */
+/** Imports before the files that import them. @param missing Gets those that are not there. */
 function sorted(
   files: readonly FileDescriptorProto[],
   missing: string[],
@@ -133,12 +119,12 @@ function sorted(
   }
 
   function find(name: string, importer: string): FileDescriptorProto {
-    const found = given.get(name) ?? wellKnownFiles.get(name);
+    let found = given.get(name) ?? wellKnownFiles.get(name);
     if (found !== undefined) return found;
     missing.push(`${name} is missing, which ${importer} imports`);
-    const empty = emptyFile(name);
-    given.set(name, empty);
-    return empty;
+    found = emptyFile(name);
+    given.set(name, found);
+    return found;
   }
 
   for (const file of given.values()) place(file);
@@ -154,12 +140,8 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
   try {
     return createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
   } catch {
-    return createRegistryOfGood(files, broken);
+    // Without the wrong files, at the cost of a registry for each.
   }
-}
-
-/** At the cost of a registry for each file. */
-function createRegistryOfGood(files: readonly FileDescriptorProto[], broken: string[]) {
   const registries: FileRegistry[] = [];
   const known = new Map<string, DescFile | undefined>();
   const add = (file: FileDescriptorProto) => {
@@ -184,15 +166,14 @@ function unnamedFault(
   { package: parent, messageType }: FileDescriptorProto,
   files: readonly FileDescriptorProto[],
 ): string {
-  const declared = new Set(
-    files.flatMap((file) => [
-      ...messagesOf(file.package, file.messageType).flatMap(([name, { enumType }]) => [
-        name,
-        ...enumType.map((one) => `${name}.${one.name}`),
-      ]),
-      ...file.enumType.map(({ name }) => `.${file.package}.${name}`),
-    ]),
-  );
+  const declared = new Set<string>();
+  for (const file of files) {
+    for (const { name } of file.enumType) declared.add(`.${file.package}.${name}`);
+    for (const [name, { enumType }] of messagesOf(file.package, file.messageType)) {
+      declared.add(name);
+      for (const one of enumType) declared.add(`${name}.${one.name}`);
+    }
+  }
   for (const [name, { field: fields }] of messagesOf(parent, messageType)) {
     const field = fields.find(({ typeName }) => typeName !== "" && !declared.has(typeName));
     if (field === undefined) continue;
@@ -211,4 +192,23 @@ function messagesOf(
     const name = `${scope}.${message.name}`;
     return [[name, message] as const, ...messagesOf(name, message.nestedType)];
   });
+}
+
+/**
+ * Files that everybody imports, by name. Descriptor sets without imports lack them, and so do
+ * servers whose language has no code for a file that is imported for its options alone.
+ */
+export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
+  withImports([
+    ...Object.values(wellKnownTypes).filter((one) => "kind" in one && one.kind === "file"),
+    file_google_api_annotations,
+    file_google_api_field_behavior,
+    file_google_api_httpbody,
+    file_google_rpc_error_details,
+    file_google_rpc_status,
+  ]).map(({ proto }) => [proto.name, proto]),
+);
+
+function withImports(files: readonly DescFile[]): readonly DescFile[] {
+  return [...files, ...files.flatMap(({ dependencies }) => withImports(dependencies))];
 }

@@ -1,10 +1,11 @@
 /** Serves a gRPC server, written in anything, by REST, Connect, gRPC-Web and gRPC. */
 export { DescriptorError, type Descriptors, readDescriptors } from "./descriptors.ts";
 export { defaultRequestMetadata } from "./metadata.ts";
-export { type ReflectServicesOptions, reflectServices } from "./reflection.ts";
 export {
   type ReflectionWatch,
   type ReflectionWatchOptions,
+  type ReflectServicesOptions,
+  reflectServices,
   watchReflection,
-} from "./reflection-watch.ts";
+} from "./reflection.ts";
 export { type ProxyOptions, proxyServices } from "./services.ts";

@@ -1,12 +1,7 @@
 /** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
 import type { HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "connect-gateway";
-import {
-  isOfConnection,
-  LazyHeaders,
-  type NodeHeaders,
-  toNodeHeaders,
-} from "connect-gateway/client";
+import { isOfConnection, LazyHeaders, toNodeHeaders } from "connect-gateway/client";
 import { requestIdHeader, requestIdKey } from "connect-gateway/logging";
 
 /**
@@ -14,39 +9,34 @@ import { requestIdHeader, requestIdKey } from "connect-gateway/logging";
  * it is a part. Cookies are not among them, nor what says who has sent the request on.
  */
 export const defaultRequestMetadata: readonly string[] = [
-  "accept-language",
-  "authorization",
-  "traceparent",
-  "tracestate",
-  "x-request-id",
+  ...["accept-language", "authorization", "traceparent", "tracestate", "x-request-id"],
 ];
 
-/** Makes the metadata of the upstream's call. */
 export type RequestMetadata = (
   context: Pick<HandlerContext, "requestHeader" | "values">,
 ) => Record<string, string>;
 
-/**
- * @param names Of headers that are passed on.
- * @param onDropped Told of a header whose value gRPC cannot carry.
- * @throws {TypeError} for a name that is none, or that is for the connection or the protocol.
- */
+/** @param onDropped Told of a header whose value gRPC cannot carry. @throws {TypeError} for a wrong name. */
 export function createRequestMetadata(
   names: readonly string[],
   onDropped: (name: string) => void = () => {},
 ): RequestMetadata {
-  const passed = [...new Set(names.map(checkedName))];
+  const wrong = names.find((name) => !isPassable(name));
+  if (wrong !== undefined) {
+    throw new TypeError(`requestMetadata: ${JSON.stringify(wrong)} cannot be passed on`);
+  }
+  const passed = [...new Set(names.map((name) => name.toLowerCase()))];
   return ({ requestHeader, values }) => {
     const metadata: Record<string, string> = {};
-    const nominated = requestHeader
-      .get("connection")
-      ?.toLowerCase()
-      .split(/[\s,]+/);
+    const connection = requestHeader.get("connection")?.toLowerCase();
+    const nominated = connection?.split(/[\s,]+/);
     for (const name of passed) {
       const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
       const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
-      if (isValue(name, value)) metadata[name] = value;
+      // Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2).
+      const syntax = name.endsWith("-bin") ? base64Syntax : textSyntax;
+      if (syntax.test(value)) metadata[name] = value;
       else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
@@ -66,42 +56,25 @@ export function isPassable(given: string): boolean {
   return nameSyntax.test(name) && !isOfProtocol(name);
 }
 
-function checkedName(given: string): string {
-  if (isPassable(given)) return given.toLowerCase();
-  throw new TypeError(`requestMetadata: ${JSON.stringify(given)} cannot be passed on`);
-}
-
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
 const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
-
-/** Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2). */
-function isValue(name: string, value: string): boolean {
-  return (name.endsWith("-bin") ? base64Syntax : textSyntax).test(value);
-}
 
 /** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
   const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
   for (const name in fields) {
     if (name.startsWith(":") || isOfProtocol(name) || isOfOrigin(name)) continue;
-    for (const value of valuesOf(fields, name)) to.append(name, value);
+    const value = fields[name];
+    if (!Array.isArray(value)) to.append(name, `${value}`);
+    else for (const one of value) to.append(name, one);
   }
 }
 
-function valuesOf(fields: NodeHeaders, name: string): readonly string[] {
-  const value = fields[name];
-  return Array.isArray(value) ? value : [`${value}`];
-}
-
 function isOfProtocol(name: string): boolean {
-  return (
-    ofMessages.has(name) ||
-    isOfConnection(name) ||
-    name.startsWith("grpc-") ||
-    name.startsWith("connect-")
-  );
+  const isPrefixed = name.startsWith("grpc-") || name.startsWith("connect-");
+  return isPrefixed || ofMessages.has(name) || isOfConnection(name);
 }
 
 /** Which pages may read an answer, and where else the service is: that is for the gateway to say. */
@@ -111,12 +84,6 @@ function isOfOrigin(name: string): boolean {
 
 /** Each side has its own. */
 const ofMessages = new Set([
-  "accept-encoding",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "date",
-  "expect",
-  "host",
-  "trailer",
+  ...["accept-encoding", "content-encoding", "content-length", "content-type"],
+  ...["date", "expect", "host", "trailer"],
 ]);

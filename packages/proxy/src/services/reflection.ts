@@ -1,8 +1,9 @@
-import { fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import { createHash } from "node:crypto";
+import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
-import type { GrpcTransport } from "connect-gateway/client";
+import { assertOptions, type GrpcTransport, type OptionKindsOf } from "connect-gateway/client";
 import {
   ServerReflection,
   ServerReflectionAlpha,
@@ -15,8 +16,8 @@ import {
   DescriptorError,
   type Descriptors,
   isOfServer,
+  wellKnownFiles,
 } from "./descriptors.ts";
-import { wellKnownFiles } from "./well-known-files.ts";
 
 export interface ReflectServicesOptions {
   /**
@@ -30,8 +31,6 @@ export interface ReflectServicesOptions {
   readonly timeoutMs?: number;
 }
 
-const timeoutMsDefault = 10_000;
-
 /** More than servers have, so that a server that names ever more of them comes to an end. */
 const filesMax = 10_000;
 
@@ -43,7 +42,7 @@ const filesMax = 10_000;
  */
 export async function reflectServices(
   transport: GrpcTransport,
-  { services, types = [], timeoutMs = timeoutMsDefault }: ReflectServicesOptions = {},
+  { services, types = [], timeoutMs = 10_000 }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
@@ -58,7 +57,7 @@ export async function reflectServices(
       throw new ConnectError("the upstream's reflection ended early", Code.Unavailable);
     };
     try {
-      return await read(ask, { services, types });
+      return await read(ask, services, types);
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
     } finally {
@@ -71,17 +70,15 @@ export async function reflectServices(
 
 type Request = MessageInitShape<typeof ServerReflectionRequestSchema>;
 
-/** One question and its answer. */
 type Ask = (
   question: NonNullable<Request["messageRequest"]>,
 ) => Promise<ServerReflectionResponse["messageResponse"]>;
 
-interface Wanted {
-  readonly services: readonly string[] | undefined;
-  readonly types: readonly string[];
-}
-
-async function read(ask: Ask, { services: given, types }: Wanted): Promise<Descriptors> {
+async function read(
+  ask: Ask,
+  given: readonly string[] | undefined,
+  types: readonly string[],
+): Promise<Descriptors> {
   const names = given ?? (await listServices(ask));
   const files = new Map<string, FileDescriptorProto>();
 
@@ -152,4 +149,143 @@ function noAnswer(what: string, answer: ServerReflectionResponse["messageRespons
 
 function declares({ package: parent, service }: FileDescriptorProto, typeName: string): boolean {
   return service.some(({ name }) => (parent === "" ? name : `${parent}.${name}`) === typeName);
+}
+
+export interface ReflectionWatchOptions {
+  readonly transport: GrpcTransport;
+  /** As of `reflectServices`. */
+  readonly services?: readonly string[] | undefined;
+  /** How often the upstream is asked, in ms. Default: 5 minutes. */
+  readonly intervalMs?: number;
+  /**
+   * Told of the descriptors, the first and each that differ: make a gateway of them, and let it take
+   * the place of the one before. Where it throws, those before stay, and `onError` is told.
+   */
+  readonly onChange: (descriptors: Descriptors) => void;
+  /** Told when reading has failed. What was read before stays; it is tried again soon. */
+  readonly onError: (error: unknown) => void;
+}
+
+const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
+  transport: "object",
+  services: "list",
+  intervalMs: "number",
+  onChange: "function",
+  onError: "function",
+};
+
+/** The services of an upstream, which may become others. */
+export interface ReflectionWatch {
+  /** The last that were right; undefined until the first have come. */
+  readonly descriptors: Descriptors | undefined;
+  /** Asks the upstream, at most once a second: for `onUnimplemented` of `proxyServices`. */
+  refresh(): void;
+  /** Asks the upstream for a type too, from now on: for `onUnknownType` of a gateway. */
+  learn(typeName: string): void;
+  /** Asks no more. */
+  close(): void;
+}
+
+/** Also between attempts while reading fails. */
+const pauseMs = 1000;
+
+/** More types than responses have that no service's file imports. */
+const typesMax = 1000;
+
+/**
+ * Reads the services of an upstream from its server reflection: now, at intervals, and when a
+ * connection is lost, as another release may take the server's place.
+ *
+ * @throws {TypeError} for an unknown option.
+ */
+export function watchReflection(options: ReflectionWatchOptions): ReflectionWatch {
+  assertOptions("watchReflection", options, optionKinds);
+  const { transport, services, intervalMs = 5 * 60_000, onChange, onError } = options;
+  let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
+  let timer: NodeJS.Timeout | undefined;
+  let readAt = Number.NEGATIVE_INFINITY;
+  let nextAt = Number.POSITIVE_INFINITY;
+  let isReading = false;
+  let isStale = false;
+  const types = new Set<string>();
+  let isClosed = false;
+
+  /** Reads after that long, or before if that was the plan. */
+  function schedule(ms: number): void {
+    const at = performance.now() + ms;
+    if (isClosed || isReading || at >= nextAt) return;
+    clearTimeout(timer);
+    nextAt = at;
+    timer = setTimeout(() => void read(), ms).unref();
+  }
+
+  async function read(): Promise<void> {
+    nextAt = Number.POSITIVE_INFINITY;
+    readAt = performance.now();
+    isReading = true;
+    let isRight = false;
+    try {
+      const descriptors = await reflectServices(transport, { services, types: [...types] });
+      if (!isClosed) use(descriptors);
+      isRight = true;
+    } catch (error) {
+      if (!isClosed) onError(error);
+    }
+    isReading = false;
+    schedule(isRight && !isStale ? intervalMs : Math.min(pauseMs, intervalMs));
+    isStale = false;
+  }
+
+  function use(descriptors: Descriptors): void {
+    const digest = digestOf(descriptors);
+    if (digest === current?.digest) return;
+    const before = current;
+    current = { descriptors, digest };
+    try {
+      onChange(descriptors);
+    } catch (error) {
+      current = before;
+      throw error;
+    }
+  }
+
+  function refresh(): void {
+    if (isReading) isStale = current !== undefined; // what is read may be old
+    schedule(Math.max(0, readAt + pauseMs - performance.now()));
+  }
+
+  const forget = transport.onDisconnect(refresh);
+  void read();
+  return {
+    get descriptors() {
+      return current?.descriptors;
+    },
+    refresh,
+    learn(typeName) {
+      if (types.has(typeName) || types.size === typesMax) return;
+      types.add(typeName);
+      refresh();
+    },
+    close() {
+      isClosed = true;
+      forget();
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Servers may tell the same files in another order. */
+function digestOf({ services, registry }: Descriptors): string {
+  const hash = createHash("sha256");
+  for (const { typeName } of services.toSorted(byName(({ typeName }) => typeName))) {
+    hash.update(`${typeName}\n`);
+  }
+  for (const { proto } of [...registry.files].sort(byName(({ proto }) => proto.name))) {
+    hash.update(toBinary(FileDescriptorProtoSchema, proto));
+  }
+  return hash.digest("base64");
+}
+
+function byName<T>(nameOf: (value: T) => string): (a: T, b: T) => number {
+  return (a, b) => (nameOf(a) < nameOf(b) ? -1 : 1);
 }

@@ -1,9 +1,31 @@
-import type { DescService, Registry } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
-import { assertOptions, type GrpcTransport, type OptionKindsOf } from "connect-gateway/client";
+import {
+  createRegistry,
+  type DescMessage,
+  type DescMethod,
+  type DescMethodStreaming,
+  type DescMethodUnary,
+  type DescService,
+  fromBinary,
+  type MessageShape,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { BodyBudget, cancellationOf, RestFailure, sendHeaders } from "connect-gateway";
+import {
+  AnswerError,
+  assertOptions,
+  type GrpcTransport,
+  type OptionKindsOf,
+} from "connect-gateway/client";
+import { file_google_rpc_error_details } from "connect-gateway/protos";
 import type { Descriptors } from "./descriptors.ts";
-import { createRequestMetadata, defaultRequestMetadata } from "./metadata.ts";
-import { forwardMethod } from "./method.ts";
+import {
+  addFields,
+  createRequestMetadata,
+  defaultRequestMetadata,
+  type RequestMetadata,
+} from "./metadata.ts";
 
 export interface ProxyOptions {
   readonly services: readonly DescService[];
@@ -40,8 +62,7 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
 };
 
 /**
- * Serves services by calls to an upstream, for `routes` of a gateway. They may stand beside services
- * of your own, and behind the same gate, interceptors and observers.
+ * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
  *
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
@@ -52,11 +73,158 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
   const forwarding = { ...options, metadataOf };
   return (router) => {
     for (const service of services) {
-      const methods = service.methods.map((method) => [
-        method.localName,
-        forwardMethod(method, forwarding),
-      ]);
-      router.service(service, Object.fromEntries(methods));
+      const implement = (one: DescMethod) => [one.localName, forwardMethod(one, forwarding)];
+      router.service(service, Object.fromEntries(service.methods.map(implement)));
     }
   };
+}
+
+type Message = MessageShape<DescMessage>;
+
+type Forwarding = ProxyOptions & { readonly metadataOf: RequestMetadata };
+
+function forwardMethod(method: DescMethod, forwarding: Forwarding): unknown {
+  switch (method.methodKind) {
+    case "unary":
+      return (message: Message, context: HandlerContext) =>
+        callUnary(method, message, forwarding, context);
+    case "server_streaming":
+      return (message: Message, context: HandlerContext) =>
+        callStream(method, createAsyncIterable([message]), forwarding, context);
+    case "client_streaming":
+      return (messages: AsyncIterable<Message>, context: HandlerContext) =>
+        onlyOne(callStream(method, messages, forwarding, context));
+    case "bidi_streaming":
+      return (messages: AsyncIterable<Message>, context: HandlerContext) =>
+        callStream(method, messages, forwarding, context);
+  }
+}
+
+async function callUnary(
+  method: DescMethod,
+  message: Message,
+  forwarding: Forwarding,
+  context: HandlerContext,
+): Promise<Message> {
+  const { transport, metadataOf, timeoutMs } = forwarding;
+  const metadata = metadataOf(context);
+  try {
+    const answer = await transport.unary(
+      method as DescMethodUnary,
+      cancellationOf(context),
+      context.timeoutMs() ?? timeoutMs,
+      metadata,
+      message,
+    );
+    addFields(context.responseHeader, answer.header);
+    addFields(context.responseTrailer, answer.trailer);
+    return answer.message;
+  } catch (error) {
+    addErrorHeader(error, context);
+    throw failed(error, forwarding);
+  }
+}
+
+async function* callStream(
+  method: DescMethod,
+  messages: AsyncIterable<Message>,
+  forwarding: Forwarding,
+  context: HandlerContext,
+): AsyncGenerator<Message> {
+  const { transport, metadataOf } = forwarding;
+  const metadata = metadataOf(context);
+  let isAnswered = false;
+  try {
+    const answer = await transport.stream(
+      method as DescMethodStreaming,
+      cancellationOf(context),
+      context.timeoutMs(),
+      metadata,
+      messages,
+    );
+    addFields(context.responseHeader, answer.header);
+    isAnswered = true;
+    sendHeaders(context); // the upstream has: a client may wait for them before it sends
+    yield* answer.message;
+    addFields(context.responseTrailer, answer.trailer);
+  } catch (error) {
+    if (!isAnswered) addErrorHeader(error, context);
+    throw failed(error, forwarding);
+  }
+}
+
+function addErrorHeader(error: unknown, { responseHeader }: HandlerContext): void {
+  if (error instanceof AnswerError) addFields(responseHeader, error.header);
+}
+
+function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
+  const forwarded = forwardedError(error, registry);
+  const isUnknown = forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented;
+  if (isUnknown) onUnimplemented?.();
+  return forwarded;
+}
+
+/** As clients of gRPC have it: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. */
+async function onlyOne(messages: AsyncIterable<Message>): Promise<Message> {
+  let only: Message | undefined;
+  for await (const message of messages) {
+    if (only !== undefined) throw notOne("more than one message");
+    only = message;
+  }
+  if (only === undefined) throw notOne("no message");
+  return only;
+}
+
+function notOne(what: string): ConnectError {
+  return new ConnectError(`the upstream answered ${what}`, Code.Unimplemented);
+}
+
+type Detail = ConnectError["details"][number];
+
+const commonDetails = createRegistry(file_google_rpc_error_details);
+
+/**
+ * The error that a caller of the proxy gets for one of its call to the upstream. What the upstream
+ * answered goes on as it is. Where it answered nothing, the caller is not told the addresses and
+ * reasons of the network behind the proxy: they are in the cause.
+ *
+ * @param registry Of the details: one of a type that it knows is JSON over REST, not bytes.
+ */
+function forwardedError(reason: unknown, registry: Registry): unknown {
+  if (reason instanceof AnswerError) {
+    const metadata = new Headers();
+    addFields(metadata, reason.trailer);
+    const error = new ConnectError(reason.rawMessage, reason.code, metadata, undefined, reason);
+    error.details = reason.details.map((detail) => known(detail, registry));
+    return error;
+  }
+  if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
+  let message: string;
+  switch (reason.code) {
+    case Code.Unavailable:
+      return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);
+    case Code.ResourceExhausted:
+      if (isReset(reason)) return reason;
+      message = `the upstream's response is too large: ${reason.rawMessage}`;
+      // An answer over the limit. The status of the code is 429, which asks for a retry.
+      return new RestFailure(500, reason.code, message);
+    default:
+      return reason;
+  }
+}
+
+/** An upstream that has too much to do says so by ENHANCE_YOUR_CALM, which has the same code. */
+function isReset({ cause }: ConnectError): boolean {
+  return cause instanceof Error && "code" in cause && cause.code === "ERR_HTTP2_STREAM_ERROR";
+}
+
+function known(detail: Detail, registry: Registry): Detail {
+  if ("desc" in detail) return detail;
+  const desc = registry.getMessage(detail.type) ?? commonDetails.getMessage(detail.type);
+  if (desc === undefined) return detail;
+  try {
+    return { desc, value: fromBinary(desc, detail.value) };
+  } catch {
+    return detail; // another type of that name
+  }
 }

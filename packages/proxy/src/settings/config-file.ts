@@ -1,9 +1,9 @@
 import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
-import type { GivenValue } from "./program.ts";
-import type { SettingProblem } from "./settings-error.ts";
-import { suggestName } from "./suggestion.ts";
+import { suggestName } from "./environment.ts";
+import type { GivenValue } from "./schema.ts";
+import type { SettingProblem } from "./setting.ts";
 
 export interface ConfigFile {
   /** By the names of the settings. */
@@ -16,11 +16,8 @@ export async function readConfigFile(file: string, names: readonly string[]): Pr
   try {
     return parseConfigFile(await readText(file), file, names);
   } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    return {
-      values: new Map(),
-      problems: [{ setting: file, problem: `cannot be read: ${reason}` }],
-    };
+    const problem = `cannot be read: ${(error as Error).message}`;
+    return { values: new Map(), problems: [{ setting: file, problem }] };
   }
 }
 
@@ -33,10 +30,7 @@ async function readText(file: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-/**
- * YAML of which every value is text, to be read as a flag's would be: nothing
- * is a number or a Boolean by the way it looks.
- */
+/** YAML of which every value is text, as a flag's: nothing is a number by the way it looks. */
 function parseConfigFile(content: string, file: string, names: readonly string[]): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(content, {
@@ -64,14 +58,14 @@ function parseConfigFile(content: string, file: string, names: readonly string[]
   for (const { key, value } of contents.items) {
     const name = textOf(key) ?? "";
     const text = textOf(value);
-    const line = lineOf(isScalar(key) ? key.range?.[0] : undefined);
-    const setting = `${name} (${file}, line ${line})`;
+    const place = `${file}, line ${lineOf(isScalar(key) ? key.range?.[0] : undefined)}`;
+    const setting = `${name} (${place})`;
     if (!names.includes(name)) {
       problems.push({ setting, problem: `is not a setting${hintFor(name, names)}` });
     } else if (text === undefined) {
       problems.push({ setting, problem: "must be one value, or a list of values" });
     } else if (text !== "") {
-      values.set(name, { text, origin: { kind: "file", file, line } });
+      values.set(name, { text, written: setting, origin: `file ${place}` });
     }
   }
   return { values, problems };

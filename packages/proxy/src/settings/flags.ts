@@ -1,19 +1,16 @@
 import { type Command, Option } from "commander";
-import { type Named, variableOf } from "./program.ts";
-import type { SchemaEntry } from "./schema.ts";
+import { type Named, type SchemaEntry, variableOf } from "./schema.ts";
 import { formatValue, type Setting } from "./setting.ts";
 
 /** Adds flags for settings, all of them or those named, and for the file that has any. */
-export function addSettingFlags(
-  program: Named,
-  command: Command,
-  ...only: readonly string[]
-): Command {
+export function addSettingFlags(program: Named, command: Command, ...only: readonly string[]) {
   for (const entry of program.entries) {
-    const isAsked = only.length === 0 || only.includes(entry.name);
-    if (!isAsked || entry.setting.from === "file") continue;
-    if (entry.setting.from === "variable") {
-      command.addHelpText("after", `\n${createNote(program, entry)}`);
+    const { setting, name } = entry;
+    const isAsked = only.length === 0 || only.includes(name);
+    if (!isAsked || setting.from === "file") continue;
+    if (setting.from === "variable") {
+      const note = `${variableOf(program, name)}, which has no flag:\n  ${describe(setting)}.`;
+      command.addHelpText("after", `\n${note}`);
     } else command.addOption(createOption(program, entry));
   }
   const variable = variableOf(program, "config");
@@ -24,22 +21,17 @@ export function addSettingFlags(
 /** No default and no variable of commander's: what is given is not all on the command line. */
 function createOption(program: Named, { setting, name }: SchemaEntry): Option {
   const extra = `default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
-  const value = placeholderOf(setting);
-  const option = new Option(`--${name} ${value}`, `${describe(setting)} (${extra})`);
+  const isOptional = setting.type === "list" && setting.isBareFlag === true;
+  const placeholder = setting.type === "switch" ? "on|off" : setting.placeholder;
+  const [begin, end] = isOptional || setting.type === "switch" ? "[]" : "<>";
+  const option = new Option(
+    `--${name} ${begin}${placeholder}${end}`,
+    `${describe(setting)} (${extra})`,
+  );
   // A list may also be given by repeating its flag.
   const join = (text: string, before?: string | boolean) =>
     typeof before === "string" ? `${before},${text}` : text;
   return setting.type === "list" ? option.argParser(join) : option;
-}
-
-function placeholderOf(setting: Setting): string {
-  if (setting.type === "switch") return "[on|off]";
-  const isOptional = setting.type === "list" && setting.isBareFlag === true;
-  return isOptional ? `[${setting.placeholder}]` : `<${setting.placeholder}>`;
-}
-
-function createNote(program: Named, { setting, name }: SchemaEntry): string {
-  return `${variableOf(program, name)}, which has no flag:\n  ${describe(setting)}.`;
 }
 
 function describe(setting: Setting): string {

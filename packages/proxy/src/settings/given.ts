@@ -1,36 +1,35 @@
 import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
-import { type GivenValue, type Named, nameSetting, type Program } from "./program.ts";
-import { type SchemaEntry, setOption } from "./schema.ts";
-import { parseSetting } from "./setting.ts";
-import { problemsOf, type SettingProblem, SettingsError } from "./settings-error.ts";
+import {
+  type GivenValue,
+  type Named,
+  type Program,
+  type SchemaEntry,
+  setOption,
+  variableOf,
+} from "./schema.ts";
+import { parseSetting, problemsOf, type SettingProblem, SettingsError } from "./setting.ts";
 
-/** What an operator gave: flags over the environment over a file. */
-export interface GivenSettings {
-  /** Those that were given, by their names. */
-  readonly values: ReadonlyMap<string, GivenValue>;
-  /** What is wrong with the sources, whatever the values are. */
-  readonly problems: readonly SettingProblem[];
-  readonly warnings: readonly string[];
-}
+export type GivenSettings = Awaited<ReturnType<typeof readGiven>>;
 
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-export async function readGiven(program: Named, flags: Flags): Promise<GivenSettings> {
+/** What an operator gave, by name: flags over the environment over a file. */
+export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);
   const file = textOf(flags["config"]) ?? environment.values.get("config");
   const fromFile = await readFileOf(program, file);
   const values = new Map<string, GivenValue>();
   for (const { name, id } of program.entries) {
     const flag = textOf(flags[id]);
-    const variable = environment.values.get(name);
-    const inFile = fromFile.values.get(name);
-    if (flag !== undefined) values.set(name, { text: flag, origin: { kind: "flag" } });
-    else if (variable !== undefined) {
-      values.set(name, { text: variable, origin: { kind: "environment" } });
-    } else if (inFile !== undefined) values.set(name, inFile);
+    const text = flag ?? environment.values.get(name);
+    const written = flag === undefined ? variableOf(program, name) : `--${name}`;
+    const origin = `${flag === undefined ? "environment" : "flag"} ${written}`;
+    const value = text === undefined ? fromFile.values.get(name) : { text, written, origin };
+    if (value !== undefined) values.set(name, value);
   }
+  /** What is wrong with the sources, whatever the values are. */
   const problems = [...environment.problems, ...fromFile.problems];
   return { values, problems, warnings: environment.warnings };
 }
@@ -39,8 +38,10 @@ export async function readGiven(program: Named, flags: Flags): Promise<GivenSett
 async function readFileOf({ entries }: Named, file: string | undefined): Promise<ConfigFile> {
   if (file === undefined) return { values: new Map(), problems: [] };
   const { readConfigFile } = await import("./config-file.ts");
-  const names = entries.map(({ name }) => name);
-  return await readConfigFile(file, names);
+  return await readConfigFile(
+    file,
+    entries.map(({ name }) => name),
+  );
 }
 
 /** A switch without a value is on. */
@@ -48,26 +49,12 @@ function textOf(flag: Flags[string]): string | undefined {
   return flag === true ? "on" : flag || (flag === "" ? "" : undefined);
 }
 
-/** Settings that are right. */
-export interface ReadSettings<Options, Settings> {
-  readonly options: Options;
-  /** The same, whole. */
-  readonly settings: Settings;
-  /** Has what is found wrong with them later named as the operator wrote it. */
-  readonly use: <T>(work: () => Promise<T>) => Promise<T>;
-}
-
-/**
- * Reads the settings that a command uses: all, or those named. Of the others, it
- * is not asked whether they are right.
- *
- * @throws {SettingsError} in the operator's words.
- */
+/** Reads all settings, or those named. @throws {SettingsError} in the operator's words. */
 export async function readSettings<Options, Settings>(
   program: Program<Options, Settings>,
   flags: Flags,
   ...only: readonly string[]
-): Promise<ReadSettings<Options, Settings>> {
+) {
   const all = await readGiven(program, flags);
   const isUsed = (name: string) => only.length === 0 || only.includes(name);
   const given = { ...all, values: new Map([...all.values].filter(([name]) => isUsed(name))) };
@@ -76,11 +63,12 @@ export async function readSettings<Options, Settings>(
   if (problems.length > 0) throw new SettingsError(problems);
   return {
     options,
-    // A command that uses some may lack what others need.
+    /** The same, whole. A command that uses some may lack what others need. */
     get settings() {
       return program.resolve(options);
     },
-    async use(work) {
+    /** Has what is found wrong with them later named as the operator wrote it. */
+    async use<T>(work: () => Promise<T>): Promise<T> {
       try {
         return await work();
       } catch (error) {
@@ -91,29 +79,16 @@ export async function readSettings<Options, Settings>(
   };
 }
 
-/** Tells what may be wrong. */
 export function warn({ name }: Named, { warnings }: GivenSettings): void {
   for (const line of warnings) process.stderr.write(`${name}: ${line}\n`);
 }
 
-export interface AssembledOptions<Options> {
-  readonly options: Options;
-  /** All that is wrong, in the operator's words. */
-  readonly problems: readonly SettingProblem[];
-  /** The names of the settings at fault. */
-  readonly wrong: ReadonlySet<string>;
-}
-
-/**
- * Parses and checks what was given.
- *
- * @param isUsed Of other settings, problems are not told.
- */
+/** Parses and checks what was given. @param isUsed Of other settings, problems are not told. */
 export function assembleOptions<Options>(
   program: Program<Options, unknown>,
   given: GivenSettings,
   isUsed: (name: string) => boolean = () => true,
-): AssembledOptions<Options> {
+) {
   const options: Record<string, unknown> = {};
   for (const entry of program.entries) {
     const text = given.values.get(entry.name)?.text;
@@ -124,20 +99,23 @@ export function assembleOptions<Options>(
   const problems = found.filter((one) => isUsed(nameOf(one)));
   return {
     options: options as Options,
+    /** All that is wrong, in the operator's words. */
     problems: [...given.problems, ...problems.map((one) => nameProblem(program, one, given))],
+    /** The names of the settings at fault. */
     wrong: new Set(problems.map(nameOf)),
   };
 }
 
-/** A problem with the settings named as the operator wrote them. */
+/** A problem with the settings named as the operator wrote them, or could, where they have defaults. */
 function nameProblem(
   program: Named,
   { setting, problem, other }: SettingProblem,
   { values }: GivenSettings,
 ): SettingProblem {
   const nameOf = (id: string) => {
-    const entry = findEntry(program, id);
-    return nameSetting(program, entry, values.get(entry.name)?.origin ?? { kind: "default" });
+    const { name, setting } = findEntry(program, id);
+    const form = setting.from === "variable" ? variableOf(program, name) : name;
+    return values.get(name)?.written ?? (setting.from === undefined ? `--${name}` : form);
   };
   const text = other === undefined ? problem : problem.replace(other, () => nameOf(other));
   return { setting: nameOf(setting), problem: text };

@@ -1,34 +1,29 @@
 import {
   findProblem,
+  type Group,
   type Setting,
+  type SettingProblem,
+  SettingsError,
   type SettingValue,
   type ValueOf,
   type ValuesOf,
 } from "./setting.ts";
-import { type SettingProblem, SettingsError } from "./settings-error.ts";
 
 /** All settings of a program, in the order of its help. Some are in groups. */
-export type SettingTree = Readonly<Record<string, Setting | Readonly<Record<string, Setting>>>>;
+type SettingTree = Readonly<Record<string, Setting | Group>>;
+
+type ValueIn<T> = T extends Setting ? ValueOf<T> : T extends Group ? ValuesOf<T> : never;
 
 /** All settings, checked, with defaults. */
-export type SettingsOf<T extends SettingTree> = {
-  readonly [K in keyof T]: T[K] extends Setting
-    ? ValueOf<T[K]>
-    : T[K] extends Readonly<Record<string, Setting>>
-      ? ValuesOf<T[K]>
-      : never;
-};
+export type SettingsOf<T extends SettingTree> = { readonly [K in keyof T]: ValueIn<T[K]> };
 
 /** Options of a caller: all are optional. */
 export type OptionsOf<T extends SettingTree> = {
   readonly [K in keyof T]?: T[K] extends Setting
-    ? ValueOf<T[K]>
-    : T[K] extends Readonly<Record<string, Setting>>
-      ? Partial<ValuesOf<T[K]>> | undefined
-      : never;
+    ? ValueIn<T[K]>
+    : Partial<ValueIn<T[K]>> | undefined;
 };
 
-/** A setting with its names. */
 export interface SchemaEntry {
   readonly setting: Setting;
   /** As operators write it, in flags and files: `tls-cert`. */
@@ -40,22 +35,11 @@ export interface SchemaEntry {
   readonly group: string | undefined;
 }
 
-export interface Schema<T extends SettingTree> {
-  readonly entries: readonly SchemaEntry[];
-  /**
-   * Checks the options and fills in the defaults. A given option overrides its default, also if it
-   * is `undefined`.
-   *
-   * @throws {SettingsError} with every problem.
-   */
-  resolve(options: OptionsOf<T>): SettingsOf<T>;
-}
-
 /** @param findContradictions What is wrong with settings that are right by themselves. */
 export function createSchema<T extends SettingTree>(
   tree: T,
   findContradictions: (settings: SettingsOf<T>) => readonly SettingProblem[],
-): Schema<T> {
+) {
   const entries = Object.entries(tree).flatMap(([key, node]) =>
     isSetting(node)
       ? [createEntry(node, key)]
@@ -63,7 +47,13 @@ export function createSchema<T extends SettingTree>(
   );
   return {
     entries,
-    resolve(options) {
+    /**
+     * Checks the options and fills in the defaults. A given option overrides its default, also if it is
+     * `undefined`.
+     *
+     * @throws {SettingsError} with every problem.
+     */
+    resolve(options: OptionsOf<T>): SettingsOf<T> {
       const filled: OptionTree = {};
       const problems: SettingProblem[] = [];
       for (const entry of entries) {
@@ -109,4 +99,33 @@ export function setOption(options: OptionTree, entry: SchemaEntry, value: unknow
   const { group, option } = entry;
   if (group === undefined) options[option] = value;
   else options[group] = { ...placeOf(options, entry), [option]: value };
+}
+
+export interface Program<Options, Settings> {
+  /** `plant-store`: its messages begin so. */
+  readonly name: string;
+  /** `PLANT_STORE_`: its variables begin so. */
+  readonly variablePrefix: string;
+  readonly entries: readonly SchemaEntry[];
+  /** @throws {SettingsError} with every problem. */
+  readonly resolve: (options: Options) => Settings;
+  /** Variables with its prefix that are no settings, such as those of its clients. */
+  readonly otherVariables: readonly string[];
+}
+
+/** What the sources of settings need of a program. */
+export type Named = Omit<Program<never, unknown>, "resolve">;
+
+/** `base-path` -> `PLANT_STORE_BASE_PATH`. */
+export function variableOf({ variablePrefix }: Named, name: string): string {
+  return variablePrefix + name.replaceAll("-", "_").toUpperCase();
+}
+
+/** A value as it was given. */
+export interface GivenValue {
+  readonly text: string;
+  /** The setting as the operator wrote it: `--port`, or `port (FILE, line 3)`. */
+  readonly written: string;
+  /** Where, for a table. */
+  readonly origin: string;
 }

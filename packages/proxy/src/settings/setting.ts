@@ -18,7 +18,7 @@ interface Described {
   readonly secret?: "whole" | "password";
 }
 
-export interface TextSetting extends Described {
+interface TextSetting extends Described {
   readonly type: "text";
   /** `undefined`: none, so the option may be left out. */
   readonly default: string | undefined;
@@ -38,13 +38,13 @@ export interface IntegerSetting extends Described {
 }
 
 /** Written `on` or `off`. */
-export interface SwitchSetting extends Omit<Described, "placeholder"> {
+interface SwitchSetting extends Omit<Described, "placeholder"> {
   readonly type: "switch";
   readonly default: boolean;
 }
 
 /** A list, written with commas. Its elements have none. */
-export interface ListSetting extends Described {
+interface ListSetting extends Described {
   readonly type: "list";
   readonly default: readonly string[];
   /** Whether the flag may stand without a value, which is `on` then. */
@@ -53,7 +53,6 @@ export interface ListSetting extends Described {
   readonly check?: (values: readonly string[]) => string | undefined;
 }
 
-/** The type of a setting's value. */
 export type ValueOf<S extends Setting> =
   | (S extends IntegerSetting
       ? number
@@ -64,10 +63,9 @@ export type ValueOf<S extends Setting> =
           : string)
   | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
 
-/** The values of a group of settings, by option. */
-export type ValuesOf<Group extends Readonly<Record<string, Setting>>> = {
-  readonly [Option in keyof Group]: ValueOf<Group[Option]>;
-};
+export type Group = Readonly<Record<string, Setting>>;
+
+export type ValuesOf<G extends Group> = { readonly [Option in keyof G]: ValueOf<G[Option]> };
 
 export type SettingValue = ValueOf<Setting>;
 
@@ -95,10 +93,13 @@ export function formatValue(value: SettingValue): string {
 export function findProblem(setting: Setting, value: SettingValue): string | undefined {
   if (value === undefined && setting.default === undefined) return undefined;
   switch (setting.type) {
-    case "text":
-      return value === undefined ? undefined : findTextProblem(setting, String(value));
+    case "text": {
+      const { pattern, check } = setting;
+      if (value === undefined) return undefined;
+      return pattern?.form.test(String(value)) === false ? pattern.rule : check?.(String(value));
+    }
     case "integer":
-      return isInRange(setting, value) ? undefined : notInRange(setting, String(value));
+      return findIntegerProblem(setting, value);
     case "switch":
       return typeof value === "boolean" ? undefined : "must be on or off";
     case "list":
@@ -106,16 +107,44 @@ export function findProblem(setting: Setting, value: SettingValue): string | und
   }
 }
 
-function isInRange({ min, max }: IntegerSetting, value: SettingValue): boolean {
-  return Number.isInteger(value) && Number(value) >= min && Number(value) <= max;
-}
-
-function findTextProblem({ pattern, check }: TextSetting, value: string): string | undefined {
-  if (pattern !== undefined && !pattern.form.test(value)) return pattern.rule;
-  return check?.(value);
-}
-
-function notInRange({ min, max, secret }: IntegerSetting, text: string): string {
-  const shown = secret === undefined ? `: ${text}` : "";
+function findIntegerProblem({ min, max, secret }: IntegerSetting, value: SettingValue) {
+  if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return undefined;
+  const shown = secret === undefined ? `: ${String(value)}` : "";
   return `must be a whole number from ${min} to ${max}${shown}`;
+}
+
+export interface SettingProblem {
+  /** The option's identifier in the schema, for example `bodyBytesMax`; to operators, as they wrote it. */
+  readonly setting: string;
+  /** One line, without the value of a secret. */
+  readonly problem: string;
+  /** Another option named in the text, for callers that translate names to flags or variables. */
+  readonly other?: string;
+}
+
+/** Settings are invalid or contradict each other. Thrown at startup only, never for a request. */
+export class SettingsError extends Error {
+  override readonly name = "SettingsError";
+  /** At least one. */
+  readonly problems: readonly SettingProblem[];
+  /** The same in words, a line each. */
+  readonly lines: readonly string[];
+
+  constructor(problems: readonly SettingProblem[], options?: { cause: unknown }) {
+    const lines = problems.map(({ setting, problem }) => `${setting}: ${problem}`);
+    super(lines.join("; "), options);
+    this.problems = problems;
+    this.lines = lines;
+  }
+}
+
+/** What work finds wrong with settings. */
+export function problemsOf(work: () => unknown): readonly SettingProblem[] {
+  try {
+    work();
+    return [];
+  } catch (error) {
+    if (error instanceof SettingsError) return error.problems;
+    throw error;
+  }
 }

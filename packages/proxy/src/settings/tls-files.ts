@@ -1,7 +1,6 @@
 import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
-import { type SettingProblem, SettingsError } from "./settings-error.ts";
+import { type SettingProblem, SettingsError } from "./setting.ts";
 
-/** The files of TLS, as a group of settings has them. */
 type TlsGroup = { readonly [K in keyof TlsFiles]-?: TlsFiles[K] | undefined };
 
 export function tlsFilesOf({ certFile, keyFile, ...others }: TlsGroup): TlsFiles | undefined {
@@ -30,7 +29,6 @@ export function assertTlsFiles(setting: string, read: () => unknown): void {
   }
 }
 
-/** The same of the port's own. */
 export function assertPortTls(files: TlsFiles | undefined): void {
   if (files === undefined) return;
   const { clientCaFile, ...pair } = files;

@@ -1,5 +1,5 @@
 /** Traces, if the environment asks for them. Otherwise the OpenTelemetry SDK is not loaded. */
-import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
+import type { ExporterName, Tracing, TracingOptions } from "./sdk.ts";
 
 /** @returns undefined if traces are off, which costs nothing. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | undefined> {
@@ -12,12 +12,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
 const known: readonly ExporterName[] = ["otlp", "console"];
 const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/**
- * The exporters that the standard environment variables ask for. Unlike in OpenTelemetry, the
- * default is none: the server looks for no collector unless a variable names one.
- *
- * @returns usually none.
- */
+/** Those of the standard variables. Unlike in OpenTelemetry, the default is none. @returns usually none. */
 export function findWantedExporters(
   env: NodeJS.ProcessEnv,
   warn: (message: string) => void,

@@ -1,36 +1,52 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
-import { DiagLogLevel, diag } from "@opentelemetry/api";
+import type { Interceptor } from "@connectrpc/connect";
+import { DiagLogLevel, diag, trace } from "@opentelemetry/api";
 import {
   ExportResultCode,
+  getNumberFromEnv,
+  getStringFromEnv,
   setGlobalErrorHandler,
   W3CTraceContextPropagator,
 } from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import {
+  defaultResource,
+  detectResources,
+  type Resource,
+  resourceAttributesEnvDetector,
+  resourceFromAttributes,
+  serviceNameEnvDetector,
+} from "@opentelemetry/resources";
+import {
+  AlwaysOffSampler,
+  AlwaysOnSampler,
   BatchSpanProcessor,
   ConsoleSpanExporter,
+  ParentBasedSampler,
+  type Sampler,
   SimpleSpanProcessor,
   type SpanExporter,
   type SpanProcessor,
+  TraceIdRatioBasedSampler,
   TracerProvider,
 } from "@opentelemetry/sdk-trace";
+import type { ObservedRequest } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
-import { createTracingObserver } from "connect-gateway/otel";
-import { passOnSpan } from "./pass-on-span.ts";
-import { readBatchLimits, readResource, readSampler, warnOfOtherProtocols } from "./sdk-options.ts";
-import type { ExporterName, Tracing, TracingOptions } from "./tracing.ts";
+import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 
 /** How long a drain may wait for the last spans. `serve` exits after it, which ends the exporter. */
 const flushTimeoutMs = 2000;
 
+export type Tracing = ReturnType<typeof createTracing>;
+
 /**
- * Registers only the handler of warnings with the OpenTelemetry API: the server creates all spans
- * itself, and other code need not find them.
+ * Opens nothing until its first span has ended. Registers only the handler of warnings: other code need
+ * not find the spans, which are all the server's.
  */
 export function createTracing(
   exporters: readonly ExporterName[],
   { program, scheme, log }: TracingOptions,
-): Tracing {
+) {
   logSdkWarnings(log);
   setGlobalErrorHandler(ignore); // reportOutcomes reports failed exports
   const spanProcessors: SpanProcessor[] = [];
@@ -51,6 +67,7 @@ export function createTracing(
   const propagator = new W3CTraceContextPropagator();
   const calls = createTracingObserver({ tracer, propagator, scheme });
 
+  /** Sends the remaining spans, within a short time. */
   async function close(): Promise<void> {
     const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();
     const timeout = setTimeout(() => resolve("out of time"), flushTimeoutMs);
@@ -60,13 +77,8 @@ export function createTracing(
       log.warn(`the last spans did not arrive within ${flushTimeoutMs} ms`);
   }
 
-  return {
-    calls,
-    passOn: passOnSpan,
-    tracer,
-    traceIdOf: (request) => calls.spanContextOf(request)?.traceId,
-    close,
-  };
+  const traceIdOf = (request: ObservedRequest) => calls.spanContextOf(request)?.traceId;
+  return { calls, passOn: passOnSpan, tracer, traceIdOf, close };
 }
 
 /** Logs when exports start to fail and when they work again, but not each failure between. */
@@ -90,7 +102,6 @@ function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
 const linesPerMinuteMax = 10;
 const lineCharactersMax = 300;
 
-/** Sends the SDK's warnings to the log. */
 export function logSdkWarnings(log: Log): void {
   let minute = 0;
   let lines = 0;
@@ -110,3 +121,85 @@ export function logSdkWarnings(log: Log): void {
 }
 
 function ignore(): void {}
+
+/** How many spans may wait, and for how long. More are dropped; no call waits for them. */
+function readBatchLimits() {
+  return {
+    maxQueueSize: readNumber("OTEL_BSP_MAX_QUEUE_SIZE", 2048, isCount),
+    maxExportBatchSize: readNumber("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", 512, isCount),
+    scheduledDelayMillis: readNumber("OTEL_BSP_SCHEDULE_DELAY", 5000, isCount),
+    exportTimeoutMillis: readNumber("OTEL_BSP_EXPORT_TIMEOUT", 30_000, isCount),
+  };
+}
+
+/** The sampler of `OTEL_TRACES_SAMPLER`. Default: every call, unless the caller does not sample. */
+function readSampler(): Sampler {
+  const name = getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? "parentbased_always_on";
+  const [, parentBased, rootName = ""] = /^(parentbased_)?(.*)$/s.exec(name) ?? [];
+  let root = roots.get(rootName)?.();
+  if (root === undefined) {
+    diag.warn(`OTEL_TRACES_SAMPLER: unknown sampler ${name}; using parentbased_always_on`);
+    root = new AlwaysOnSampler();
+  } else if (parentBased === undefined) return root;
+  return new ParentBasedSampler({ root });
+}
+
+const ratio = () => readNumber("OTEL_TRACES_SAMPLER_ARG", 1, isRatio);
+const roots: ReadonlyMap<string, () => Sampler> = new Map<string, () => Sampler>([
+  ["always_on", () => new AlwaysOnSampler()],
+  ["always_off", () => new AlwaysOffSampler()],
+  ["traceidratio", () => new TraceIdRatioBasedSampler(ratio())],
+]);
+
+/** The service that creates the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override it. */
+function readResource({ name, version }: TracingOptions["program"]): Resource {
+  const ours = { "service.name": name, "service.version": version };
+  const detectors = [resourceAttributesEnvDetector, serviceNameEnvDetector];
+  return defaultResource()
+    .merge(resourceFromAttributes(ours))
+    .merge(detectResources({ detectors }));
+}
+
+/** The SDK's exporter sends protobuf over HTTP, and ignores a variable that asks for another form. */
+function warnOfOtherProtocols(): void {
+  const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
+  const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
+  if (given === undefined || given === "http/protobuf") return;
+  const problem = `${given} is not supported; spans are sent as http/protobuf`;
+  diag.warn(`OTEL_EXPORTER_OTLP_PROTOCOL: ${problem}`);
+}
+
+type Rule = readonly [text: string, allows: (value: number) => boolean];
+
+const isCount: Rule = [
+  "a whole number above 0",
+  (value) => Number.isSafeInteger(value) && value > 0,
+];
+const isRatio: Rule = ["from 0 to 1", (value) => value >= 0 && value <= 1];
+
+function readNumber(name: string, byDefault: number, [text, allows]: Rule): number {
+  const given = getNumberFromEnv(name) ?? byDefault;
+  if (allows(given)) return given;
+  diag.warn(`${name}: must be ${text}, not ${given}; using ${byDefault}`);
+  return byDefault;
+}
+
+/** Makes the span of a call the parent of its upstream's: `traceparent`, W3C Trace Context, section 3.2. */
+const passOnSpan: Interceptor = (next) => (request) => {
+  const span = trace.getSpanContext(request.contextValues.get(callContextKey));
+  if (span !== undefined) {
+    const flags = span.traceFlags.toString(16).padStart(2, "0");
+    request.header.set("traceparent", `00-${span.traceId}-${span.spanId}-${flags}`);
+  }
+  return next(request);
+};
+
+export interface TracingOptions {
+  /** What creates the spans; the first is `service.name` unless a variable overrides it. */
+  readonly program: { readonly name: string; readonly version: string };
+  readonly scheme: "http" | "https";
+  readonly log: Log;
+}
+
+/** Where spans go: to a collector, or to standard output. */
+export type ExporterName = "otlp" | "console";

@@ -3,12 +3,16 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
-import { type Authenticator, openAuthenticator } from "../../src/auth/authenticator.ts";
+import {
+  type Authenticator,
+  createFirstToken,
+  openAuthenticator,
+  revokeFirstToken,
+} from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
-import { createFirstToken, revokeFirstToken } from "../../src/auth/first-token.ts";
-import { principalId } from "../../src/auth/principal.ts";
 import { type AuthSettings, authSettings, findAuthProblems } from "../../src/auth/settings.ts";
 import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
+import { principalId } from "../../src/auth/verifier.ts";
 import { createSchema } from "../../src/settings/schema.ts";
 import { callGate } from "../support/auth/call-gate.ts";
 import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";

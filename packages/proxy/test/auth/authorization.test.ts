@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isBearerToken, parseAuthorization } from "../../src/auth/authorization.ts";
+import { isBearerToken, parseAuthorization } from "../../src/auth/bearer.ts";
 
 const accepted: readonly [header: string, token: string][] = [
   ["Bearer abc", "abc"],
@@ -17,21 +17,21 @@ const accepted: readonly [header: string, token: string][] = [
 ];
 
 test.each(accepted)("%s contains a token", (header, token) => {
-  expect(parseAuthorization(header)).toEqual({ kind: "bearer", token });
+  expect(parseAuthorization(header)).toEqual({ token });
 });
 
-const refused: readonly [header: string | null, kind: string][] = [
-  [null, "absent"],
-  ["", "absent"],
-  ["Basic YWxhZGRpbjpvcGVuc2VzYW1l", "other_scheme"],
-  ["Digest username=a", "other_scheme"],
-  ["abc", "other_scheme"],
-  ["Bearerabc", "other_scheme"],
-  ["Bearer-abc def", "other_scheme"],
-  ["Bearers abc", "other_scheme"],
-  ["plst_0123456789", "other_scheme"],
-  [" Bearer abc", "other_scheme"],
-  ["Basic Bearer abc", "other_scheme"],
+const refused: readonly [header: string | null, problem: string][] = [
+  [null, "missing"],
+  ["", "missing"],
+  ["Basic YWxhZGRpbjpvcGVuc2VzYW1l", "missing"],
+  ["Digest username=a", "missing"],
+  ["abc", "missing"],
+  ["Bearerabc", "missing"],
+  ["Bearer-abc def", "missing"],
+  ["Bearers abc", "missing"],
+  ["plst_0123456789", "missing"],
+  [" Bearer abc", "missing"],
+  ["Basic Bearer abc", "missing"],
   ["Bearer", "empty"],
   ["bearer ", "empty"],
   ["Bearer    ", "empty"],
@@ -61,13 +61,13 @@ const refused: readonly [header: string | null, kind: string][] = [
   ["Bearer=abc", "malformed"],
 ];
 
-test.each(refused)("%j contains none", (header, kind) => {
-  expect(parseAuthorization(header)).toEqual({ kind });
+test.each(refused)("%j contains none", (header, problem) => {
+  expect(parseAuthorization(header)).toEqual({ problem });
 });
 
 test.each([8192, 8193, 1_000_000])("a token of %i characters is accepted", (length) => {
   const token = "x".repeat(length);
-  expect(parseAuthorization(`Bearer ${token}`)).toEqual({ kind: "bearer", token });
+  expect(parseAuthorization(`Bearer ${token}`)).toEqual({ token });
 });
 
 test.each([
@@ -75,8 +75,8 @@ test.each([
   ["=", "malformed"],
   ["x ", "malformed"],
   ["x=", "malformed"],
-])("a header with a million times %j takes no time", (text, kind) => {
-  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ kind });
+])("a header with a million times %j takes no time", (text, problem) => {
+  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ problem });
 });
 
 test.each(["", " ", "a b", "a\nb", "a,b", "=", "ä", '"'])("%j is not a bearer token", (text) => {

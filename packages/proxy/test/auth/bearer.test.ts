@@ -11,9 +11,10 @@ import {
 } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createBearerGate, requirePrincipal } from "../../src/auth/bearer.ts";
-import { type Principal, principalKey } from "../../src/auth/principal.ts";
-import { digestToken, mintToken } from "../../src/auth/token.ts";
+import { digestToken, mintToken } from "../../src/auth/token-file.ts";
 import {
+  type Principal,
+  principalKey,
   type RefusalReason,
   unknownToken,
   type Verdict,

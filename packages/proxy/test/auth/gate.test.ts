@@ -1,6 +1,6 @@
 import { createContextValues } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { type Gate, inOrder } from "../../src/auth/gate.ts";
+import { type Gate, inOrder } from "../../src/auth/bearer.ts";
 
 const context = {
   requestHeader: new Headers(),

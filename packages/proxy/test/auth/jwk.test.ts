@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import { exportJWK, generateKeyPair, type JWK } from "jose";
 import { expect, test } from "vitest";
-import { findUsableKeys, signatureAlgorithms } from "../../src/auth/jwk.ts";
+import { findUsableKeys, signatureAlgorithms } from "../../src/auth/jwks.ts";
 
 async function publicJwk(alg: string): Promise<JWK> {
   const { publicKey } = await generateKeyPair(alg, { extractable: true });

@@ -1,7 +1,6 @@
 import { importJWK } from "jose";
 import { beforeAll, describe, expect, test } from "vitest";
-import { signatureAlgorithms } from "../../src/auth/jwk.ts";
-import { openKeySet } from "../../src/auth/jwks.ts";
+import { openKeySet, signatureAlgorithms } from "../../src/auth/jwks.ts";
 import { createJwtVerifier } from "../../src/auth/jwt.ts";
 import type { Verifier } from "../../src/auth/verifier.ts";
 import {

@@ -6,7 +6,7 @@ import {
   hasAuth,
 } from "../../src/auth/settings.ts";
 import { createSchema } from "../../src/settings/schema.ts";
-import { SettingsError } from "../../src/settings/settings-error.ts";
+import { SettingsError } from "../../src/settings/setting.ts";
 
 const jwt = {
   jwksUrl: "https://issuer.example/keys",

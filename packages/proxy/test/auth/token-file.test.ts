@@ -5,9 +5,9 @@ import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { digestToken } from "../../src/auth/token.ts";
 import {
   createToken,
+  digestToken,
   listTokens,
   liveTokensMax,
   revokeToken,

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { rootCertificates } from "node:tls";
 import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
-import { watchUpstreamTls } from "../../src/cli/upstream-tls.ts";
+import { watchUpstreamTls } from "../../src/cli/upstream-place.ts";
 
 test("no connection is made without the CA, and one that was read stays in use", async () => {
   await using folder = await createTemporaryFolder();

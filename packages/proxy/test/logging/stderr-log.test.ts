@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, openSync } from "node:fs";
 import { expect, test } from "vitest";
 
-const module = new URL("../../src/logging/stderr-log.ts", import.meta.url).href;
+const module = new URL("../../src/logging/logger.ts", import.meta.url).href;
 
 /** Runs a script that has a `log`. */
 function run(script: string, stderr: "pipe" | number = "pipe") {

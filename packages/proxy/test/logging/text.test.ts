@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { formatLine } from "../../src/logging/text.ts";
+import { formatLine } from "../../src/logging/logger.ts";
 
 const head = { level: "info", time: "2026-01-02T03:04:05.678Z" };
 

@@ -1,13 +1,13 @@
 import { createContextValues } from "@connectrpc/connect";
 import { peerAddressKey } from "connect-gateway";
 import { describe, expect, test } from "vitest";
-import type { BearerGate } from "../../src/auth/bearer.ts";
-import { principalKey } from "../../src/auth/principal.ts";
+import type { createBearerGate } from "../../src/auth/bearer.ts";
+import { principalKey } from "../../src/auth/verifier.ts";
 import { limitRates } from "../../src/rate-limit/gate.ts";
 
 const principal = { kind: "token", name: "a" } as const;
 
-const gates: readonly [string, BearerGate][] = [
+const gates: readonly [string, ReturnType<typeof createBearerGate>][] = [
   ["at once", ({ values }) => void values.set(principalKey, principal)],
   ["later", async ({ values }) => void values.set(principalKey, principal)],
 ];

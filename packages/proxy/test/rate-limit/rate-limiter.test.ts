@@ -1,12 +1,12 @@
 import { describe, expect, test } from "vitest";
-import { RateLimiter } from "../../src/rate-limit/rate-limiter.ts";
+import { RateLimiter } from "../../src/rate-limit/gate.ts";
 
 /** A day after the machine has started. */
 const start = 86_400;
 
 function createLimiter(perSecond: number) {
   const clock = { now: start };
-  const limiter = new RateLimiter({ perSecond, now: () => clock.now });
+  const limiter = new RateLimiter(perSecond, () => clock.now);
   return { limiter, clock };
 }
 
@@ -92,7 +92,7 @@ describe("a rate limiter", () => {
   });
 
   test("has a clock of its own", () => {
-    const limiter = new RateLimiter({ perSecond: 1 });
+    const limiter = new RateLimiter(1);
     expect([limiter.take("a") === 0, limiter.take("a") > 0]).toEqual([true, true]);
   });
 });

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { suggestName } from "../../src/settings/suggestion.ts";
+import { suggestName } from "../../src/settings/environment.ts";
 
 const known = ["host", "port", "store", "base-path", "body-bytes-max", "tls-cert", "tls-key"];
 

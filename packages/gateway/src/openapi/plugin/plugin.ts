@@ -7,8 +7,6 @@
 import {
   create,
   createFileRegistry,
-  type DescMessage,
-  type FileRegistry,
   fromBinary,
   fromJson,
   type JsonValue,
@@ -42,12 +40,7 @@ const features =
 
 const support = { supportedFeatures: BigInt(features), minimumEdition, maximumEdition };
 
-/**
- * Answers a `google.protobuf.compiler.CodeGeneratorRequest` with a response. The response contains
- * any error, for the compiler to report.
- *
- * @param readText Reads the file that `config` names.
- */
+/** Answers a request of the compiler, also with an error. @param readText Reads the file of `config`. */
 export function runPlugin(request: Uint8Array, readText: (path: string) => string): Uint8Array {
   return toBinary(CodeGeneratorResponseSchema, create(CodeGeneratorResponseSchema, respond()));
 
@@ -75,27 +68,14 @@ function generate(
   // Streams in both directions are not for REST, whatever a rule says.
   const served = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
   if (!served.some((method) => hasRule(method, { rules }))) return undefined;
+  const error = name === undefined ? undefined : registry.getMessage(name);
+  if (name !== error?.typeName) throw new Error(`error: no message ${name}`);
   const document = createOpenApiDocument(services, {
     ...options,
-    ...(name !== undefined && { error: messageOf(registry, name) }),
+    ...(error !== undefined && { error }),
     rest: { ...rest, rules },
   });
   return `${JSON.stringify(document, null, 2)}\n`;
-}
-
-function messageOf(registry: FileRegistry, name: string): DescMessage {
-  const message = registry.getMessage(name);
-  if (message === undefined) throw new Error(`error: no message ${name}`);
-  return message;
-}
-
-/**
- * The options of a document, with a message given by name, and rules in the JSON of
- * `google.api.HttpRule`.
- */
-export interface PluginOptions extends Omit<OpenApiOptions, "error" | "rest"> {
-  readonly error?: string;
-  readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
 }
 
 /** The error renderer is a function there and a name here. */
@@ -122,15 +102,14 @@ const options: OptionKinds = {
 
 type Given = { [name: string]: JsonValue };
 
-/**
- * @param parameter `key=value` and `key`, separated by commas. They take precedence over the file
- * that `config` names, which alone can hold objects and lists.
- * @throws {Error} for an unknown option or an invalid value.
- */
-export function parsePluginOptions(
+/** @param parameter `key=value` and `key`, before those of the file that `config` names. @throws {Error} */
+function parsePluginOptions(
   parameter: string,
   readText: (path: string) => string,
-): PluginOptions {
+): Omit<OpenApiOptions, "error" | "rest"> & {
+  readonly error?: string;
+  readonly rest: Omit<RestOptions, "rules"> & { readonly rules?: readonly JsonValue[] };
+} {
   const given: Given = {};
   for (const pair of parameter.split(",").filter((one) => one !== "")) {
     const [name = "", ...values] = pair.split("=");

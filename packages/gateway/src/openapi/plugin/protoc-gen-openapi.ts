@@ -3,10 +3,7 @@
 import { readFileSync, writeSync } from "node:fs";
 import { runPlugin } from "./plugin.ts";
 
-const input = 0;
-const output = 1;
-
-const response = runPlugin(readFileSync(input), (path) => readFileSync(path, "utf8"));
+const response = runPlugin(readFileSync(0), (path) => readFileSync(path, "utf8"));
 for (let written = 0; written < response.length; ) {
-  written += writeSync(output, response, written);
+  written += writeSync(1, response, written);
 }

@@ -4,8 +4,8 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
 import { commentOf } from "../comments.ts";
-import { describe, type JsonObject } from "../json-object.ts";
-import { zerosOf } from "../validate/rules.ts";
+import { describe, type JsonObject } from "../components.ts";
+import { zerosOf } from "./rules.ts";
 
 /** Its description, and whether it is only for requests or answers. */
 export function notedOf(field: DescField): JsonObject {
@@ -73,26 +73,17 @@ function without(schema: JsonObject, values: readonly JsonValue[]): JsonObject {
   return { ...schema, allOf: [...(Array.isArray(allOf) ? allOf : []), condition] };
 }
 
-export interface FieldTraits {
-  readonly isRequired: boolean;
-  /** Only in answers. */
-  readonly isOutput: boolean;
-  /** Only in requests. */
-  readonly isInput: boolean;
-  readonly isImmutable: boolean;
-  /** Whether zero means "not set", so that JSON omits it. */
-  readonly isImplicit: boolean;
-}
-
-export function traitsOf(field: DescField): FieldTraits {
+export function traitsOf(field: DescField) {
   const behaviors = getOption(field, field_behavior);
+  const { IMPLICIT, LEGACY_REQUIRED } = FeatureSet_FieldPresence;
   return {
-    isRequired:
-      behaviors.includes(FieldBehavior.REQUIRED) ||
-      field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED,
+    isRequired: behaviors.includes(FieldBehavior.REQUIRED) || field.presence === LEGACY_REQUIRED,
+    /** Only in answers. */
     isOutput: behaviors.includes(FieldBehavior.OUTPUT_ONLY),
+    /** Only in requests. */
     isInput: behaviors.includes(FieldBehavior.INPUT_ONLY),
     isImmutable: behaviors.includes(FieldBehavior.IMMUTABLE),
-    isImplicit: field.presence === FeatureSet_FieldPresence.IMPLICIT,
+    /** Whether zero means "not set", so that JSON omits it. */
+    isImplicit: field.presence === IMPLICIT,
   };
 }

@@ -1,9 +1,6 @@
 /** Regular expressions that match exactly the decimal digits of the integers in a range. */
 
-/**
- * @returns an expression without anchors: no leading zeros, no `-0`, no `+`. Uses only features
- * that the engines of JavaScript, Python, Go and Java interpret the same way.
- */
+/** No anchors, leading zeros, `-0` or `+`; the same in JavaScript, Python, Go and Java. */
 export function integerPattern(min: bigint, max: bigint): string {
   if (min >= 0n) return group(naturalPatterns(min, max));
   if (max < 0n) return `-${group(naturalPatterns(-max, -min))}`;

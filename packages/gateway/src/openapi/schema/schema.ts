@@ -1,4 +1,5 @@
 /** JSON Schema of messages, as the gateway reads and writes them. */
+
 import {
   type DescEnum,
   type DescField,
@@ -10,25 +11,30 @@ import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt"
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
-import type { Components, Named } from "../components.ts";
-import { describe, type JsonObject } from "../json-object.ts";
-import type { Taken } from "../taken.ts";
-import { type FieldRules, innerRules, rulesOf } from "../validate/options.ts";
-import { constrain, refusesZero } from "../validate/rules.ts";
-import { choiceSchema } from "./choice-schema.ts";
-import { enumNames, enumNumbers } from "./enum-schema.ts";
+import { type Components, describe, type JsonObject, type Named } from "../components.ts";
+import type { Taken } from "../operations.ts";
 import { defaultOf, nonZeroOf, notedOf, traitsOf } from "./field-notes.ts";
 import {
+  choicesOf,
+  constrain,
+  type FieldRules,
+  innerRules,
+  refusesZero,
+  rulesOf,
+} from "./rules.ts";
+import {
+  enumNames,
+  enumNumbers,
   integerFormat,
   integerText,
   type Place,
   type ScalarOptions,
   scalarSchema,
   textConditions,
+  wellKnownSchema,
 } from "./scalar-schema.ts";
-import { wellKnownSchema } from "./well-known-schema.ts";
 
-export interface SchemaOptions extends ScalarOptions {
+interface SchemaOptions extends ScalarOptions {
   readonly ignoreUnknownFields: boolean;
   readonly examples: Readonly<Record<string, JsonValue>>;
   /**
@@ -36,10 +42,7 @@ export interface SchemaOptions extends ScalarOptions {
    * their clients round numbers, enums are names, and fields that are only for answers are left out.
    */
   readonly isForModels?: boolean;
-  /**
-   * The names for variants of request and response messages, if these options differ from the
-   * general ones.
-   */
+  /** The suffixes of messages, if these options differ from the general ones. */
   readonly variants: { readonly [twin in "request" | "response"]?: string | undefined };
 }
 
@@ -53,7 +56,7 @@ export class Schemas {
   }
 
   forField(field: DescField, place: Place, taken?: Taken): JsonObject {
-    const rules = place === "response" ? undefined : rulesOf(field);
+    const rules = rulesAt(field, place);
     const value = this.#forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
     const schema = mustBeSet ? nonZeroOf(field, value) : value;
@@ -68,18 +71,18 @@ export class Schemas {
     const twin = place === "response" ? "response" : "request";
     const variant = this.#options.variants[twin] ?? "";
     const suffixes = [place === "patch" ? "Patch" : suffixOf(message, twin), variant];
+    const example = this.#options.examples[message.typeName];
     return this.#components.refer(namesOf(message, suffixes), () => ({
       ...this.forFields(message, place),
-      ...this.#exampleOf(message),
+      ...(example !== undefined && { examples: [example] }),
     }));
   }
 
   /** The schema of a message, without the fields in the path, which a body must not contradict. */
   forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
-    const hides = (field: DescField) =>
-      this.#options.isForModels === true && place !== "response" && traitsOf(field).isOutput;
+    const isForModels = this.#options.isForModels === true && place !== "response";
     const fields = message.fields.filter(
-      (field) => (taken?.isLeft(field) ?? true) && !hides(field),
+      (field) => (taken?.isLeft(field) ?? true) && !(isForModels && traitsOf(field).isOutput),
     );
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
@@ -111,15 +114,18 @@ export class Schemas {
     switch (field.fieldKind) {
       case "list": {
         const items = this.#forOne(field, inner, innerRules(rules, "items"));
-        return constrained({ type: "array", items }, rules, {}, place);
+        return constrain({ type: "array", items }, rules, {}, place);
       }
       case "map": {
         const additionalProperties = this.#forOne(field, inner, innerRules(rules, "values"));
-        const { textPattern } = this.#options;
-        const keys = innerRules(rules, "keys");
-        const propertyNames = mapKeySchema(field.mapKey, place, keys, textPattern);
-        const schema = { type: "object", ...propertyNames, additionalProperties };
-        return constrained(schema, rules, {}, place);
+        const names = this.#forKey(field.mapKey, place, innerRules(rules, "keys"));
+        const propertyNames = Object.keys(names).length > 0 && { propertyNames: names };
+        return constrain(
+          { type: "object", ...propertyNames, additionalProperties },
+          rules,
+          {},
+          place,
+        );
       }
       default:
         if (taken !== undefined && field.fieldKind === "message") {
@@ -129,18 +135,29 @@ export class Schemas {
     }
   }
 
+  /** A key of a map. In JSON, it is text, whatever its type. */
+  #forKey(type: ScalarType, place: Place, rules: FieldRules | undefined): JsonObject {
+    if (type === ScalarType.BOOL) return { enum: ["true", "false"] };
+    const integer = integerTypes.get(type);
+    const text =
+      integer === undefined
+        ? textConditions(place, this.#options.textPattern)
+        : { pattern: integerText(integerFormat(integer), integer)["pattern"] };
+    return constrain(text, rules, { scalar: type }, "parameter");
+  }
+
   /** One value of the field: an item of a list, or a value of a map. */
   #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
     const { message } = field;
     if (message !== undefined) {
       const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      return constrained(this.forMessage(message, place), rules, { scalar }, this.#written(place));
+      return constrain(this.forMessage(message, place), rules, { scalar }, this.#written(place));
     }
     if (field.enum !== undefined) {
-      return constrained(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
+      return constrain(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    return constrained(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
+    return constrain(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
@@ -148,18 +165,11 @@ export class Schemas {
     return this.#options.isForModels === true && place !== "response" ? "parameter" : place;
   }
 
-  #forScalar(type: ScalarType, at: Place): JsonObject {
-    const place = this.#written(at);
-    const found = scalarSchema(type, place, this.#options);
-    if (found.kind === "inline") return found.schema;
+  #forScalar(type: ScalarType, place: Place): JsonObject {
     // No message has a hyphen in its name.
-    const named = { full: `${found.name}-json`, short: found.name };
-    return this.#components.refer(named, () => {
-      if (found.kind === "named") return found.schema;
-      const description =
-        "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
-      return { description, anyOf: [found.number, this.#forScalar(type, "parameter")] };
-    });
+    return scalarSchema(type, this.#written(place), this.#options, (name, create) =>
+      this.#components.refer({ full: `${name}-json`, short: name }, create),
+    );
   }
 
   /** The names in their own schema, so that generated code has an enum, too. */
@@ -174,11 +184,6 @@ export class Schemas {
       description: `A \`${named.short}\`, or its number.`,
       anyOf: [names, enumNumbers(desc)],
     }));
-  }
-
-  #exampleOf({ typeName }: DescMessage): JsonObject {
-    const example = this.#options.examples[typeName];
-    return example === undefined ? {} : { examples: [example] };
   }
 }
 
@@ -199,33 +204,6 @@ export function isRequired(
 
 function rulesAt(field: DescField, place: Place): FieldRules | undefined {
   return place === "response" ? undefined : rulesOf(field);
-}
-
-function constrained(
-  schema: JsonObject,
-  rules: FieldRules | undefined,
-  value: { readonly scalar?: ScalarType | undefined; readonly enum?: DescEnum },
-  place: Place,
-): JsonObject {
-  return rules === undefined ? schema : constrain(schema, rules, value, place);
-}
-
-/** The schema of a map's keys. In JSON, they are text, whatever their type. */
-function mapKeySchema(
-  type: ScalarType,
-  place: Place,
-  rules: FieldRules | undefined,
-  textPattern: string | undefined,
-): JsonObject {
-  const integer = integerTypes.get(type);
-  const { pattern } = integer === undefined ? {} : integerText(integerFormat(integer), integer);
-  const text = integer === undefined ? textConditions(place, textPattern) : { pattern };
-  const isBool = type === ScalarType.BOOL;
-  // A parameter is text, too.
-  const names = isBool
-    ? { enum: ["true", "false"] }
-    : constrained(text, rules, { scalar: type }, "parameter");
-  return Object.keys(names).length === 0 ? {} : { propertyNames: names };
 }
 
 /** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */
@@ -257,4 +235,34 @@ function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>):
   if (seen.has(root)) return false;
   seen.add(root);
   return root.fields.some((field) => field.message && holds(field.message, message, seen));
+}
+
+/**
+ * What an object must not contain. Expressed with `not`, because code generators create types for
+ * the alternatives of `oneOf` and `anyOf`.
+ */
+function choiceSchema(
+  message: DescMessage,
+  fields: readonly DescField[],
+  place: Place,
+): JsonObject {
+  const refused = choicesOf(message).flatMap((choice) => {
+    const left = choice.fields.filter((field) => fields.includes(field));
+    const names = left.map(({ jsonName }) => jsonName);
+    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
+    const isWhole = left.length === choice.fields.length;
+    if (place === "response" || place === "patch" || !choice.isRequired || !isWhole) return pairs;
+    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
+  });
+  return refused.length === 0 ? {} : { not: anyOf(refused) };
+}
+
+/** Has these members. Linters require `required` members to be properties. */
+function having(...names: readonly string[]): JsonObject {
+  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
+}
+
+function anyOf(schemas: readonly JsonObject[]): JsonObject {
+  const [only] = schemas;
+  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
 }

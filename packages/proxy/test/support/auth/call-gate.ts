@@ -1,6 +1,6 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import type { BearerGate } from "../../../src/auth/bearer.ts";
-import { type Principal, principalKey } from "../../../src/auth/principal.ts";
+import type { createBearerGate } from "../../../src/auth/bearer.ts";
+import { type Principal, principalKey } from "../../../src/auth/verifier.ts";
 
 /** A gate's result for one Authorization header: a principal, or the complete error. */
 export type Outcome =
@@ -11,7 +11,10 @@ export type Outcome =
       readonly challenge: string | null;
     };
 
-export async function callGate(gate: BearerGate, authorization?: string): Promise<Outcome> {
+export async function callGate(
+  gate: ReturnType<typeof createBearerGate>,
+  authorization?: string,
+): Promise<Outcome> {
   const requestHeader = new Headers();
   if (authorization !== undefined) requestHeader.set("Authorization", authorization);
   const values = createContextValues();

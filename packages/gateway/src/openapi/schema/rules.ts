@@ -2,30 +2,47 @@
  * Converts the rules of protovalidate to JSON Schema. Omits what JSON Schema cannot express: CEL,
  * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
  */
-import { type DescEnum, type JsonValue, ScalarType } from "@bufbuild/protobuf";
+
+import {
+  type DescEnum,
+  type DescExtension,
+  type DescField,
+  type DescFile,
+  type DescMessage,
+  type DescOneof,
+  getOption,
+  hasOption,
+  type JsonValue,
+  type MessageShape,
+  type Registry,
+  ScalarType,
+  toJson,
+} from "@bufbuild/protobuf";
 import { integerTypes } from "../../codec/json-scalar.ts";
-import type { JsonObject } from "../json-object.ts";
+import { isJsonObject } from "../../codec/json-text.ts";
+import { TypeRegistry } from "../../codec/type-registry.ts";
+import type { JsonObject } from "../components.ts";
 import {
   type IntegerRange,
   integerFormat,
   integerNumber,
   integerText,
   type Place,
-} from "../schema/scalar-schema.ts";
-import { type FieldRules, listOf, typeRules } from "./options.ts";
+} from "./scalar-schema.ts";
 
 /** A value of a field: the whole value, an item of a list, or a key or value of a map. */
-export interface Ruled {
+interface Ruled {
   readonly scalar?: ScalarType | undefined;
   readonly enum?: DescEnum | undefined;
 }
 
 export function constrain(
   schema: JsonObject,
-  rules: FieldRules,
+  rules: FieldRules | undefined,
   value: Ruled,
   place: Place,
 ): JsonObject {
+  if (rules === undefined) return schema;
   const constrained = constrainSet(schema, typeRules(rules), value, place);
   if (rules["ignore"] !== "IGNORE_IF_ZERO_VALUE" || constrained === schema) return constrained;
   return { anyOf: [{ enum: zerosOf(value) }, constrained] };
@@ -46,16 +63,11 @@ function constrainSet(
   if (kind === "" || integer === undefined || schema["type"] === "integer") {
     return join(schema, conditionsOf(typed));
   }
-  const forms = (texts: readonly JsonValue[]): JsonValue[] => {
+  const forms = (texts: JsonValue[]): JsonValue[] => {
     const numbers = texts.map(Number).filter(Number.isSafeInteger);
-    return place !== "parameter" ? [...numbers, ...texts] : [...texts];
+    return place !== "parameter" ? [...numbers, ...texts] : texts;
   };
-  const wanted = rules["const"] === undefined ? rules["in"] : [rules["const"]];
-  const unwanted = rules["notIn"];
-  const conditions = [
-    wanted === undefined ? {} : { enum: forms(listOf(wanted)) },
-    unwanted === undefined ? {} : { not: { enum: forms(listOf(unwanted)) } },
-  ];
+  const conditions = valueConditions(rules, forms);
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
   const format = integerFormat(integer);
@@ -145,45 +157,40 @@ function join(schema: JsonObject, conditions: readonly JsonObject[]): JsonObject
   if (given.length === 0) return schema;
   const joined = { ...schema };
   const others: JsonObject[] = [];
+  // Bounds of a rule replace the type's own, which are wider.
+  const isTaken = (keyword: string) => keyword in joined && !/^(?:min|max)imum$/.test(keyword);
   for (const condition of given) {
-    const isOther = Object.keys(condition).some(
-      (keyword) => keyword in joined && !isBound(keyword),
-    );
-    if (isOther) others.push(condition);
+    if (Object.keys(condition).some(isTaken)) others.push(condition);
     else Object.assign(joined, condition);
   }
   return others.length === 0 ? joined : { ...joined, allOf: others };
 }
 
-/** Bounds of a rule replace the type's own, which are wider. */
-function isBound(keyword: string): boolean {
-  return keyword === "minimum" || keyword === "maximum";
-}
-
-export function stringConditions(rules: FieldRules): JsonObject[] {
+function stringConditions(rules: FieldRules): JsonObject[] {
   const isLong = Number(rules["lenBytes"] ?? rules["minBytes"] ?? 0) > 0;
   const least = rules["len"] ?? rules["minLen"] ?? (isLong ? 1 : undefined);
   // A character has at least one byte.
   const most = rules["len"] ?? rules["maxLen"] ?? rules["lenBytes"] ?? rules["maxBytes"];
-  const { pattern, prefix, suffix, contains, notContains } = rules;
-  const patterns = [
-    typeof pattern === "string" && isPortable(pattern) ? pattern : undefined,
-    typeof prefix === "string" ? `^${quote(prefix)}` : undefined,
-    typeof suffix === "string" ? `${quote(suffix)}$` : undefined,
-    typeof contains === "string" ? quote(contains) : undefined,
-  ];
+  const { pattern, notContains } = rules;
+  const matching = (name: string, toPattern: (text: string) => string) => {
+    const value = rules[name];
+    return typeof value === "string" ? { pattern: toPattern(value) } : {};
+  };
   return [
     ...valueConditions(rules),
     pick("minLength", least),
     pick("maxLength", most),
-    ...patterns.map((one) => pick("pattern", one)),
+    typeof pattern === "string" && isPortable(pattern) ? { pattern } : {},
+    matching("prefix", (text) => `^${quote(text)}`),
+    matching("suffix", (text) => `${quote(text)}$`),
+    matching("contains", quote),
     typeof notContains === "string" ? { not: { pattern: quote(notContains) } } : {},
     ...Object.entries(formats).map(([name, format]) => (rules[name] === true ? format : {})),
   ];
 }
 
 /** Bounds for the text: base64 has four characters for three bytes, and padding may be omitted. */
-export function bytesConditions(rules: FieldRules): JsonObject[] {
+function bytesConditions(rules: FieldRules): JsonObject[] {
   const isSome =
     ["prefix", "suffix", "contains"].some((name) => (rules[name] ?? "") !== "") ||
     Object.keys(formats).some((name) => rules[name] === true);
@@ -199,23 +206,24 @@ function quote(text: string): string {
   return text.replaceAll(/[.*+?^${}()|[\]\\/]/g, "\\$&");
 }
 
-export function valueConditions(rules: FieldRules): JsonObject[] {
+/** @param forms In which JSON may have the values. */
+function valueConditions(rules: FieldRules, forms = (values: JsonValue[]) => values): JsonObject[] {
+  const { const: only, in: some, notIn } = rules;
   return [
-    rules["const"] === undefined ? {} : { enum: [rules["const"]] },
-    rules["in"] === undefined ? {} : { enum: listOf(rules["in"]) },
-    rules["notIn"] === undefined ? {} : { not: { enum: listOf(rules["notIn"]) } },
+    only === undefined ? {} : { enum: forms([only]) },
+    some === undefined ? {} : { enum: forms(listOf(some)) },
+    notIn === undefined ? {} : { not: { enum: forms(listOf(notIn)) } },
   ];
 }
 
-export function pick(keyword: string, value: JsonValue | undefined): JsonObject {
+function pick(keyword: string, value: JsonValue | undefined): JsonObject {
   if (value === undefined) return {};
-  return { [keyword]: typeof value === "string" && keyword !== "pattern" ? Number(value) : value };
+  return { [keyword]: typeof value === "string" ? Number(value) : value };
 }
 
 const hex = "[0-9a-fA-F]";
 
-/** Boolean rules. */
-export const formats: Readonly<Record<string, JsonObject>> = {
+const formats: Readonly<Record<string, JsonObject>> = {
   email: { format: "email" },
   hostname: { format: "hostname" },
   ip: { anyOf: [{ format: "ipv4" }, { format: "ipv6" }] },
@@ -230,7 +238,7 @@ export const formats: Readonly<Record<string, JsonObject>> = {
 };
 
 /** Whether a pattern for RE2 is also valid in JavaScript. */
-export function isPortable(pattern: string): boolean {
+function isPortable(pattern: string): boolean {
   try {
     new RegExp(pattern, "u");
     return true;
@@ -276,4 +284,81 @@ function refuses(schema: JsonObject, zero: JsonValue): boolean {
         return false;
     }
   });
+}
+
+/** `buf.validate.FieldRules` in JSON. */
+export type FieldRules = { readonly [name: string]: JsonValue };
+
+/** Undefined for a field without rules, and for one whose rules are disabled. */
+export function rulesOf(field: DescField): FieldRules | undefined {
+  const rules = optionOf(field.parent.file, "buf.validate.field", field);
+  return rules?.["ignore"] === "IGNORE_ALWAYS" ? undefined : rules;
+}
+
+/** Fields of which at most one may be set, or exactly one if required. */
+export interface Choice {
+  readonly fields: readonly DescField[];
+  readonly isRequired: boolean;
+}
+
+export function choicesOf(message: DescMessage): Choice[] {
+  const { file } = message;
+  const oneofs = message.oneofs.map((oneof) => ({
+    fields: oneof.fields,
+    isRequired: optionOf(file, "buf.validate.oneof", oneof)?.["required"] === true,
+  }));
+  const { oneof: virtual = [] } = optionOf(file, "buf.validate.message", message) ?? {};
+  const named = listOf(virtual)
+    .filter(isJsonObject)
+    .map(({ fields: names, required }) => ({
+      fields: message.fields.filter(({ name }) => listOf(names).includes(name)),
+      isRequired: required === true,
+    }));
+  return [...oneofs, ...named];
+}
+
+/** The rules for the items of a list, or the keys or values of a map. */
+export function innerRules(
+  rules: FieldRules | undefined,
+  of: "items" | "keys" | "values",
+): FieldRules | undefined {
+  const inner = rules === undefined ? undefined : typeRules(rules)[1][of];
+  return isJsonObject(inner) && inner["ignore"] !== "IGNORE_ALWAYS" ? inner : undefined;
+}
+
+/** The type of a value and its rules. The name is empty if there are none. */
+function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] {
+  return (
+    Object.entries(rules).find((one): one is [string, FieldRules] => isJsonObject(one[1])) ?? [
+      "",
+      {},
+    ]
+  );
+}
+
+function listOf(value: JsonValue | undefined): JsonValue[] {
+  return Array.isArray(value) ? value : [];
+}
+
+const registries = new WeakMap<DescFile, Registry>();
+
+function optionOf(
+  file: DescFile,
+  name: string,
+  desc: DescField | DescOneof | DescMessage,
+): FieldRules | undefined {
+  const registry = registries.get(file) ?? registryOf(file);
+  registries.set(file, registry);
+  const extension = registry.getExtension(name) as Extension | undefined;
+  if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
+  const value = getOption(desc, extension) as MessageShape<DescMessage>;
+  return toJson(extension.message, value) as FieldRules;
+}
+
+type Extension = DescExtension & { extendee: DescMessage };
+
+function registryOf(file: DescFile): Registry {
+  const types = new TypeRegistry();
+  types.addFile(file);
+  return types.registry;
 }

@@ -1,0 +1,190 @@
+import type { DescService } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
+import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import {
+  Health,
+  HealthCheckResponse_ServingStatus as Status,
+} from "../../gen/grpc/health/v1/health_pb.ts";
+import { jsonResponse } from "../http/body.ts";
+import type { NodeHandler } from "../http/request-exchange.ts";
+import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
+import { errorResponse } from "../rest/response/response.ts";
+import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import {
+  createStreamLimit,
+  drainingSignal,
+  servicesOf,
+  smallMessages,
+} from "../rpc/own-services.ts";
+
+export interface Readiness {
+  /**
+   * Whether a request would be served now. Default: yes. If it throws, the server is not ready: it
+   * is also called by a timer, where an error would end the process.
+   */
+  readonly isReady?: () => boolean;
+  /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
+  readonly draining?: AbortSignal;
+}
+
+const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining: "object" };
+
+function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {
+  const signal = drainingSignal(draining);
+  const saysReady = () => {
+    try {
+      return !signal.aborted && isReady?.() !== false;
+    } catch {
+      return false;
+    }
+  };
+  return { isReady: saysReady, draining: signal };
+}
+
+/** The longest delay before a change is reported. Stores and threads have no event for it. */
+const intervalMs = 250;
+
+/** Resolves when the readiness differs from `seen`, or when the server drains, or the signal aborts. */
+export function readinessChange(
+  { isReady, draining }: Required<Readiness>,
+  seen: boolean,
+  signal: AbortSignal,
+): Promise<void> {
+  const signals = [draining, signal];
+  return new Promise((resolve) => {
+    const end = () => {
+      clearInterval(timer);
+      for (const one of signals) one.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setInterval(() => isReady() !== seen && end(), intervalMs).unref();
+    for (const one of signals) one.addEventListener("abort", end);
+    if (signals.some(({ aborted }) => aborted) || isReady() !== seen) end();
+  });
+}
+
+export interface HealthOptions extends Readiness {
+  /** The services that have the same health as the server. Default: all on the router. */
+  readonly services?: readonly DescService[];
+  /** The maximum number of concurrent watches. Default: 1024. */
+  readonly watchesMax?: number;
+}
+
+const optionKinds: OptionKindsOf<HealthOptions> = {
+  ...readinessKinds,
+  services: "list",
+  watchesMax: "number",
+};
+
+/**
+ * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
+ * services unless `handler` says otherwise. A drain ends every Watch after a last NOT_SERVING, so
+ * that none delays it. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
+ *
+ * @param handler Options of the service, as for `router.service`.
+ * @throws {TypeError} for an unknown option.
+ */
+export function addHealth(
+  router: ConnectRouter,
+  options: HealthOptions = {},
+  handler?: Partial<UniversalHandlerOptions>,
+): void {
+  assertOptions("addHealth", options, optionKinds);
+  // A Watch lasts as long as its client likes, and needs no token. The limit is well above the
+  // number of load balancers of one server. Each Watch takes about ten KiB.
+  const { services, watchesMax = 1024, ...given } = options;
+  const readiness = resolveReadiness(given);
+  const { isReady, draining } = readiness;
+  const enter = createStreamLimit(watchesMax, "there are too many watches");
+  const names = () => ["", ...(services ?? servicesOf(router)).map(({ typeName }) => typeName)];
+  let known: ReadonlySet<string> | undefined;
+  // On first use, when the router has all its services.
+  const isKnown = (name: string) => {
+    known ??= new Set(names());
+    return known.has(name);
+  };
+  const statusWhen = (ready: boolean) => (ready ? Status.SERVING : Status.NOT_SERVING);
+
+  const health: ServiceImpl<typeof Health> = {
+    check({ service }) {
+      if (isKnown(service)) return { status: statusWhen(isReady()) };
+      throw new ConnectError("there is no such service here", Code.NotFound);
+    },
+
+    list() {
+      const status = statusWhen(isReady());
+      return { statuses: Object.fromEntries(names().map((name) => [name, { status }])) };
+    },
+
+    async *watch({ service }, { signal }) {
+      signal.throwIfAborted();
+      enter(signal);
+      let last: Status | undefined;
+      for (;;) {
+        const ready = isReady();
+        const status = isKnown(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
+        if (status !== last) yield { status };
+        last = status;
+        draining.throwIfAborted();
+        await readinessChange(readiness, ready, signal);
+        signal.throwIfAborted(); // the server may have ended it: that is not a success
+      }
+    },
+  };
+  router.service(Health, health, { ...smallMessages, ...handler });
+}
+
+export interface HealthHandlersOptions extends Readiness {
+  /** Path prefixes. Each has all handlers. Default: only the root. */
+  readonly prefixes?: readonly string[];
+  /** Renders errors, as `rest.renderError` does. Default: `google.rpc.Status`. */
+  readonly renderError?: RenderError;
+}
+
+const handlerKinds: OptionKindsOf<HealthHandlersOptions> = {
+  ...readinessKinds,
+  prefixes: "list",
+  renderError: "function",
+};
+
+/**
+ * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
+ *
+ * @returns the handlers by full path.
+ * @throws {TypeError} for an unknown option.
+ */
+export function createHealthHandlers(
+  options: HealthHandlersOptions = {},
+): ReadonlyMap<string, NodeHandler> {
+  assertOptions("createHealthHandlers", options, handlerKinds);
+  const { prefixes = [""], renderError = renderStatus, ...readiness } = options;
+  const { isReady } = resolveReadiness(readiness);
+  const serve = (isWell: () => boolean): NodeHandler => {
+    return ({ method }, response) => {
+      const isRead = method === "GET" || method === "HEAD";
+      const problem = isRead ? notReady : wrongMethod;
+      const answer = isRead && isWell() ? well : errorResponse(problem(), { renderError });
+      response.writeHead(answer.status, { ...answer.header, "cache-control": "no-store" });
+      response.end(answer.body); // Node omits the body of an answer to HEAD by itself
+    };
+  };
+  const healthz = serve(() => true);
+  const readyz = serve(isReady);
+  return new Map(
+    prefixes.flatMap((prefix) => [
+      [`${prefix}/healthz`, healthz],
+      [`${prefix}/readyz`, readyz],
+    ]),
+  );
+}
+
+function wrongMethod(): RestFailure {
+  const allow = "GET, HEAD";
+  return new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", { allow });
+}
+
+function notReady(): ConnectError {
+  return new ConnectError("the server is not ready", Code.Unavailable);
+}
+
+const well = jsonResponse('{"status":"ok"}');

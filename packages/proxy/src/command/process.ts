@@ -1,0 +1,57 @@
+import { execFile } from "node:child_process";
+import v8 from "node:v8";
+
+const signals = ["SIGINT", "SIGTERM", "SIGQUIT", "SIGUSR2", "SIGHUP"] as const;
+
+/** A signal that follows within this time is the same one. */
+const repeatMs = 500;
+
+/**
+ * Aborts at the first signal that would end the process, with its name as the reason. A second one
+ * ends it, as it would without. Ctrl-C often arrives twice at once: the terminal sends it to
+ * every process in the foreground, and those that started this one pass it on.
+ *
+ * @param onHangup Called for each SIGHUP, which then stops nothing.
+ */
+export function listenForStop(onHangup?: () => void) {
+  const controller = new AbortController();
+  const stopping = signals.filter((name) => name !== "SIGHUP" || onHangup === undefined);
+  const stop = (name: NodeJS.Signals) => {
+    if (controller.signal.aborted) return;
+    controller.abort(name);
+    setTimeout(ignore, repeatMs).unref();
+  };
+  const ignore = () => {
+    for (const name of stopping) process.off(name, stop);
+  };
+  for (const name of stopping) process.on(name, stop);
+  if (onHangup !== undefined) process.on("SIGHUP", onHangup);
+  return {
+    signal: controller.signal,
+    [Symbol.dispose]() {
+      ignore();
+      if (onHangup !== undefined) process.off("SIGHUP", onHangup);
+    },
+  };
+}
+
+/**
+ * Tells systemd that calls are served, for units of `Type=notify`. Node has no datagrams on Unix sockets, so
+ * systemd's own program sends it: https://www.freedesktop.org/software/systemd/man/systemd-notify.html
+ */
+export function notifyReady(onError: (error: Error) => void): void {
+  if (process.env["NOTIFY_SOCKET"] === undefined) return;
+  execFile("systemd-notify", ["--ready"], (error) => {
+    if (error !== null) onError(error);
+  });
+}
+
+/** Shortens V8's pauses. Set before the start, these flags would make cached code invalid. */
+export function shortenCollections(): void {
+  // V8 may allocate the objects of requests in the old generation, because many of them survive a
+  // collection while their answer is due. There they keep younger objects alive until a full collection.
+  v8.setFlagsFromString("--no-allocation-site-pretenuring");
+  // node:http2 allocates each header value as a string outside the heap, which only a full collection
+  // frees, at some 150 ns each. By default there is one every few seconds under load, of up to 0.2 s.
+  v8.setFlagsFromString("--heap-growing-percent=20");
+}
