@@ -8,14 +8,10 @@ import { type Scrape, scrape } from "../support/scrape.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { readYaml } from "./facts.ts";
 
-interface Rules {
-  readonly groups: readonly {
-    readonly rules: readonly { readonly alert: string; readonly expr: string }[];
-  }[];
-}
-
 const file = "prometheus/alerts.yaml";
-const rules = (readYaml(file) as Rules).groups.flatMap((group) => group.rules);
+const rules: { alert: string; expr: string }[] = readYaml(file).groups.flatMap(
+  (group: { rules: object[] }) => group.rules,
+);
 
 function promtool(...args: string[]) {
   return spawnSync("promtool", args, { encoding: "utf8" });
