@@ -2,20 +2,16 @@
 
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { exchange, type HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
 import { authorization, postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   const post = (body: string | Uint8Array, headers: Record<string, string> = {}) =>
     postPlant(server.url, { version, headers, body });

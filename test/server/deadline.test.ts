@@ -2,7 +2,7 @@
 
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { lockStore } from "../support/locked-store.ts";
@@ -11,7 +11,8 @@ import { grpcJs } from "../support/protocol/grpc-js.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const plant = { id: 1n, name: "Basil" };
 
@@ -46,12 +47,7 @@ const shortDeadlines = rawProtocols.map((protocol) => ({
 }));
 
 describe("a short deadline, while the store stalls", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   test.each(shortDeadlines)("passes over $name", async ({ protocol, headers }) => {
     using _lock = lockStore(server.database);
@@ -81,12 +77,7 @@ describe("a short deadline, while the store stalls", () => {
 });
 
 describe("a short deadline, while the body stays away", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   test.each(shortDeadlines)("passes over $name", async ({ protocol, headers }) => {
     const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
