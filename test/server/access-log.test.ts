@@ -10,7 +10,7 @@ import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
-import { protocols } from "../support/protocol/protocols.ts";
+import { labelOf, protocols } from "../support/protocol/protocols.ts";
 import { scrape } from "../support/scrape.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
@@ -32,12 +32,6 @@ function watchEntries(server: ChildServer) {
     const entries: (AccessEntry & { msg: string })[] = lines.map((line) => JSON.parse(line));
     return entries.filter(({ msg, requestId }) => msg === "request" && requestId !== id);
   };
-}
-
-function labelOf(protocolName: string): string {
-  if (protocolName.includes("gRPC-Web")) return "grpc-web";
-  if (protocolName.includes("gRPC")) return "grpc";
-  return protocolName.includes("Connect") ? "connect" : "rest";
 }
 
 let server: ChildServer;
