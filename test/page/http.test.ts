@@ -17,8 +17,6 @@ const paths = [...pageFiles.keys()];
 
 describe.each<{ basePath: string; version: HttpVersion }>([
   { basePath: "", version: "1.1" },
-  { basePath: "", version: "2" },
-  { basePath: "/api", version: "1.1" },
   { basePath: "/api", version: "2" },
 ])("below $basePath/ over HTTP/$version", ({ basePath, version }) => {
   const server = useTestServer({ basePath });
