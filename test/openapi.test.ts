@@ -1,9 +1,10 @@
 /** gen/openapi.json: the interface of the plant store, as HTTP clients read it. */
 import { readFileSync } from "node:fs";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { exchange, type HttpRequest } from "../packages/gateway/test/support/http-exchange.ts";
-import { knownToken, openTestServer, type TestServer } from "./support/test-server.ts";
+import { knownToken } from "./support/test-server.ts";
+import { useTestServer } from "./support/use-test-server.ts";
 
 const source = readFileSync("gen/openapi.json", "utf8");
 const document = JSON.parse(source);
@@ -119,13 +120,7 @@ describe("the server answers what the examples say:", () => {
   const json = { "content-type": "application/json" };
   const headers = { ...json, authorization: `Bearer ${knownToken}` };
   const basil = JSON.stringify(document.components.schemas.NewPlant.examples[0]);
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-  });
-
-  afterAll(() => server.close());
+  const server = useTestServer();
 
   function create(request: Partial<HttpRequest>) {
     const { origin } = new URL(server.url);

@@ -42,7 +42,7 @@ function importing(script: string): string[] {
 }
 
 describe("plant-store", () => {
-  test.each(["18.0.0", "20.20.2", "22.22.9", "23.11.1", "24.14.1", "25.9.0"])(
+  test.each(["20.20.2", "22.22.9", "24.14.1", "25.9.0"])(
     "says on Node %s that it is too old",
     async (node) => {
       expect(packageJson.engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
@@ -54,7 +54,7 @@ describe("plant-store", () => {
     },
   );
 
-  test.each(["22.23.0", "24.15.0", "26.0.0", "27.0.0"])("runs on Node %s", async (node) => {
+  test.each(["22.23.0", "24.15.0", "27.0.0"])("runs on Node %s", async (node) => {
     expect(await runOn(node)).toEqual(ofVersion);
   });
 

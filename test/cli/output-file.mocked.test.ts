@@ -2,14 +2,17 @@
 import { fsyncSync, linkSync, renameSync } from "node:fs";
 import { link, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { type OutputTarget, openOutputFile } from "../../src/cli/output-file.ts";
+import type { PlantStore } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
@@ -143,28 +146,37 @@ const stores: readonly Kind[] = [
   "a symbolic link to the store",
 ];
 
-const server = sharedTestServer();
-
-function sharedTestServer(): () => TestServer {
-  let opened: TestServer;
-  beforeAll(async () => {
-    opened = await openTestServer();
-    return () => opened[Symbol.asyncDispose]();
-  });
-  return () => opened;
-}
+const server = useTestServer();
 
 describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
+  let store: string;
+  let open: PlantStore;
+  const created: bigint[] = [];
+
+  beforeAll(async () => {
+    const folder = await createTemporaryFolder();
+    store = join(folder.path, "plants.db");
+    open = await openStore(`sqlite:${store}`);
+    return async () => {
+      await open.close();
+      await folder[Symbol.asyncDispose]();
+    };
+  });
+
+  async function create(): Promise<void> {
+    const id = BigInt(created.length + 1);
+    await open.create(plantOf(id));
+    created.push(id);
+  }
+
   test.each(Object.keys(kinds) as Kind[])("on %s", async (kind) => {
     const folder = await temporaryFolder();
-    const at = { folder, store: join(folder, "plants.db") };
-    const open = await openStore(`sqlite:${at.store}`);
-    onTestFinished(() => open.close());
-    await open.create(plantOf(1n));
+    const at = { folder, store };
+    await create();
     await writeFile(join(folder, "bad"), "id,name\nx,a\n");
     const path = await kinds[kind](at);
     const before = await readFile(path).catch(String);
-    const { code, stderr } = await runInProcess(args(path, at, server().url), {
+    const { code, stderr } = await runInProcess(args(path, at, server.url), {
       PLANT_STORE_TOKEN: knownToken,
     });
     const isOpened = /^(migrate|copy)/.test(name) && stores.includes(kind);
@@ -175,8 +187,8 @@ describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
     if (!isOpened && !isChanged) expect({ code, stderr }).toEqual(refused);
     // What was confirmed is still there, and the store goes on.
     await open.create(plantOf(1n));
-    await open.create(plantOf(2n));
-    expect(readStoredPlants(at.store).map(({ id }) => id)).toEqual([1n, 2n]);
+    await create();
+    expect(readStoredPlants(store).map(({ id }) => id)).toEqual(created);
   });
 });
 

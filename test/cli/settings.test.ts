@@ -1,4 +1,7 @@
-/** A setting that is wrong stops the start: one line on stderr that names it, and exit code 2. */
+/**
+ * A setting that is wrong stops the start: one line on stderr that names it, and exit code 2. What is
+ * wrong for each: settings.test.ts of the server, setting.test.ts of the proxy, and of the stores.
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
@@ -34,35 +37,20 @@ const whole = "must be a whole number";
 describe("a wrong flag", () => {
   test.each([
     [["--port", "http"], /--port.*whole number/],
-    [["--port", "-1"], /--port/],
     [["--port", "65536"], /--port: must be a whole number from 0 to 65535: 65536/],
-    [["--port", "80.5"], /--port.*whole number/],
-    [["--port", "0x50"], /--port.*whole number/],
-    [["--port", ""], /--port.*whole number/],
-    [["--port", " 1"], /--port.*whole number/],
     [["--admin-port", "65536"], /--admin-port: must be a whole number from 0 to 65535: 65536/],
     [["--admin-host", ""], /--admin-host: must not be empty/],
     [["--reuse-port", "on"], /--reuse-port: must be off/],
     [["--host", ""], /--host: must not be empty/],
     [["--base-path", "api"], /--base-path: must look like \/api/],
-    [["--base-path", "/"], /--base-path: must look like/],
-    [["--base-path", "/api/"], /--base-path: must look like/],
-    [["--base-path", "/a b"], /--base-path: must look like/],
-    [["--base-path", "/a//b"], /--base-path: must look like/],
-    [["--base-path", "https://a/api"], /--base-path: must look like/],
     [["--page", "no"], /--page: must be on or off/],
     [["--store", "plants.db"], /store URL has no scheme/],
-    [["--store", ""], /store URL has no scheme/],
     [["--store", "mysql://u:secret@db/plants"], /no store is called "mysql"/],
     [["--store", "postgres://u:sec#ret@db/plants"], /cannot use the store URL: write postgres/],
     [
       ["--store", "postgres://u:p@db/plants?sslmode=prefer"],
       /--store: sslmode: must be disable, require or/,
     ],
-    [["--store", "postgresql://u:p@db:0/plants"], /a port is a number/],
-    [["--store", "sqlite:"], /names no file/],
-    [["--store", "sqlite::memory:"], /in memory keeps nothing/],
-    [["--store", "sqlite:///plants.db"], /without \/\//],
     [["--token-file", ""], /token-file: is empty/],
     [["--tls-cert", "@/garbage"], /--tls-key: is missing/],
     [["--tls-key", "@/garbage"], /--tls-cert: is missing/],
@@ -79,14 +67,8 @@ describe("a wrong flag", () => {
     [["--jwks-url", "keys", "--jwt-issuer", "i", "--jwt-audience", "a"], /--jwks-url: is not an/],
     [["--jwks-url", "http://a/k", "--jwt-issuer", "i", "--jwt-audience", "a"], /https:\/\//],
     [["--body-bytes-max", "0"], new RegExp(`--body-bytes-max: ${whole} from 1 `)],
-    [["--body-bytes-max", "1MB"], /--body-bytes-max/],
-    [["--header-bytes-max", "0"], new RegExp(`--header-bytes-max: ${whole}`)],
     [["--request-timeout-ms", "0"], new RegExp(`--request-timeout-ms: ${whole}`)],
-    [["--request-timeout-ms", "10s"], /--request-timeout-ms/],
     [["--idle-timeout-ms", "2147483648"], new RegExp(`--idle-timeout-ms: ${whole}`)],
-    [["--connections-max", "0"], new RegExp(`--connections-max: ${whole}`)],
-    [["--streams-max", "99999999999"], /--streams-max/],
-    [["--cors-origin", "https://app.example/"], /--cors-origin: must be origins like/],
     [["--cors-origin", "https://app.example,*"], /--cors-origin: .*\* alone/],
     [["--health", "no"], /--health: must be on or off/],
     [["--reflection", ""], /--reflection: must be on or off/],

@@ -1,5 +1,5 @@
 /** deploy/compose.yaml agrees with itself, with the code, and with .env.example. */
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { parseAddress } from "../../src/store/postgres/address.ts";
 import {
   expectSettings,
@@ -10,28 +10,9 @@ import {
   stopSecondsMax,
 } from "./facts.ts";
 
-interface Service {
-  readonly environment: Readonly<Record<string, string>>;
-  readonly ports?: readonly string[];
-  readonly networks: readonly string[];
-  readonly volumes: readonly string[];
-  readonly depends_on?: Readonly<Record<string, { readonly condition: string }>>;
-  readonly healthcheck?: { readonly test: readonly string[] };
-  readonly stop_grace_period: string;
-  readonly read_only: boolean;
-  readonly cap_drop: readonly string[];
-  readonly security_opt: readonly string[];
-}
-
-interface Compose {
-  readonly services: Readonly<Record<"plant-store" | "db", Service>>;
-  readonly networks: Readonly<Record<string, { readonly internal?: boolean }>>;
-  readonly volumes: Readonly<Record<string, unknown>>;
-}
-
-const compose = readYaml("compose.yaml") as Compose;
+const compose = readYaml("compose.yaml");
 const { "plant-store": app, db } = compose.services;
-const variables = new Map(Object.entries(app.environment));
+const variables = new Map<string, string>(Object.entries(app.environment));
 
 test("the settings exist, and the store is the database beside it", async () => {
   await expectSettings(variables);
@@ -56,20 +37,22 @@ test("every secret is a variable of .env.example, and has no value there", () =>
 
 test("the server waits for a healthy database, and is given time to drain", () => {
   expect(app.depends_on).toEqual({ db: { condition: "service_healthy" } });
-  expect(db.healthcheck?.test[0]).toBe("CMD");
+  expect(db.healthcheck.test[0]).toBe("CMD");
   expect(Number.parseInt(app.stop_grace_period, 10)).toBeGreaterThan(stopSecondsMax);
 });
 
 test("only this machine reaches the server, and nobody the database", () => {
   expect(app.ports).toEqual([`127.0.0.1:${port}:${port}`]);
   expect(db.ports).toBeUndefined();
-  const shared = app.networks.filter((name) => db.networks.includes(name));
+  const shared = app.networks.filter((name: string) => db.networks.includes(name));
   expect(shared).toEqual(db.networks);
   for (const name of db.networks) expect(compose.networks[name]).toEqual({ internal: true });
 });
 
-describe.each(Object.entries(compose.services))("%s", (_, service) => {
-  test("has a read-only root, no capabilities that it does not name, and volumes that exist", () => {
+test.each(["plant-store", "db"])(
+  "%s has a read-only root, no capabilities that it does not name, and volumes that exist",
+  (name) => {
+    const service = compose.services[name];
     expect(service.read_only).toBe(true);
     expect(service.cap_drop).toEqual(["ALL"]);
     expect(service.security_opt).toEqual(["no-new-privileges:true"]);
@@ -77,9 +60,9 @@ describe.each(Object.entries(compose.services))("%s", (_, service) => {
     for (const volume of service.volumes) {
       expect(Object.keys(compose.volumes)).toContain(volume.split(":")[0]);
     }
-  });
-});
+  },
+);
 
 test("the state's volume is where the image writes", () => {
-  expect(app.volumes[0]?.split(":")[1]).toBe(stateFolder);
+  expect(app.volumes[0].split(":")[1]).toBe(stateFolder);
 });

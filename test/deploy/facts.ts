@@ -48,15 +48,15 @@ export function readDeployFile(path: string): string {
   return readFileSync(new URL(`../../deploy/${path}`, import.meta.url), "utf8");
 }
 
-/** @throws For anything that is not YAML, or has a key twice. */
-export function readAllYaml(path: string): readonly unknown[] {
+/** Without types, as of JSON.parse. @throws For anything that is not YAML, or has a key twice. */
+export function readAllYaml(path: string) {
   const documents = parseAllDocuments(readDeployFile(path), { strict: true, uniqueKeys: true });
   expect([...documents].flatMap(({ errors }) => errors)).toEqual([]);
   return [...documents].map((document) => document.toJS());
 }
 
 /** The same of a file with one document. */
-export function readYaml(path: string): unknown {
+export function readYaml(path: string) {
   const documents = readAllYaml(path);
   expect(documents).toHaveLength(1);
   return documents[0];

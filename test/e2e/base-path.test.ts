@@ -1,18 +1,14 @@
 /** "The path is relative to {base_url}", and that may carry a path of its own. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createPlantClient } from "../../src/client.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 describe.each(["/api", "/a.b/c-d/~e"])("under the base path %s", (basePath) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer({ basePath });
-    return () => server.close();
-  });
+  const server = useTestServer({ basePath });
 
   test("the URL of the server ends with it", () => {
     expect(new URL(server.url).pathname).toBe(basePath);

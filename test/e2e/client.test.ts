@@ -1,18 +1,14 @@
 /** The typed client of the package, against a server. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createPlantClient, type TokenSource } from "../../src/index.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 describe("the client", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   const clientWith = (token: TokenSource) => createPlantClient({ baseUrl: server.url, token });
 

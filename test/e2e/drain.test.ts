@@ -5,10 +5,7 @@ import http2 from "node:http2";
 import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
-import {
-  type Http1Response,
-  parseHttp1Responses,
-} from "../../packages/gateway/test/support/http1-response.ts";
+import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import {
@@ -106,7 +103,9 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     expect(server.stderr.text).toMatch(/"stopped"}\n$/);
     expect(readStoredPlants(server.database)).toHaveLength(rawProtocols.length);
   });
+});
 
+describe("a drain", () => {
   test("cuts a request off that does not end, and ends with 0", async () => {
     const args = ["--drain-timeout-ms", "200"];
     await using server = await spawnServer({ args });
@@ -124,40 +123,26 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     stream.on("error", () => {});
     await within("a session", once(session, "remoteSettings"));
 
-    server.process.kill(signal);
+    server.process.kill("SIGTERM");
     expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
     await half.untilClosed();
     session.destroy();
   });
-});
 
-describe("a drain", () => {
-  test("answers what waits for the store when the time is up with unavailable", async () => {
-    const { status, body } = await answerToCutOff();
-    expect(status).toBe(503);
-    expect(JSON.parse(body)).toEqual({ error: 14, message: "the server is shutting down" });
-  });
-
-  test("tells what it cuts off when to try again", async () => {
-    const { headers } = await answerToCutOff();
-    expect(headers.get("retry-after")).toMatch(/^\d+$/);
-  });
-
-  test("does not wait for connections that rest or have said nothing", async () => {
-    await using server = await spawnServer();
-    using silent = await openRawConnection(server.port);
-    using partial = await openRawConnection(server.port);
-    partial.write("PRI");
-    using resting = await openRawConnection(server.port);
-    resting.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
-    await resting.until("an answer", (bytes) => bytes.includes('{"status":"ok"}'));
-    const session = http2.connect(server.url);
-    await within("a session", once(session, "remoteSettings"));
-
+  test("answers what waits for the store when the time is up, and says when to try again", async () => {
+    const args = ["--drain-timeout-ms", "200"];
+    await using server = await spawnServer({ args });
+    using lock = lockStore(server.database);
+    using connection = await openRawConnection(server.port);
+    connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
+    await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
     server.process.kill("SIGTERM");
-    expect(await within("the end", server.exited, 4000)).toEqual({ code: 0, signal: null });
-    await Promise.all([silent, partial, resting].map((connection) => connection.untilClosed()));
-    session.destroy();
+    const [, answer] = parseHttp1Responses(await connection.untilClosed());
+    lock.release();
+    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+    const body = '{"error":14,"message":"the server is shutting down"}';
+    expect(answer).toMatchObject({ status: 503, body });
+    expect(answer?.headers.get("retry-after")).toMatch(/^\d+$/);
   });
 
   test("is cut short by a second signal", async () => {
@@ -189,22 +174,6 @@ describe("a drain", () => {
     expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
   });
 });
-
-/** The answer to a request that waits for the store while the drain comes to its limit. */
-async function answerToCutOff(): Promise<Http1Response> {
-  const args = ["--drain-timeout-ms", "200"];
-  await using server = await spawnServer({ args });
-  using lock = lockStore(server.database);
-  using connection = await openRawConnection(server.port);
-  connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
-  await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-  server.process.kill("SIGTERM");
-  const [, answer] = parseHttp1Responses(await connection.untilClosed());
-  lock.release();
-  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-  if (answer === undefined) throw new Error("no answer");
-  return answer;
-}
 
 async function expectRefused(port: number): Promise<void> {
   const socket = connect(port, "127.0.0.1");

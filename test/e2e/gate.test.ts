@@ -6,12 +6,13 @@
 import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { envelope } from "../../packages/gateway/test/support/envelope.ts";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 /** 10 MB that do not compress, and unpack to a JSON text of 10 MB. */
 const packed = gzipSync(`{"id":1,"name":"${randomBytes(7_500_000).toString("base64")}"}`);
@@ -30,12 +31,7 @@ function announce({ name, contentType }: RawProtocol, authorization?: string) {
 
 describe.each(rawProtocols)("over $name", (protocol) => {
   const { version, path } = protocol;
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   test("answers a stranger while the body has not been sent", async () => {
     const { body, headers } = announce(protocol);

@@ -1,20 +1,15 @@
 /** What is wrong with HTTP/1.1 itself, byte by byte: a 4xx with the error body, and the door stays open. */
 
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { bodyBytesMax, plant, rows } from "../support/malformed/http1.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
-import { openTestServer, type TestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 describe("over HTTP/1.1", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer({ limits: { bodyBytesMax } });
-    return () => server.close();
-  });
+  const server = useTestServer({ limits: { bodyBytesMax } });
 
   test.each(rows)("refuses %s", async (_what, bytes, status, error) => {
     using connection = await openRawConnection(server.port);

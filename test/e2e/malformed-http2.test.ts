@@ -1,6 +1,6 @@
 /** What is wrong with HTTP/2 itself, frame by frame: refused, and the server goes on. */
 
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   openRawConnection,
   type RawConnection,
@@ -28,7 +28,7 @@ import {
 } from "../support/malformed/http2.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
-import { openTestServer, type TestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const isEnd = ({ type, flags, streamId }: Frame) =>
   type === frameType.goaway ||
@@ -48,12 +48,7 @@ function bodyOf(frames: readonly Frame[], streamId: number): string {
 }
 
 describe("over HTTP/2", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   /** A connection that has greeted. */
   async function open(): Promise<RawConnection> {

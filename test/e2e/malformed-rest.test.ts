@@ -1,20 +1,15 @@
 /** What is wrong with the content of a request of REST: a 4xx with the error body, never a 5xx. */
 
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
 import { bodyBytesMax, type Row, rows } from "../support/malformed/rest.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { openTestServer, type TestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 describe.each<HttpVersion>(["1.1", "2"])("over HTTP/%s", (version) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer({ limits: { bodyBytesMax } });
-    return () => server.close();
-  });
+  const server = useTestServer({ limits: { bodyBytesMax } });
 
   const post = ({ body = "", path = "/plants", headers = {} }: Partial<Row>) =>
     postPlant(server.url, { version, path, headers, body });

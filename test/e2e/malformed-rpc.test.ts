@@ -1,14 +1,15 @@
 /** What is wrong with a request of Connect, gRPC or gRPC-Web: an error of that protocol. */
 
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { exchange, type HttpResponse } from "../../packages/gateway/test/support/http-exchange.ts";
 import { binary, bodyBytesMax, faces, json, plant, type Row } from "../support/malformed/rpc.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 /** Statuses of HTTP that are not 4xx, where a protocol maps its code to one. */
 const otherStatuses: Partial<Record<Code, number>> = {
@@ -17,12 +18,7 @@ const otherStatuses: Partial<Record<Code, number>> = {
 };
 
 describe.each(faces)("over $name", ({ protocol, contentType, rows }) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer({ limits: { bodyBytesMax } });
-    return () => server.close();
-  });
+  const server = useTestServer({ limits: { bodyBytesMax } });
 
   function send(row: Pick<Row, "body" | "headers">): Promise<HttpResponse> {
     return exchange({
@@ -100,12 +96,7 @@ describe("an RPC path", () => {
 });
 
 describe("unknown fields", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   test.each([
     ["Connect JSON over HTTP/1.1", '{"x":[1.5,{"y":null}],"plant":{"id":1,"name":"Basil","x":1}}'],

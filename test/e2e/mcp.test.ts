@@ -1,18 +1,13 @@
 /** The store as a tool: the official clients create plants, with the answers of REST. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { clients } from "../../packages/gateway/test/support/mcp-client.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken, openTestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const headers = { authorization: `Bearer ${knownToken}` };
 const big = "9007199254740993";
 
-let server: TestServer;
-
-beforeAll(async () => {
-  server = await openTestServer({ mcp: true, basePath: "/api" });
-});
-
-afterAll(() => server.close());
+const server = useTestServer({ mcp: true, basePath: "/api" });
 
 describe.each(clients)("%s", (_by, connect) => {
   test("creates a plant, exactly", async () => {

@@ -1,12 +1,9 @@
 /** Who asks too often is told so, and when to ask again, before anything else is done for it. */
 
-import { once } from "node:events";
-import http from "node:http";
 import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
-import { within } from "../../packages/gateway/test/support/within.ts";
 import { get, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { newPlantJson } from "../support/protocol/message.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
@@ -100,17 +97,12 @@ test("a limit per address counts guesses, and a token that is right with them", 
   expect(await create(server, { token: knownToken })).toBe(429);
 });
 
-test.each(["1.1", "2"] as const)(
-  "a limit per address is each address's own: HTTP/%s",
-  async (version) => {
-    await using server = await openTestServer({ rateLimitPerAddress: 1 });
-    expect(await statusFrom("127.0.0.1", server, version)).toBe(200);
-    expect(await statusFrom("127.0.0.1", server, version)).toBe(429);
-    if (process.platform === "linux") {
-      expect(await statusFrom("127.0.0.2", server, version)).toBe(200); // all of 127/8 is this machine
-    }
-  },
-);
+test.runIf(process.platform === "linux")("a limit per address is each address's own", async () => {
+  await using server = await openTestServer({ rateLimitPerAddress: 1 });
+  expect(await statusFrom("127.0.0.1", server)).toBe(200);
+  expect(await statusFrom("127.0.0.1", server)).toBe(429);
+  expect(await statusFrom("127.0.0.2", server)).toBe(200); // all of 127/8 is this machine
+});
 
 test("a limit per token is each token's own, and no stranger's", async () => {
   await using server = await openTestServer({ rateLimitPerToken: 1, auth });
@@ -133,21 +125,12 @@ async function create(server: TestServer, { token }: { token: string }): Promise
   return (await post(server, token, 1n)).status;
 }
 
-async function statusFrom(localAddress: string, { url }: TestServer, version: "1.1" | "2") {
+async function statusFrom(localAddress: string, { url }: TestServer) {
+  const session = http2.connect(url, { localAddress } as http2.ClientSessionOptions);
   const body = newPlantJson({ id: 1n, name: "Basil" });
-  if (version === "2") {
-    const session = http2.connect(url, { localAddress } as http2.ClientSessionOptions);
-    const { status } = await exchangeOn(session, { path: "/plants", headers, body });
-    session.destroy();
-    return status;
-  }
-  const options = { method: "POST", headers, localAddress, agent: false };
-  const request = http.request(`${url}/plants`, options).end(body);
-  const [response] = (await within("an answer", once(request, "response"))) as [
-    http.IncomingMessage,
-  ];
-  response.resume();
-  return response.statusCode;
+  const { status } = await exchangeOn(session, { path: "/plants", headers, body });
+  session.destroy();
+  return status;
 }
 
 async function createMany(server: TestServer, count: number) {

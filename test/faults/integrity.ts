@@ -8,7 +8,7 @@ export async function checkIntegrity(storeUrl: string): Promise<readonly string[
   return path === undefined ? await checkPostgres(storeUrl) : checkSqlite(path);
 }
 
-function checkSqlite(path: string): readonly string[] {
+export function checkSqlite(path: string): readonly string[] {
   const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
   try {
     const rows = readRows<{ integrity_check: string }>(db, "PRAGMA integrity_check");

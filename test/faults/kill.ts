@@ -9,8 +9,15 @@ import { spawnChild } from "../support/child.ts";
 import type { ChildServer } from "../support/child-server.ts";
 import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
 import { knownToken } from "../support/test-server.ts";
-import type { Campaign, CampaignOptions, CampaignResult } from "./campaign.ts";
-import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
+import {
+  type Campaign,
+  type CampaignResult,
+  inEqualParts,
+  notTried,
+  type PartOptions,
+  runParts,
+} from "./campaign.ts";
+import { linesOf, Recorder } from "./history/recorder.ts";
 import { checkIntegrity } from "./integrity.ts";
 import { openCallers } from "./load/caller.ts";
 import { createClients, type LoadClient } from "./load/client.ts";
@@ -34,29 +41,14 @@ const deadlinesMs = [8000, 10_000] as const;
 
 export const kill: Campaign = {
   name: "kill",
-  async run(options) {
-    const tried: Record<string, number> = {};
-    const found: string[] = [];
-    const kinds = storeKinds.filter(({ isMissing }) => !isMissing);
-    const partMs = (options.minutes * 60_000) / kinds.length;
-    for (const kind of kinds) {
-      const end = performance.now() + partMs;
-      const isOver = () => options.signal.aborted || performance.now() > end;
-      const result = await killOn(kind, options, isOver);
-      addCounts(tried, result.tried);
-      found.push(...result.found);
-      if (found.length > 0) break;
-    }
-    const isMissing = kinds.length < storeKinds.length;
-    return { tried, found, ...(isMissing && { skipped: "PostgreSQL: there is none here" }) };
-  },
+  run: (options) => runParts(inEqualParts(storeKinds, killOn), options),
 };
 
 async function killOn(
   kind: StoreKind,
-  { seed, log }: CampaignOptions,
-  isOver: () => boolean,
+  { seed, log, isOver }: PartOptions,
 ): Promise<CampaignResult> {
+  if (kind.isMissing) return notTried(`${kind.store}: there is none here`);
   const count = { kills: 0, "kills at the start": 0, requests: 0, stored: 0 };
   const found: string[] = [];
   const isDone = () => isOver() || count.kills + count["kills at the start"] >= killsMax;
@@ -98,14 +90,10 @@ interface Service {
   readonly clients: readonly LoadClient[];
 }
 
-function argsOf({ place }: Service): string[] {
-  return ["--store", place.url];
-}
-
 /** Before anybody could use it: while it creates the store, or repairs what the last kill left. */
 async function killAtStart(service: Service): Promise<void> {
   const env = { PLANT_STORE_TOKENS: knownToken };
-  const args = ["serve", "--port", "0", ...argsOf(service)];
+  const args = ["serve", "--port", "0", "--store", service.place.url];
   await using child = spawnChild(args, { cwd: service.cwd, env });
   await delay(service.random.int(100, 900));
   child.process.kill("SIGKILL");
@@ -139,6 +127,6 @@ async function settle(service: Service): Promise<void> {
   await new Load({ clients, recorder, callers }).settle();
 }
 
-async function start(service: Service): Promise<ChildServer> {
-  return await startServer(service.cwd, argsOf(service));
+function start({ cwd, place }: Service): Promise<ChildServer> {
+  return startServer(cwd, ["--store", place.url]);
 }

@@ -6,10 +6,17 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
 import { postgresKind, type StoreKind, sqliteKind } from "../support/store-place.ts";
-import type { Campaign, CampaignResult } from "./campaign.ts";
+import {
+  type Campaign,
+  type CampaignResult,
+  inEqualParts,
+  notTried,
+  type PartOptions,
+  runParts,
+} from "./campaign.ts";
 import { isComplaint } from "./complaint.ts";
 import type { TestPlant } from "./history/history.ts";
-import { addCounts, linesOf, Recorder } from "./history/recorder.ts";
+import { linesOf, Recorder } from "./history/recorder.ts";
 import { type Caller, openCallers } from "./load/caller.ts";
 import { rivalPlants } from "./load/plants.ts";
 import { createRandom, type Random } from "./random.ts";
@@ -37,31 +44,15 @@ const triesMax = 6;
 
 export const race: Campaign = {
   name: "race",
-  async run({ seed, minutes, signal, log }) {
-    const tried: Record<string, number> = {};
-    const found: string[] = [];
-    const isHere = ({ kind }: Arena) => !kind.isMissing;
-    const chosen = arenas.filter(isHere);
-    const partMs = (minutes * 60_000) / chosen.length;
-    for (const arena of chosen) {
-      const end = performance.now() + partMs;
-      const isOver = () => signal.aborted || performance.now() > end;
-      const result = await raceIn(arena, seed, isOver);
-      addCounts(tried, result.tried);
-      found.push(...result.found);
-      log(`${nameOf(arena)}: ${result.tried["races"]} races`);
-      if (found.length > 0) break;
-    }
-    const missing = arenas.filter((arena) => !isHere(arena)).map(nameOf);
-    return { tried, found, ...(missing.length > 0 && { skipped: missing.join("; ") }) };
-  },
+  run: (options) => runParts(inEqualParts(arenas, raceIn), options),
 };
 
 function nameOf({ kind, replicas }: Arena): string {
   return `${kind.store}, replicas: ${replicas}`;
 }
 
-async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promise<CampaignResult> {
+async function raceIn(arena: Arena, { seed, isOver, log }: PartOptions): Promise<CampaignResult> {
+  if (arena.kind.isMissing) return notTried(nameOf(arena));
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await arena.kind.open());
   const args = ["--store", place.url];
@@ -88,6 +79,7 @@ async function raceIn(arena: Arena, seed: number, isOver: () => boolean): Promis
   // Only clients are disturbed, so no server may log a complaint.
   const failures = servers.flatMap(({ stderr }) => stderr.text.split("\n").filter(isComplaint));
   found.push(...failures.map((line) => `${nameOf(arena)}: the server logged ${line}`));
+  log(`${nameOf(arena)}: ${races} races`);
   return { tried: { races, ...recorder.counts }, found };
 }
 

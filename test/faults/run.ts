@@ -7,9 +7,8 @@ import { listenForStop } from "connect-gateway-proxy/command";
 import { takeLeaks } from "../../packages/proxy/test/support/token-leaks.ts";
 import type { Campaign, CampaignResult } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
-import { childPids } from "./child-pids.ts";
 import { type Flags, parseFlags } from "./flags.ts";
-import { watchStarvation } from "./history/starvation.ts";
+import { childPids, watchStarvation } from "./history/starvation.ts";
 import { soakIn } from "./soak/soak.ts";
 
 const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]

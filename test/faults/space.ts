@@ -4,6 +4,7 @@ import { createTemporaryFolder } from "../../packages/gateway/test/support/tempo
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { runChild } from "../support/child.ts";
 import type { ChildServer } from "../support/child-server.ts";
+import { get } from "../support/plant-request.ts";
 import {
   canMount,
   type FileSystem,
@@ -11,8 +12,8 @@ import {
   mountFileSystem,
 } from "../support/small-file-system.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { knownToken } from "../support/test-server.ts";
-import type { Campaign } from "./campaign.ts";
+import { type Campaign, count, notTried } from "./campaign.ts";
+import { createOnce } from "./load/caller.ts";
 import { createRandom, type Random } from "./random.ts";
 import { patienceMs, startServer } from "./start-server.ts";
 
@@ -27,7 +28,7 @@ const times = ["running", "stopped"] as const;
 export const space: Campaign = {
   name: "space",
   async run({ seed, minutes, signal }) {
-    if (!canMount) return { tried: {}, found: [], skipped: "only root may mount a small disk" };
+    if (!canMount) return notTried("only root may mount a small disk");
     const end = performance.now() + minutes * 60_000;
     const random = createRandom(seed, "space");
     const tried: Record<string, number> = {};
@@ -38,7 +39,7 @@ export const space: Campaign = {
       const name = `${kind}, ${freeKib} KiB free, filled while ${time}`;
       const broken = await tryOn(disk, { time, freeKib, random }).catch((error) => [String(error)]);
       found.push(...broken.map((line) => `${name}: ${line}`));
-      tried[kind] = (tried[kind] ?? 0) + 1;
+      count(tried, kind);
     }
     return { tried, found };
   },
@@ -112,7 +113,7 @@ async function recover(server: ChildServer, clients: Clients): Promise<string[]>
 /** Waits some time for `/readyz` to return this status. */
 async function readiness(server: ChildServer, wanted: number): Promise<number> {
   for (const end = performance.now() + 15_000; ; ) {
-    const status = await statusOf(server, "/readyz");
+    const { status } = await get(server.url, "/readyz");
     if (status === wanted || performance.now() > end) return status;
   }
 }
@@ -130,13 +131,7 @@ class Clients {
   async create(server: ChildServer, count: number, lengthMax = 8000): Promise<boolean> {
     for (let left = count; left > 0; left--) {
       const plant = { id: this.#next++, name: "x".repeat(this.#random.int(1, lengthMax)) };
-      const response = await fetch(`${server.url}/plants`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-        body: JSON.stringify({ ...plant, id: String(plant.id) }),
-      });
-      await response.body?.cancel();
-      if (response.status !== 200) return false;
+      if ((await createOnce(server.url, plant)) !== "stored") return false;
       this.confirmed.push(plant);
     }
     return true;
@@ -146,16 +141,10 @@ class Clients {
 /** While the disk is nearly full: either small plants are stored, or it says that it is not ready. */
 async function use(server: ChildServer, clients: Clients): Promise<string[]> {
   const found: string[] = [];
-  if ((await statusOf(server, "/healthz")) !== 200) found.push("it is not alive");
+  if ((await get(server.url, "/healthz")).status !== 200) found.push("it is not alive");
   for (let times = 3; times > 0; times--) {
     if (await clients.create(server, 1, 1)) continue;
     if ((await readiness(server, 503)) !== 503) found.push("it is ready, but creates fail");
   }
   return found;
-}
-
-async function statusOf(server: ChildServer, path: string): Promise<number> {
-  const response = await fetch(`${server.url}${path}`);
-  await response.body?.cancel();
-  return response.status;
 }

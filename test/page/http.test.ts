@@ -1,6 +1,6 @@
 /** The page as HTTP sees it: headers, validators, methods, paths. */
 
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   exchange,
   type HttpRequest,
@@ -10,22 +10,16 @@ import { pageFiles } from "../../src/server/page/files.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { basil, get, plantHeaders } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
-import { openTestServer, type TestServer } from "../support/test-server.ts";
+import { openTestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const paths = [...pageFiles.keys()];
 
 describe.each<{ basePath: string; version: HttpVersion }>([
   { basePath: "", version: "1.1" },
-  { basePath: "", version: "2" },
-  { basePath: "/api", version: "1.1" },
   { basePath: "/api", version: "2" },
 ])("below $basePath/ over HTTP/$version", ({ basePath, version }) => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer({ basePath });
-    return () => server.close();
-  });
+  const server = useTestServer({ basePath });
 
   function send(path: string, request: Partial<HttpRequest> = {}) {
     const { origin } = new URL(server.url);
@@ -114,12 +108,7 @@ describe.each<{ basePath: string; version: HttpVersion }>([
 });
 
 describe("what a browser may do", () => {
-  let server: TestServer;
-
-  beforeAll(async () => {
-    server = await openTestServer();
-    return () => server.close();
-  });
+  const server = useTestServer();
 
   test.each([
     ["/", "text/html; charset=utf-8"],

@@ -9,6 +9,7 @@ import { createTemporaryFolder } from "../../packages/gateway/test/support/tempo
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { collectOutput } from "../support/output.ts";
+import { basil, plantOverHttp1 } from "../support/plant-request.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const launcher = join(import.meta.dirname, "../../scripts/node.js");
@@ -36,14 +37,8 @@ test.skipIf(process.platform === "win32")(
     const [, url] = await collectOutput(shell.stdout).until(/listens on (\S+)/);
     const lock = lockStore(join(folder.path, "data/plants.db"));
     using connection = await openRawConnection(Number(new URL(url ?? "").port));
-    const body = '{"id": 1, "name": "Basil"}';
-    connection.write(
-      `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` +
-        `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n` +
-        "Expect: 100-continue\r\n\r\n",
-    );
+    connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
     await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-    connection.write(body);
     shell.kill("SIGTERM");
     await stderr.until(/SIGTERM: draining/);
     // A second signal would end the server at once if it came behind the first half second.

@@ -1,49 +1,55 @@
 /** One line a request, on every protocol, with who called and nothing of what was sent. */
 
+import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { AccessEntry } from "connect-gateway/logging";
-import { describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
-import { protocols } from "../support/protocol/protocols.ts";
+import { labelOf, protocols } from "../support/protocol/protocols.ts";
 import { scrape } from "../support/scrape.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
-const headers = { authorization: `Bearer ${knownToken}`, "content-type": "application/json" };
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 
-function spawnLogged(cwd: string, args: readonly string[] = []): Promise<ChildServer> {
-  return spawnServer({ cwd, args: ["--access-log", "on", ...args] });
+const logged = ["--access-log", "on"];
+
+/** The lines about requests of a server from now on, which has answered them. */
+function watchEntries(server: ChildServer) {
+  const begin = server.stderr.text.length;
+  return async (): Promise<AccessEntry[]> => {
+    const id = randomUUID();
+    await exchange({
+      ...{ origin: server.url, version: "1.1", path: "/end" },
+      headers: { "x-request-id": id },
+    });
+    await server.stderr.until(new RegExp(`.*"${id}".*\\n`));
+    const lines = server.stderr.text.slice(begin).trimEnd().split("\n");
+    const entries: (AccessEntry & { msg: string })[] = lines.map((line) => JSON.parse(line));
+    return entries.filter(({ msg, requestId }) => msg === "request" && requestId !== id);
+  };
 }
 
-/** Ends the server. @returns its lines about requests. */
-async function endOf(server: ChildServer): Promise<AccessEntry[]> {
-  server.process.kill("SIGTERM");
-  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-  const lines = server.stderr.text.split("\n").filter((line) => line !== "");
-  return lines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === "request");
-}
+let server: ChildServer;
 
-function labelOf(protocolName: string): string {
-  if (protocolName.includes("gRPC-Web")) return "grpc-web";
-  if (protocolName.includes("gRPC")) return "grpc";
-  return protocolName.includes("Connect") ? "connect" : "rest";
-}
+beforeAll(async () => {
+  server = await spawnServer({ args: logged });
+  return () => server[Symbol.asyncDispose]();
+}, 60_000);
 
 test("tells of every protocol's calls: what was called, by whom, and what came of it", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnLogged(folder.path);
+  const readEntries = watchEntries(server);
   for (const protocol of protocols) {
     using caller = protocol.open(server.url);
     await caller.create({ id: 1n, name: "Basil" });
     await caller.create({ id: 1n, name: "Mint" });
     await caller.create({ id: 1n, name: "Basil" }, { authorization: "Bearer nobody-knows-this" });
   }
-  const entries = await endOf(server);
+  const entries = await readEntries();
   const common = { method: "plantstore.v1.PlantService/CreatePlant", requestMethod: "POST" };
   expect(entries).toMatchObject(
     protocols.flatMap(({ name }) => {
@@ -63,36 +69,35 @@ test("tells of every protocol's calls: what was called, by whom, and what came o
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   test("what is refused before it is a call has a line, with its reason", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnLogged(folder.path);
+    await using own = await spawnServer({ args: logged });
+    const readEntries = watchEntries(own);
     const long = { ...headers, "x-long": "secret".repeat(3500) };
     const answer = await exchange({
-      ...{ origin: server.url, version, path: "/plants", headers: long },
+      ...{ origin: own.url, version, path: "/plants", headers: long },
     });
-    const [line = ""] = await server.stderr.until(/.*"msg":"refused".*/);
+    const [line = ""] = await own.stderr.until(/.*"msg":"refused".*/);
     const { level, time, ...entry } = JSON.parse(line);
     expect(entry).toEqual({
       ...{ code: "RESOURCE_EXHAUSTED", status: answer.status, peer: "127.0.0.1" },
       ...{ reason: JSON.parse(answer.body.toString()).message, msg: "refused" },
     });
-    expect(await endOf(server)).toEqual([]);
-    expect(server.stderr.text).not.toContain("secret");
+    expect(await readEntries()).toEqual([]);
+    expect(own.stderr.text).not.toContain("secret");
   });
 
   test("a request that comes too slowly has one line, with the answer that it got", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnLogged(folder.path, ["--request-timeout-ms", "300"]);
-    const slow = { origin: server.url, version, path: "/plants", headers, body: "{" };
+    await using own = await spawnServer({ args: [...logged, "--request-timeout-ms", "300"] });
+    const readEntries = watchEntries(own);
+    const slow = { origin: own.url, version, path: "/plants", headers, body: "{" };
     await exchange({ ...slow, unfinished: true }).catch(() => {}); // Node's client may see a reset
     const reason = "the request took too long to arrive";
-    await server.stderr.until(/.*"msg":"request".*/);
-    expect(await endOf(server)).toMatchObject([{ code: "DEADLINE_EXCEEDED", status: 408, reason }]);
-    expect(server.stderr.text).not.toContain('"refused"');
+    await own.stderr.until(/.*"msg":"request".*/);
+    expect(await readEntries()).toMatchObject([{ code: "DEADLINE_EXCEEDED", status: 408, reason }]);
+    expect(own.stderr.text).not.toContain('"refused"');
   });
 
   test("the answer has the request's id, and its line that of the trace", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnLogged(folder.path);
+    const readEntries = watchEntries(server);
     const send = (path: string, more: Record<string, string>, body = "") =>
       exchange({ origin: server.url, version, path, headers: { ...headers, ...more }, body });
     const plant = newPlantJson({ id: 1n, name: "Basil" });
@@ -106,7 +111,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     const ids = answers.map((answer) => answer.headers.get("x-request-id"));
     expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 404]);
     expect(ids).toEqual(["from-a-proxy", expect.stringMatching(/^[\da-f-]{36}$/), "rpc", "lost"]);
-    const entries = await endOf(server);
+    const entries = await readEntries();
     expect(entries.map(({ requestId }) => requestId)).toEqual(ids);
     expect(entries.map(({ status }) => status)).toEqual([200, 401, 200, 404]);
     expect(entries.map((entry) => entry.traceId)).toEqual([traceId, ...Array(3).fill(undefined)]);
@@ -114,9 +119,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 
   test("nothing that was sent to be kept to ourselves is in the log", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnLogged(folder.path);
-    const body = newPlantJson({ id: 1n, name: "A secret name" });
+    const readEntries = watchEntries(server);
+    const body = newPlantJson({ id: 1n, name: "A stolen name" });
     for (const authorization of [headers.authorization, "Bearer stolen", "Basic stolen"]) {
       const path = "/plants?access_token=stolen";
       await exchange({
@@ -127,42 +131,37 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
         body,
       });
     }
-    expect(await endOf(server)).toHaveLength(3);
-    expect(server.stderr.text).not.toMatch(/stolen|secret/);
+    expect(await readEntries()).toHaveLength(3);
+    expect(server.stderr.text).not.toContain("stolen");
     expect(server.stderr.text).not.toContain(knownToken);
   });
 
   test("a line stays whole and short, whatever a stranger sends", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await spawnLogged(folder.path);
+    const readEntries = watchEntries(server);
     const path = `/${"%22".repeat(1000)}`;
     await exchange({ origin: server.url, version, path, headers: { "x-request-id": path } });
-    const [entry] = await endOf(server);
+    const [entry] = await readEntries();
     expect(entry).toMatchObject({ code: "NOT_FOUND", path: path.slice(0, 200) });
     expect(JSON.stringify(entry).length).toBeLessThan(1000);
   });
 });
 
 test("a client that leaves amid its body was cancelled, and got no status", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnLogged(folder.path);
-  const { hostname, port } = new URL(server.url);
-  const socket = connect(Number(port), hostname);
+  const readEntries = watchEntries(server);
+  const socket = connect(server.port, "127.0.0.1");
   const fields = Object.entries({ ...headers, host: "localhost", "content-length": 50 });
   const head = fields.map(([name, value]) => `${name}: ${value}\r\n`).join("");
   socket.end(`POST /plants HTTP/1.1\r\n${head}\r\n{"id"`);
-  await server.stderr.until(/.*"msg":"request".*/);
-  const [entry] = await endOf(server);
+  await server.stderr.until(/"CANCELLED".*\n/);
+  const [entry] = await readEntries();
   expect(entry).toMatchObject({ code: "CANCELLED", reason: "the client has left" });
   expect(entry).not.toHaveProperty("status");
   expect(server.stderr.text).not.toContain('"refused"');
 });
 
 test("a rejection behind a request under way has a line without a status", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnLogged(folder.path);
-  const { hostname, port } = new URL(server.url);
-  const socket = connect(Number(port), hostname);
+  const readEntries = watchEntries(server);
+  const socket = connect(server.port, "127.0.0.1");
   const body = newPlantJson({ id: 1n, name: "Basil" });
   const sent = { ...headers, host: "localhost", "content-length": body.length };
   const fields = Object.entries(sent).map(([name, value]) => `${name}: ${value}\r\n`);
@@ -171,32 +170,25 @@ test("a rejection behind a request under way has a line without a status", async
   expect(answer.match(/^HTTP\/1\.1 .*/gm)).toEqual(["HTTP/1.1 200 OK"]);
   const [line = ""] = await server.stderr.until(/.*"msg":"refused".*/);
   expect(JSON.parse(line)).not.toHaveProperty("status");
-  expect(await endOf(server)).toMatchObject([{ code: "OK", status: 200 }]);
+  expect(await readEntries()).toMatchObject([{ code: "OK", status: 200 }]);
 });
 
 test("is off unless it is asked for: no line, no id in the answer", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path });
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  const sent = { ...headers, "x-request-id": "a" };
-  const answer = await exchange({
-    origin: server.url,
-    version: "2",
-    path: "/plants",
-    headers: sent,
-    body,
-  });
+  await using own = await spawnServer();
+  const answer = await postPlant(own.url, { version: "2", headers: { "x-request-id": "a" } });
   expect(answer.status).toBe(200);
   expect(answer.headers.has("x-request-id")).toBe(false);
-  expect(await endOf(server)).toEqual([]);
+  own.process.kill("SIGTERM");
+  await within("the end", own.exited);
+  expect(own.stderr.text).not.toContain('"request"');
 });
 
 test("tells of what failed alone, on errors; every answer has an id", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnServer({ cwd: folder.path, args: ["--access-log", "errors"] });
+  await using own = await spawnServer({ args: ["--access-log", "errors"] });
+  const readEntries = watchEntries(own);
   const send = (path: string, more: Record<string, string> = {}) =>
     exchange({
-      ...{ origin: server.url, version: "2", path },
+      ...{ origin: own.url, version: "2", path },
       headers: { ...headers, ...more },
       body: newPlantJson({ id: 1n, name: "Basil" }),
     });
@@ -209,32 +201,23 @@ test("tells of what failed alone, on errors; every answer has an id", async () =
   ];
   expect(answers.map(({ status }) => status)).toEqual([200, 401, 200, 404, 200]);
   const ids = answers.map((answer) => answer.headers.get("x-request-id"));
-  expect(await endOf(server)).toMatchObject([
+  expect(await readEntries()).toMatchObject([
     { code: "UNAUTHENTICATED", requestId: ids[1] },
     { code: "NOT_FOUND", requestId: ids[3] },
   ]);
 });
 
-test("goes with metrics", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnLogged(folder.path, ["--admin-port", "0"]);
-  const [, metricsUrl = ""] = /metrics +(\S+)/.exec(server.stdout.text) ?? [];
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  await exchange({ origin: server.url, version: "2", path: "/plants", headers, body });
+test("goes with metrics, and text is for people: one line, with names", async () => {
+  const args = [...logged, "--admin-port", "0", "--log-format", "text"];
+  await using own = await spawnServer({ args });
+  const [, metricsUrl = ""] = /metrics +(\S+)/.exec(own.stdout.text) ?? [];
+  await postPlant(own.url, { version: "2" });
   const { value } = await scrape(metricsUrl);
   const ok = 'plant_store_requests_total{method="CreatePlant",protocol="rest",code="OK"}';
   expect(value(ok)).toBe(1);
-  expect(await endOf(server)).toMatchObject([{ code: "OK", principal: "token:tokens#1" }]);
-});
-
-test("text is for people: one line, with names", async () => {
-  await using folder = await createTemporaryFolder();
-  await using server = await spawnLogged(folder.path, ["--log-format", "text"]);
-  const body = newPlantJson({ id: 1n, name: "Basil" });
-  await exchange({ origin: server.url, version: "2", path: "/plants", headers, body });
   const line =
     /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK status=200 durationMs=[\d.]+ principal=token:tokens#1 /m;
-  await server.stderr.until(line);
+  await own.stderr.until(line);
 });
 
 test("a kind of access log that there is not stops the start", async () => {

@@ -17,7 +17,7 @@ import { within } from "../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
-import { protocols } from "../support/protocol/protocols.ts";
+import { labelOf, protocols } from "../support/protocol/protocols.ts";
 import { type Scrape, scrape, scrapeUntil } from "../support/scrape.ts";
 import { openSession } from "../support/session.ts";
 import { storeKinds } from "../support/store-place.ts";
@@ -37,12 +37,6 @@ const requests = (protocol: string, code: string, method = "CreatePlant") =>
 function requestsIn({ series }: Scrape): Record<string, number> {
   const all = [...series].filter(([name]) => name.startsWith("plant_store_requests_total{"));
   return Object.fromEntries(all.filter(([, value]) => value > 0));
-}
-
-function labelOf(protocolName: string): string {
-  if (protocolName.includes("gRPC-Web")) return "grpc-web";
-  if (protocolName.includes("gRPC")) return "grpc";
-  return protocolName.includes("Connect") ? "connect" : "rest";
 }
 
 describe.each(protocols)("$name", (protocol) => {

@@ -1,12 +1,9 @@
 /** grpc.reflection: what tools ask so as to need no proto file. */
-import { execFile } from "node:child_process";
-import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { ServerReflection } from "connect-gateway/reflection";
 import { expect, test } from "vitest";
 import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts";
-import { within } from "../../packages/gateway/test/support/within.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { openTestServer } from "../support/test-server.ts";
 
 const services = [
   "grpc.health.v1.Health",
@@ -42,35 +39,4 @@ test("what is switched off is neither served nor listed", async () => {
   await using unhealthy = await openTestServer({ health: false });
   const listed = services.filter((name) => name !== "grpc.health.v1.Health");
   expect(await list(unhealthy.url)).toEqual(listed);
-});
-
-test("a drain ends a stream that its client keeps open", async () => {
-  await using server = await openTestServer({ drainTimeoutMs: 600_000 });
-  using reflection = grpcProtocol.open(ServerReflection, server.url);
-  const never = Promise.withResolvers<void>();
-  async function* ask() {
-    yield { messageRequest: { case: "listServices", value: "" } } as const;
-    await never.promise;
-  }
-  const answers = reflection.client.serverReflectionInfo(ask())[Symbol.asyncIterator]();
-  expect(await within("an answer", answers.next())).toMatchObject({ done: false });
-  const ended = expect(answers.next()).rejects.toMatchObject({ code: Code.Unavailable });
-  await server.close();
-  await within("the end", ended);
-  never.resolve();
-});
-
-test("buf curl creates a plant, without a proto file", async () => {
-  await using server = await openTestServer();
-  const data = '{"plant": {"id": 1, "name": "Basil", "tag": "herb"}}';
-  const url = `${server.url}/plantstore.v1.PlantService/CreatePlant`;
-  const curl = (...args: readonly string[]) => {
-    const grpc = ["curl", "--protocol", "grpc", "--http2-prior-knowledge"];
-    return promisify(execFile)("buf", [...grpc, ...args, "-d", data, url]);
-  };
-  const { stdout } = await curl("-H", `Authorization: Bearer ${knownToken}`);
-  expect(JSON.parse(stdout)).toEqual({ plant: { name: "Basil", tag: "herb" } });
-  await expect(curl()).rejects.toMatchObject({
-    stderr: expect.stringContaining("unauthenticated"),
-  });
 });

@@ -57,6 +57,11 @@ describe("a start that fails", () => {
 });
 
 describe("a server", () => {
+  test("is closed once, whoever asks for it", async () => {
+    await using server = await openTestServer();
+    expect(server.running.close()).toBe(server.running.close());
+  });
+
   test.each([
     ["127.0.0.1", "127.0.0.1"],
     ["localhost", "localhost"],

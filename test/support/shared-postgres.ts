@@ -8,7 +8,8 @@ const variable = "PLANT_STORE_TEST_POSTGRES_PORT";
 
 export default async function setup(): Promise<(() => Promise<void>) | undefined> {
   if (!hasPostgres) return undefined;
-  const server = await startPostgres({ settings: { fsync: "off", max_connections: "200" } });
+  const settings = { fsync: "off", max_connections: "200" };
+  const server = await startPostgres({ settings, isTemplate: process.platform !== "win32" });
   process.env[variable] = String(server.port);
   // Otherwise vitest would end without its teardown.
   process.once("SIGTERM", () => process.exit(143));

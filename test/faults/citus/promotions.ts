@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresServer } from "../../support/postgres-server.ts";
-import { type PostgresPart, scaled } from "../postgres/part.ts";
-import { openReplicas } from "../postgres/replicas.ts";
+import type { PostgresPart } from "../postgres/part.ts";
+import { disturb } from "../postgres/replicas.ts";
 import { type CitusCluster, startCluster } from "./cluster.ts";
 
 const runsOfEach = 3;
@@ -22,56 +22,49 @@ export const promotions: PostgresPart = {
   share: 0.3,
   canRunOn: ({ hasBaseBackup }) => hasBaseBackup,
   skipped: "promotions: no PostgreSQL here has pg_basebackup",
-  async run({ seed, installation, log, scale, isOver }) {
+  async run({ seed, installation, log, scaled, isOver }) {
     await using cluster = await startCluster(installation, 2);
     const database = new URL(cluster.url).pathname.slice(1);
-    await using replicas = await openReplicas("promotions", [cluster.url, cluster.url], seed, 32);
-    const { load } = replicas;
-    const done: Record<string, number> = {};
-    const found: string[] = [];
     let primary = cluster.workers[0] as PostgresServer;
     const plan = (["synchronous", "asynchronous"] as const).flatMap((how) =>
       Object.keys(fates).map((fate) => ({ how, fate: fate as keyof typeof fates })),
     );
-    try {
-      for (let run = 0; run < scaled(runsOfEach, scale) * plan.length && !isOver(); run++) {
-        const { how, fate } = plan[run % plan.length] as (typeof plan)[number];
-        const standby = await cluster.start();
-        await standby.follow(primary);
-        await primary.set("synchronous_standby_names", how === "synchronous" ? "standby" : "");
-        await load.untilStored(200);
-        const takeOver = async () => {
-          await untilReplayed(primary, standby);
-          await fates[fate].begin(primary);
-          await standby.query("SELECT pg_promote()");
-          await standby.set("synchronous_standby_names", "");
-          await nameHost(cluster, primary.port, standby.port);
-        };
-        // A standby that is not synchronous lacks what was confirmed last, and a worker that lives
-        // on confirms more. That must be prevented by other means.
-        if (how === "synchronous") await takeOver();
-        else await load.restDuring(takeOver);
-        await load.untilStored(500);
-        // The servers may not have noticed yet.
-        await delay(2500);
-        await load.untilStored(500);
-        await fates[fate].end(primary);
-        await primary.stop("kill");
-        primary = standby;
-        const name = `${how} promotions, ${fate}`;
-        done[name] = (done[name] ?? 0) + 1;
-        log(`${run + 1} promotions`);
-      }
-    } catch (error) {
-      found.push(`promotions: ${error instanceof Error ? error.message : error}`);
-    }
-    found.push(...(await replicas.finish(() => cluster.read())));
-    const sessions = await primary.query(
-      "SELECT FROM pg_stat_activity WHERE application_name = 'plant-store'",
-      database,
-    );
-    if (sessions.length === 0) found.push("promotions: no server uses the new worker directly");
-    return { tried: { ...done, ...replicas.recorder.counts }, found };
+    return await disturb("promotions", {
+      ...{ seed, urls: [cluster.url, cluster.url], clientCount: 32 },
+      read: () => cluster.read(),
+      async inject({ load, done }) {
+        for (let run = 0; run < scaled(runsOfEach) * plan.length && !isOver(); run++) {
+          const { how, fate } = plan[run % plan.length] as (typeof plan)[number];
+          const standby = await cluster.start();
+          await standby.follow(primary);
+          await primary.set("synchronous_standby_names", how === "synchronous" ? "standby" : "");
+          await load.untilStored(200);
+          const takeOver = async () => {
+            await untilReplayed(primary, standby);
+            await fates[fate].begin(primary);
+            await standby.query("SELECT pg_promote()");
+            await standby.set("synchronous_standby_names", "");
+            await nameHost(cluster, primary.port, standby.port);
+          };
+          // A standby that is not synchronous lacks what was confirmed last, and a worker that
+          // lives on confirms more. That must be prevented by other means.
+          if (how === "synchronous") await takeOver();
+          else await load.restDuring(takeOver);
+          await load.untilStored(500);
+          // The servers may not have noticed yet.
+          await delay(2500);
+          await load.untilStored(500);
+          await fates[fate].end(primary);
+          await primary.stop("kill");
+          primary = standby;
+          done(`${how} promotions, ${fate}`);
+          log(`${run + 1} promotions`);
+        }
+        const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'plant-store'";
+        if ((await primary.query(sessions, database)).length > 0) return;
+        throw new Error("no server uses the new worker directly");
+      },
+    });
   },
 };
 

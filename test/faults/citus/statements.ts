@@ -1,8 +1,8 @@
 /** An operator's statements on a cluster, whole and in use. */
 
 import { setTimeout as delay } from "node:timers/promises";
-import { type PostgresPart, scaled } from "../postgres/part.ts";
-import { openReplicas } from "../postgres/replicas.ts";
+import type { PostgresPart } from "../postgres/part.ts";
+import { disturb } from "../postgres/replicas.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type CitusCluster, startCluster } from "./cluster.ts";
 
@@ -94,11 +94,10 @@ export const operatorStatements: PostgresPart = {
   share: 0.7,
   canRunOn: () => true,
   skipped: "",
-  async run({ seed, installation, log, scale, isOver }) {
+  async run({ seed, installation, log, scaled, isOver }) {
     const random = createRandom(seed, "statements");
     await using cluster = await startCluster(installation, 3);
     await cluster.query(ballast);
-    await using replicas = await openReplicas("statements", [cluster.url, cluster.url], seed, 32);
     const operate = async (sql: string) => {
       for (let tries = 1; ; tries++) {
         try {
@@ -109,28 +108,23 @@ export const operatorStatements: PostgresPart = {
         }
       }
     };
-    const load = () => replicas.load.untilStored(random.int(50, 300));
-    const done: Record<string, number> = {};
-    const found: string[] = [];
     const plan = Object.keys(statements).flatMap((name) =>
-      Array<string>(scaled(runsOfEach, scale)).fill(name),
+      Array<string>(scaled(runsOfEach)).fill(name),
     );
-    try {
-      for (const name of random.shuffle(plan)) {
-        await load();
-        if (isOver()) break;
-        await statements[name]?.({ operate, cluster, random, load });
-        done[name] = (done[name] ?? 0) + 1;
-        log(
-          `${Object.values(done).reduce((sum, count) => sum + count)} of ${plan.length} statements`,
-        );
-      }
-      await load();
-    } catch (error) {
-      found.push(`statements: ${error instanceof Error ? error.message : error}`);
-    }
-    const read = async () => (await cluster.read()).filter(({ id }) => id >= 0n || id < -100_000n);
-    found.push(...(await replicas.finish(read)));
-    return { tried: { ...done, ...replicas.recorder.counts }, found };
+    return await disturb("statements", {
+      ...{ seed, urls: [cluster.url, cluster.url], clientCount: 32 },
+      read: async () => (await cluster.read()).filter(({ id }) => id >= 0n || id < -100_000n),
+      async inject({ load, done }) {
+        const someLoad = () => load.untilStored(random.int(50, 300));
+        for (const [number, name] of random.shuffle(plan).entries()) {
+          await someLoad();
+          if (isOver()) break;
+          await statements[name]?.({ operate, cluster, random, load: someLoad });
+          done(name);
+          log(`${number + 1} of ${plan.length} statements`);
+        }
+        await someLoad();
+      },
+    });
   },
 };

@@ -5,12 +5,24 @@
  * size. After a failed sync, what it should have written stays uncertain, whatever a later sync
  * reports, until it is rewritten.
  */
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import type { Call } from "./call-log.ts";
 
 export const pageBytes = 4096;
 
 /** A directory without uncertainty: files and directories by name. */
 export type Tree = ReadonlyMap<string, Buffer | Tree>;
+
+/** Writes a tree to a new directory. */
+export async function materialise(tree: Tree, path: string): Promise<void> {
+  await mkdir(path, { recursive: true });
+  for (const [name, entry] of tree) {
+    const below = join(path, name);
+    if (Buffer.isBuffer(entry)) await writeFile(below, entry);
+    else await materialise(entry, below);
+  }
+}
 
 /** Linux's O_CREAT and O_TRUNC. */
 const flags = { create: 0o100, truncate: 0o1000 } as const;

@@ -6,9 +6,8 @@ import { text } from "node:stream/consumers";
 import { fileURLToPath } from "node:url";
 import { acknowledgedName, type Call, parseCallLog } from "./call-log.ts";
 import type { CreatingOptions, CreatingReport } from "./creating-child.ts";
-import { Disk, DiskFile, type DiskFolder, type Tree } from "./disk.ts";
+import { Disk, DiskFile, type DiskFolder, materialise, type Tree } from "./disk.ts";
 import type { PlantSizes } from "./plants.ts";
-import { materialise } from "./tree.ts";
 
 const child = fileURLToPath(new URL("./creating-child.ts", import.meta.url));
 
@@ -31,6 +30,12 @@ export interface ProcessOptions extends Omit<CreatingOptions, "root" | "url" | "
   readonly killAt?: CallNumber;
 }
 
+export interface RecordingOptions {
+  readonly shimPath: string;
+  readonly sizes: PlantSizes;
+  readonly before?: Tree | undefined;
+}
+
 /** Processes that create plants in one store, one after another, and all their calls. */
 export class Recording {
   readonly root: string;
@@ -41,24 +46,13 @@ export class Recording {
   readonly #shimPath: string;
 
   /** @param folder A new directory, owned by the recording. */
-  static async begin(
-    folder: string,
-    {
-      shimPath,
-      sizes,
-      before = new Map(),
-    }: {
-      shimPath: string;
-      sizes: PlantSizes;
-      before?: Tree | undefined;
-    },
-  ): Promise<Recording> {
-    const recording = new Recording(folder, shimPath, sizes, before);
-    await materialise(before, recording.root);
+  static async begin(folder: string, options: RecordingOptions): Promise<Recording> {
+    const recording = new Recording(folder, options);
+    await materialise(recording.#before, recording.root);
     return recording;
   }
 
-  private constructor(folder: string, shimPath: string, sizes: PlantSizes, before: Tree) {
+  private constructor(folder: string, { shimPath, sizes, before = new Map() }: RecordingOptions) {
     this.root = join(folder, "root");
     this.#logPath = join(folder, "log");
     this.#shimPath = shimPath;

@@ -1,18 +1,16 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openPlantReader, openStore } from "../../../src/store/open.ts";
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
-import { readValue } from "../../../src/store/sqlite/driver.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
 import { Writer } from "../../../src/store/sqlite/writer.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
-import type { Tree } from "./disk.ts";
+import { checkSqlite } from "../integrity.ts";
+import { materialise, type Tree } from "./disk.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
 import { databaseName } from "./recording.ts";
-import { materialise } from "./tree.ts";
 
 export interface Expected {
   readonly sizes: PlantSizes;
@@ -58,8 +56,8 @@ export async function verifyStore(
 ): Promise<string | undefined> {
   const next = plantOfNumber(expected.triedBelow, expected.sizes);
   const found = await (through === "store" ? useStore : useDatabase)(path, next);
-  const integrity = checkIntegrity(path);
-  if (integrity !== "ok") return integrity;
+  const damage = checkSqlite(path);
+  if (damage.length > 0) return damage.join("; ");
   return compare(found, expected);
 }
 
@@ -91,15 +89,6 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
     );
     new Writer(db).write(valuesOf([next]));
     return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
-  } finally {
-    db.close();
-  }
-}
-
-function checkIntegrity(path: string): string {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
-  try {
-    return String(readValue(db, "PRAGMA integrity_check"));
   } finally {
     db.close();
   }

@@ -1,4 +1,5 @@
 import type { StoredPlant } from "../../support/stored-plants.ts";
+import { count } from "../campaign.ts";
 import { checkHistory, type Violation } from "./check.ts";
 import type { RequestOutcome, RequestRecord, StoreRead } from "./history.ts";
 import { starvedMs } from "./starvation.ts";
@@ -60,19 +61,11 @@ export class Recorder {
   #add(request: RequestRecord): void {
     const { outcome } = request;
     this.#requests.push(request);
-    addCounts(this.#counts, { [outcome.kind === "unknown" ? outcome.why : outcome.kind]: 1 });
+    count(this.#counts, outcome.kind === "unknown" ? outcome.why : outcome.kind);
   }
 }
 
 /** A line for each violation. */
 export function linesOf(violations: readonly Violation[], where: string): string[] {
   return violations.map(({ kind, text }) => `${where}: ${kind}: ${text}`);
-}
-
-/** Adds the counts of a part to the total. */
-export function addCounts(
-  whole: Record<string, number>,
-  part: Readonly<Record<string, number>>,
-): void {
-  for (const [name, count] of Object.entries(part)) whole[name] = (whole[name] ?? 0) + count;
 }

@@ -3,7 +3,6 @@
  * meet deadlines, but not while the machine does not let it run.
  */
 import { readdirSync, readFileSync } from "node:fs";
-import { childPids } from "../child-pids.ts";
 
 /** How long each thread has waited for a CPU in its life, in ms, by process and thread. */
 export type Waits = ReadonlyMap<number, ReadonlyMap<string, number>>;
@@ -69,6 +68,13 @@ function readThreads(pid: number): ReadonlyMap<string, number> {
     // It has ended, or this Linux does not count.
   }
   return waits;
+}
+
+/** The child processes of the main thread; empty on systems other than Linux. */
+export function childPids(): number[] {
+  if (process.platform !== "linux") return [];
+  const list = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8");
+  return list.split(" ").filter(Boolean).map(Number);
 }
 
 let clock: StarvationClock | undefined;

@@ -13,10 +13,15 @@ import {
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import { sqliteKind } from "../../support/store-place.ts";
-import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import {
+  addCounts,
+  type Campaign,
+  type CampaignOptions,
+  type CampaignResult,
+} from "../campaign.ts";
 import { isComplaint } from "../complaint.ts";
 import type { TestPlant } from "../history/history.ts";
-import { addCounts, linesOf, Recorder } from "../history/recorder.ts";
+import { linesOf, Recorder } from "../history/recorder.ts";
 import { createRandom } from "../random.ts";
 import { startServer } from "../start-server.ts";
 import type { Attack } from "./attack.ts";

@@ -10,7 +10,13 @@ import {
   createTemporaryFolder,
   memoryFolder,
 } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import {
+  type Campaign,
+  type CampaignOptions,
+  type CampaignResult,
+  count,
+  notTried,
+} from "../campaign.ts";
 import { type Call, isNumbered } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
 import { describeCrash, tryCrashes } from "../disk/crashes.ts";
@@ -33,7 +39,7 @@ export const io: Campaign = {
   async run(options) {
     await using workplace = await createTemporaryFolder(memoryFolder);
     const shim = await compileShim(workplace.path);
-    if ("skipped" in shim) return { tried: {}, found: [], skipped: shim.skipped };
+    if ("skipped" in shim) return notTried(shim.skipped);
     const place: Place = { folder: workplace.path, shimPath: shim.path };
     const service = await tryService(place);
     const stores = await tryStores(options, place);
@@ -79,9 +85,7 @@ async function tryStores(
         (wrong) => `${workload.name}: ${kind.name} at call ${fault.number}, ${what}: ${wrong}`,
       ),
     );
-    count(tried, "faults");
-    count(tried, kind.name);
-    count(tried, `a ${target.kind} fails`);
+    count(tried, "faults", kind.name, `a ${target.kind} fails`);
   }
   return { tried, found };
 }
@@ -173,8 +177,4 @@ function interleave<T>([first = [], ...others]: readonly (readonly T[])[]): T[] 
     ),
     ...rest.slice(Math.floor(first.length / 8)),
   ];
-}
-
-function count(tried: Record<string, number>, what: string): void {
-  tried[what] = (tried[what] ?? 0) + 1;
 }

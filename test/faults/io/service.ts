@@ -4,7 +4,6 @@ import { constants } from "node:os";
 import { join } from "node:path";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
-import { knownToken } from "../../support/test-server.ts";
 import type { CampaignResult } from "../campaign.ts";
 import { isNumbered } from "../disk/call-log.ts";
 import {
@@ -14,6 +13,7 @@ import {
   Recording,
   shimEnvironment,
 } from "../disk/recording.ts";
+import { createOnce } from "../load/caller.ts";
 import type { Place } from "./io.ts";
 
 export async function tryService(place: Place): Promise<CampaignResult> {
@@ -32,9 +32,9 @@ async function tryFailedSync(place: Place): Promise<readonly string[]> {
     short: false,
   });
   const found: string[] = [];
-  if ((await service.create(1)) !== 200) found.push("the service does not create");
+  if ((await service.create(1n)) !== "stored") found.push("the service does not create");
   await service.turnFaultOn();
-  if ((await service.create(2)) !== 503)
+  if ((await service.create(2n)) !== "unavailable")
     found.push("a create was answered although its sync failed");
   const ended = within("the end of a service whose disk fails", service.exited, 30_000);
   const end = await ended.then(({ code }) => `ended with exit code ${code}`, String);
@@ -55,14 +55,14 @@ async function tryFullDisk(place: Place): Promise<readonly string[]> {
   });
   const found: string[] = [];
   await service.turnFaultOn();
-  for (const id of [1, 2]) {
-    const status = await service.create(id);
-    if (status !== 503) found.push(`a create on a full disk was answered with ${status}`);
+  for (const id of [1n, 2n]) {
+    const outcome = await service.create(id);
+    if (outcome !== "unavailable") found.push(`a create on a full disk was ${outcome}`);
   }
   await service.turnFaultOff();
-  for (const id of [1, 2, 3]) {
-    const status = await service.create(id);
-    if (status !== 200) found.push(`a create after a full disk was answered with ${status}`);
+  for (const id of [1n, 2n, 3n]) {
+    const outcome = await service.create(id);
+    if (outcome !== "stored") found.push(`a create after a full disk was ${outcome}`);
   }
   return found;
 }
@@ -83,16 +83,7 @@ async function startService({ folder, shimPath }: Place, fault: Fault) {
     ...server,
     turnFaultOn: () => writeFile(switchPath, ""),
     turnFaultOff: () => rm(switchPath),
-    /** @returns The status; 0 if there was no answer. */
-    async create(id: number): Promise<number> {
-      const response = await fetch(`${server.url}/plants`, {
-        method: "POST",
-        headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-        body: JSON.stringify({ id, name: `plant ${id}` }),
-      }).catch(() => undefined);
-      await response?.body?.cancel();
-      return response?.status ?? 0;
-    },
+    create: (id: bigint) => createOnce(server.url, { id, name: "Basil" }),
     async [Symbol.asyncDispose]() {
       await server[Symbol.asyncDispose]();
       await recording.remove();

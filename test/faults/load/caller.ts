@@ -10,6 +10,7 @@ import type { Outcome } from "../../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols } from "../../support/protocol/raw.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { RequestOutcome, TestPlant } from "../history/history.ts";
+import { patienceMs } from "../start-server.ts";
 
 /** One protocol to one server, on persistent connections, as in careful clients. */
 export interface Caller extends Disposable {
@@ -40,6 +41,19 @@ export function openCallers(
       for (const caller of callers) caller[Symbol.dispose]();
     },
   });
+}
+
+/** One request over REST, on a connection of its own. @returns its outcome, in a word. */
+export async function createOnce(url: string, plant: TestPlant): Promise<string> {
+  using callers = openCallers(url);
+  const [caller] = callers;
+  if (caller === undefined) throw new Error("no caller");
+  return wordFor(await caller.create(plant, patienceMs));
+}
+
+export function wordFor(outcome: RequestOutcome): string {
+  if (outcome.kind === "failed") return outcome.reason;
+  return outcome.kind === "unknown" ? outcome.why : outcome.kind;
 }
 
 /**

@@ -13,8 +13,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { listenForStop } from "connect-gateway-proxy/command";
 import { mutateFolder } from "./broad.ts";
-import type { Mutant } from "./mutant.ts";
-import { mutants } from "./mutants.ts";
+import { type Mutant, mutants } from "./mutants.ts";
 
 type Verdict = "caught" | "survived" | "did not run" | "does not match";
 

@@ -4,7 +4,7 @@ import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import type { CampaignResult } from "../campaign.ts";
-import { openCallers } from "../load/caller.ts";
+import { openCallers, wordFor } from "../load/caller.ts";
 import { createRandom, type Random } from "../random.ts";
 import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
@@ -13,10 +13,8 @@ const drainsMax = 100;
 const drainsMin = 3;
 const clientCount = 24;
 
-export async function drain({ seed, partMs, log, signal }: PartOptions): Promise<CampaignResult> {
+export async function drain({ seed, isOver, log }: PartOptions): Promise<CampaignResult> {
   const random = createRandom(seed, "drain");
-  const end = performance.now() + partMs;
-  const isOver = () => signal.aborted || performance.now() > end;
   const found: string[] = [];
   let drains = 0;
   let requests = 0;
@@ -43,7 +41,7 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
       const id = BigInt(outcomes.size);
       outcomes.set(id, "asked");
       const outcome = await random.pick(callers).create({ id, name: "x" }, 30_000);
-      outcomes.set(id, outcome.kind === "unknown" ? outcome.why : outcome.kind);
+      outcomes.set(id, wordFor(outcome));
       if (outcome.kind === "failed") found.push(`drain: ${outcome.reason}`);
       if (outcome.kind !== "stored" && !isDraining) {
         found.push(`drain: ${outcomes.get(id)} from a server that nobody has told to end`);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { ChildServer } from "../../support/child-server.ts";
 import { starvedMs } from "../history/starvation.ts";
-import { openCallers } from "../load/caller.ts";
+import { createOnce } from "../load/caller.ts";
 import { patienceMs } from "../start-server.ts";
 
 /** The time that the server could run: waiting for a CPU does not count. */
@@ -12,15 +12,12 @@ const recoveryMs = 5000;
  * again within 5 s.
  */
 export async function recover(part: string, server: ChildServer): Promise<string[]> {
-  using callers = openCallers(server.url);
-  const [caller] = callers;
-  if (caller === undefined) throw new Error("no caller");
   const begin = performance.now();
   for (;;) {
-    const { kind } = await caller.create({ id: -1n, name: "again" }, patienceMs);
+    const outcome = await createOnce(server.url, { id: -1n, name: "again" });
     const end = performance.now();
     const ms = Math.round(end - begin);
-    if (kind === "stored") {
+    if (outcome === "stored") {
       const givenMs = Math.round(ms - starvedMs(begin, end));
       return givenMs > recoveryMs
         ? [`${part}: it took ${ms} ms to recover, ${givenMs} of them with a CPU`]

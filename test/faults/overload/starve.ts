@@ -5,8 +5,8 @@ import { within } from "../../../packages/gateway/test/support/within.ts";
 import { spawnServer } from "../../support/child-server.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
 import { knownToken } from "../../support/test-server.ts";
-import type { CampaignResult } from "../campaign.ts";
-import { type Caller, openCallers } from "../load/caller.ts";
+import { type CampaignResult, count } from "../campaign.ts";
+import { type Caller, openCallers, wordFor } from "../load/caller.ts";
 import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 import { recover } from "./recover.ts";
@@ -24,7 +24,7 @@ const name = "字".repeat(300_000);
 const starvedMsMax = 20_000;
 
 export async function starve({ partMs, log, signal }: PartOptions): Promise<CampaignResult> {
-  const count: Record<string, number> = {};
+  const tally: Record<string, number> = {};
   const acknowledged: bigint[] = [];
   await using server = await spawnServer({
     env: { NODE_OPTIONS: "--max-old-space-size=256" },
@@ -46,7 +46,7 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
     do {
       const id = nextId++;
       const outcome = (await ask?.(id)) ?? "not asked";
-      count[outcome] = (count[outcome] ?? 0) + 1;
+      count(tally, outcome);
       if (outcome === "stored") acknowledged.push(id);
       if (server.process.exitCode !== null) return;
     } while (performance.now() < end && !signal.aborted);
@@ -54,12 +54,12 @@ export async function starve({ partMs, log, signal }: PartOptions): Promise<Camp
 
   await Promise.all(Array.from({ length: 2 * clientCount }, use));
   callers[Symbol.dispose]();
-  log(`starve: ${JSON.stringify(count)}`);
+  log(`starve: ${JSON.stringify(tally)}`);
   const found = await recover("starve", server);
-  const odd = Object.keys(count).filter(
+  const odd = Object.keys(tally).filter(
     (outcome) => !/^(stored|unavailable|deadline|408|cut)$/.test(outcome),
   );
-  found.push(...odd.map((outcome) => `starve: ${count[outcome]} answers were ${outcome}`));
+  found.push(...odd.map((outcome) => `starve: ${tally[outcome]} answers were ${outcome}`));
   server.process.kill("SIGTERM");
   const { code } = await within("the end of the server", server.exited, patienceMs);
   if (code !== 0)
@@ -86,11 +86,7 @@ function readIds(database: string): ReadonlySet<bigint> {
 
 /** Over a connection that it shares with others. */
 function over(caller: Caller): (id: bigint) => Promise<string> {
-  return async (id) => {
-    const outcome = await caller.create({ id, name }, patienceMs);
-    if (outcome.kind === "failed") return outcome.reason;
-    return outcome.kind === "unknown" ? outcome.why : outcome.kind;
-  };
+  return async (id) => wordFor(await caller.create({ id, name }, patienceMs));
 }
 
 /** The meaning of the status; `cut` if there was none. On a separate connection. */

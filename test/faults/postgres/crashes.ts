@@ -4,13 +4,13 @@ import { within } from "../../../packages/gateway/test/support/within.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { type Interference, openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
-import { checkIntegrity } from "../integrity.ts";
 import { createRandom, type Random } from "../random.ts";
-import { type PartOptions, type PostgresPart, scaled } from "./part.ts";
-import { openReplicas } from "./replicas.ts";
+import type { PostgresPart } from "./part.ts";
+import { disturb } from "./replicas.ts";
 
-const full = { restart: 20, terminate: 200, cut: 200 } as const;
+const full = { restarts: 20, "backends terminated": 200, "connections cut": 200 } as const;
 type Fault = keyof typeof full;
+const faults = Object.keys(full) as readonly Fault[];
 
 /** Occurs in each statement that stores plants, which is a transaction by itself. */
 const mark = "INSERT INTO plants";
@@ -22,7 +22,7 @@ export const crashes: PostgresPart = {
   share: 0.65,
   canRunOn: () => true,
   skipped: "",
-  async run({ seed, installation, log, scale, isOver }: PartOptions) {
+  async run({ seed, installation, log, scaled, isOver }) {
     const random = createRandom(seed, "crashes");
     await using server = await startPostgres({ installation });
     const database = await server.createDatabase();
@@ -30,45 +30,31 @@ export const crashes: PostgresPart = {
     await using one = await openTcpProxy(server.port, mark);
     await using two = await openTcpProxy(server.port, mark);
     const proxies = [one, two];
-    const urls = proxies.map(({ port }) => server.url(database).replace(/:\d+\//, `:${port}/`));
-    await using replicas = await openReplicas("crashes", urls, seed);
-
-    const done = { restart: 0, terminate: 0, cut: 0 };
-    const inflict: Record<Fault, () => Promise<boolean>> = {
-      restart: () => restart(server, random),
-      terminate: () => terminate(server),
-      cut: () => cut(random.pick(proxies), random),
-    };
-    const found: string[] = [];
-    try {
-      for (const fault of plan(scale, random)) {
-        await replicas.load.untilStored(random.int(1, 12));
-        if (isOver()) break;
-        if (await inflict[fault]()) done[fault]++;
-        if (fault === "restart") {
-          await replicas.recorder.read(() => readPostgresPlants(server, database));
-          log(`${done.restart} restarts, ${done.terminate} terminated, ${done.cut} cut`);
+    return await disturb("crashes", {
+      seed,
+      urls: proxies.map(({ port }) => server.url(database).replace(/:\d+\//, `:${port}/`)),
+      read: () => readPostgresPlants(server, database),
+      integrityUrl: () => server.url(database),
+      async inject({ load, done, check }) {
+        const inflict: Readonly<Record<Fault, () => Promise<boolean>>> = {
+          restarts: () => restart(server, random),
+          "backends terminated": () => terminate(server),
+          "connections cut": () => cut(random.pick(proxies), random),
+        };
+        const plan = faults.flatMap((fault) => Array<Fault>(scaled(full[fault])).fill(fault));
+        for (const [number, fault] of random.shuffle(plan).entries()) {
+          await load.untilStored(random.int(1, 12));
+          if (isOver()) break;
+          if (await inflict[fault]()) done(fault);
+          if (fault !== "restarts") continue;
+          await check();
+          log(`${number + 1} of ${plan.length} faults`);
         }
-      }
-      await replicas.load.untilStored(1);
-    } catch (error) {
-      found.push(`crashes: ${error instanceof Error ? error.message : error}`);
-    }
-    found.push(...(await replicas.finish(() => readPostgresPlants(server, database))));
-    const damage = await checkIntegrity(server.url(database));
-    found.push(...damage.map((line) => `crashes: damaged: ${line}`));
-    const { restart: restarts, terminate: terminated, cut: wereCut } = done;
-    const faults = { restarts, "backends terminated": terminated, "connections cut": wereCut };
-    return { tried: { ...faults, ...replicas.recorder.counts }, found };
+        await load.untilStored(1);
+      },
+    });
   },
 };
-
-function plan(scale: number, random: Random): readonly Fault[] {
-  const names = Object.keys(full) as Fault[];
-  return random.shuffle(
-    names.flatMap((name) => Array<Fault>(scaled(full[name], scale)).fill(name)),
-  );
-}
 
 async function restart(server: PostgresServer, random: Random): Promise<boolean> {
   await server.stop(random.pick(["kill", "immediate"] as const));

@@ -2,10 +2,9 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
-import { checkIntegrity } from "../integrity.ts";
 import { createRandom } from "../random.ts";
-import { type PartOptions, type PostgresPart, scaled } from "./part.ts";
-import { openReplicas } from "./replicas.ts";
+import type { PostgresPart } from "./part.ts";
+import { disturb } from "./replicas.ts";
 
 const fullPromotions = 5;
 
@@ -23,7 +22,7 @@ export const failOvers: PostgresPart = {
   share: 0.35,
   canRunOn: ({ hasBaseBackup }) => hasBaseBackup,
   skipped: "promotions: no PostgreSQL here has pg_basebackup",
-  async run({ seed, installation, log, scale, isOver }: PartOptions) {
+  async run({ seed, installation, log, scaled, isOver }) {
     const random = createRandom(seed, "fail-overs");
     await using one = await startPostgres({ installation, settings });
     await using two = await startPostgres({ installation, settings });
@@ -31,58 +30,47 @@ export const failOvers: PostgresPart = {
     const database = await one.createDatabase();
     const hosts = [one, two].map(({ port }) => `127.0.0.1:${port}`).join(",");
     const url = one.url(database).replace(/127[^/]*/, hosts);
-    await using replicas = await openReplicas("fail-overs", [url, url], seed);
-
     let [primary, standby] = [one, two];
-    let promotions = 0;
-    let separations = 0;
-    let cancelled = 0;
-    const found: string[] = [];
-    try {
-      while (promotions < scaled(fullPromotions, scale) && (promotions === 0 || !isOver())) {
-        await replicas.load.untilStored(random.int(10, 100));
-        const isSeparated = promotions % 2 === 0;
-        if (isSeparated) cancelled += await separate(primary, standby);
-        await primary.stop("kill");
-        if (isSeparated) await standby.start();
-        await standby.query("SELECT pg_promote()");
-        await primary.follow(standby);
-        [primary, standby] = [standby, primary];
-        promotions++;
-        if (isSeparated) separations++;
-        await replicas.load.untilStored(1);
-        await replicas.recorder.read(() => readPostgresPlants(primary, database));
-        log(`${promotions} promotions`);
-      }
-    } catch (error) {
-      found.push(`fail-overs: ${error instanceof Error ? error.message : error}`);
-    }
-    found.push(...(await replicas.finish(() => readPostgresPlants(primary, database))));
-    const damage = await checkIntegrity(primary.url(database));
-    found.push(...damage.map((line) => `fail-overs: damaged: ${line}`));
-    const faults = {
-      promotions,
-      "of these with the standby away before": separations,
-      "waits for it cancelled": cancelled,
-    };
-    return { tried: { ...faults, ...replicas.recorder.counts }, found };
+    return await disturb("fail-overs", {
+      ...{ seed, urls: [url, url] },
+      read: () => readPostgresPlants(primary, database),
+      integrityUrl: () => primary.url(database),
+      async inject({ load, done, check }) {
+        for (let number = 0; number < scaled(fullPromotions); number++) {
+          if (number > 0 && isOver()) break;
+          await load.untilStored(random.int(10, 100));
+          const isSeparated = number % 2 === 0;
+          if (isSeparated) await separate(primary, standby, done);
+          await primary.stop("kill");
+          if (isSeparated) await standby.start();
+          await standby.query("SELECT pg_promote()");
+          await primary.follow(standby);
+          [primary, standby] = [standby, primary];
+          done("promotions");
+          if (isSeparated) done("of these with the standby away before");
+          await load.untilStored(1);
+          await check();
+          log(`${number + 1} promotions`);
+        }
+      },
+    });
   },
 };
 
 /**
  * The standby is down while clients continue, and an operator cancels the waits for it. Then the
  * primary has the plant, and the standby does not.
- *
- * @returns How many were cancelled.
  */
-async function separate(primary: PostgresServer, standby: PostgresServer): Promise<number> {
+async function separate(
+  primary: PostgresServer,
+  standby: PostgresServer,
+  done: (name: string) => void,
+): Promise<void> {
   await standby.stop("fast");
-  let cancelled = 0;
   for (let number = 0; number < separation.cancels; number++) {
     await delay(separation.pauseMs);
-    cancelled += (await primary.query(cancelWaits)).length;
+    for (const _ of await primary.query(cancelWaits)) done("waits for it cancelled");
   }
-  return cancelled;
 }
 
 const cancelWaits = `

@@ -1,6 +1,11 @@
 import type { PostgresInstallation } from "../../support/postgres-installation.ts";
-import type { CampaignOptions, CampaignResult } from "../campaign.ts";
-import { addCounts } from "../history/recorder.ts";
+import {
+  type CampaignOptions,
+  type CampaignResult,
+  notTried,
+  type PartOptions,
+  runParts,
+} from "../campaign.ts";
 
 export interface PostgresPart {
   /** The share of the campaign's time. */
@@ -8,61 +13,32 @@ export interface PostgresPart {
   canRunOn(installation: PostgresInstallation): boolean;
   /** What is not tested if it cannot run, and why. */
   readonly skipped: string;
-  run(options: PartOptions): Promise<CampaignResult>;
+  run(options: PostgresPartOptions): Promise<CampaignResult>;
 }
 
-export interface PartOptions {
-  readonly seed: number;
+export interface PostgresPartOptions extends PartOptions {
   readonly installation: PostgresInstallation;
-  readonly log: (line: string) => void;
-  /** The share of the full numbers of faults. */
-  readonly scale: number;
-  /** Whether there is no time for another fault. */
-  readonly isOver: () => boolean;
+  /** The number of a fault for this run, of its full number; at least one. */
+  readonly scaled: (full: number) => number;
 }
 
-/** The number for this run; at least one. */
-export function scaled(full: number, scale: number): number {
-  return Math.max(1, Math.round(full * scale));
-}
-
-/** Divides the time of a campaign among its parts. Stops after the first that finds something. */
-export async function runParts(
+/** @param fullMinutes The duration for the full numbers of faults. A shorter run has fewer. */
+export async function runOn(
+  installations: readonly PostgresInstallation[],
   parts: readonly PostgresPart[],
-  {
-    installations,
-    fullMinutes,
-    seed,
-    minutes,
-    log,
-    signal,
-  }: CampaignOptions & {
-    readonly installations: readonly PostgresInstallation[];
-    /** The duration for the full numbers of faults. */
-    readonly fullMinutes: number;
-  },
+  { fullMinutes, ...options }: CampaignOptions & { readonly fullMinutes: number },
 ): Promise<CampaignResult> {
-  const tried: Record<string, number> = {};
-  const found: string[] = [];
-  const skipped: string[] = [];
-  const begin = performance.now();
-  let share = 0;
-  for (const part of parts) {
-    share += part.share;
-    const end = begin + share * minutes * 60_000;
-    const installation = installations.find(part.canRunOn);
-    if (installation === undefined) {
-      skipped.push(part.skipped);
-      continue;
-    }
-    const result = await part.run({
-      ...{ seed, installation, log },
-      scale: Math.min(1, minutes / fullMinutes),
-      isOver: () => signal.aborted || performance.now() > end,
-    });
-    addCounts(tried, result.tried);
-    found.push(...result.found);
-    if (found.length > 0) break;
-  }
-  return { tried, found, ...(skipped.length > 0 && { skipped: skipped.join("; ") }) };
+  const scale = Math.min(1, options.minutes / fullMinutes);
+  const scaled = (full: number) => Math.max(1, Math.round(full * scale));
+  return await runParts(
+    parts.map(({ share, canRunOn, skipped, run }) => ({
+      share,
+      run: async (given) => {
+        const installation = installations.find(canRunOn);
+        if (installation === undefined) return notTried(skipped);
+        return await run({ ...given, installation, scaled });
+      },
+    })),
+    options,
+  );
 }

@@ -10,7 +10,13 @@ import {
   createTemporaryFolder,
   memoryFolder,
 } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
+import {
+  type Campaign,
+  type CampaignOptions,
+  type CampaignResult,
+  count,
+  notTried,
+} from "../campaign.ts";
 import type { Call } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
 import { type Crash, describeCrash, type Outage, tryCrashes } from "../disk/crashes.ts";
@@ -27,7 +33,7 @@ const foundMax = 20;
 async function run(options: CampaignOptions): Promise<CampaignResult> {
   await using workplace = await createTemporaryFolder(memoryFolder);
   const shim = await compileShim(workplace.path);
-  if ("skipped" in shim) return { tried: {}, found: [], skipped: shim.skipped };
+  if ("skipped" in shim) return notTried(shim.skipped);
   const { seed, minutes, log, signal } = options;
   const random = createRandom(seed, "power");
   const endsAt = performance.now() + minutes * 60_000;
@@ -56,8 +62,7 @@ async function run(options: CampaignOptions): Promise<CampaignResult> {
       shouldStop,
     });
     for await (const crash of crashes) {
-      count(tried, `in ${session.name}`);
-      count(tried, crash.kind);
+      count(tried, `in ${session.name}`, crash.kind);
       if (crash.wrong === undefined) earlier = random.chance(0.3) ? crash : (earlier ?? crash);
       else found.push(`${session.name}, round ${round}: ${describeCrash(crash, calls)}`);
     }
@@ -77,8 +82,4 @@ function planOutages(calls: readonly Call[], crashes: number, random: Random): r
     moment: random.chance(0.5) ? random.pick(turns) : random.int(0, calls.length),
     kind: outageNames[index % outageNames.length] as OutageName,
   }));
-}
-
-function count(tried: Record<string, number>, what: string): void {
-  tried[what] = (tried[what] ?? 0) + 1;
 }

@@ -5,8 +5,15 @@
 import { appendFileSync, mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import type { Campaign, CampaignOptions, CampaignResult } from "../campaign.ts";
-import { addCounts, linesOf } from "../history/recorder.ts";
+import {
+  addCounts,
+  type Campaign,
+  type CampaignOptions,
+  type CampaignResult,
+  count,
+  notTried,
+} from "../campaign.ts";
+import { linesOf } from "../history/recorder.ts";
 import { checkIntegrity } from "../integrity.ts";
 import { LoadClient } from "../load/client.ts";
 import { createRandom } from "../random.ts";
@@ -36,7 +43,7 @@ export function soakIn(folder: string): Campaign {
 }
 
 async function runPiece(folder: string, options: CampaignOptions): Promise<CampaignResult> {
-  if (process.platform !== "linux") return { tried: {}, found: [], skipped: "it reads /proc" };
+  if (process.platform !== "linux") return notTried("it reads /proc");
   mkdirSync(folder, { recursive: true });
   const samplesFile = join(folder, "samples.ndjson");
   const earlier = readLines<Sample>(samplesFile);
@@ -70,7 +77,7 @@ async function runPiece(folder: string, options: CampaignOptions): Promise<Campa
     const name = names.pop() ?? "";
     const wrong = await operations[name]?.(services, { random, number: number++, over });
     found.push(...(wrong ?? []).map((line) => `${name}: ${line}`));
-    addCounts(tried, { [name]: 1 });
+    count(tried, name);
     if (names.length === 0) log(`${samples.length} samples, ${JSON.stringify(tried)}`);
   });
   const ends = await Promise.allSettled([sampling, doing, ...clients]);
@@ -80,11 +87,9 @@ async function runPiece(folder: string, options: CampaignOptions): Promise<Campa
 
   found.push(...(await finish(services)));
   for (const { name, recorder } of [services.sqlite, services.postgres]) {
-    const counts = Object.entries(recorder.counts).map(([what, count]) => [
-      `${name}: ${what}`,
-      count,
-    ]);
-    addCounts(tried, Object.fromEntries(counts));
+    for (const [what, times] of Object.entries(recorder.counts)) {
+      addCounts(tried, { [`${name}: ${what}`]: times });
+    }
   }
   found.push(...(await writeReport(folder, [...earlier, ...samples])));
   log(`slopes.md and soak.svg are in ${folder}`);

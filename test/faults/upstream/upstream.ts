@@ -16,7 +16,7 @@ import {
   type Outcome,
   openCallers,
 } from "../../../packages/gateway/test/support/model-upstream/callers.ts";
-import type { Campaign, CampaignResult } from "../campaign.ts";
+import { type Campaign, count, notTried } from "../campaign.ts";
 import { starvedMs } from "../history/starvation.ts";
 import { createRandom, type Random } from "../random.ts";
 import { judge, quietMsMax } from "./judge.ts";
@@ -39,30 +39,30 @@ export const upstream: Campaign = {
   name: "upstream",
   async run({ seed, minutes, signal, log }) {
     if (process.platform !== "linux") {
-      return { tried: {}, found: [], skipped: "other systems have no second loopback address" };
+      return notTried("other systems have no second loopback address");
     }
     const end = performance.now() + minutes * 60_000;
     await using arena = await openArena();
-    const tried: Record<string, number> = { calls: 0 };
+    const tried: Record<string, number> = {};
     const found: string[] = [];
     for (let round = 0; round < roundsMin || performance.now() < end; round++) {
       if (signal.aborted || found.length >= foundMax) break;
       const random = createRandom(seed, `round ${round}`);
       const fault = random.pick(faults);
-      tried[fault] = (tried[fault] ?? 0) + 1;
-      const begun = callAll(arena, { random, round: `${round}a`, count: callsUnderFault });
+      count(tried, fault);
+      const begun = callAll(arena, { random, round: `${round}a`, calls: callsUnderFault });
       await delay(random.int(0, 100));
       await inject(arena, fault, random);
       const disturbed = await begun;
       const isBack = await untilWell(arena, `${round}p`);
       if (!isBack) found.push(`after ${fault}, in round ${round}: no call went well in time`);
-      const calm = await callAll(arena, { random, round: `${round}b`, count: callsAfter });
+      const calm = await callAll(arena, { random, round: `${round}b`, calls: callsAfter });
       for (const [calls, isDisturbed] of [
         [disturbed, true],
         [calm, false],
       ] as const) {
         for (const call of calls) {
-          tried["calls"] = (tried["calls"] ?? 0) + 1;
+          count(tried, "calls");
           const wrong = judge({ ...call, isDisturbed, isServed: arena.served.has(call.id) });
           if (wrong !== undefined)
             found.push(`${isDisturbed ? "amid" : "after"} ${fault}: ${wrong}`);
@@ -71,7 +71,7 @@ export const upstream: Campaign = {
     }
     for (const id of arena.servedTwice) found.push(`${id} was served twice`);
     log(`${found.length} wrong or late`);
-    return { tried, found } satisfies CampaignResult;
+    return { tried, found };
   },
 };
 
@@ -161,12 +161,12 @@ async function inject({ models, addresses }: Arena, fault: Fault, random: Random
 interface Load {
   readonly random: Random;
   readonly round: string;
-  readonly count: number;
+  readonly calls: number;
 }
 
-async function callAll({ callers }: Arena, { random, round, count }: Load) {
+async function callAll({ callers }: Arena, { random, round, calls }: Load) {
   return await Promise.all(
-    Array.from({ length: count }, async (_, index) => {
+    Array.from({ length: calls }, async (_, index) => {
       const planned = { id: `${round}-${index}`, plan: planAnswer(random) };
       const caller = random.pick(callers);
       const startMs = random.int(0, 150);

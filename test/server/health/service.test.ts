@@ -2,18 +2,10 @@
 
 import { renameSync, writeFileSync } from "node:fs";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  credentials,
-  Client as GrpcJsClient,
-  type MethodDefinition,
-  type ServiceError,
-  status,
-} from "@grpc/grpc-js";
-import { loadSync } from "@grpc/proto-loader";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { grpcProtocol, openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
+import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { get, postPlant } from "../../support/plant-request.ts";
@@ -30,18 +22,15 @@ async function breakStore({ database, url, running }: TestServer): Promise<void>
   await within("the report of the failure", running.failed);
 }
 
-test.each(openProtocols)(
-  "over $name, what Check knows is SERVING, without a token",
-  async ({ open }) => {
-    await using server = await openTestServer();
-    using health = open(Health, server.url);
-    const { statuses } = await health.client.list({});
-    expect(Object.keys(statuses)).toEqual(["", plants]);
-    for (const service of ["", plants]) {
-      expect(await health.client.check({ service })).toMatchObject({ status: SERVING });
-    }
-  },
-);
+test("what Check knows is SERVING, without a token", async () => {
+  await using server = await openTestServer();
+  using health = grpcProtocol.open(Health, server.url);
+  const { statuses } = await health.client.list({});
+  expect(Object.keys(statuses)).toEqual(["", plants]);
+  for (const service of ["", plants]) {
+    expect(await health.client.check({ service })).toMatchObject({ status: SERVING });
+  }
+});
 
 test("Watch says NOT_SERVING when the store fails, and once", async () => {
   await using own = await openTestServer();
@@ -54,42 +43,6 @@ test("Watch says NOT_SERVING when the store fails, and once", async () => {
   const next = watch.next().catch((error) => ConnectError.from(error).code);
   await own.close();
   expect(await next).toBe(Code.Unavailable);
-});
-
-/** The client that grpc-js makes of the proto that its own health package brings. */
-function openGrpcJs(url: string) {
-  const file = "node_modules/grpc-health-check/proto/health/v1/health.proto";
-  const { Watch: method } = loadSync(file, { enums: String })["grpc.health.v1.Health"] as never;
-  const { path, requestSerialize, responseDeserialize } = method as MethodDefinition<
-    { service: string },
-    { status: string }
-  >;
-  const client = new GrpcJsClient(new URL(url).host, credentials.createInsecure());
-  return {
-    watch: (service: string) =>
-      client.makeServerStreamRequest(path, requestSerialize, responseDeserialize, { service }),
-    [Symbol.dispose]: () => client.close(),
-  };
-}
-
-test("the health client of grpc-js sees SERVING turn to NOT_SERVING by a drain", async () => {
-  await using server = await openTestServer({ drainTimeoutMs: 600_000 });
-  using client = openGrpcJs(server.url);
-  const seen: string[] = [];
-  const serving = Promise.withResolvers<void>();
-  const ended = Promise.withResolvers<ServiceError>();
-  const stream = client.watch(plants);
-  stream.on("data", (answer: { status: string }) => {
-    seen.push(answer.status);
-    serving.resolve();
-  });
-  stream.on("error", ended.resolve);
-  await within("the first status", serving.promise);
-  await server.close();
-  expect(await within("the end of the watch", ended.promise)).toMatchObject({
-    code: status.UNAVAILABLE,
-  });
-  expect(seen).toEqual(["SERVING", "NOT_SERVING"]);
 });
 
 describe("below a base path", () => {

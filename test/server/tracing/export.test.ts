@@ -34,13 +34,6 @@ test.each([
   expect(server.stderr.text.match(/the last spans did not arrive/g)).toHaveLength(1);
 });
 
-test("spans go to standard output for who wants to look at them", async () => {
-  const env = { OTEL_TRACES_EXPORTER: "console" };
-  await using server = await spawnServer({ env });
-  await postPlant(server.url);
-  await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
-});
-
 const parent = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
 
 test("the log has the trace of the span: the caller's, or its own", async () => {

@@ -1,6 +1,5 @@
 /** Failures between the store and its server: messages that do not arrive, or are not answered. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
@@ -111,26 +110,5 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
     proxy.allow();
     await untilReady(store);
     await store.create(first);
-  });
-
-  test("a batch without waiting callers is not retried", async () => {
-    const { store, proxy, before } = await openBehindProxy({
-      retryLimitMs: 60_000,
-      backoffMinMs: 60_000,
-      backoffMaxMs: 60_000,
-    });
-    const cut = Promise.withResolvers<void>();
-    proxy.interfere = () => {
-      cut.resolve();
-      return "cut";
-    };
-    const controller = new AbortController();
-    const creating = store.create(first, controller.signal);
-    creating.catch(() => {});
-    await within("the statement", cut.promise);
-    controller.abort("deadline");
-    await expect(creating).rejects.toBe("deadline");
-    await within("the end of the store", store.close());
-    expect(proxy.seen.length).toBe(before + 1);
   });
 });

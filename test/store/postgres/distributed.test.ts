@@ -6,7 +6,6 @@ import { describe, expect, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
-import type { CommitLimits } from "../../../src/store/options.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
@@ -27,12 +26,9 @@ const safe = "on on on";
 describe.skipIf(!hasPostgres)("on the shared server", () => {
   const server = sharedServer;
 
-  async function openFresh(
-    limits: Partial<PostgresLimits> = {},
-    commitLimits: Partial<CommitLimits> = {},
-  ) {
+  async function openFresh(limits: Partial<PostgresLimits> = {}) {
     const { database, url, citus } = await openDatabase(server.current);
-    const store = await openTestStore(url, limits, { limits: commitLimits });
+    const store = await openTestStore(url, limits);
     const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
     return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
   }
@@ -168,45 +164,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await citus.mend();
     await creating;
     expect(store.obstacle()).toBeUndefined();
-  });
-
-  test("one plant that always fails does not block others of its node", async () => {
-    const { store, citus, ones } = await openFresh({ retryLimitMs: 1000 });
-    const [first, ...others] = ones;
-    await citus.failFor(first?.id ?? 0n, "XX000");
-    const failing = expect(store.create(plantOf(first?.id ?? 0n))).rejects.toMatchObject({
-      code: "unavailable",
-    });
-    await Promise.all(others.map((plant) => store.create(plant)));
-    await failing;
-  });
-
-  test("plants that wait for a node leave room for those of others", async () => {
-    const { store, citus, ones, twos } = await openFresh({}, { waitingRowsMax: 20 });
-    // Each node has had a plant.
-    await Promise.all([ones, twos].map(([plant]) => store.create(plant ?? plantOf(0n))));
-    await citus.fail(1, "XX000");
-    let refused = 0;
-    const creating = ones.map((plant) => store.create(plant).catch(() => refused++));
-    for (let round = 0; round < twos.length; round += 10) {
-      await Promise.all(twos.slice(round, round + 10).map((plant) => store.create(plant)));
-    }
-    expect(store.isFull()).toBe(false);
-    await citus.mend();
-    await Promise.all(creating);
-    expect(refused).toBe(ones.length - 10);
-    for (const plant of ones) await store.create(plant);
-  });
-
-  test("a caller that leaves while its plant waits is released at once", async () => {
-    const { store, citus, ones, twos } = await openFresh();
-    await citus.fail(1, "XX000");
-    const leaving = new AbortController();
-    const creating = store.create(plantOf(ones[0]?.id ?? 0n), leaving.signal);
-    await store.create(plantOf(twos[0]?.id ?? 0n));
-    leaving.abort(new Error("left"));
-    await expect(creating).rejects.toThrow("left");
-    await citus.mend();
   });
 
   test("closing finishes the plants that wait for a node", async () => {

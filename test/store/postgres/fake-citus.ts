@@ -9,8 +9,6 @@ export interface FakeCitus {
   idsOf(node: number, count: number): Promise<readonly bigint[]>;
   /** From now on, statements that touch a node fail as Citus reports it, with this SQLSTATE. */
   fail(node: number, state: string): Promise<void>;
-  /** Any statement with this plant fails. */
-  failFor(id: bigint, state: string): Promise<void>;
   mend(): Promise<void>;
   /** From the next inspection on, a node accepts statements directly, at a port of this machine. */
   open(node: number, port: number): Promise<void>;
@@ -55,11 +53,11 @@ export async function fakeCitus(
       LANGUAGE sql AS 'SELECT * FROM answers';
     CREATE FUNCTION node_of(id bigint) RETURNS int LANGUAGE sql AS
       'SELECT (1 + ((hashint8(id)::bigint + 2147483648) / 134217728) % 2)::int';
-    CREATE TABLE failing (node int, id bigint, state text);
+    CREATE TABLE failing (node int, state text);
     CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
       DECLARE found text;
       BEGIN
-        SELECT state INTO found FROM failing WHERE node = node_of(NEW.id) OR id = NEW.id LIMIT 1;
+        SELECT state INTO found FROM failing WHERE node = node_of(NEW.id) LIMIT 1;
         IF found IS NOT NULL THEN
           RAISE EXCEPTION 'the node is lost' USING ERRCODE = found;
         END IF;
@@ -74,10 +72,7 @@ export async function fakeCitus(
       return rows.map(({ id }) => BigInt(String(id)));
     },
     async fail(node, state) {
-      await run(`INSERT INTO failing (node, state) VALUES (${node}, '${state}')`);
-    },
-    async failFor(id, state) {
-      await run(`INSERT INTO failing (id, state) VALUES (${id}, '${state}')`);
+      await run(`INSERT INTO failing VALUES (${node}, '${state}')`);
     },
     async mend() {
       await run("DELETE FROM failing");

@@ -49,11 +49,11 @@ export const quickLimits: PostgresLimits = {
 export async function openTestStore(
   url: string,
   limits: Partial<PostgresLimits> = {},
-  { limits: commitLimits, onUnreachable, observer }: StoreOptions = {},
+  { onUnreachable, observer }: StoreOptions = {},
 ): Promise<PlantStore> {
   const address = parseAddress(url.slice("postgres:".length));
   const engine = await openEngine(address, { ...quickLimits, ...limits }, onUnreachable);
-  const store = new BatchedStore(engine, resolveLimits(commitLimits), { observer });
+  const store = new BatchedStore(engine, resolveLimits(), { observer });
   onTestFinished(() => store.close());
   return store;
 }

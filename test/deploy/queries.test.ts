@@ -1,38 +1,52 @@
-/** The dashboard asks for nothing that a server does not say. */
+/** The dashboard and the alert rules ask for nothing that a server does not export. */
+import { spawnSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
-import { rawProtocols } from "../support/protocol/raw.ts";
+import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
+import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { type Scrape, scrape } from "../support/scrape.ts";
 import { openTestServer } from "../support/test-server.ts";
-import { readDeployFile } from "./facts.ts";
+import { readDeployFile, readYaml } from "./facts.ts";
+
+interface Query {
+  readonly title: string;
+  readonly expr: string;
+  readonly legendFormat?: string;
+}
 
 interface Dashboard {
   readonly panels: readonly {
     readonly id: number;
     readonly title: string;
-    readonly targets: readonly { readonly expr: string; readonly legendFormat: string }[];
+    readonly targets: readonly Query[];
   }[];
   readonly templating: { readonly list: readonly { readonly name: string; query: string }[] };
 }
 
-const dashboard = JSON.parse(readDeployFile("grafana/plant-store.json")) as Dashboard;
+const dashboard: Dashboard = JSON.parse(readDeployFile("grafana/plant-store.json"));
 const targets = dashboard.panels.flatMap(({ title, targets }) =>
-  targets.map(({ expr, legendFormat }) => ({ title, expr, legendFormat })),
+  targets.map((target): Query => ({ ...target, title })),
 );
-const queries = [
-  ...targets,
-  ...dashboard.templating.list
-    .filter(({ query }) => query.startsWith("label_values("))
-    .map(({ name, query: expr }) => ({ title: `variable ${name}`, expr, legendFormat: "" })),
-];
+const variables = dashboard.templating.list
+  .filter(({ query }) => query.startsWith("label_values("))
+  .map(({ name, query: expr }): Query => ({ title: `variable ${name}`, expr }));
+const alertsFile = "prometheus/alerts.yaml";
+const alerts: Query[] = readYaml(alertsFile).groups.flatMap(
+  ({ rules }: { rules: { alert: string; expr: string }[] }) =>
+    rules
+      .map(({ alert, expr }) => ({ title: alert, expr }))
+      .filter(({ expr }) => hasOpenssl || !expr.includes("tls_certificate")),
+);
 
 let scraped: Scrape;
 
 beforeAll(async () => {
-  await using server = await openTestServer({ adminPort: 0 });
-  for (const [index, { open }] of rawProtocols.entries()) {
-    using caller = open(server.url);
-    await caller.create({ id: BigInt(index), name: "Basil" });
-  }
+  await using folder = await createTemporaryFolder();
+  const certificate = hasOpenssl ? createCertificate(folder.path, "server") : undefined;
+  await using server = await openTestServer({ adminPort: 0, tls: certificate });
+  const ca = certificate && { ca: certificate.pem };
+  await postPlant(server.url, { version: "2", ...ca });
   scraped = await scrape(server.running.metricsUrl);
 });
 
@@ -58,7 +72,7 @@ const metricName = /\b(?:plant_store|process|nodejs)_\w+/g;
 
 test("there are queries, each with a metric", () => {
   expect(targets.length).toBeGreaterThan(20);
-  for (const { title, expr } of queries) expect(expr.match(metricName), title).not.toBeNull();
+  expect(alerts.length).toBeGreaterThan(4);
   const ids = dashboard.panels.map(({ id }) => id);
   expect(new Set(ids).size).toBe(ids.length);
 });
@@ -67,10 +81,12 @@ test("whether the service is ready comes first", () => {
   expect(dashboard.panels[0]?.targets[0]?.expr).toMatch(/^plant_store_ready\{/);
 });
 
-describe.each(queries)("$title: $expr", ({ expr, legendFormat }) => {
+describe.each([...targets, ...variables, ...alerts])("$title: $expr", (query) => {
+  const { expr, legendFormat = "" } = query;
   const metrics = new Set(expr.match(metricName));
 
   test("every metric is there", () => {
+    expect(metrics.size).toBeGreaterThan(0);
     for (const metric of metrics) expect(hasSeries(metric), metric).toBe(true);
   });
 
@@ -106,5 +122,24 @@ describe.each(queries)("$title: $expr", ({ expr, legendFormat }) => {
     }
     expect(expr.split("(")).toHaveLength(expr.split(")").length);
     expect(expr.split("{")).toHaveLength(expr.split("}").length);
+  });
+});
+
+function promtool(...args: string[]) {
+  return spawnSync("promtool", args, { encoding: "utf8" });
+}
+
+describe.skipIf(promtool("--version").status !== 0)("promtool", () => {
+  const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
+
+  test.each([
+    ["accepts them", ["check", "rules", pathOf(`../../deploy/${alertsFile}`)], "rules found"],
+    ["sees them fire, and stop", ["test", "rules", pathOf("alerts.promtool.yaml")], "SUCCESS"],
+  ])("%s", (_what, args, said) => {
+    const { status, stdout, stderr } = promtool(...args);
+    expect({ status, said: stdout + stderr }).toEqual({
+      status: 0,
+      said: expect.stringContaining(said),
+    });
   });
 });
