@@ -18,16 +18,19 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { NodeHeaders } from "../../src/http/headers.ts";
 import { collectEndpoints, type Endpoint } from "../../src/rpc/endpoint.ts";
+import { trailersOnly } from "../../src/rpc/grpc.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { createRpcHandler } from "../../src/rpc/rpc.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { envelope, parseEnvelopes } from "../support/envelope.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 
 /** What the message says is what the implementation does. */
-function act({ string }: EveryField, { responseHeader, responseTrailer }: HandlerContext): void {
+function act({ string }: EveryField, context: HandlerContext): void {
+  const { responseHeader, responseTrailer, protocolName, requestMethod, timeoutMs } = context;
   if (string === "") return;
-  responseHeader.set("x-header", "1");
+  responseHeader.set("x-header", `${protocolName} ${requestMethod} ${typeof timeoutMs()}`);
   responseTrailer.set("x-trailer", "2");
   if (string === "unexpected") throw new Error("a secret");
   if (string === "refused") throw refusal();
@@ -243,8 +246,11 @@ describe.each(doors)("$name:", (door) => {
     ["an unknown compression", { headers: (to) => ({ [to.encoding]: "x" }) }],
     ["a deadline that is none", { headers: (to) => ({ [to.timeout]: "x" }) }],
     [
-      "a deadline",
-      { headers: (to) => ({ [to.timeout]: to.timeout.startsWith("g") ? "9S" : "9000" }) },
+      "a deadline, which is told",
+      {
+        text: "a",
+        headers: (to) => ({ [to.timeout]: to.timeout.startsWith("g") ? "9S" : "9000" }),
+      },
     ],
     [
       "a deadline that is too long",
@@ -282,7 +288,8 @@ describe("Connect's GET:", () => {
   test.each<[query: string, options?: ConnectRouterOptions]>([
     ["encoding=json&message=%7B%22string%22:%22a%2Bb+c%22%7D"],
     ["encoding=proto&base64=1&message=cgFh"],
-    ["encoding=proto&message=r%01a"],
+    ["message=r%01a&encoding=proto"],
+    ["encoding=proto&message"],
     ["encoding=json&base64=0&message=%7B%7D"],
     [`encoding=json&base64=1&compression=gzip&message=${packed}`],
     ["encoding=json&compression=x&message=%7B%7D"],
@@ -309,8 +316,30 @@ describe("Connect's GET:", () => {
   );
 });
 
+test.each([
+  ["no base64", "encoding=json&base64=1&message=!!!"],
+  ["cut short", "encoding=proto&base64=1&message=cgJ"],
+  ["missing, as JSON", "encoding=json"],
+])("Connect's GET with a message that is %s is refused", async (_what, query) => {
+  const target = `/library.v1.FieldService/Echo?${query}`;
+  const answer = await gateway({}, { method: "GET", target, headers: {}, body: [] });
+  expect(answer.status).toBe(400);
+  expect(JSON.parse(answer.body.toString())).toMatchObject({ code: "invalid_argument" });
+});
+
 /** What connect-es knows nothing of. */
 describe("a request that cannot be answered", () => {
+  test("by gRPC has its status in the headers, and its own media type", () => {
+    const error = new ConnectError("no", Code.Unimplemented);
+    const headers = { "content-type": "application/grpc+json" };
+    expect(trailersOnly({ headers }, error)).toEqual({
+      status: 200,
+      header: { ...headers, "grpc-status": Code.Unimplemented, "grpc-message": "no" },
+      body: "",
+      error,
+    });
+  });
+
   async function serve(kind: Kind, changes: object, type = "application/grpc+json") {
     const request = { headers: { "content-type": type }, body: [envelope("{}")] };
     const exchange = Object.assign(createMemoryExchange(request), changes);
@@ -328,6 +357,15 @@ describe("a request that cannot be answered", () => {
     for (const kind of ["client_streaming", "server_streaming", "unary"] as const) {
       expect(await serve(kind, { isDuplex: false })).toMatchObject({ status: 200 });
     }
+  });
+
+  test("is a GET of a method with side effects", async () => {
+    const endpoints = collectEndpoints({}, (router) => router.service(LibraryService, {}));
+    const update = endpoints.find(({ spec }) => spec.method.localName === "updateLibrary");
+    const target = "/library.v1.LibraryService/UpdateLibrary?encoding=json&message=%7B%7D";
+    const exchange = createMemoryExchange({ method: "GET", target });
+    if (update !== undefined) await createRpcHandler(update)(exchange, undefined);
+    expect(exchange.response).toMatchObject({ status: 415, error: { code: Code.InvalidArgument } });
   });
 
   test.each(["unary", "server_streaming"] as const)(
