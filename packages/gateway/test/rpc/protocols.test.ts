@@ -34,6 +34,7 @@ function act({ string }: EveryField, context: HandlerContext): void {
   responseTrailer.set("x-trailer", "2");
   if (string === "unexpected") throw new Error("a secret");
   if (string === "refused") throw refusal();
+  if (string === "of another") throw Object.assign(refusal(), { isWireError: true });
 }
 
 function refusal(): ConnectError {
@@ -234,6 +235,8 @@ describe.each(doors)("$name:", (door) => {
     ["a message, and an answer with headers and trailers", { text: "a" }],
     ["an error with details", { text: "refused" }],
     ["an error behind a message", { text: "late" }],
+    ["an error of another service", { text: "of another" }],
+    ["a long answer", { text: long }],
     ["an error of nobody's", { text: "unexpected" }],
     ["a compressed message", { text: "a", isPacked: true }],
     ["a compressed answer", { text: long, headers: accepts }],
@@ -242,6 +245,12 @@ describe.each(doors)("$name:", (door) => {
       { text: "a", headers: accepts },
       { compressMinBytes: 0 },
     ],
+    [
+      "an answer that is just long enough",
+      { text: "a", headers: accepts },
+      { compressMinBytes: 3 },
+    ],
+    ["JSON that is just long enough", { text: "a", headers: accepts }, { compressMinBytes: 14 }],
     ["a compressed error", { text: "refused", headers: accepts }, { compressMinBytes: 0 }],
     ["an unknown compression", { headers: (to) => ({ [to.encoding]: "x" }) }],
     ["a deadline that is none", { headers: (to) => ({ [to.timeout]: "x" }) }],
@@ -268,6 +277,7 @@ describe.each(doors)("$name:", (door) => {
       { headers: () => ({ "connect-protocol-version": "2" }) },
       { requireConnectProtocolHeader: true },
     ],
+    ["a message that unpacks too large", { text: long, isPacked: true }, { readMaxBytes: 1000 }],
     ["a message that is too large", { text: long }, { readMaxBytes: 1000 }],
     ["an answer that is too large", { text: long }, { writeMaxBytes: 1000 }],
     ["a media type with a parameter", { headers: (to) => ({ "content-type": `${to.type}; a=b` }) }],
