@@ -76,6 +76,7 @@ describe.each([
     ["a message cut short", [message.subarray(0, -1)], {}, incomplete],
     ["a message that is wrong", [envelope("bad")], {}, wrong],
     ["a message that is not compressed as it says", [envelope("bad", 1)], {}, wrong],
+    ["an end that is not compressed as it says", [message, envelope("bad", 0x81)], {}, wrong],
     ["a message above the limit", [envelope("a".repeat(101))], {}, { code: 8 }],
     ["its length alone", [envelope("a".repeat(101)).subarray(0, 5)], {}, { code: 8 }],
     [

@@ -61,6 +61,8 @@ test("a lone surrogate in a message is replaced", () => {
 
 test.each([
   ["one that certainly fits", "é".repeat(455), "é".repeat(455)],
+  ["one of as many bytes as there is room for", "x".repeat(4096), "x".repeat(4096)],
+  ["one with a byte too many", "x".repeat(4097), `${"x".repeat(4096)}…`],
   ["one that just fits", "é".repeat(682), "é".repeat(682)],
   ["one that does not", "é".repeat(683), `${"é".repeat(682)}…`],
   ["one of two code units a character", "🌱".repeat(342), `${"🌱".repeat(341)}…`],

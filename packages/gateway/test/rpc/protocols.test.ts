@@ -419,6 +419,19 @@ describe("gRPC-Web text", () => {
   });
 });
 
+test.each(["unary", "client_streaming"] as const)(
+  "gRPC-Web text that ends amid a group is refused: %s",
+  async (kind) => {
+    const door = doors.find(({ name }) => name === `gRPC-Web ${kind} json`) as Door;
+    const { body, ...request } = requestOf(door, { text: "a" });
+    const headers = { "content-type": "application/grpc-web-text+json" };
+    const text = Buffer.concat(body).toString("base64");
+    const answer = await gateway({}, { ...request, headers, body: [Buffer.from(`${text}A`)] });
+    const decoded = Buffer.from(answer.body.toString(), "base64").toString();
+    expect(decoded).toContain("grpc-status: 3\r\n");
+  },
+);
+
 test("a Content-Length of the application is not that of envelopes", async () => {
   const routes = (router: ConnectRouter) =>
     router.service(FieldService, {
