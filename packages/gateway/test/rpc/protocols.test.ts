@@ -350,8 +350,8 @@ describe("a request that cannot be answered", () => {
     });
   });
 
-  async function serve(kind: Kind, changes: object, type = "application/grpc+json") {
-    const request = { headers: { "content-type": type }, body: [envelope("{}")] };
+  async function serve(kind: Kind, changes: object, type = "application/grpc+json", text = "{}") {
+    const request = { headers: { "content-type": type }, body: [envelope(text)] };
     const exchange = Object.assign(createMemoryExchange(request), changes);
     const endpoint = sidesOf({}).endpoints.find(({ spec }) => spec.kind === kind);
     if (endpoint !== undefined) await createRpcHandler(endpoint)(exchange, undefined);
@@ -390,6 +390,9 @@ describe("a request that cannot be answered", () => {
       expect(answer?.body).toHaveLength(0);
       const web = await serve(kind, { hasTrailers: false }, "application/grpc-web+json");
       expect(web?.error).toBeUndefined();
+      const wrong = await serve(kind, { hasTrailers: false }, "application/grpc-web+json", "{");
+      expect(wrong?.header).not.toHaveProperty("grpc-status");
+      expect(Buffer.from(wrong?.body as Uint8Array).toString()).toContain("grpc-status: 3");
     },
   );
 });
@@ -432,22 +435,38 @@ test.each(["unary", "client_streaming"] as const)(
   },
 );
 
-test("a Content-Length of the application is not that of envelopes", async () => {
-  const routes = (router: ConnectRouter) =>
+async function answerWith(fields: Record<string, string>, type: string) {
+  const [echo] = collectEndpoints({}, (router) => {
     router.service(FieldService, {
       echo(message, { responseHeader, responseTrailer }) {
-        responseHeader.set("content-length", "1");
-        responseTrailer.set("content-length", "1");
+        for (const [name, value] of Object.entries(fields)) {
+          responseHeader.set(name, value);
+          responseTrailer.set(name, value);
+        }
         return message;
       },
     });
-  const [echo] = collectEndpoints({}, routes);
-  for (const type of ["application/grpc+json", "application/grpc-web+json"]) {
-    const request = { headers: { "content-type": type }, body: [envelope("{}")] };
-    const exchange = createMemoryExchange(request);
-    if (echo !== undefined) await createRpcHandler(echo)(exchange, undefined);
-    const { header = {}, trailer, body = "" } = exchange.response ?? {};
-    expect(header["content-length"]).toBe(type.includes("web") ? body.length : undefined);
-    expect(trailer?.["content-length"]).toBeUndefined();
-  }
+  });
+  const exchange = createMemoryExchange({
+    headers: { "content-type": type },
+    body: [envelope("{}")],
+  });
+  if (echo !== undefined) await createRpcHandler(echo)(exchange, undefined);
+  const { header = {}, trailer = {}, body = "" } = exchange.response ?? {};
+  return { header, trailer, bytes: body.length };
+}
+
+test("a Content-Length of the application is not that of envelopes", async () => {
+  const fields = { "content-length": "1" };
+  const grpc = await answerWith(fields, "application/grpc+json");
+  expect(grpc.header).not.toHaveProperty("content-length");
+  expect(grpc.trailer).not.toHaveProperty("content-length");
+  const web = await answerWith(fields, "application/grpc-web+json");
+  expect(web.header).toMatchObject({ "content-length": web.bytes });
+});
+
+test("an answer that announces trailers has no length: Node would refuse both", async () => {
+  const { header } = await answerWith({ trailer: "x-a" }, "application/grpc-web+json");
+  expect(header).toMatchObject({ trailer: "x-a" });
+  expect(header).not.toHaveProperty("content-length");
 });
