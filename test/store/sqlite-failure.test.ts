@@ -7,9 +7,10 @@ import { afterAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
-import { openDatabase } from "../../src/store/sqlite/database.ts";
+import { StoreOpenError } from "../../src/store/open-error.ts";
+import { openDatabase, openError } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
-import { failureCode, isPassing } from "../../src/store/sqlite/failure.ts";
+import { failureCode, isFull, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
@@ -51,6 +52,57 @@ test.each<[boolean, readonly string[]]>([
   [false, ["SQLITE_ERROR", "SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],
 ])("whether the store may continue: %s after %j", (goesOn, codes) => {
   for (const code of codes) expect(isPassing(code), code).toBe(goesOn);
+});
+
+/** As SQLite throws it. */
+const sqliteError = (errcode: number) => Object.assign(new Error("no"), { errcode });
+const systemError = (code: string) => Object.assign(new Error("no"), { code });
+
+test.each([
+  [sqliteError(5), "SQLITE_BUSY", "SQLITE_BUSY"],
+  [sqliteError(517), "SQLITE_BUSY_SNAPSHOT", "SQLITE_BUSY"],
+  [sqliteError(1034), "SQLITE_IOERR_FSYNC", "SQLITE_IOERR"],
+  [sqliteError(13), "SQLITE_FULL", "SQLITE_FULL"],
+  [sqliteError(26), "SQLITE_NOTADB", "SQLITE_NOTADB"],
+  [sqliteError(13 + 256), "SQLITE_FULL_1", "SQLITE_FULL"],
+  [sqliteError(10 + 99 * 256), "SQLITE_IOERR_99", "SQLITE_IOERR"],
+  [sqliteError(255), "SQLITE_255", "SQLITE_255"],
+  [systemError("ENOSPC"), "SQLITE_FULL", "SQLITE_FULL"],
+  [systemError("EDQUOT"), "SQLITE_FULL", "SQLITE_FULL"],
+  [systemError("EIO"), "Error", "Error"],
+  [new TypeError("no"), "TypeError", "TypeError"],
+  ["no", "string", "string"],
+  [new StoreOpenError("damaged", "no"), "StoreOpenError", "StoreOpenError"],
+  [new StoreOpenError("damaged", "no", { cause: sqliteError(11) }), "SQLITE_CORRUPT", undefined],
+])("%o has the code %s", (error, code, primary = code) => {
+  expect(failureCode(error)).toBe(code);
+  expect(primaryCode(code)).toBe(primary);
+});
+
+test.each([
+  [sqliteError(5), "in_use", "locked"],
+  [sqliteError(14), "inaccessible", "cannot open it"],
+  [sqliteError(11 + 256), "damaged", "restore it"],
+  [sqliteError(13), "inaccessible", "no space left"],
+  // The disk is full.
+  [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],
+  [systemError("ENOSPC"), "inaccessible", "no space left"],
+  [sqliteError(10 + 4 * 256), "inaccessible", "disk reported an error"],
+  [sqliteError(26), "foreign", "not an SQLite database"],
+  [sqliteError(8), "inaccessible", "read-only"],
+  [sqliteError(1), "damaged", "not as this release left it"],
+])("%o when a store is opened: %s", (error, code, text) => {
+  const opening = openError("/a/plants.db", error);
+  expect(opening).toMatchObject({ code, cause: error });
+  expect(opening.message).toContain("/a/plants.db");
+  expect(opening.message).toContain(text);
+  expect(opening.message).toContain(`(${failureCode(error)})`);
+  expect(openError("/b", opening)).toBe(opening);
+});
+
+test("a disk is full by more than one code", () => {
+  const codes = ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR"];
+  expect(codes.map(isFull)).toEqual([true, true, true, false]);
 });
 
 describe("a temporary failure", () => {

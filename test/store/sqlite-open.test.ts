@@ -2,7 +2,12 @@ import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/pro
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterAll, describe, expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../src/store/open.ts";
+import {
+  describeStoreUrl,
+  findStoreProblem,
+  isSameStore,
+  openStore,
+} from "../../src/store/open.ts";
 import type { StoreOpenErrorCode } from "../../src/store/open-error.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow } from "../../src/store/sqlite/driver.ts";
@@ -47,6 +52,41 @@ describe("a store URL", () => {
     await store.close();
     expect(await readdir(join(folder, "my data"))).toEqual(["plants%20.db"]);
   });
+});
+
+describe("two URLs", () => {
+  test.each([
+    ["sqlite:/a/plants.db", "SQLite:/a/b/../plants.db", true],
+    ["sqlite:/a/plants.db", "sqlite:/a/plants2.db", false],
+    ["postgres://u:p@h/d", "postgresql://u:other@h:5432/d", true],
+    ["postgres://u@h/d", "postgres://u@h/e", false],
+    ["postgres://u@h/d", "sqlite:/u@h/d", false],
+  ])("%s and %s name the same store: %s", (one, other, isSame) => {
+    expect(isSameStore(one, other)).toBe(isSame);
+  });
+
+  test("name the same store by a link to its file", async () => {
+    const folder = await temporaryFolder();
+    const path = join(folder, "plants.db");
+    await writeFile(path, "");
+    await symlink(path, join(folder, "link"));
+    await writeFile(join(folder, "other"), "");
+    expect(isSameStore(`sqlite:${path}`, `sqlite:${join(folder, "link")}`)).toBe(true);
+    expect(isSameStore(`sqlite:${path}`, `sqlite:${join(folder, "other")}`)).toBe(false);
+  });
+});
+
+test.each([
+  ["sqlite:./data/plants.db", "sqlite:./data/plants.db", undefined],
+  ["postgres://u:secret@h/d", "postgres://u@h:5432/d", undefined],
+  ["postgres:h", undefined, "cannot use the store URL: write postgres:"],
+  ["postgres://u@h?sslmode=x", undefined, "sslmode: must be disable, require or verify-full"],
+  ["plants.db", undefined, "the store URL has no scheme; there is: sqlite:PATH, postgres:"],
+  [":plants.db", undefined, "the store URL has no scheme"],
+])("%s is shown as %s, and its problem is %s", (url, shown, problem) => {
+  if (shown !== undefined) expect(describeStoreUrl(url)).toBe(shown);
+  else expect(() => describeStoreUrl(url)).toThrow();
+  expect(findStoreProblem(url)?.slice(0, problem?.length)).toBe(problem);
 });
 
 describe("a location that cannot hold a store is rejected", () => {

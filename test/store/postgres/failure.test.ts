@@ -1,7 +1,11 @@
 import pg from "pg";
 import { expect, test } from "vitest";
+import { StoreOpenError } from "../../../src/store/open-error.ts";
 import {
   ConnectionLost,
+  failureCode,
+  isSilent,
+  mayPass,
   NoHost,
   type Remedy,
   remedyFor,
@@ -32,4 +36,50 @@ test.each<[Remedy, unknown]>([
   ["none", new TypeError("ours")],
 ])("the remedy %s is for %s", (remedy, error) => {
   expect(remedyFor(error)).toBe(remedy);
+});
+
+test.each([
+  [serverError("40001"), true],
+  [serverError("57P01"), true],
+  // Of a node that Citus has lost.
+  [serverError("XX000"), true],
+  [serverError("XX001"), false],
+  [serverError("23503"), false],
+  [new StoreOpenError("inaccessible", ""), true],
+  [new StoreOpenError("damaged", ""), false],
+])("after %o, a retry may succeed: %s", (error, expected) => {
+  expect(mayPass(error)).toBe(expected);
+});
+
+const silent = new ConnectionLost("", { isSilent: true });
+const noHost = (...errors: readonly unknown[]) =>
+  new NoHost(new Map(errors.map((error, i) => [`h${i}`, error])));
+
+test.each([
+  [silent, true],
+  [new ConnectionLost(""), false],
+  [noHost(silent, silent), true],
+  [noHost(silent, new ConnectionLost("")), false],
+  [serverError("57P01"), false],
+])("%o was silent: %s", (error, expected) => {
+  expect(isSilent(error)).toBe(expected);
+});
+
+test.each([
+  [serverError("57P01"), "57P01"],
+  [new pg.DatabaseError("words", 5, "error"), "no SQLSTATE"],
+  [new StoreOpenError("damaged", ""), "damaged"],
+  [new ConnectionLost("", { cause: serverError("57P01") }), "57P01"],
+  [new ConnectionLost(""), "ConnectionLost"],
+  [Object.assign(new Error("words"), { code: "EPIPE" }), "EPIPE"],
+  [new TypeError("ours"), "TypeError"],
+  ["words", "string"],
+])("%o has the code %s", (error, code) => {
+  expect(failureCode(error)).toBe(code);
+});
+
+test("no host is told with the code of each, and the last cause", () => {
+  const error = noHost(serverError("57P01"), new TypeError("ours"));
+  expect(error.message).toBe("no host can be used: h0 (57P01), h1 (TypeError)");
+  expect(error.cause).toBeInstanceOf(TypeError);
 });

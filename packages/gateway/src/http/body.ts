@@ -33,7 +33,6 @@ export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
  */
 export class BodyBuffer {
   #bytes: Uint8Array = noBytes;
-  #isOwn = false;
   #length = 0;
 
   get length(): number {
@@ -50,9 +49,9 @@ export class BodyBuffer {
     const length = this.#length + chunk.byteLength;
     if (this.#length === 0) {
       this.#bytes = chunk;
-      this.#isOwn = false;
     } else {
-      if (!this.#isOwn || length > this.#bytes.byteLength) this.#grow(length);
+      // A chunk of somebody else's has no room for another.
+      if (length > this.#bytes.byteLength) this.#grow(length);
       this.#bytes.set(chunk, this.#length);
     }
     this.#length = length;
@@ -70,7 +69,6 @@ export class BodyBuffer {
     const grown = new Uint8Array(Math.max(length, 2 * this.#length));
     grown.set(this.bytes);
     this.#bytes = grown;
-    this.#isOwn = true;
   }
 }
 

@@ -111,11 +111,8 @@ function invoke({ spec, options }: Callee, context: CallContext, request: CallRe
       trailer: context.responseTrailer,
     };
   };
-  let next = call as AnyFn;
-  for (let i = options.interceptors.length - 1; i >= 0; i--) {
-    next = options.interceptors[i]?.(next) ?? next;
-  }
-  return next(request as unknown as UnaryRequest);
+  const first = options.interceptors.reduceRight((next, around) => around(next), call as AnyFn);
+  return first(request as unknown as UnaryRequest);
 }
 
 /** Calls the implementation of a method that has a stream. */

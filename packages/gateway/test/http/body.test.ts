@@ -1,6 +1,7 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { BodyBuffer } from "../../src/http/body.ts";
+import { describe, expect, test } from "vitest";
+import { BodyBuffer, byteLengthOf, bytesOf, jsonResponse, readBody } from "../../src/http/body.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 test("appended bytes are returned, whatever the pieces", () => {
   const piece = fc.uint8Array({ minLength: 1, maxLength: 20 });
@@ -31,4 +32,68 @@ test("a body in single bytes takes little more than twice its length", () => {
   for (let i = 0; i < 100_000; i++) buffer.append(Buffer.of(i));
   expect(buffer.length).toBe(100_000);
   expect(buffer.bytes.buffer.byteLength).toBeLessThan(300_000);
+});
+
+test("what was taken is not changed by what comes after it", () => {
+  const buffer = new BodyBuffer();
+  for (const text of ["ab", "cd"]) buffer.append(Buffer.from(text));
+  const taken = buffer.take(3);
+  buffer.append(Buffer.from("efgh"));
+  expect(Buffer.from(taken).toString()).toBe("abc");
+  expect(Buffer.from(buffer.bytes).toString()).toBe("defgh");
+});
+
+test("no chunk is written into", () => {
+  const buffer = new BodyBuffer();
+  const room = Buffer.from("abcdef");
+  buffer.append(room.subarray(0, 2));
+  buffer.append(Buffer.from("x"));
+  expect(room.toString()).toBe("abcdef");
+  buffer.take(3);
+  buffer.append(room);
+  buffer.take(4);
+  buffer.append(Buffer.from("y"));
+  expect(room.toString()).toBe("abcdef");
+});
+
+test("text has the length of its UTF-8", () => {
+  for (const body of ["é🌱", new TextEncoder().encode("é🌱")]) {
+    expect(byteLengthOf(body)).toBe(6);
+    expect(Buffer.from(bytesOf(body)).toString()).toBe("é🌱");
+  }
+  expect(jsonResponse('"é"')).toMatchObject({
+    status: 200,
+    header: { "content-type": "application/json", "content-length": 4 },
+    body: '"é"',
+  });
+});
+
+describe("a body of at most 4 bytes", () => {
+  const tooLarge = new Error("too large");
+  const limit = { bytesMax: 4, tooLarge: () => tooLarge };
+  const read = (pieces: readonly string[], length?: string) => {
+    const headers: Record<string, string> =
+      length === undefined ? {} : { "content-length": length };
+    const body = pieces.map((piece) => Buffer.from(piece));
+    const exchange = createMemoryExchange({ headers, body });
+    return (async () =>
+      await readBody(exchange, limit, (bytes) => Buffer.from(bytes).toString()))();
+  };
+
+  test.each([
+    [["abcd"], undefined],
+    [["ab", "cd"], undefined],
+    [["abcd"], "4"],
+    [[], undefined],
+  ])("is read from %j, announced as %s", async (pieces, length) => {
+    expect(await read(pieces, length)).toBe(pieces.join(""));
+  });
+
+  test.each([
+    [["abcde"], undefined],
+    [["abcd", "e"], undefined],
+    [["abc"], "5"],
+  ])("is not read from %j, announced as %s", async (pieces, length) => {
+    await expect(read(pieces, length)).rejects.toBe(tooLarge);
+  });
 });

@@ -2,6 +2,8 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import type { NodeHeaders } from "../../src/http/headers.ts";
+import { fitFields } from "../../src/http/headers.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openGateway } from "../support/gateway.ts";
 import { grpcProtocol } from "../support/open-client.ts";
@@ -56,5 +58,37 @@ describe("over HTTP/2, an error that is too long keeps its code and message", ()
     expect(answer.status).toBe(400);
     expect(answer.body.toString()).toContain("the reason");
     expect(gateway.errors).toMatchObject([{ message: expect.stringMatching(/left out x-more/) }]);
+  });
+});
+
+/** Each field has its name, its value and 32 bytes. */
+describe("of fields that are too long", () => {
+  const status = { "grpc-status": "0", "grpc-message": "x".repeat(100) };
+  const details = { "grpc-status-details-bin": "x" };
+  test.each<[what: string, fields: NodeHeaders, bytesMax: number, omitted: string[]]>([
+    ["nothing goes if they just fit", { a: "x", b: "yy" }, 69, []],
+    ["the longest goes", { a: "x", b: "yy", c: "z" }, 102, ["b"]],
+    ["the longest go, one after another", { a: "x", b: "yyy", c: "zz" }, 40, ["b", "c"]],
+    ["details go first", { a: "x".repeat(100), ...details }, 188, ["grpc-status-details-bin"]],
+    [
+      "the longest goes behind details",
+      { ...details, a: "xx", b: "y" },
+      68,
+      ["grpc-status-details-bin", "a"],
+    ],
+    ["a status never goes", { ...status, a: "x" }, 10, ["a"]],
+    ["a status alone stays", status, 10, []],
+    ["each value of a field counts", { a: ["x", "y"], b: "z" }, 101, ["a"]],
+    ["each value of a field counts, no more", { a: ["x", "y"], b: "z" }, 102, []],
+    ["a number has its digits", { a: 123, b: "y" }, 69, ["a"]],
+    ["what is undefined has no length", { a: undefined, b: "y" }, 34, []],
+  ])("%s", (_what, fields, bytesMax, omitted) => {
+    const told: string[] = [];
+    const fitting = fitFields(fields, bytesMax, (names) => told.push(names));
+    const rest = Object.fromEntries(
+      Object.entries(fields).filter(([name]) => !omitted.includes(name)),
+    );
+    expect(fitting).toEqual(rest);
+    expect(told).toEqual(omitted.length === 0 ? [] : [omitted.join(", ")]);
   });
 });

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { parseRequestTarget } from "../../src/http/target.ts";
+import { parseOrigin, parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createEchoService } from "../support/echo.ts";
@@ -54,6 +54,44 @@ describe("a request target", () => {
 
   test.each(rows)("%j: path %j, query %j", (target, path, query) => {
     expect(parseRequestTarget(target)).toEqual({ path, query });
+  });
+});
+
+test.each([
+  ["/a/b-c_d~e.f", "http://host/a/b-c_d~e.f"],
+  ["/a?b=c", "http://host/a?b=c"],
+  ["/", "http://host/"],
+  ["/a/../b", "http://host/b"],
+  ["/a/.b", "http://host/a/.b"],
+  ["/./a", "http://host/a"],
+  ["/a//b", "http://host/a//b"],
+  ["/a b", "http://host/a%20b"],
+  ["http://other/a", "http://other/a"],
+])("the target %j has the URL %s", (target, url) => {
+  expect(resolveUrl("http://host", target)).toBe(url);
+});
+
+describe("the origin of a request", () => {
+  test.each<[host: string | undefined, target: string, origin: string | undefined]>([
+    ["host", "/a", "http://host"],
+    ["HOST:80", "/a", "http://host"],
+    ["host:8080", "/?a", "http://host:8080"],
+    [undefined, "/a", undefined],
+    ["a b", "/a", undefined],
+    ["host", "http://other/a", "http://host"],
+    ["host", "http://user@other/a", undefined],
+    ["host", "//[/a", undefined],
+  ])("of %j with the target %j is %s", (host, target, origin) => {
+    expect(parseOrigin("http", host, target)).toBe(origin);
+  });
+
+  test("is that of its own scheme and host, however many there are", () => {
+    for (let round = 0; round < 2; round++) {
+      for (let i = 0; i < 20; i++) {
+        expect(parseOrigin("http", `host${i}:443`, "/a")).toBe(`http://host${i}:443`);
+        expect(parseOrigin("https", `host${i}:443`, "/a")).toBe(`https://host${i}`);
+      }
+    }
   });
 });
 

@@ -6,7 +6,7 @@ import {
   type UnaryRequest,
 } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { requireFields } from "../../src/rpc/required-fields.ts";
+import { requireFields, withLegacyCheck } from "../../src/rpc/required-fields.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import {
   type Book,
@@ -16,6 +16,8 @@ import {
   LibraryService,
   ShelfSchema,
 } from "../gen/library/v1/library_pb.ts";
+import { type AddBookRequestSchema, BookService } from "../gen/openapi/books/v1/books_pb.ts";
+import { OldSchema, OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { refusalFor } from "../support/violations.ts";
 
 type LibraryInit = MessageInitShape<typeof LibrarySchema>;
@@ -144,6 +146,55 @@ describe("a request is not rejected for", () => {
     })(request);
     // The same object: nothing was copied.
     expect(seen[0]).toBe(request);
+  });
+});
+
+describe("in a oneof,", () => {
+  const transport = createRouterTransport(
+    (router) => router.service(BookService, { addBook: () => ({}) }),
+    { router: { interceptors: [requireFields] } },
+  );
+  const { addBook } = createClient(BookService, transport);
+  test.each<[source: MessageInitShape<typeof AddBookRequestSchema>["source"], missing: string[]]>([
+    [undefined, []],
+    [{ case: "isbn", value: "1" }, []],
+    [{ case: "book", value: { author: "a" } }, []],
+    [{ case: "book", value: { print: {} } }, ["book.author", "book.print.printerName"]],
+    [{ case: "print", value: {} }, ["print.printerName"]],
+  ])("%j lacks %j", async (source, missing) => {
+    const refusal = await refusalFor(addBook({ ...(source && { source }) }));
+    const fields = refusal === "accepted" ? [] : refusal.violations.map(([field]) => field);
+    expect(fields).toEqual(missing);
+  });
+});
+
+describe("of what proto2 requires,", () => {
+  const own = () => expect.unreachable("an interceptor was called");
+
+  test.each<[message: MessageInitShape<typeof OldSchema>, missing: string[]]>([
+    [{}, ["id"]],
+    [{ id: 0n }, []],
+    [{ id: 1n, part: [{ partName: "" }, {}] }, ["part[1].partName"]],
+    [{ id: 1n, requests: { a: { id: 1n } } }, ['requests["a"].otherId']],
+    [{ id: 1n, inner: { inner: {} } }, ["inner.id", "inner.inner.id"]],
+  ])("%o lacks %j", async (message, missing) => {
+    const [check] = withLegacyCheck(OldSchema, []);
+    const request = {
+      stream: false,
+      method: OldService.method.put,
+      message: create(OldSchema, message),
+    } as Partial<UnaryRequest> as UnaryRequest;
+    const refusal = await refusalFor(
+      (async () => await check?.(async () => ({}) as never)(request))(),
+    );
+    const fields = refusal === "accepted" ? [] : refusal.violations.map(([field]) => field);
+    expect(fields).toEqual(missing);
+  });
+
+  test("it is checked before interceptors, and only where there is any", () => {
+    const interceptors = [own];
+    expect(withLegacyCheck(EveryFieldSchema, interceptors)).toBe(interceptors);
+    expect(withLegacyCheck(OldSchema, interceptors)).toEqual([expect.any(Function), own]);
   });
 });
 

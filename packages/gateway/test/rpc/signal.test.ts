@@ -1,5 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import { expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import type { Holding } from "../../src/http/body-budget.ts";
 import { type AbortListener, CallSignal } from "../../src/rpc/context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -77,4 +78,90 @@ test("listeners are not notified once they are removed, or the call has succeede
   call.abort(new Error("too late"));
   expect(heard).toEqual([]);
   expect(call.aborted).toBe(false);
+});
+
+test("a client that has shut its sending side gives up the call, with the reason", () => {
+  const closeReason = new ConnectError("left", Code.Canceled);
+  const exchange = { ...createMemoryExchange(), hasLeft: true, closeReason };
+  expect(new CallSignal({ ...open, exchange }).reason).toBe(closeReason);
+});
+
+test("a listener that comes after the end hears nothing, and holds nothing", () => {
+  const exchange = createMemoryExchange();
+  const call = new CallSignal({ ...open, exchange });
+  call.abort(new Error("no"));
+  call.addEventListener("abort", listener(expect.unreachable));
+  expect(exchange.call).toBeUndefined();
+});
+
+test("an exchange knows a call while somebody watches it", () => {
+  const exchange = createMemoryExchange();
+  const calls = [1, 2].map(() => new CallSignal({ ...open, exchange }));
+  for (const call of calls) {
+    expect(exchange.call).toBeUndefined();
+    expect(call.aborted).toBe(false);
+    expect(exchange.call).toBe(call);
+    call.release();
+  }
+  expect(exchange.call).toBeUndefined();
+});
+
+test("a call that nobody watches leaves another's exchange alone", () => {
+  const exchange = createMemoryExchange();
+  const watched = new CallSignal({ ...open, exchange });
+  expect(watched.aborted).toBe(false);
+  new CallSignal({ ...open, exchange }).release();
+  new CallSignal({ ...open, exchange }).abort(undefined);
+  expect(exchange.call).toBe(watched);
+});
+
+test("a call holds what its exchange holds", () => {
+  const holding = {} as Holding;
+  const exchange = { ...createMemoryExchange(), holding };
+  expect(new CallSignal({ ...open, exchange }).holding).toBe(holding);
+});
+
+describe("a shutdown", () => {
+  test("ends the calls that are watched, with its reason, but none that has succeeded", () => {
+    const shutdown = new AbortController();
+    const create = () => new CallSignal({ ...open, shutdownSignal: shutdown.signal });
+    const [one, two, done] = [create(), create(), create()];
+    const heard: unknown[] = [];
+    for (const call of [one, two, done]) {
+      call.addEventListener(
+        "abort",
+        listener(() => heard.push(call.reason)),
+      );
+    }
+    done.release();
+    const reason = new Error("over");
+    shutdown.abort(reason);
+    expect(heard).toEqual([reason, reason]);
+    expect(create().reason).toBe(reason);
+  });
+
+  test("is listened to once for all calls", () => {
+    const { signal } = new AbortController();
+    const listen = vi.spyOn(signal, "addEventListener");
+    for (let i = 0; i < 3; i++) {
+      expect(new CallSignal({ ...open, shutdownSignal: signal }).aborted).toBe(false);
+    }
+    expect(listen).toHaveBeenCalledTimes(1);
+  });
+});
+
+describe("a race with the end of a call", () => {
+  test("is won by what settles first", async () => {
+    const call = new CallSignal(open);
+    const remove = vi.spyOn(call, "removeEventListener");
+    expect(await call.race(Promise.resolve("done"))).toBe("done");
+    const failure = new Error("no");
+    await expect(call.race(Promise.reject(failure))).rejects.toBe(failure);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(remove).toHaveBeenCalledTimes(2);
+    const reason = new Error("over");
+    const late = call.race(new Promise(() => {}));
+    call.abort(reason);
+    await expect(late).rejects.toBe(reason);
+  });
 });

@@ -49,8 +49,18 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     async *chunks() {
       yield* body;
     },
-    begin() {
-      throw new Error("the answer is one of messages");
+    begin(head) {
+      const chunks: Uint8Array[] = [];
+      return {
+        write(chunk) {
+          chunks.push(chunk);
+          return undefined;
+        },
+        end({ body: last = "", ...ending }) {
+          const all = [...chunks, Buffer.from(last as Uint8Array)];
+          response = { ...head, ...ending, body: Buffer.concat(all) };
+        },
+      };
     },
     respond(answer) {
       response = answer;

@@ -1,0 +1,106 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { CallDeadline } from "../../src/client/call-deadline.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const timedOut = { code: Code.DeadlineExceeded, rawMessage: "no answer in time" };
+
+function open(timeoutMs: number | undefined, signal?: AbortSignal) {
+  const deadline = new CallDeadline(timeoutMs, signal as never);
+  const ended: unknown[] = [];
+  deadline.onEnd = (error) => ended.push(error);
+  return { deadline, ended };
+}
+
+test("a call without a deadline or caller never ends by them", () => {
+  const { deadline, ended } = open(undefined);
+  expect([deadline.error, deadline.remainingMs, vi.getTimerCount()]).toEqual([
+    undefined,
+    undefined,
+    0,
+  ]);
+  deadline.release();
+  expect(ended).toEqual([]);
+});
+
+describe("a deadline", () => {
+  test("ends the call once, and is told in whole milliseconds until then", () => {
+    const { deadline, ended } = open(1000.5);
+    expect(deadline.remainingMs).toBe(1000);
+    vi.advanceTimersByTime(600);
+    expect(deadline.remainingMs).toBe(400);
+    expect(deadline.error).toBeUndefined();
+    vi.advanceTimersByTime(401);
+    expect(deadline.error).toMatchObject(timedOut);
+    expect(ended).toEqual([expect.objectContaining(timedOut)]);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("has passed less than a millisecond before it, as its server sees it", () => {
+    const { deadline, ended } = open(1000);
+    vi.advanceTimersByTime(999);
+    expect(deadline.error).toBeUndefined();
+    vi.advanceTimersByTime(0.5);
+    expect(ended).toEqual([]);
+    expect(deadline.error).toMatchObject(timedOut);
+  });
+
+  test.each([0, 0.9, -1])("of %d ms has passed at once", (timeoutMs) => {
+    const { deadline } = open(timeoutMs);
+    expect(deadline.error).toMatchObject(timedOut);
+    expect(vi.getTimerCount()).toBeLessThanOrEqual(1);
+  });
+
+  test("that no timer can hold is none", () => {
+    expect(open(2 ** 31).deadline.remainingMs).toBeUndefined();
+    expect(open(2 ** 31 - 1).deadline.remainingMs).toBe(2 ** 31 - 1);
+  });
+
+  test("leaves nothing when its call is over", () => {
+    const { deadline, ended } = open(1000);
+    deadline.release();
+    expect(vi.getTimerCount()).toBe(0);
+    vi.advanceTimersByTime(2000);
+    expect(ended).toEqual([]);
+  });
+});
+
+describe("a caller that cancels", () => {
+  const own = new ConnectError("over", Code.Unavailable);
+  const other = new Error("left");
+
+  test.each([
+    ["an error of its own", own, own],
+    ["another reason", other, { code: Code.Canceled, cause: other }],
+  ])("ends the call, with %s", (_what, reason, error) => {
+    const caller = new AbortController();
+    const { deadline, ended } = open(1000, caller.signal);
+    expect(deadline.error).toBeUndefined();
+    caller.abort(reason);
+    expect(deadline.error).toMatchObject(error);
+    expect(ended).toEqual([expect.objectContaining(error)]);
+    expect(vi.getTimerCount()).toBe(0);
+    expect(open(1000, caller.signal).deadline.error).toMatchObject(error);
+  });
+
+  test("does not change why the call has ended", () => {
+    const caller = new AbortController();
+    const { deadline, ended } = open(10, caller.signal);
+    vi.advanceTimersByTime(10);
+    caller.abort(own);
+    expect(deadline.error).toMatchObject(timedOut);
+    expect(ended).toHaveLength(1);
+  });
+
+  test("is not listened to any more when the call is over", () => {
+    const caller = new AbortController();
+    const remove = vi.spyOn(caller.signal, "removeEventListener");
+    const { deadline, ended } = open(undefined, caller.signal);
+    deadline.release();
+    expect(remove).toHaveBeenCalledTimes(1);
+    caller.abort(own);
+    expect([deadline.error, ended]).toEqual([undefined, []]);
+  });
+});

@@ -1,0 +1,239 @@
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import { BodyAlreadyReadError } from "../../src/http/body.ts";
+import { BodyBudget } from "../../src/http/body-budget.ts";
+import { FetchExchange } from "../../src/http/fetch-exchange.ts";
+
+interface Given extends RequestInit {
+  readonly path?: string;
+  readonly pieces?: readonly string[];
+}
+
+/** A request whose body comes in pieces, and never ends without any. */
+function open({ path = "/a?b", pieces, ...init }: Given = {}) {
+  const client = new AbortController();
+  const body = pieces && streamOf(pieces);
+  const request = new Request(`http://host:80${path}`, {
+    signal: client.signal,
+    ...(body && { method: "POST", body, duplex: "half" }),
+    ...init,
+  } as RequestInit);
+  const budget = new BodyBudget();
+  const exchange = new FetchExchange(request, "10.0.0.1", budget);
+  const call = { abort: vi.fn() };
+  exchange.call = call;
+  return { request, exchange, budget, call, leave: () => client.abort() };
+}
+
+function streamOf(pieces: readonly string[]): ReadableStream {
+  return new ReadableStream({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(Buffer.from(piece));
+      controller.close();
+    },
+  });
+}
+
+function collector() {
+  const pushed: string[] = [];
+  const sink = {
+    push: (chunk: Uint8Array) => void pushed.push(Buffer.from(chunk).toString()),
+    end: () => pushed.join("|"),
+  };
+  return { pushed, sink };
+}
+
+const left = { code: Code.Canceled };
+
+test("an exchange tells what is asked", () => {
+  const { exchange } = open({ headers: { "X-A": "1" }, method: "PUT", path: "/a%20b?c=d#e" });
+  expect(exchange).toMatchObject({
+    method: "PUT",
+    target: "/a%20b?c=d",
+    headers: { "x-a": "1" },
+    origin: "http://host",
+    peerAddress: "10.0.0.1",
+    isDuplex: true,
+    hasTrailers: false,
+    isClosed: false,
+    isAnswered: false,
+    status: undefined,
+    error: left,
+  });
+});
+
+describe("a body", () => {
+  test("is read as it comes, and counted until the end of the exchange", async () => {
+    const { exchange, budget, leave } = open({ pieces: ["ab", "c"] });
+    const { sink } = collector();
+    expect(await exchange.readBody(sink)).toBe("ab|c");
+    expect(budget.heldBytes).toBe(3);
+    leave();
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  test("may be none", async () => {
+    expect(await open().exchange.readBody(collector().sink)).toBe("");
+  });
+
+  test("is not read on when its sink fails", async () => {
+    const { exchange, request } = open({ pieces: ["ab", "c"] });
+    const failure = new Error("no");
+    const push = vi.fn(() => {
+      throw failure;
+    });
+    await expect(exchange.readBody({ push, end: expect.unreachable })).rejects.toBe(failure);
+    expect(push).toHaveBeenCalledTimes(1);
+    expect(request.body?.locked).toBe(false);
+  });
+
+  test.each<[what: string, use: (request: Request) => unknown]>([
+    ["read", (request) => request.text()],
+    ["locked", (request) => request.body?.getReader()],
+  ])("that somebody has %s before is an error of the server", async (_what, use) => {
+    const { exchange, request } = open({ pieces: ["a"] });
+    await use(request);
+    await expect(exchange.readBody(collector().sink)).rejects.toThrow(BodyAlreadyReadError);
+  });
+
+  test("ends with its client", async () => {
+    const { exchange, leave, budget } = open({
+      method: "POST",
+      body: new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("a")) }),
+      duplex: "half",
+    } as Given);
+    const { sink, pushed } = collector();
+    const read = exchange.readBody(sink);
+    await vi.waitFor(() => expect(pushed).toEqual(["a"]));
+    leave();
+    await expect(read).rejects.toMatchObject(left);
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  test("that cannot be read on has lost its client", async () => {
+    const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
+    const { exchange } = open({ method: "POST", body, duplex: "half" } as Given);
+    await expect(exchange.readBody(collector().sink)).rejects.toMatchObject(left);
+  });
+});
+
+test.each(["before", "after"])(
+  "a client that leaves %s its request is told to the call",
+  async (when) => {
+    const signal = AbortSignal.abort();
+    const { exchange, call, leave } = open(when === "before" ? { signal } : {});
+    leave();
+    leave();
+    expect(exchange.isClosed).toBe(true);
+    expect(exchange.closeReason).toMatchObject(left);
+    if (when === "after") expect(call.abort.mock.calls).toEqual([[exchange.closeReason]]);
+    exchange.respond({ status: 200, header: {}, body: "late" });
+    expect((await exchange.response).status).toBe(499);
+    expect(exchange.error).toMatchObject(left);
+  },
+);
+
+describe("an answer", () => {
+  const header = { "content-type": "text/plain", vary: "a", connection: "close" };
+
+  test("has the headers that were added, and none of a connection", async () => {
+    const { exchange } = open();
+    exchange.addHeader({ "x-a": "1" });
+    exchange.addHeader({ "x-b": "2", vary: "b" });
+    exchange.respond({ status: 201, header, body: "é" });
+    const response = await exchange.response;
+    expect(Object.fromEntries(response.headers)).toEqual({
+      "content-type": "text/plain",
+      vary: "a, b",
+      "x-a": "1",
+      "x-b": "2",
+    });
+    expect(await response.text()).toBe("é");
+    expect(exchange).toMatchObject({ status: 201, isAnswered: true, error: undefined });
+  });
+
+  test("is given once, and keeps its error", async () => {
+    const { exchange } = open();
+    const error = new ConnectError("no", Code.NotFound);
+    exchange.respond({ status: 404, header: {}, body: "", error });
+    exchange.respond({ status: 200, header: {}, body: "" });
+    expect((await exchange.response).status).toBe(404);
+    expect(exchange.error).toBe(error);
+  });
+
+  test.each([
+    ["whole", "", "GET"],
+    ["whole", "text", "HEAD"],
+    ["begun", "text", "HEAD"],
+  ])("%s, of %j to %s has no body", async (how, body, method) => {
+    const { exchange } = open({ method });
+    if (how === "whole") exchange.respond({ status: 200, header, body });
+    else {
+      const writer = exchange.begin({ status: 200, header });
+      expect(writer.write(Buffer.alloc(100_000))).toBeUndefined();
+      writer.end({});
+    }
+    const response = await exchange.response;
+    expect(response.headers.get("content-type")).toBe("text/plain");
+    expect(response.body).toBeNull();
+  });
+
+  test("in pieces is read as it is written", async () => {
+    const { exchange } = open();
+    const writer = exchange.begin({ status: 200, header });
+    expect(exchange.isAnswered).toBe(true);
+    expect(writer.write(Buffer.from("a"))).toBeUndefined();
+    const error = new ConnectError("so far", Code.Aborted);
+    writer.end({ body: "b", error });
+    expect(await (await exchange.response).text()).toBe("ab");
+    expect(exchange.error).toBe(error);
+  });
+
+  test("is written no faster than it is read", async () => {
+    const { exchange } = open();
+    const writer = exchange.begin({ status: 200, header });
+    expect(writer.write(Buffer.alloc(64 * 1024 - 1))).toBeUndefined();
+    let hasRoom = false;
+    const room = writer.write(Buffer.alloc(1))?.then(() => {
+      hasRoom = true;
+    });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(hasRoom).toBe(false);
+    const reader = (await exchange.response).body?.getReader();
+    await reader?.read();
+    await room;
+    expect(hasRoom).toBe(true);
+  });
+
+  test("that nobody reads on ends its call", async () => {
+    const { exchange, call } = open();
+    const writer = exchange.begin({ status: 200, header });
+    const room = writer.write(Buffer.alloc(100_000));
+    await (await exchange.response).body?.cancel();
+    await room;
+    expect(exchange.isClosed).toBe(true);
+    expect(call.abort).toHaveBeenCalledTimes(1);
+    expect(writer.write(Buffer.alloc(100_000))).toBeUndefined();
+    writer.end({});
+    expect(exchange.error).toMatchObject(left);
+  });
+
+  test("that is broken off is no success", async () => {
+    const { exchange, call } = open();
+    const writer = exchange.begin({ status: 200, header });
+    void writer.write(Buffer.from("a"));
+    const text = (await exchange.response).text();
+    const error = new ConnectError("no", Code.Internal);
+    exchange.breakOff(error);
+    await expect(text).rejects.toThrow();
+    expect(exchange.error).toBe(error);
+    expect(call.abort).toHaveBeenCalledTimes(1);
+  });
+
+  test("that is broken off before it began is an error of the server", async () => {
+    const { exchange } = open();
+    exchange.breakOff();
+    expect((await exchange.response).status).toBe(500);
+    expect(exchange.error).toMatchObject({ code: Code.Internal });
+  });
+});

@@ -1,0 +1,151 @@
+import { Code } from "@connectrpc/connect";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
+import { CallContext, signalOf } from "../../src/rpc/context.ts";
+import type { StreamWire } from "../../src/rpc/protocol.ts";
+import { streamAnswer, watchIdle } from "../../src/rpc/streams.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+function contextOf(exchange: Exchange = createMemoryExchange()): CallContext {
+  return new CallContext({
+    exchange,
+    method: FieldService.method.repeat,
+    protocolName: "test",
+    timeoutMs: undefined,
+    shutdownSignal: undefined,
+    contextValues: undefined,
+    responseHeader: {},
+    responseTrailer: {},
+  });
+}
+
+describe("a stream that rests", () => {
+  test("has no limit by default", () => {
+    expect(watchIdle(signalOf(contextOf()), undefined)).toBeUndefined();
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test("ends after its last message", () => {
+    const call = signalOf(contextOf());
+    const moved = watchIdle(call, 1000);
+    for (let i = 0; i < 3; i++) {
+      vi.advanceTimersByTime(900);
+      expect(call.aborted).toBe(false);
+      moved?.();
+    }
+    vi.advanceTimersByTime(999);
+    expect(call.aborted).toBe(false);
+    vi.advanceTimersByTime(1);
+    expect(call.reason).toMatchObject({
+      code: Code.DeadlineExceeded,
+      rawMessage: "no message for 1000 ms",
+    });
+  });
+
+  test("is not watched when its call has ended", () => {
+    const call = signalOf(contextOf());
+    watchIdle(call, 1000);
+    vi.advanceTimersByTime(1000 - 1);
+    call.abort(undefined);
+    expect(vi.getTimerCount()).toBe(0);
+  });
+});
+
+/** An answer without a message for the time being. */
+function openQuiet(
+  changes: Partial<StreamWire>,
+  write: BodyWriter["write"] = () => undefined,
+  closed?: { readonly isClosed: boolean },
+) {
+  const steps: string[] = [];
+  const exchange: Exchange = {
+    ...createMemoryExchange(),
+    get isClosed() {
+      return closed?.isClosed === true;
+    },
+    begin() {
+      steps.push("head");
+      return {
+        write(chunk) {
+          steps.push(Buffer.from(chunk).toString());
+          return write(chunk);
+        },
+        end: () => void steps.push("end"),
+      };
+    },
+  };
+  const context = contextOf(exchange);
+  const wire = {
+    headDelayMs: undefined,
+    head: () => ({ status: 200, header: {} }),
+    end: () => ({}),
+    ...changes,
+  } as StreamWire;
+  const end = Promise.withResolvers<IteratorResult<never>>();
+  const messages = { [Symbol.asyncIterator]: () => ({ next: () => end.promise }) };
+  const over = streamAnswer({ exchange, context, wire }, messages, {
+    beforeEnd() {},
+    fail: (error) => error,
+  });
+  const finish = async () => {
+    end.resolve({ done: true, value: undefined });
+    await over;
+  };
+  return { steps, finish };
+}
+
+test("the head of an answer leaves after its delay, once", async () => {
+  const { steps, finish } = openQuiet({ headDelayMs: 1000 });
+  vi.advanceTimersByTime(999);
+  expect(steps).toEqual([]);
+  vi.advanceTimersByTime(1);
+  expect(steps).toEqual(["head"]);
+  await finish();
+  expect(steps).toEqual(["head", "end"]);
+});
+
+test("no timer is left of an answer that has ended", async () => {
+  const { finish } = openQuiet({
+    headDelayMs: 1000,
+    quiet: { chunk: Buffer.from("q"), everyMs: 100 },
+  });
+  expect(vi.getTimerCount()).toBe(2);
+  await finish();
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+describe("while no message comes", () => {
+  const quiet = { chunk: Buffer.from("q"), everyMs: 100 };
+
+  test("something is written that says nothing", async () => {
+    const { steps, finish } = openQuiet({ quiet });
+    vi.advanceTimersByTime(250);
+    expect(steps).toEqual(["head", "q", "q"]);
+    await finish();
+  });
+
+  test("nothing is written that the client does not take", async () => {
+    const room = Promise.withResolvers<void>();
+    const { steps, finish } = openQuiet({ quiet }, () => room.promise);
+    vi.advanceTimersByTime(250);
+    expect(steps).toEqual(["head", "q"]);
+    room.resolve();
+    await vi.advanceTimersByTimeAsync(100);
+    expect(steps).toEqual(["head", "q", "q"]);
+    await finish();
+  });
+
+  test("nothing is written to a client that is gone", async () => {
+    const closed = { isClosed: false };
+    const { steps, finish } = openQuiet({ quiet, headDelayMs: 150 }, undefined, closed);
+    await vi.advanceTimersByTimeAsync(0);
+    closed.isClosed = true;
+    vi.advanceTimersByTime(250);
+    await finish();
+    expect(steps).toEqual([]);
+  });
+});

@@ -1,0 +1,303 @@
+/** How an answer in messages is sent, and what ends it. */
+import { setImmediate as turn } from "node:timers/promises";
+import { create } from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test } from "vitest";
+import type { Exchange } from "../../src/http/exchange.ts";
+import { CallContext, signalOf } from "../../src/rpc/context.ts";
+import type { Message, StreamWire } from "../../src/rpc/protocol.ts";
+import { streamAnswer, untilAborted } from "../../src/rpc/streams.ts";
+import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
+
+interface Given {
+  readonly exchange?: Partial<Exchange>;
+  readonly wire?: Partial<StreamWire>;
+  /** Of one message. */
+  readonly write?: () => Promise<void> | undefined;
+}
+
+/** A stream whose steps are recorded. */
+function openStream({ exchange: given = {}, wire: changes = {}, write }: Given = {}) {
+  const steps: string[] = [];
+  const exchange: Exchange = {
+    ...createMemoryExchange(),
+    begin({ header }) {
+      steps.push(`head ${header["x-first"]}`);
+      return {
+        write(chunk) {
+          steps.push(Buffer.from(chunk).toString());
+          return write?.();
+        },
+        end: ({ error }) => void steps.push(`end ${error?.rawMessage}`),
+      };
+    },
+    breakOff: (error) => void steps.push(`broken off ${error?.rawMessage}`),
+    ...given,
+  };
+  const context = new CallContext({
+    exchange,
+    method: FieldService.method.repeat,
+    protocolName: "test",
+    timeoutMs: undefined,
+    shutdownSignal: undefined,
+    contextValues: undefined,
+    responseHeader: {},
+    responseTrailer: {},
+  });
+  const textOf = (message: Message) => (message as EveryField).string;
+  const wire: StreamWire = {
+    refusal: undefined,
+    headDelayMs: undefined,
+    read: () => expect.unreachable(),
+    readAll: () => expect.unreachable(),
+    write: () => expect.unreachable(),
+    fail: () => expect.unreachable(),
+    head: (first) => ({ status: 200, header: { "x-first": first && textOf(first) } }),
+    chunk: (message) => Buffer.from(textOf(message)),
+    end: (failure) => ({ error: failure?.error as ConnectError | undefined }),
+    ...changes,
+  };
+  const call = { exchange, context, wire };
+  const send = (messages: AsyncIterable<Message>) =>
+    streamAnswer(call, messages, {
+      moved: () => steps.push("moved"),
+      beforeEnd: () => steps.push("before the end"),
+      fail(error) {
+        steps.push("failed");
+        return error;
+      },
+    });
+  return { steps, exchange, context, send };
+}
+
+const error = new ConnectError("no", Code.Aborted);
+
+async function* messagesOf(...texts: readonly (string | Error)[]) {
+  for (const text of texts) {
+    if (text instanceof Error) throw text;
+    yield create(EveryFieldSchema, { string: text });
+  }
+}
+
+/** Messages that are never done, and whether the reader has left them. */
+function endless(...texts: readonly string[]) {
+  const first = messagesOf(...texts);
+  const state = { isLeft: false };
+  const messages: AsyncIterable<EveryField> = {
+    [Symbol.asyncIterator]: () => ({
+      async next() {
+        const next = await first.next();
+        return next.done ? new Promise(() => {}) : next;
+      },
+      async return() {
+        state.isLeft = true;
+        throw new Error("nobody waits for this");
+      },
+    }),
+  };
+  return { messages, state };
+}
+
+describe("an answer of messages", () => {
+  const a = ["moved", "head a", "a"];
+  test.each<[what: string, messages: readonly (string | Error)[], given: Given, steps: string[]]>([
+    ["has them in order", ["a", "b"], {}, [...a, "moved", "b", "before the end", "end undefined"]],
+    ["has a head without any", [], {}, ["before the end", "head undefined", "end undefined"]],
+    ["ends with an error behind them", ["a", error], {}, [...a, "failed", "end no"]],
+    [
+      "is broken off where the protocol cannot say that",
+      ["a", error],
+      { wire: { end: () => undefined } },
+      [...a, "failed", "broken off no"],
+    ],
+    [
+      "has a head alone for HEAD",
+      ["a", "b"],
+      { exchange: { method: "HEAD" } },
+      ["moved", "head a", "before the end", "end undefined"],
+    ],
+    [
+      "waits for the compression of each",
+      ["a"],
+      { wire: { chunk: async () => Buffer.from("packed") } },
+      ["moved", "head a", "packed", "before the end", "end undefined"],
+    ],
+    ["has no end for a client that is gone", [], { exchange: { isClosed: true } }, []],
+  ])("%s", async (what, messages, given, expected) => {
+    const { steps, send } = openStream(given);
+    const sent = send(messagesOf(...messages));
+    if (what.includes("gone")) await expect(sent).rejects.toMatchObject({ name: "AbortError" });
+    else await sent;
+    expect(steps).toEqual(expected);
+  });
+
+  test("that fails before its head has none", async () => {
+    const { steps, send } = openStream();
+    await expect(send(messagesOf(error))).rejects.toBe(error);
+    expect(steps).toEqual([]);
+  });
+
+  test("is not read on until the client takes it", async () => {
+    const room = Promise.withResolvers<void>();
+    const { steps, send } = openStream({ write: () => room.promise });
+    const sent = send(messagesOf("a", "b"));
+    await turn();
+    expect(steps).toEqual(a);
+    room.resolve();
+    await sent;
+    expect(steps).toContain("b");
+  });
+
+  test("ends at once when its call is given up, and leaves the implementation", async () => {
+    const { messages, state } = endless("a");
+    const { steps, send, context } = openStream();
+    const sent = send(messages);
+    await turn();
+    context.abort(error);
+    await sent;
+    expect(steps).toEqual([...a, "failed", "end no"]);
+    expect(state.isLeft).toBe(true);
+  });
+
+  test("has no message that is compressed when its call is given up", async () => {
+    const packed = Promise.withResolvers<Uint8Array>();
+    const { steps, send, context } = openStream({ wire: { chunk: () => packed.promise } });
+    const sent = send(messagesOf("a"));
+    await turn();
+    context.abort(error);
+    packed.resolve(Buffer.from("a"));
+    await sent;
+    await turn();
+    expect(steps).toEqual(["moved", "head a", "failed", "end no"]);
+  });
+
+  test("has no message that comes when its call is given up", async () => {
+    const message = Promise.withResolvers<string>();
+    async function* late() {
+      yield* messagesOf("a");
+      yield* messagesOf(await message.promise);
+    }
+    const { steps, send, context } = openStream();
+    const sent = send(late());
+    await turn();
+    context.abort(error);
+    message.resolve("b");
+    await sent;
+    await turn();
+    expect(steps).toEqual([...a, "failed", "end no"]);
+  });
+
+  test("has no end for a client that has left meanwhile", async () => {
+    const { messages, state } = endless("a");
+    const { steps, send, exchange } = openStream();
+    const sent = send(messages);
+    await turn();
+    Object.assign(exchange, { isClosed: true });
+    exchange.call?.abort(error);
+    await sent;
+    expect(steps).toEqual([...a, "failed"]);
+    expect(state.isLeft).toBe(true);
+  });
+
+  test("of a call that was given up before is not begun", async () => {
+    const { steps, send, context } = openStream();
+    context.abort(error);
+    await expect(send(messagesOf("a"))).rejects.toBe(error);
+    expect(steps).toEqual([]);
+  });
+
+  test.each([
+    ["has its head when the implementation says so", { headDelayMs: 1000 }, ["head undefined"]],
+    ["has not, where the head is that of a message", {}, []],
+  ])("%s", async (_what, wire, expected) => {
+    const { messages } = endless();
+    const { steps, send, context } = openStream({ wire });
+    const sent = send(messages);
+    signalOf(context).sendHead?.();
+    signalOf(context).sendHead?.();
+    expect(steps).toEqual(expected);
+    context.abort(error);
+    await sent.catch(() => {});
+  });
+});
+
+describe("what comes until a call is given up", () => {
+  function createCancellation() {
+    const controller = new AbortController();
+    const listeners: unknown[] = [];
+    const cancellation = {
+      get aborted() {
+        return controller.signal.aborted;
+      },
+      get reason() {
+        return controller.signal.reason;
+      },
+      addEventListener(_type: "abort", listener: { handleEvent(): void }) {
+        listeners.push(listener);
+        controller.signal.addEventListener("abort", listener);
+      },
+      removeEventListener(_type: "abort", listener: { handleEvent(): void }) {
+        listeners.splice(listeners.indexOf(listener), 1);
+        controller.signal.removeEventListener("abort", listener);
+      },
+    };
+    return { cancellation, listeners, abort: () => controller.abort(error) };
+  }
+
+  test("is passed on and told of, and then nobody listens", async () => {
+    const { cancellation, listeners } = createCancellation();
+    let moved = 0;
+    const texts: string[] = [];
+    for await (const { string } of untilAborted(
+      messagesOf("a", "b"),
+      cancellation,
+      () => moved++,
+    )) {
+      texts.push(string);
+      expect(listeners).toHaveLength(1);
+    }
+    expect(texts).toEqual(["a", "b"]);
+    expect(moved).toBe(2);
+    expect(listeners).toEqual([]);
+  });
+
+  test("fails as it does", async () => {
+    const { cancellation, listeners } = createCancellation();
+    const items = untilAborted(messagesOf("a", error), cancellation);
+    await items.next();
+    await expect(items.next()).rejects.toBe(error);
+    expect(listeners).toEqual([]);
+  });
+
+  test.each([
+    ["while something is awaited", endless("a")],
+    ["where it ends because of that", { messages: messagesOf("a"), state: undefined }],
+  ])("has the reason for an end, %s", async (_when, { messages, state }) => {
+    const { cancellation, listeners, abort } = createCancellation();
+    const items = untilAborted(messages, cancellation);
+    await items.next();
+    const next = items.next();
+    abort();
+    await expect(next).rejects.toBe(error);
+    expect(listeners).toEqual([]);
+    if (state !== undefined) expect(state.isLeft).toBe(true);
+  });
+
+  test("is not read where the call was given up before", async () => {
+    const { cancellation, abort } = createCancellation();
+    abort();
+    const { messages } = endless();
+    for (const items of [messagesOf("a"), messages]) {
+      await expect(untilAborted(items, cancellation).next()).rejects.toBe(error);
+    }
+  });
+
+  test("is left when its reader leaves", async () => {
+    const { cancellation, listeners } = createCancellation();
+    const { messages, state } = endless("a");
+    for await (const _ of untilAborted(messages, cancellation)) break;
+    expect(state.isLeft).toBe(true);
+    expect(listeners).toEqual([]);
+  });
+});

@@ -1,0 +1,80 @@
+import { gzipSync } from "node:zlib";
+import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
+import { expect, test } from "vitest";
+import type { Holding } from "../../src/http/body-budget.ts";
+import { unpack } from "../../src/rpc/unpack.ts";
+
+const readMaxBytes = 10_000;
+
+/** A compression of bytes that become so many. It records the room that it was given. */
+function compressionOf(name: string, size: number) {
+  const room: number[] = [];
+  const compression: Compression = {
+    name,
+    compress: () => expect.unreachable(),
+    async decompress(_bytes, bytesMax) {
+      room.push(bytesMax);
+      if (size > bytesMax) throw new ConnectError("its own words", Code.ResourceExhausted);
+      return new Uint8Array(size);
+    },
+  };
+  return { room, compression };
+}
+
+/** Bytes of gzip that say how large they become. They begin within a larger buffer. */
+function saying(size: number, length = 40): Uint8Array {
+  const bytes = Buffer.alloc(length + 8);
+  bytes.writeUInt32LE(size, length + 4);
+  return bytes.subarray(8);
+}
+
+const rows: readonly (readonly [
+  what: string,
+  name: string,
+  bytes: Uint8Array,
+  size: number,
+  room: readonly number[],
+])[] = [
+  ["what gzip says", "gzip", gzipSync(Buffer.alloc(500)), 500, [500]],
+  ["one byte for nothing", "gzip", saying(0), 0, [1]],
+  ["eight times as much where gzip says less", "gzip", saying(10), 200, [10, 80, 640]],
+  ["no more than the limit", "gzip", saying(20_000), 10_000, [10_000]],
+  ["no more than deflate can make", "gzip", saying(9000, 4), 7, [4128]],
+  ["twenty times as much where gzip says nothing", "gzip", Buffer.alloc(3), 7, [60]],
+  ["twenty times as much for another compression", "br", saying(5), 801, [800, 6400]],
+  ["one byte for nothing of another", "br", new Uint8Array(0), 1, [1]],
+];
+
+test.each(rows)("a message gets room for %s", async (_what, name, bytes, size, expected) => {
+  const { room, compression } = compressionOf(name, size);
+  const held: number[] = [];
+  const holding = {
+    make(bytesMax: number, work: () => Promise<Uint8Array>) {
+      held.push(bytesMax);
+      return work();
+    },
+  } as Holding;
+  expect(await unpack(bytes, compression, { readMaxBytes })).toHaveLength(size);
+  expect(room).toEqual(expected);
+  await unpack(bytes, compression, { readMaxBytes, holding });
+  expect(held).toEqual(expected);
+});
+
+test("a message above the limit is refused, in our words", async () => {
+  const { room, compression } = compressionOf("gzip", readMaxBytes + 1);
+  const refused = unpack(saying(readMaxBytes + 1), compression, { readMaxBytes });
+  await expect(refused).rejects.toMatchObject({
+    code: Code.ResourceExhausted,
+    rawMessage: expect.stringContaining("10000 bytes"),
+  });
+  expect(room).toEqual([readMaxBytes]);
+});
+
+test("another error is not changed", async () => {
+  for (const error of [new Error("no"), new ConnectError("no", Code.InvalidArgument)]) {
+    const compression = { name: "gzip", decompress: () => Promise.reject(error) };
+    const refused = unpack(saying(10), compression as never, { readMaxBytes });
+    await expect(refused).rejects.toBe(error);
+  }
+});
