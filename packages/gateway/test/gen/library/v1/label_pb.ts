@@ -6,13 +6,15 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import type { Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_timestamp, file_google_protobuf_wrappers } from "@bufbuild/protobuf/wkt";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
  * Describes the file library/v1/label.proto.
  */
 export const file_library_v1_label: GenFile = /*@__PURE__*/
-  fileDesc("ChZsaWJyYXJ5L3YxL2xhYmVsLnByb3RvEgpsaWJyYXJ5LnYxIjUKEVByaW50TGFiZWxSZXF1ZXN0EiAKBWxhYmVsGAEgASgLMhEubGlicmFyeS52MS5MYWJlbCI9ChJQcmludExhYmVsUmVzcG9uc2USJwoFbGFiZWwYASABKAsyGC5saWJyYXJ5LnYxLlByaW50ZWRMYWJlbCJVCgVMYWJlbBIPCgJpZBgBIAEoA0gAiAEBEhEKBG5hbWUYAiABKAlIAYgBARIQCgN0YWcYAyABKAlIAogBAUIFCgNfaWRCBwoFX25hbWVCBgoEX3RhZyI2CgxQcmludGVkTGFiZWwSDAoEbmFtZRgBIAEoCRIQCgN0YWcYAiABKAlIAIgBAUIGCgRfdGFnMlsKDExhYmVsU2VydmljZRJLCgpQcmludExhYmVsEh0ubGlicmFyeS52MS5QcmludExhYmVsUmVxdWVzdBoeLmxpYnJhcnkudjEuUHJpbnRMYWJlbFJlc3BvbnNlYgZwcm90bzM");
+  fileDesc("ChZsaWJyYXJ5L3YxL2xhYmVsLnByb3RvEgpsaWJyYXJ5LnYxIjUKEVByaW50TGFiZWxSZXF1ZXN0EiAKBWxhYmVsGAEgASgLMhEubGlicmFyeS52MS5MYWJlbCJoChJQcmludExhYmVsUmVzcG9uc2USJwoFbGFiZWwYASABKAsyGC5saWJyYXJ5LnYxLlByaW50ZWRMYWJlbBIpCgRsZWZ0GAIgASgLMhsuZ29vZ2xlLnByb3RvYnVmLkludDY0VmFsdWUiVQoFTGFiZWwSDwoCaWQYASABKANIAIgBARIRCgRuYW1lGAIgASgJSAGIAQESEAoDdGFnGAMgASgJSAKIAQFCBQoDX2lkQgcKBV9uYW1lQgYKBF90YWciZgoMUHJpbnRlZExhYmVsEgwKBG5hbWUYASABKAkSEAoDdGFnGAIgASgJSACIAQESLgoKcHJpbnRfdGltZRgDIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBCBgoEX3RhZzJbCgxMYWJlbFNlcnZpY2USSwoKUHJpbnRMYWJlbBIdLmxpYnJhcnkudjEuUHJpbnRMYWJlbFJlcXVlc3QaHi5saWJyYXJ5LnYxLlByaW50TGFiZWxSZXNwb25zZWIGcHJvdG8z", [file_google_protobuf_timestamp, file_google_protobuf_wrappers]);
 
 /**
  * The request of PrintLabel.
@@ -47,6 +49,13 @@ export type PrintLabelResponse = Message<"library.v1.PrintLabelResponse"> & {
    * @generated from field: library.v1.PrintedLabel label = 1;
    */
   label?: PrintedLabel | undefined;
+
+  /**
+   * How many labels are left.
+   *
+   * @generated from field: google.protobuf.Int64Value left = 2;
+   */
+  left?: bigint | undefined;
 };
 
 /**
@@ -110,6 +119,13 @@ export type PrintedLabel = Message<"library.v1.PrintedLabel"> & {
    * @generated from field: optional string tag = 2;
    */
   tag?: string | undefined;
+
+  /**
+   * When it was printed.
+   *
+   * @generated from field: google.protobuf.Timestamp print_time = 3;
+   */
+  printTime?: Timestamp | undefined;
 };
 
 /**
