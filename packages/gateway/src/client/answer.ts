@@ -1,5 +1,4 @@
 /** The outcome of an answer, from its head and its end: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md */
-
 import { isUtf8 } from "node:buffer";
 import type { IncomingHttpHeaders, IncomingHttpStatusHeader } from "node:http2";
 import {
@@ -27,7 +26,9 @@ export class AnswerError extends ConnectError {
   readonly header: Headers;
   readonly trailer: Headers;
 
-  constructor(error: ConnectError, { header, trailer }: Pick<AnswerError, "header" | "trailer">) {
+  constructor(error: ConnectError, head: Head, end: IncomingHttpHeaders) {
+    const header = new LazyHeaders(head);
+    const trailer = new LazyHeaders(end);
     super(error.rawMessage, error.code, [...header, ...trailer]);
     this.details = error.details;
     this.isWireError = true;
@@ -54,7 +55,7 @@ export function headError(head: Head): ConnectError | undefined {
     return statusError(head, head);
   }
   const message = `HTTP status ${status} with ${type}, which is not gRPC`;
-  return answerError(new ConnectError(message, codeFromHttpStatus(status)), head, {});
+  return new AnswerError(new ConnectError(message, codeFromHttpStatus(status)), head, {});
 }
 
 const grpcType = /^application\/grpc(?:$|[+;])/;
@@ -64,7 +65,7 @@ export function statusError(head: Head, end: IncomingHttpHeaders): ConnectError 
   const status = end["grpc-status"];
   if (status === "0") return end[omittedField] === undefined ? undefined : tooLarge();
   if (status === undefined) return noStatus(head);
-  return answerError(parseStatus(`${status}`, end), head === end ? {} : head, end);
+  return new AnswerError(parseStatus(`${status}`, end), head === end ? {} : head, end);
 }
 
 /** A success may need the fields that were left out. An error does not. */
@@ -75,7 +76,7 @@ function tooLarge(): ConnectError {
 /** The error of an answer without a status, which may be incomplete. */
 export function noStatus(head: Head): AnswerError {
   const message = "the answer ended without a gRPC status";
-  return answerError(new ConnectError(message, Code.Internal), head, {});
+  return new AnswerError(new ConnectError(message, Code.Internal), head, {});
 }
 
 /** Keeps the code of `grpc-status` and the message, even if the details cannot be read. */
@@ -113,10 +114,6 @@ function parseDetails(base64: string | string[] | undefined): Pick<Status, "mess
 }
 
 const noDetails = { message: "", details: [] };
-
-function answerError(error: ConnectError, head: Head, end: IncomingHttpHeaders): AnswerError {
-  return new AnswerError(error, { header: new LazyHeaders(head), trailer: new LazyHeaders(end) });
-}
 
 /** What calls of one method share: its path, and its messages in their envelopes. */
 export class MethodCodec<I extends DescMessage, O extends DescMessage> {

@@ -27,17 +27,10 @@ export interface ConnectionListener {
 
 const headersFrame = 1;
 
-/**
- * Node resets streams whose response headers arrive while a session holds more. The default of 10 is
- * less than a few large requests, which the callers hold anyway. Node counts the bytes in 32 bits, so
- * 4,295 would overflow.
- */
+/** Node resets streams whose headers arrive while a session holds more. It counts in 32 bits: 4,295 overflow. */
 const sessionMegabytesMax = 4000;
 
-/**
- * The largest headers or trailers that servers should send. A HeaderFilter lets no larger ones through, as
- * Node counts them: without Huffman coding, and 32 bytes more for each field.
- */
+/** As Node counts: without Huffman coding, and 32 bytes more a field. A HeaderFilter lets no more through. */
 const headerBytesMax = 2 * 65_535;
 
 const headerFieldsMax = headerBytesMax / 32;

@@ -1,5 +1,4 @@
 /** Serves the endpoint: each POST is one message, and nothing is remembered of it. */
-
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";

@@ -1,5 +1,4 @@
 /** Methods as tools of the Model Context Protocol: https://modelcontextprotocol.io */
-
 import { metadataRoutes } from "../adapter/protected-resource.ts";
 import type { AddRoutes } from "../adapter/routes.ts";
 import { createMcpHandler } from "./handler.ts";

@@ -95,10 +95,7 @@ function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
 
 const lengthMax = 64;
 
-/**
- * The name of each method, by which models call it: `create_plant`. Where two methods would have one
- * name, both get that of their service, and then that of its package. The order makes no difference.
- */
+/** `create_plant`; where two would have one name, with that of the service, and then of the package. */
 export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMethod, string> {
   const names = new Map<DescMethod, string>();
   for (const length of [0, 1, 2]) {

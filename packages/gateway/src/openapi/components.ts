@@ -14,10 +14,7 @@ export interface Named {
   readonly short: string;
 }
 
-/**
- * Names in one namespace. A name depends on nothing but what it names, so that another service in
- * the document changes none: generated code would change with it.
- */
+/** A name depends on nothing but what it names: another service in the document changes none. */
 export class Names {
   readonly #style: NameStyle;
   readonly #fullNames = new Map<string, string>();
@@ -49,10 +46,7 @@ export class Components {
   readonly #place: string;
   readonly #isTyped: boolean;
 
-  /**
-   * @param place Where the schemas are in the document.
-   * @param isTyped Whether references say the type, too, for readers that follow none.
-   */
+  /** @param place Of the schemas. @param isTyped Whether references say the type, for readers that follow none. */
   constructor(style: NameStyle, place = "#/components/schemas", isTyped = false) {
     this.#names = new Names(style);
     this.#place = place;

@@ -27,10 +27,7 @@ export interface OperationContext {
 /** Any type is accepted. Generated clients send the one that is named here. */
 const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
-/**
- * The request body; undefined for none. It may be empty where that is the empty message, an empty
- * stream, or no bytes.
- */
+/** The request body, if any. It may be empty as an empty message, an empty stream, or no bytes. */
 export function requestBody(
   { method: { input, methodKind }, binding: { body, variables }, bodyName }: Operation,
   updateMask: UpdateMask | undefined,
@@ -151,14 +148,9 @@ export function errorFormOf(
     const schema = schemas.forMessage(error, "response");
     return { name: "Error", contentType: "application/json", schema };
   }
-  const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
-  const schema = components.refer(problem, () => problemSchema(schemas));
-  return { name: "Problem", contentType: problemType, schema };
-}
-
-function problemSchema(schemas: Schemas): JsonObject {
   const { code, details } = StatusSchema.field;
-  return {
+  const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
+  const schema = components.refer(problem, () => ({
     type: "object",
     description: "RFC 9457, with members of google.rpc.Status.",
     properties: {
@@ -170,7 +162,8 @@ function problemSchema(schemas: Schemas): JsonObject {
       details: schemas.forField(details, "response"),
     },
     required: ["type", "status", "code", "details"],
-  };
+  }));
+  return { name: "Problem", contentType: problemType, schema };
 }
 
 export function errorComponents(

@@ -1,5 +1,4 @@
 /** The methods that the gateway serves: their REST bindings, each with its own name. */
-
 import type { DescField, DescMethod, DescService } from "@bufbuild/protobuf";
 import type { Segment, Variable } from "../rest/rule/path-template.ts";
 import {

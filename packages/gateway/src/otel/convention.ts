@@ -3,7 +3,6 @@
  * (https://opentelemetry.io/docs/specs/semconv/). Clients choose no value: they could fill the
  * memory with metrics.
  */
-
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Attributes } from "@opentelemetry/api";

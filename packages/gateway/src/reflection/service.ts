@@ -32,10 +32,7 @@ type Answer = NonNullable<Response["messageResponse"]>;
 /** Clients send a few dozen requests. Reading everything takes fewer than this. */
 const requestsMax = 1000;
 
-/**
- * Concurrent streams. A stream whose client reads no answers holds some hundred KiB, and a
- * connection may have hundreds. Tools have one, for the duration of a few requests.
- */
+/** A stream whose client reads no answers holds some hundred KiB. Tools have one, for a few requests. */
 const streamsMax = 64;
 
 export interface ReflectionOptions {
@@ -153,10 +150,7 @@ const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 
 type FileIndex = ReturnType<typeof createFileIndex>;
 
-/**
- * Files and their imports by what they contain. Everything is created once, so that a lookup costs no
- * more than its answer. If two files have the same name or declare the same symbol, the first counts.
- */
+/** Made once: a lookup costs no more than its answer. Of two files with one name or symbol, the first counts. */
 function createFileIndex(described: readonly DescService[]) {
   const byName = new Map<string, IndexedFile>();
   /** By the full name of any declaration: message, field, enum value, method, … */

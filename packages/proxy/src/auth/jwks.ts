@@ -20,17 +20,10 @@ const refreshMs = 10 * 60_000;
 const cooldownMs = 30_000;
 const retryMs = 1_000;
 
-/**
- * How long keys are used after their last successful fetch. Without a limit, an attacker who can
- * block the endpoint could keep a stolen key valid forever. After an issuer was down for a day,
- * hardly any of its tokens is still valid.
- */
+/** Without a limit, an attacker who blocks the endpoint could keep a stolen key valid forever. */
 const outageMsMax = 24 * 60 * 60_000;
 
-/**
- * The keys of an issuer, fetched when tokens need them; the first fetch starts now. During an outage of
- * the endpoint, the last good keys stay in use.
- */
+/** The keys of an issuer, fetched now and when tokens need them. During an outage, the last good ones stay. */
 export function openKeySet(options: KeySetOptions) {
   const { url, report, now = () => performance.now(), timeoutMs = 5_000 } = options;
   const endpoint = `the key set ${url.origin}${url.pathname}`;

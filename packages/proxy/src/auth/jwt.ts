@@ -80,11 +80,7 @@ function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult):
   return { kind: "verified", principal: { kind: "jwt", subject: sub } };
 }
 
-/**
- * Plain JWTs and access tokens (RFC 9068, section 4), if `typ` is present. Issuers sign other
- * things with the same keys: logout tokens, proofs of possession, security events (RFC 8725,
- * section 3.11).
- */
+/** RFC 9068, section 4. Issuers sign other things with the same keys (RFC 8725, section 3.11). */
 const tokenTypes = /^(?:application\/)?(?:at\+)?jwt$/i;
 
 /** jose checks claims after the signature: details are only for tokens that were issued. */

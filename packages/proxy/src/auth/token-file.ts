@@ -227,10 +227,7 @@ function now(): string {
   return new Date().toISOString();
 }
 
-/**
- * Creates an opaque token: 256 random bits as base64url after a prefix of the program, `plst_`. The
- * prefix is part of the token. It lets people and secret scanners recognise a leaked token.
- */
+/** 256 random bits as base64url after a prefix, by which people and secret scanners recognise a leak. */
 export function mintToken(prefix: string): string {
   return prefix + randomBytes(32).toString("base64url");
 }
@@ -240,10 +237,7 @@ export function looksMinted(token: string): boolean {
   return /^[a-z]{1,8}_[\w-]{43}$/.test(token);
 }
 
-/**
- * The 32 bytes of SHA-256 that are stored instead of a token. No salt or stretching: 256 random
- * bits cannot be guessed, so neither would add anything.
- */
+/** Stored instead of a token. No salt or stretching: 256 random bits cannot be guessed. */
 export function digestToken(token: string): Buffer {
   // One call: a third faster than createHash, and this runs for every request.
   return hash("sha256", token, "buffer");

@@ -25,10 +25,7 @@ export type TokenVerifier = Awaited<ReturnType<typeof openTokenVerifier>>;
 /** After this time, the next call has the file looked at, and does not wait. */
 const lookAfterMs = 250;
 
-/**
- * After this time, calls wait for a look. So a revoked token is accepted for at most half a second,
- * also if a flood of calls keeps the event loop so busy that a look takes long.
- */
+/** So long is a revoked token accepted, at most: calls wait for a look, also if a flood makes it slow. */
 const waitAfterMs = 500;
 
 /** A disk that hangs must not lock callers out. */

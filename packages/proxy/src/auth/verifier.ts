@@ -1,9 +1,6 @@
 import { createContextKey } from "@connectrpc/connect";
 
-/**
- * Verifies one token that is well-formed by RFC 6750. Returns synchronously if possible, and a
- * promise only if it has to wait. Throws only for a bug.
- */
+/** For one well-formed token. Returns a promise only if it has to wait. Throws only for a bug. */
 export type Verifier = (token: string) => Verdict | Promise<Verdict>;
 
 export type Verdict =
@@ -61,11 +58,7 @@ export const principalKey = createContextKey<Principal | undefined>(undefined, {
   description: "the verified caller",
 });
 
-/**
- * A string that identifies a caller, for logs and limits per caller. Callers share one only if
- * their JWTs have no `sub`. A subject comes from the issuer: it may contain any character and be as
- * long as a token.
- */
+/** For logs and limits. Callers share one if their JWTs have no `sub`, which may be any text, and long. */
 export function principalId(principal: Principal): string {
   if (principal.kind === "token") return `token:${principal.name}`;
   return principal.subject === undefined ? "jwt" : `jwt:${principal.subject}`;

@@ -1,5 +1,4 @@
 /** What a gateway serves of its upstreams, as their descriptors and the rules say. */
-
 import { createRegistry, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";

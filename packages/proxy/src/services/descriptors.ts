@@ -194,10 +194,7 @@ function messagesOf(
   });
 }
 
-/**
- * Files that everybody imports, by name. Descriptor sets without imports lack them, and so do
- * servers whose language has no code for a file that is imported for its options alone.
- */
+/** Descriptor sets without imports lack them, and so do servers whose language has no code for them. */
 export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
   withImports([
     ...Object.values(wellKnownTypes).filter((one) => "kind" in one && one.kind === "file"),

@@ -175,16 +175,7 @@ const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
 };
 
 /** The services of an upstream, which may become others. */
-export interface ReflectionWatch {
-  /** The last that were right; undefined until the first have come. */
-  readonly descriptors: Descriptors | undefined;
-  /** Asks the upstream, at most once a second: for `onUnimplemented` of `proxyServices`. */
-  refresh(): void;
-  /** Asks the upstream for a type too, from now on: for `onUnknownType` of a gateway. */
-  learn(typeName: string): void;
-  /** Asks no more. */
-  close(): void;
-}
+export type ReflectionWatch = ReturnType<typeof watchReflection>;
 
 /** Also between attempts while reading fails. */
 const pauseMs = 1000;
@@ -198,7 +189,7 @@ const typesMax = 1000;
  *
  * @throws {TypeError} for an unknown option.
  */
-export function watchReflection(options: ReflectionWatchOptions): ReflectionWatch {
+export function watchReflection(options: ReflectionWatchOptions) {
   assertOptions("watchReflection", options, optionKinds);
   const { transport, services, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
@@ -257,16 +248,20 @@ export function watchReflection(options: ReflectionWatchOptions): ReflectionWatc
   const forget = transport.onDisconnect(refresh);
   void read();
   return {
+    /** The last that were right; undefined until the first have come. */
     get descriptors() {
       return current?.descriptors;
     },
+    /** Asks the upstream, at most once a second: for `onUnimplemented` of `proxyServices`. */
     refresh,
-    learn(typeName) {
+    /** Asks the upstream for a type too, from now on: for `onUnknownType` of a gateway. */
+    learn(typeName: string): void {
       if (types.has(typeName) || types.size === typesMax) return;
       types.add(typeName);
       refresh();
     },
-    close() {
+    /** Asks no more. */
+    close(): void {
       isClosed = true;
       forget();
       clearTimeout(timer);

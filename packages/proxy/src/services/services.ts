@@ -184,11 +184,8 @@ type Detail = ConnectError["details"][number];
 const commonDetails = createRegistry(file_google_rpc_error_details);
 
 /**
- * The error that a caller of the proxy gets for one of its call to the upstream. What the upstream
- * answered goes on as it is. Where it answered nothing, the caller is not told the addresses and
- * reasons of the network behind the proxy: they are in the cause.
- *
- * @param registry Of the details: one of a type that it knows is JSON over REST, not bytes.
+ * The error for a caller. What the upstream answered goes on as it is. Where it answered nothing, the
+ * addresses and reasons of the network behind the proxy are in the cause alone.
  */
 function forwardedError(reason: unknown, registry: Registry): unknown {
   if (reason instanceof AnswerError) {

@@ -38,10 +38,8 @@ export async function readGiven(program: Named, flags: Flags) {
 async function readFileOf({ entries }: Named, file: string | undefined): Promise<ConfigFile> {
   if (file === undefined) return { values: new Map(), problems: [] };
   const { readConfigFile } = await import("./config-file.ts");
-  return await readConfigFile(
-    file,
-    entries.map(({ name }) => name),
-  );
+  const names = entries.map(({ name }) => name);
+  return await readConfigFile(file, names);
 }
 
 /** A switch without a value is on. */

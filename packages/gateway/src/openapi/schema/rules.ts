@@ -2,7 +2,6 @@
  * Converts the rules of protovalidate to JSON Schema. Omits what JSON Schema cannot express: CEL,
  * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
  */
-
 import {
   type DescEnum,
   type DescExtension,

@@ -4,10 +4,7 @@ import { commentOf } from "../comments.ts";
 import { describe, type JsonObject } from "../components.ts";
 import { integerPattern } from "./integer-pattern.ts";
 
-/**
- * The place of a value: the JSON of a request or an answer, or the text of a parameter. A PATCH with
- * a mask is a request in which nothing has to be there.
- */
+/** Where a value is. A `patch` is a request with a mask, in which nothing has to be there. */
 export type Place = "request" | "patch" | "response" | "parameter";
 
 export type IntegerRange = Pick<IntegerType, "min" | "max">;

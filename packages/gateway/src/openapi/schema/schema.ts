@@ -1,5 +1,4 @@
 /** JSON Schema of messages, as the gateway reads and writes them. */
-
 import {
   type DescEnum,
   type DescField,
@@ -217,10 +216,7 @@ function namesOf(
   return { full: [typeName, ...given].join("-"), short: [local, ...given].join("") };
 }
 
-/**
- * Of the two schemas of a message, that of answers has the plain name, unless the methods of its own
- * file have it in requests alone. Other files do not count: adding one would change the name.
- */
+/** Answers have the plain name, unless the methods of the message's own file have it in requests alone. */
 function suffixOf(message: DescMessage, twin: "request" | "response"): string {
   const methods = message.file.services.flatMap((service) => service.methods);
   const isIn = (roots: DescMessage[]) => roots.some((root) => holds(root, message, new Set()));
@@ -237,10 +233,7 @@ function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>):
   return root.fields.some((field) => field.message && holds(field.message, message, seen));
 }
 
-/**
- * What an object must not contain. Expressed with `not`, because code generators create types for
- * the alternatives of `oneOf` and `anyOf`.
- */
+/** What an object must not contain, as code generators create types for `oneOf` and `anyOf`. */
 function choiceSchema(
   message: DescMessage,
   fields: readonly DescField[],
