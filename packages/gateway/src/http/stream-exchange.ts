@@ -162,18 +162,35 @@ const fieldBytesMax = 64 * 1024 - 64;
  * because a reset would overtake it.
  */
 export function leaveRequest(stream: ServerHttp2Stream): void {
-  if (stream.destroyed || stream.readableEnded) return;
-  if (stream.state.localClose !== 1) {
-    setTimeout(() => leaveRequest(stream), leaveIntervalMs).unref();
-    return;
-  }
+  if (leaving.push(stream) === 1) setTimeout(leaveSent, leaveIntervalMs).unref();
+}
+
+/** Those whose answer may not have been sent yet. */
+const leaving: ServerHttp2Stream[] = [];
+
+/** How often to check whether an answer has been sent. Node has no event for it. */
+const leaveIntervalMs = 10;
+
+/** A flood of refused requests is left in several turns of the event loop. */
+const leftAtOnce = 64;
+
+function leaveSent(): void {
+  const some = leaving.splice(0, Math.max(leftAtOnce, leaving.length >> 2));
+  const unsent = some.filter((stream) => !isLeft(stream));
+  leaving.push(...unsent);
+  if (leaving.length === 0) return;
+  if (unsent.length < some.length) setImmediate(leaveSent);
+  else setTimeout(leaveSent, leaveIntervalMs).unref();
+}
+
+function isLeft(stream: ServerHttp2Stream): boolean {
+  if (stream.destroyed || stream.readableEnded) return true;
+  if (stream.state.localClose !== 1) return false;
   stream.close(constants.NGHTTP2_NO_ERROR);
   // Node waits for someone to read the received part of the request. Until then, it keeps the
   // session of a client open that has sent GOAWAY, possibly forever.
   stream.destroy();
+  return true;
 }
-
-/** How often to check whether an answer has been sent. Node has no event for it. */
-const leaveIntervalMs = 10;
 
 function ignore(): void {}
