@@ -10,7 +10,7 @@ import type { OnRequested } from "./http1.ts";
 import { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
-import { Turns } from "./turns.ts";
+import { Turns, TurnTotal } from "./turns.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
@@ -23,6 +23,13 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
  * resets, most requests that wait are cancelled by their turn.
  */
 const servedAtOnce = 32;
+
+/**
+ * Requests of all connections in one turn, beyond a few of each. Where a hundred connections open at
+ * once with 100 requests each, the intake cannot hold them back: what comes with the first bytes is
+ * read.
+ */
+const servedTogether = 256;
 
 /**
  * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts
@@ -55,9 +62,10 @@ export function createHttp2Server(
     socket = opened;
   });
   const intake = new Intake();
+  const all = new TurnTotal(servedTogether);
   server.on("session", (session) => {
     keepStreamsInTables(session);
-    const turns = new Turns(servedAtOnce, serveStream);
+    const turns = new Turns(servedAtOnce, all, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
       // While it waits, nobody else listens for its errors.
