@@ -13,6 +13,7 @@ import { fitFields } from "./fit-fields.ts";
 import { type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
+import { slowDown } from "./slow-down.ts";
 
 /**
  * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
@@ -76,6 +77,11 @@ export class StreamExchange extends NodeExchange {
 
   protected get answer() {
     return this.#stream;
+  }
+
+  slowDown(): void {
+    const { session } = this.#stream;
+    if (session !== undefined) slowDown(session);
   }
 
   respond(response: Response): void {
