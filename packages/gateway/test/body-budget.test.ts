@@ -173,6 +173,8 @@ test.skipIf(isByFetch)(
       expect(streamsMax()).toBe(16);
       await refuse();
       vi.advanceTimersByTime(3000); // one was refused meanwhile
+      await new Promise((resolve) => session.ping(resolve));
+      expect(streamsMax()).toBe(16);
       const restored = once(session, "remoteSettings");
       vi.advanceTimersByTime(3000);
       await restored;

@@ -11,6 +11,11 @@ const told = {
   campaign: "test/server/health/obstacles.test.ts",
 } as const;
 
+const budget = {
+  file: "packages/gateway/src/http/body-budget.ts",
+  campaign: "packages/gateway/test/http/body-budget.test.ts",
+} as const;
+
 export const limitMutants: readonly Mutant[] = [
   {
     name: "rates of 5 a second and more are no limits",
@@ -39,6 +44,60 @@ export const limitMutants: readonly Mutant[] = [
     find: "if (open >= max) throw",
     replace: "if (open >= max && max < 5) throw",
     campaign: "packages/gateway/test/health/service.test.ts",
+  },
+  {
+    ...budget,
+    name: "a request counts after its body is whole",
+    find: "this.give(this.#requestBytes);",
+    replace: "",
+  },
+  {
+    ...budget,
+    name: "a body that was refused stays the oldest",
+    find: "    this.refusals++;\n    this.rest(holding);",
+    replace: "    this.refusals++;",
+  },
+  {
+    name: "requests whose bodies do not come count for nothing",
+    file: "packages/gateway/src/http/node-exchange.ts",
+    find: "const room = this.holding?.begin();",
+    replace: "const room = this.holding && undefined;",
+    campaign: "packages/gateway/test/body-budget.test.ts",
+  },
+  {
+    name: "requests whose bodies do not come count for nothing, by fetch",
+    file: "packages/gateway/src/http/fetch-exchange.ts",
+    find: "await this.holding.begin();",
+    replace: "",
+    campaign: "packages/gateway/test/body-budget.test.ts",
+  },
+  {
+    name: "a connection whose bodies are refused has as many streams as ever",
+    file: "packages/gateway/src/http/slow-down.ts",
+    find: "session.settings({ maxConcurrentStreams: streamsMax });",
+    replace: "",
+    campaign: "packages/gateway/test/body-budget.test.ts",
+  },
+  {
+    name: "a connection whose bodies are refused has more streams at once again",
+    file: "packages/gateway/src/http/slow-down.ts",
+    find: "    state.isRefused = true;",
+    replace: "",
+    campaign: "packages/gateway/test/body-budget.test.ts",
+  },
+  {
+    name: "all refused requests are left in one turn",
+    file: "packages/gateway/src/http/stream-exchange.ts",
+    find: "Math.max(leftAtOnce, leaving.length >> 2)",
+    replace: "Math.max(leftAtOnce, leaving.length)",
+    campaign: "packages/gateway/test/http/leave-request.test.ts",
+  },
+  {
+    name: "all connections begin as much in one turn as each may",
+    file: "packages/gateway/src/server/turns.ts",
+    find: "return this.#served < freeMax || !this.#all.isReached;",
+    replace: "return this.#served < freeMax || this.#all !== undefined;",
+    campaign: "packages/gateway/test/server/turns.test.ts",
   },
   {
     name: "a backup is not synced",
