@@ -1,4 +1,7 @@
 /** The budget of all bodies under way, on every protocol and each way to send a body. */
+import { once } from "node:events";
+import http from "node:http";
+import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
@@ -92,3 +95,100 @@ describe.each(doors)("$name:", ({ way, request }) => {
     expect(way.codeOf(await gateway.send(request))).toBeUndefined();
   });
 });
+
+/** Sends the headers of requests, and nothing of their bodies. Tells the status of each answer. */
+const openers: Readonly<
+  Record<HttpVersion, (origin: string, tell: (status: number) => void) => Opened>
+> = {
+  "1.1": (origin, tell) => {
+    const agent = new http.Agent();
+    return {
+      request(path, headers) {
+        const request = http.request(origin + path, { method: "POST", headers, agent });
+        request.on("response", ({ statusCode = 0 }) => tell(statusCode));
+        request.on("error", () => {});
+        request.flushHeaders();
+      },
+      close: () => agent.destroy(),
+    };
+  },
+  "2": (origin, tell) => {
+    const session = http2.connect(origin);
+    return {
+      request(path, headers) {
+        const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+        stream.on("response", ({ ":status": status = 0 }) => tell(status));
+        stream.on("error", () => {});
+      },
+      close: () => session.destroy(),
+    };
+  },
+};
+
+interface Opened {
+  request(path: string, headers: Readonly<Record<string, string>>): void;
+  close(): void;
+}
+
+test.each<HttpVersion>(["1.1", "2"])(
+  "requests whose bodies do not come take a share alone, HTTP/%s",
+  async (version) => {
+    const budget = new BodyBudget({ bytesMax: 256 * KiB });
+    await using gateway = await openEcho(budget);
+    const { path, headers } = restRequest();
+    const statuses: number[] = [];
+    const client = openers[version](gateway.origin(version), (status) => statuses.push(status));
+    for (let opened = 0; opened < 60; opened++) client.request(path, headers);
+    await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(30), { timeout: 2000 });
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    expect(budget.heldBytes).toBeGreaterThan(100 * KiB);
+    expect(budget.heldBytes).toBeLessThan(256 * KiB);
+    client.close();
+    await untilFree(budget);
+  },
+);
+
+test.skipIf(isByFetch)(
+  "a connection whose bodies are refused has few streams for a while",
+  async () => {
+    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
+    try {
+      const budget = new BodyBudget({ bytesMax });
+      await using gateway = await openEcho(budget);
+      const older = holdFor(budget, 2 * bytesMax);
+      const session = http2.connect(gateway.origin("2"));
+      await once(session, "remoteSettings");
+      const refuse = async () => {
+        const { path, headers } = restRequest();
+        const stream = session.request({ ":method": "POST", ":path": path, ...headers });
+        const [{ ":status": status }] = await once(stream, "response");
+        expect(status).toBe(503);
+        stream.close();
+      };
+      const streamsMax = () => session.remoteSettings.maxConcurrentStreams;
+      const usual = streamsMax();
+      const slowed = once(session, "remoteSettings");
+      await refuse();
+      await slowed;
+      expect(streamsMax()).toBe(16);
+      await refuse();
+      vi.advanceTimersByTime(3000); // one was refused meanwhile
+      await new Promise((resolve) => session.ping(resolve));
+      expect(streamsMax()).toBe(16);
+      const restored = once(session, "remoteSettings");
+      vi.advanceTimersByTime(3000);
+      await restored;
+      expect(streamsMax()).toBe(usual);
+      session.destroy();
+      older.release();
+    } finally {
+      vi.useRealTimers();
+    }
+  },
+);
+
+function restRequest() {
+  const [rest] = doors.filter(({ name }) => name === "REST, HTTP/1.1");
+  const { path, headers = {} } = rest?.request ?? expect.unreachable();
+  return { path, headers };
+}

@@ -14,16 +14,15 @@ import {
 } from "../hostile/floods/hoards.ts";
 import { usageOf } from "../hostile/usage.ts";
 import { Witness } from "../hostile/witness.ts";
+import { createRandom } from "../random.ts";
 import { patienceMs } from "../start-server.ts";
 import type { PartOptions } from "./overload.ts";
 
 const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
-/** Connections, and the streams of each. */
-const crowds = [
-  [8, 250],
-  [100, 250],
-] as const;
+const connectionCounts = [4, 100];
+/** Of each connection. */
+const streams = 250;
 const watchIntervalMs = 20;
 const hoardMs = 4000;
 
@@ -33,18 +32,21 @@ export async function memory({ seed, partMs, log, signal }: PartOptions): Promis
   await using folder = await createTemporaryFolder();
   await using server = await spawnServer({ cwd: folder.path, env, startTimeoutMs: patienceMs });
   await using proxy = await spawnProxy(server, folder.path);
+  const targets = { alone: server, "behind the command": proxy };
+  const cases = connectionCounts.flatMap((connections) =>
+    hoards.flatMap((one) =>
+      Object.entries(targets).map(([name, target]) => ({ connections, one, name, target })),
+    ),
+  );
   const end = performance.now() + Math.max(partMs, hoardMs);
-  for (const [connections, streams] of crowds) {
-    for (const one of hoards) {
-      for (const [name, target] of Object.entries({ alone: server, "behind the command": proxy })) {
-        if (signal.aborted || performance.now() > end || found.length > 0) break;
-        const what = `${connections} connections, ${one.what}, ${name}`;
-        const { sent, line, problems } = await besiege(one, { target, connections, streams, seed });
-        log(`memory: ${what}: ${line}`);
-        found.push(...problems.map((problem) => `memory: ${what}: ${problem}`));
-        tried["bodies that take memory"] = (tried["bodies that take memory"] ?? 0) + sent;
-      }
-    }
+  // Another part of them in each short run.
+  for (const { connections, one, name, target } of createRandom(seed, "memory").shuffle(cases)) {
+    if (signal.aborted || performance.now() > end || found.length > 0) break;
+    const what = `${connections} connections, ${one.what}, ${name}`;
+    const { sent, line, problems } = await besiege(one, { target, connections, seed });
+    log(`memory: ${what}: ${line}`);
+    found.push(...problems.map((problem) => `memory: ${what}: ${problem}`));
+    tried["bodies that take memory"] = (tried["bodies that take memory"] ?? 0) + sent;
   }
   return { tried, found };
 }
@@ -60,11 +62,10 @@ async function spawnProxy(upstream: ChildServer, cwd: string): Promise<ChildServ
 interface Siege {
   readonly target: ChildServer;
   readonly connections: number;
-  readonly streams: number;
   readonly seed: number;
 }
 
-async function besiege(one: Hoard, { target, connections, streams, seed }: Siege) {
+async function besiege(one: Hoard, { target, connections, seed }: Siege) {
   const problems: string[] = [];
   const residentMiB = () => usageOf(target.process.pid)?.memoryMiB ?? 0;
   const before = residentMiB();

@@ -9,6 +9,9 @@ const bytesMaxDefault = 64 * 1024 * 1024;
 /** So much of a body arrives while it is not read: the window of an HTTP/2 stream. */
 const windowBytes = 64 * 1024;
 
+/** About what Node takes for a request while its body comes in: most of it is the HTTP/2 stream. */
+const requestBytes = 8 * 1024;
+
 /** How long a body may wait for room: less than a client may take to send a request. */
 const waitMs = 3000;
 
@@ -21,6 +24,8 @@ const retryAfterSeconds = 1n;
 export interface Caller {
   readonly peerAddress: string | undefined;
   readonly headers: RequestHeaders;
+  /** Called when there is no room for its body. */
+  slowDown?(): void;
 }
 
 /**
@@ -168,19 +173,23 @@ export class BodyBudget {
   }
 
   #wait(holding: Holding, wantedBytes: number): Promise<void> {
-    if (!this.#fits(holding, waitingFactor)) {
-      this.refusals++;
-      throw refusal();
-    }
+    if (!this.#fits(holding, waitingFactor)) throw this.#refuse(holding);
     this.#charge(holding, windowBytes);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const timer = setTimeout(() => {
-      this.refusals++;
-      this.#settle(waiter, () => reject(refusal()));
+      this.#settle(waiter, () => reject(this.#refuse(holding)));
     }, waitMs);
     const waiter: Waiter = { holding, wantedBytes, resolve, reject, timer };
     this.#waiting.add(waiter);
     return promise;
+  }
+
+  /** It may stay for a while, until its client has read why: it is the oldest of nobody any more. */
+  #refuse(holding: Holding): ConnectError {
+    this.refusals++;
+    this.rest(holding);
+    holding.caller.slowDown?.();
+    return refusal();
   }
 
   #settle(waiter: Waiter, settle: () => void): void {
@@ -225,12 +234,34 @@ export class Holding {
   /** The older ones go on first. */
   number = 0;
   readonly #budget: BodyBudget;
+  #requestBytes = 0;
   #making = 0;
   #isReleased = false;
 
   constructor(budget: BodyBudget, caller: Caller) {
     this.#budget = budget;
     this.caller = caller;
+  }
+
+  /**
+   * Its body is read from now on: the request itself counts, too, until the body is `whole`. So a
+   * caller cannot keep any number of bodies open that never come.
+   *
+   * @returns as `add`.
+   * @throws as `add`.
+   */
+  begin(): Promise<void> | undefined {
+    if (this.#isReleased) throw left();
+    const room = this.#budget.reserve(this, requestBytes);
+    this.#requestBytes = requestBytes;
+    return room;
+  }
+
+  /** Its body is there: it is soon served. */
+  whole(): void {
+    this.give(this.#requestBytes);
+    this.#requestBytes = 0;
+    this.rest();
   }
 
   /**

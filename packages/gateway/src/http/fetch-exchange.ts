@@ -79,12 +79,13 @@ export class FetchExchange implements Exchange {
   keepOpen(): void {}
 
   async readBody<T>(sink: BodySink<T>): Promise<T> {
+    await this.holding.begin();
     for await (const chunk of this.chunks()) {
       sink.push(chunk);
       await this.holding.add(chunk.byteLength);
       if (this.isClosed) throw clientLeft();
     }
-    this.holding.rest();
+    this.holding.whole();
     return await sink.end();
   }
 

@@ -137,9 +137,7 @@ export abstract class NodeExchange implements Exchange {
     else {
       source.on("data", (chunk: Uint8Array) => this.#push(chunk));
       source.on("end", () => this.#end());
-      // Now and not in the next tick, so that data that arrives with the headers need not be
-      // buffered.
-      source.read(0);
+      this.#begin();
     }
     return promise;
   }
@@ -167,6 +165,18 @@ export abstract class NodeExchange implements Exchange {
     this.call = undefined;
   }
 
+  #begin(): void {
+    try {
+      const room = this.holding?.begin();
+      if (room !== undefined) void this.#pauseUntil(room);
+      // Now and not in the next tick, so that data that arrives with the headers need not be
+      // buffered.
+      else this.source.read(0);
+    } catch (error) {
+      this.#fail(error);
+    }
+  }
+
   #push(chunk: Uint8Array): void {
     if (this.#reading === undefined) return; // chunks after a failure are ignored
     try {
@@ -189,7 +199,7 @@ export abstract class NodeExchange implements Exchange {
       this.#stop();
       return;
     }
-    this.#holding?.rest();
+    this.#holding?.whole();
     try {
       this.#reading?.resolve(this.#reading.sink.end());
       this.#reading = undefined;

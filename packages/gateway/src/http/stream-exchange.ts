@@ -12,6 +12,7 @@ import { type BodyWriter, brokenOff, type Ending, type Head, type Response } fro
 import { fitFields, type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
+import { slowDown } from "./slow-down.ts";
 
 /**
  * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
@@ -75,6 +76,11 @@ export class StreamExchange extends NodeExchange {
 
   protected get answer() {
     return this.#stream;
+  }
+
+  slowDown(): void {
+    const { session } = this.#stream;
+    if (session !== undefined) slowDown(session);
   }
 
   respond(response: Response): void {
@@ -161,18 +167,35 @@ const fieldBytesMax = 64 * 1024 - 64;
  * because a reset would overtake it.
  */
 export function leaveRequest(stream: ServerHttp2Stream): void {
-  if (stream.destroyed || stream.readableEnded) return;
-  if (stream.state.localClose !== 1) {
-    setTimeout(() => leaveRequest(stream), leaveIntervalMs).unref();
-    return;
-  }
+  if (leaving.push(stream) === 1) setTimeout(leaveSent, leaveIntervalMs).unref();
+}
+
+/** Those whose answer may not have been sent yet. */
+const leaving: ServerHttp2Stream[] = [];
+
+/** How often to check whether an answer has been sent. Node has no event for it. */
+const leaveIntervalMs = 10;
+
+/** A flood of refused requests is left in several turns of the event loop. */
+const leftAtOnce = 64;
+
+function leaveSent(): void {
+  const some = leaving.splice(0, Math.max(leftAtOnce, leaving.length >> 2));
+  const unsent = some.filter((stream) => !isLeft(stream));
+  leaving.push(...unsent);
+  if (leaving.length === 0) return;
+  if (unsent.length < some.length) setImmediate(leaveSent);
+  else setTimeout(leaveSent, leaveIntervalMs).unref();
+}
+
+function isLeft(stream: ServerHttp2Stream): boolean {
+  if (stream.destroyed || stream.readableEnded) return true;
+  if (stream.state.localClose !== 1) return false;
   stream.close(constants.NGHTTP2_NO_ERROR);
   // Node waits for someone to read the received part of the request. Until then, it keeps the
   // session of a client open that has sent GOAWAY, possibly forever.
   stream.destroy();
+  return true;
 }
-
-/** How often to check whether an answer has been sent. Node has no event for it. */
-const leaveIntervalMs = 10;
 
 function ignore(): void {}

@@ -4,11 +4,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
 import { messageTooLarge } from "../codec/codec.ts";
+import { growthMax } from "./unpack.ts";
 
 const decompress = promisify(gunzip);
 
-/** More is unpacked in pieces. Less takes no more memory than it has to: one byte tells of the end. */
-const pieceBytesMax = 64 * 1024;
+/** More is unpacked in pieces, and those are copied together. */
+const pieceBytesMax = 1024 * 1024;
 
 /**
  * The gzip of connect-node, except that a truncated body is reported as the sender's error. The
@@ -18,7 +19,9 @@ export const compressionGzip: Compression = {
   ...stockGzip,
   async decompress(bytes, readMaxBytes) {
     if (bytes.length === 0) return new Uint8Array(0);
-    const chunkSize = Math.max(64, Math.min(readMaxBytes + 1, pieceBytesMax));
+    // One byte more tells of the end.
+    const bytesMax = 1 + Math.min(readMaxBytes, growthMax * bytes.length, pieceBytesMax);
+    const chunkSize = Math.max(64, bytesMax);
     try {
       return await decompress(bytes, { maxOutputLength: readMaxBytes, chunkSize });
     } catch (error) {

@@ -3,6 +3,9 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 
+/** How many times as large deflate makes something at most. */
+export const growthMax = 1032;
+
 export interface UnpackOptions {
   readonly readMaxBytes: number;
   /** What counts it; undefined if nothing does. */
@@ -38,9 +41,9 @@ export async function unpack(
 function expectedBytes(bytes: Uint8Array, { name }: Compression): number {
   const { buffer, byteOffset, byteLength } = bytes;
   if (name !== "gzip" || byteLength < 4) return Math.max(1, 20 * byteLength);
-  // RFC 1952 section 2.3.1; and deflate makes nothing more than 1032 times as large.
+  // RFC 1952 section 2.3.1.
   const said = new DataView(buffer, byteOffset, byteLength).getUint32(byteLength - 4, true);
-  return Math.max(1, Math.min(said, 1032 * byteLength));
+  return Math.max(1, Math.min(said, growthMax * byteLength));
 }
 
 export function isTooLarge(error: unknown): error is ConnectError {

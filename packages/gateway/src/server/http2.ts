@@ -6,7 +6,7 @@ import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts"
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
 import type { OnRequested } from "./http1.ts";
-import { Intake, Turns } from "./intake.ts";
+import { Intake, Turns, TurnTotal } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
 
@@ -21,6 +21,13 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
  * resets, most requests that wait are cancelled by their turn.
  */
 const servedAtOnce = 32;
+
+/**
+ * Requests of all connections in one turn, beyond a few of each. Where a hundred connections open at
+ * once with 100 requests each, the intake cannot hold them back: what comes with the first bytes is
+ * read.
+ */
+const servedTogether = 256;
 
 /**
  * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts
@@ -53,9 +60,10 @@ export function createHttp2Server(
     socket = opened;
   });
   const intake = new Intake();
+  const all = new TurnTotal(servedTogether);
   server.on("session", (session) => {
     keepStreamsInTables(session);
-    const turns = new Turns(servedAtOnce, serveStream);
+    const turns = new Turns(servedAtOnce, all, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
       // While it waits, nobody else listens for its errors.

@@ -156,6 +156,7 @@ function handleOf(socket: Socket & { readonly _handle?: Handle | null }): Handle
  * lone REST caller waited up to 63 ms (p99), and 353 ms without turns.
  */
 export class Turns<T> {
+  readonly #all: TurnTotal;
   readonly #servedMax: number;
   readonly #serve: (item: T) => boolean;
   readonly #waiting: T[] = [];
@@ -164,22 +165,35 @@ export class Turns<T> {
 
   /**
    * @param servedMax In one turn.
+   * @param all What is served of all, beyond a few each.
    * @param serve Tells whether there was anything to do.
    */
-  constructor(servedMax: number, serve: (item: T) => boolean) {
+  constructor(servedMax: number, all: TurnTotal, serve: (item: T) => boolean) {
     this.#servedMax = servedMax;
+    this.#all = all;
     this.#serve = serve;
   }
 
   /** @returns whether it was served at once; false if it waits. */
   take(item: T): boolean {
     if (!this.#isCounting) this.#count();
-    if (this.#served === this.#servedMax || this.#waiting.length > 0) {
+    if (this.#waiting.length > 0 || !this.#mayServe()) {
       this.#waiting.push(item);
       return false;
     }
-    if (this.#serve(item)) this.#served++;
+    this.#serveOne(item);
     return true;
+  }
+
+  #mayServe(): boolean {
+    if (this.#served >= this.#servedMax) return false;
+    return this.#served < freeMax || !this.#all.isReached;
+  }
+
+  #serveOne(item: T): void {
+    if (!this.#serve(item)) return;
+    this.#served++;
+    this.#all.count();
   }
 
   #count(): void {
@@ -191,8 +205,29 @@ export class Turns<T> {
     this.#isCounting = false;
     this.#served = 0;
     if (this.#waiting.length > 0) this.#count();
-    while (this.#served < this.#servedMax && this.#waiting.length > 0) {
-      if (this.#serve(this.#waiting.shift() as T)) this.#served++;
+    while (this.#waiting.length > 0 && this.#mayServe()) {
+      this.#serveOne(this.#waiting.shift() as T);
     }
   };
+}
+
+/** So many of each may always be served in a turn. */
+const freeMax = 4;
+
+/** Counts what is served in one turn of all that have turns. */
+export class TurnTotal {
+  readonly #max: number;
+  #served = 0;
+
+  constructor(max: number) {
+    this.#max = max;
+  }
+
+  get isReached(): boolean {
+    return this.#served >= this.#max;
+  }
+
+  count(): void {
+    if (this.#served++ === 0) setImmediate(() => (this.#served = 0));
+  }
 }

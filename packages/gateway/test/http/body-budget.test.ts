@@ -229,3 +229,44 @@ test("many small bodies that have ended are not unpacked beyond their share", as
   await Promise.all(made);
   expect(budget.heldBytes).toBe(0);
 });
+
+test("requests whose bodies do not come count until these are whole", () => {
+  const budget = new BodyBudget({ bytesMax: 3 * MiB });
+  const begun: Holding[] = [];
+  const begin = () => {
+    const holding = hold(budget, { address: "10.0.0.1", token: "a" });
+    try {
+      const room = holding.begin();
+      room?.catch(() => {});
+      if (room === undefined) begun.push(holding);
+      return room === undefined;
+    } catch {
+      return false;
+    }
+  };
+  while (begin());
+  expect(budget.heldBytes).toBeGreaterThan(0.9 * MiB);
+  expect(budget.heldBytes).toBeLessThan(1.5 * MiB);
+  expect(hold(budget, { address: "10.9.9.9", token: "other" }).begin()).toBeUndefined();
+  for (const holding of begun.splice(0)) holding.whole();
+  expect(budget.heldBytes).toBeLessThan(0.1 * MiB);
+  expect(begin()).toBe(true);
+});
+
+test("one that was refused, and has not left yet, is not the oldest", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const large = hold(budget, { address: "10.0.0.1" });
+  void large.add(2 * MiB);
+  const who = { address: "10.0.0.2" };
+  expect(() => hold(budget, who).add(1)).toThrow(/room/);
+  large.release();
+  const late = hold(budget, who);
+  void late.add(600 * KiB);
+  expect(budget.waiting).toBe(0);
+  const waiting = hold(budget, who);
+  const refused = expect(waiting.add(1)).rejects.toThrow(/room/);
+  await vi.advanceTimersByTimeAsync(3000);
+  await refused;
+  late.release();
+  expect(hold(budget, who).add(600 * KiB)).toBeUndefined();
+});

@@ -3,7 +3,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Turns } from "../../src/server/intake.ts";
+import { Turns, TurnTotal } from "../../src/server/intake.ts";
 import { createRpcPath, headers, post } from "../support/create-volume.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
@@ -21,7 +21,7 @@ import { openTestService } from "../support/test-service.ts";
 describe("turns", () => {
   test("serve as much as allowed at once, and the rest later, in order", async () => {
     const served: number[] = [];
-    const turns = new Turns<number>(3, (item) => served.push(item) > 0);
+    const turns = new Turns<number>(3, new TurnTotal(100), (item) => served.push(item) > 0);
     const atOnce = [1, 2, 3, 4, 5, 6, 7].map((item) => turns.take(item));
     expect(atOnce).toEqual([true, true, true, false, false, false, false]);
     expect(served).toEqual([1, 2, 3]);
@@ -35,9 +35,30 @@ describe("turns", () => {
     expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
   });
 
+  test("of many serve only a few each once enough is served of all", async () => {
+    const served: string[] = [];
+    const all = new TurnTotal(10);
+    const [first, second] = ["first", "second"].map(
+      (name) => new Turns<number>(32, all, (item) => served.push(`${name} ${item}`) > 0),
+    );
+    for (let item = 1; item <= 12; item++) first?.take(item);
+    for (let item = 1; item <= 12; item++) second?.take(item);
+    expect(served.map((text) => text.split(" ")[0])).toEqual([
+      ...Array(10).fill("first"),
+      ...Array(4).fill("second"),
+    ]);
+    await nextTurn();
+    expect(served.at(-1)).toBe("second 12");
+    expect(served).toHaveLength(24);
+  });
+
   test("do not count work that is no longer needed", async () => {
     const served: number[] = [];
-    const turns = new Turns<number>(2, (item) => item % 10 === 0 && served.push(item) > 0);
+    const turns = new Turns<number>(
+      2,
+      new TurnTotal(100),
+      (item) => item % 10 === 0 && served.push(item) > 0,
+    );
     for (let item = 1; item <= 60; item++) turns.take(item);
     expect(served).toEqual([10, 20]);
     await nextTurn();
