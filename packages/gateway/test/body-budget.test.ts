@@ -1,5 +1,4 @@
 /** The budget of all bodies under way, on every protocol and each way to send a body. */
-import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
@@ -135,7 +134,8 @@ test.each<HttpVersion>(["1.1", "2"])(
   async (version) => {
     const budget = new BodyBudget({ bytesMax: 256 * KiB });
     await using gateway = await openEcho(budget);
-    const { path, headers } = restRequest();
+    const [rest] = doors.filter(({ name }) => name === "REST, HTTP/1.1");
+    const { path, headers = {} } = rest?.request ?? expect.unreachable();
     const statuses: number[] = [];
     const client = openers[version](gateway.origin(version), (status) => statuses.push(status));
     for (let opened = 0; opened < 60; opened++) client.request(path, headers);
@@ -147,48 +147,3 @@ test.each<HttpVersion>(["1.1", "2"])(
     await untilFree(budget);
   },
 );
-
-test.skipIf(isByFetch)(
-  "a connection whose bodies are refused has few streams for a while",
-  async () => {
-    vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
-    try {
-      const budget = new BodyBudget({ bytesMax });
-      await using gateway = await openEcho(budget);
-      const older = holdFor(budget, 2 * bytesMax);
-      const session = http2.connect(gateway.origin("2"));
-      await once(session, "remoteSettings");
-      const refuse = async () => {
-        const { path, headers } = restRequest();
-        const stream = session.request({ ":method": "POST", ":path": path, ...headers });
-        const [{ ":status": status }] = await once(stream, "response");
-        expect(status).toBe(503);
-        stream.close();
-      };
-      const streamsMax = () => session.remoteSettings.maxConcurrentStreams;
-      const usual = streamsMax();
-      const slowed = once(session, "remoteSettings");
-      await refuse();
-      await slowed;
-      expect(streamsMax()).toBe(16);
-      await refuse();
-      vi.advanceTimersByTime(3000); // one was refused meanwhile
-      await new Promise((resolve) => session.ping(resolve));
-      expect(streamsMax()).toBe(16);
-      const restored = once(session, "remoteSettings");
-      vi.advanceTimersByTime(3000);
-      await restored;
-      expect(streamsMax()).toBe(usual);
-      session.destroy();
-      older.release();
-    } finally {
-      vi.useRealTimers();
-    }
-  },
-);
-
-function restRequest() {
-  const [rest] = doors.filter(({ name }) => name === "REST, HTTP/1.1");
-  const { path, headers = {} } = rest?.request ?? expect.unreachable();
-  return { path, headers };
-}

@@ -24,8 +24,6 @@ const retryAfterSeconds = 1n;
 export interface Caller {
   readonly peerAddress: string | undefined;
   readonly headers: RequestHeaders;
-  /** Called when there is no room for its body. */
-  slowDown?(): void;
 }
 
 /**
@@ -188,7 +186,6 @@ export class BodyBudget {
   #refuse(holding: Holding): ConnectError {
     this.refusals++;
     this.rest(holding);
-    holding.caller.slowDown?.();
     return refusal();
   }
 

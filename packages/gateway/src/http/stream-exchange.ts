@@ -12,7 +12,6 @@ import { type BodyWriter, brokenOff, type Ending, type Head, type Response } fro
 import { fitFields, type NodeHeaders, withoutConnection } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
-import { slowDown } from "./slow-down.ts";
 
 /**
  * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
@@ -76,11 +75,6 @@ export class StreamExchange extends NodeExchange {
 
   protected get answer() {
     return this.#stream;
-  }
-
-  slowDown(): void {
-    const { session } = this.#stream;
-    if (session !== undefined) slowDown(session);
   }
 
   respond(response: Response): void {
