@@ -130,6 +130,10 @@ describe("revoke", () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
   });
 
+  test("rejects what is no name", async () => {
+    await expect(revokeToken(file, "a b")).rejects.toEqual(failure("invalid_name"));
+  });
+
   test("does not create a file", async () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
     await expect(stat(file)).rejects.toThrow("ENOENT");
@@ -292,6 +296,20 @@ describe("a failing disk", () => {
       failure("changed", /try again/),
     );
     expect(await names()).toEqual(["ada"]);
+  });
+
+  test("a faster process that creates the same name: an error, and its token is kept", async () => {
+    await createToken(file, "ada", "plst_");
+    const before = await readFile(file, "utf8");
+    once("fsyncSync", () => {
+      const ours = fs.readFileSync(file, "utf8").slice(before.length);
+      fs.writeFileSync(file, before + createLine("bob") + ours);
+    });
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
+      failure("name_in_use", /named bob/),
+    );
+    const [, bob] = await listTokens(file);
+    expect(bob?.digest).toBe(digestToken("bob").toString("hex"));
   });
 
   test("an editor that undoes a revocation: an error", async () => {
