@@ -338,6 +338,21 @@ describe("a failing disk", () => {
   });
 });
 
+test.skipIf(process.platform !== "linux")("the file is closed after each use", async () => {
+  await createToken(file, "ada", "plst_");
+  await expect(createToken(file, "ada", "plst_")).rejects.toEqual(failure("name_in_use"));
+  await listTokens(file);
+  await revokeToken(file, "ada");
+  const isOurs = (descriptor: string) => {
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(folder);
+    } catch {
+      return false; // that of the folder itself
+    }
+  };
+  expect(fs.readdirSync("/proc/self/fd").filter(isOurs)).toEqual([]);
+});
+
 describe("concurrently", () => {
   test("in one process: every name is created, all tokens differ", async () => {
     const wanted = Array.from({ length: 50 }, (_, index) => `t${index}`);
