@@ -2,6 +2,7 @@
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
 import type { NewPlant } from "../../src/plant.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
@@ -81,6 +82,28 @@ describe("a caller that gives up", () => {
     void group.submit({ ...plantOf(6n), name: "x".repeat(4000) });
     first.succeed();
     expect((await nextCommit()).ids).toEqual([4n, 6n]);
+  });
+
+  test("with most of the others leaves those that stay, and nothing in memory", async () => {
+    const collect = openCollector();
+    const { group, nextCommit } = begin();
+    void group.submit(plantOf(0n));
+    const first = await nextCommit();
+    const controller = new AbortController();
+    const leave = (id: bigint) => {
+      const plant = plantOf(id);
+      const left = group.submit(plant, controller.signal).catch(() => {});
+      return { left, plant: new WeakRef(plant) };
+    };
+    const leaving = [2n, 4n, 6n, 8n].map(leave);
+    void group.submit(plantOf(10n));
+    controller.abort(reason);
+    for (const { left } of leaving) await left;
+    await nextTurn();
+    collect();
+    expect(leaving.filter(({ plant }) => plant.deref() !== undefined).length).toBeLessThan(2);
+    first.succeed();
+    expect((await nextCommit()).ids).toEqual([10n]);
   });
 
   test("while it waits alone leaves nothing to commit", async () => {

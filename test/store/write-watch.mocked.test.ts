@@ -19,8 +19,8 @@ const forgetful = () => {
 };
 const well = () => {};
 
-function open() {
-  const engine = new MemoryEngine();
+function open(openedWith?: Error) {
+  const engine = Object.assign(new MemoryEngine(), { openedWith });
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
@@ -29,6 +29,17 @@ function open() {
   const create = (id: bigint) => store.create(plantOf(id)).catch(() => "failed");
   return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
 }
+
+test("an obstacle that is there at the start is told at once, and probed soon", async () => {
+  const cause = new Error("disk_full");
+  const { engine, store, told, after } = open(cause);
+  expect([store.obstacle(), told]).toEqual(["disk_full", [["disk_full", cause]]]);
+  await after(249);
+  expect(engine.probes).toBe(0);
+  await after(1);
+  expect(engine.probes).toBe(1);
+  expect([store.obstacle(), told.at(-1)]).toEqual([undefined, [undefined, undefined]]);
+});
 
 test("one failed commit changes nothing while a probe succeeds", async () => {
   const { engine, store, told, create, after } = open();
@@ -138,6 +149,18 @@ test("a database without durability is detected without a plant, and gets none u
   expect(store.obstacle()).toBeUndefined();
   expect(await create(1n)).not.toBe("failed");
   expect(told.map(([obstacle]) => obstacle)).toEqual(["not_durable", undefined]);
+});
+
+test("a commit that finds no durability is the last, before any probe", async () => {
+  const { engine, store, create } = open();
+  const probing = Promise.withResolvers<void>();
+  engine.before = forgetful;
+  engine.probed = () => probing.promise;
+  expect(await create(1n)).toBe("failed");
+  expect(store.obstacle()).toBe("not_durable");
+  expect(await create(2n)).toBe("failed");
+  expect(engine.commits).toHaveLength(1);
+  probing.resolve();
 });
 
 test("a failed inspection decides nothing; a probe does", async () => {

@@ -1,17 +1,38 @@
 import { defineConfig } from "vitest/config";
+import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 const include = (process.env["MUTANTS_TESTS"] ?? "").split(",");
 const mocked = "**/*.mocked.test.ts";
+const needsPostgres = include.some((pattern) => pattern.startsWith("test/store/"));
+
+/** The first failure ends the run of a mutant: what failed last and what is quick may find it first. */
+class QuickFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const rank = (file: TestSpecification) => {
+      const { failed = false, duration = 0 } =
+        this.ctx.cache.getTestSpecificationResult(file) ?? {};
+      const seconds = failed ? 0 : duration / 1000;
+      return 10_000 * file.project.config.sequence.groupOrder + seconds;
+    };
+    return files.toSorted((a, b) => rank(a) - rank(b));
+  }
+}
+
+const shared = { name: "shared", include, exclude: [mocked], isolate: false };
+const alone = { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] };
 
 /** Only the tests of one folder, without what the others need. */
 export default defineConfig({
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
-    testTimeout: 20_000,
-    globalSetup: ["test/support/shared-postgres.ts"],
+    // Many a mutant waits for ever.
+    testTimeout: 5000,
+    globalSetup: needsPostgres ? ["test/support/shared-postgres.ts"] : [],
+    sequence: { sequencer: QuickFirst },
     projects: [
-      { extends: true, test: { name: "shared", include, exclude: [mocked], isolate: false } },
-      { extends: true, test: { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] } },
+      { extends: true, test: shared },
+      // Each takes a worker of its own.
+      { extends: true, test: { ...alone, sequence: { groupOrder: 1 } } },
     ],
   },
 });

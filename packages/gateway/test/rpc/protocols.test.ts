@@ -251,6 +251,7 @@ describe.each(doors)("$name:", (door) => {
       { compressMinBytes: 3 },
     ],
     ["JSON that is just long enough", { text: "a", headers: accepts }, { compressMinBytes: 14 }],
+    ["an empty answer that is compressed", { headers: accepts }, { compressMinBytes: 0 }],
     ["a compressed error", { text: "refused", headers: accepts }, { compressMinBytes: 0 }],
     ["an unknown compression", { headers: (to) => ({ [to.encoding]: "x" }) }],
     ["a deadline that is none", { headers: (to) => ({ [to.timeout]: "x" }) }],

@@ -165,3 +165,20 @@ describe("a race with the end of a call", () => {
     await expect(late).rejects.toBe(reason);
   });
 });
+
+test("a listener that was removed hears nothing of the end, and the others do", () => {
+  const heard: string[] = [];
+  const call = new CallSignal(open);
+  const [one, two, three] = ["one", "two", "three"].map((name) => listener(() => heard.push(name)));
+  for (const each of [one, two, three]) call.addEventListener("abort", each as AbortListener);
+  call.removeEventListener("abort", two as AbortListener);
+  call.abort(new Error("no"));
+  expect(heard).toEqual(["one", "three"]);
+});
+
+test("a call that has failed stays aborted when it is let go of", () => {
+  const call = new CallSignal(open);
+  call.abort(new Error("no"));
+  call.release();
+  expect(call.aborted).toBe(true);
+});

@@ -108,6 +108,12 @@ test("the head of an answer leaves after its delay, once", async () => {
   expect(steps).toEqual(["head", "end"]);
 });
 
+test("a head that is that of a message waits for it", async () => {
+  const { finish } = openQuiet({});
+  expect(vi.getTimerCount()).toBe(0);
+  await finish();
+});
+
 test("no timer is left of an answer that has ended", async () => {
   const { finish } = openQuiet({
     headDelayMs: 1000,

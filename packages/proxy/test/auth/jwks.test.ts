@@ -76,6 +76,18 @@ describe("a weak key", () => {
     expect(problems).toEqual([expect.stringMatching(told)]);
   });
 
+  test("is not reported above a hundred, however often its issuer renames it", async () => {
+    const named = (fetch: string) =>
+      Array.from({ length: 99 }, (_, i) => ({ ...weak, kid: `${fetch}-${i}` }));
+    const server = await startKeyServer(keySetOf(old.jwk, ...named("first")));
+    const keys = openKeys(server);
+    expect(await kids(keys)).toEqual(["old"]);
+    expect(problems).toHaveLength(99);
+    server.answer = keySetOf(old.jwk, ...named("second"));
+    await keys.reload();
+    expect(problems).toHaveLength(100);
+  });
+
   test("as the only key leaves none", async () => {
     const server = await startKeyServer(keySetOf(weak));
     const keys = openKeys(server);
@@ -267,6 +279,34 @@ describe("time", () => {
     await keys.isReady(); // does not wait
     await expect.poll(() => kids(keys)).toEqual(["rotated"]);
     expect(server.hits).toBe(2);
+  });
+
+  test("has none fetched before 10 min, nor more than one in 30 s while the endpoint is down", async () => {
+    const server = await startKeyServer(keySetOf(old.jwk));
+    const keys = openKeys(server);
+    expect(await kids(keys)).toEqual(["old"]);
+    server.answer = status(500);
+    /** How often keys were fetched: what was sent before has arrived before this. */
+    let asked = 0;
+    const fetches = async () => {
+      await (await fetch(server.url)).text();
+      return server.hits - ++asked;
+    };
+    now += 10 * minutes - 1;
+    await keys.isReady();
+    expect(await fetches()).toBe(1);
+    now += 1;
+    await keys.isReady();
+    await expect.poll(() => problems).toHaveLength(1);
+    for (const laterMs of [0, 29_999]) {
+      now += laterMs;
+      for (let n = 0; n < 10; n++) expect(await keys.isReady()).toBe(true);
+      expect(await fetches()).toBe(2);
+    }
+    now += 1;
+    await keys.isReady();
+    await expect.poll(() => problems).toHaveLength(2);
+    expect(await fetches()).toBe(3);
   });
 
   test("without tokens has the next one wait for the keys of now", async () => {

@@ -130,6 +130,10 @@ describe("revoke", () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
   });
 
+  test("rejects what is no name", async () => {
+    await expect(revokeToken(file, "a b")).rejects.toEqual(failure("invalid_name"));
+  });
+
   test("does not create a file", async () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
     await expect(stat(file)).rejects.toThrow("ENOENT");
@@ -294,6 +298,20 @@ describe("a failing disk", () => {
     expect(await names()).toEqual(["ada"]);
   });
 
+  test("a faster process that creates the same name: an error, and its token is kept", async () => {
+    await createToken(file, "ada", "plst_");
+    const before = await readFile(file, "utf8");
+    once("fsyncSync", () => {
+      const ours = fs.readFileSync(file, "utf8").slice(before.length);
+      fs.writeFileSync(file, before + createLine("bob") + ours);
+    });
+    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
+      failure("name_in_use", /named bob/),
+    );
+    const [, bob] = await listTokens(file);
+    expect(bob?.digest).toBe(digestToken("bob").toString("hex"));
+  });
+
   test("an editor that undoes a revocation: an error", async () => {
     await createToken(file, "ada", "plst_");
     const before = await readFile(file);
@@ -318,6 +336,21 @@ describe("a failing disk", () => {
     await revokeToken(file, "ada");
     expect(synced.slice(4)).toEqual([file]);
   });
+});
+
+test.skipIf(process.platform !== "linux")("the file is closed after each use", async () => {
+  await createToken(file, "ada", "plst_");
+  await expect(createToken(file, "ada", "plst_")).rejects.toEqual(failure("name_in_use"));
+  await listTokens(file);
+  await revokeToken(file, "ada");
+  const isOurs = (descriptor: string) => {
+    try {
+      return fs.readlinkSync(`/proc/self/fd/${descriptor}`).startsWith(folder);
+    } catch {
+      return false; // that of the folder itself
+    }
+  };
+  expect(fs.readdirSync("/proc/self/fd").filter(isOurs)).toEqual([]);
 });
 
 describe("concurrently", () => {
