@@ -14,7 +14,7 @@ export interface Node {
   readonly settings: ReadonlyMap<string, string | undefined> | undefined;
 }
 
-/** Which libraries may decode the WAL. PostgreSQL has it since late 2026, and it may be unknown. */
+/** Which libraries may decode the WAL. PostgreSQL has it since late 2026. Unknown to most roles. */
 const decoders = "output_plugin_libraries";
 
 const names = [...safetySettings, "synchronous_commit", "wal_level", decoders];
@@ -67,8 +67,14 @@ export function assertNodes(nodes: readonly Node[], address: PostgresAddress): v
 const findCluster = "SELECT to_regproc('run_command_on_all_nodes') IS NOT NULL";
 
 /** The values have no spaces. `concat_ws` leaves out the last where it is unknown. */
-const question = `
-  SELECT concat_ws(' ', ${names.map((name) => `replace(current_setting('${name}', true), ' ', '')`).join(", ")})`;
+const question = `SELECT concat_ws(' ', ${names.map(settingOf).join(", ")})`;
+
+/** Without the role, a setting that only superusers may read would fail the whole question. */
+function settingOf(name: string): string {
+  const value = `replace(current_setting('${name}', true), ' ', '')`;
+  if (name !== decoders) return value;
+  return `CASE WHEN pg_has_role('pg_read_all_settings', 'USAGE') THEN ${value} END`;
+}
 
 const askNodes = `
   SELECT nodename || ':' || nodeport, groupid <> 0 OR shouldhaveshards, success, result

@@ -6,7 +6,9 @@ import { describe, expect, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
+import { parseAddress } from "../../../src/store/postgres/address.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { openEngine } from "../../../src/store/postgres/open.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
@@ -16,7 +18,14 @@ import { plantOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
 import { untilObstacle } from "../until-obstacle.ts";
 import { fakeCitus } from "./fake-citus.ts";
-import { openTestStore, readPlants, through, useServer, withoutSync } from "./fresh.ts";
+import {
+  openTestStore,
+  quickLimits,
+  readPlants,
+  through,
+  useServer,
+  withoutSync,
+} from "./fresh.ts";
 
 /** Citus's errors for a node that it has lost, and for one that it cannot reach. */
 const lostStates = ["XX000", "08006"];
@@ -207,6 +216,17 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     expect(findings.filter(({ level }) => level === "warn").map((one) => one.text)).toContainEqual(
       expect.stringMatching(text),
     );
+  });
+
+  test("a role that may not read all settings can inspect nodes", async () => {
+    const { database, citus } = await openDatabase(server.current);
+    const role = await server.current.createRole();
+    await server.current.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`, database);
+    await citus.open(1, server.current.port);
+    const address = parseAddress(server.current.url(database, role).slice("postgres:".length));
+    const engine = await openEngine(address, quickLimits);
+    await engine.inspect();
+    await engine.close();
   });
 
   test("a node whose settings change while the store is open", async () => {
