@@ -77,4 +77,6 @@ export interface Retries {
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
   mayHelp(error: unknown): boolean;
+  /** Whether a part is silent, so that all that wait for it would wait in vain. */
+  isSilent(error: unknown): boolean;
 }

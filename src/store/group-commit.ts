@@ -208,7 +208,8 @@ class CommitQueue {
   }
 
   #retryOrReject(batch: readonly Waiter[], error: unknown): void {
-    const { share, watch } = this.#options;
+    const { engine, share, watch } = this.#options;
+    if (engine.retries?.isSilent(error) === true) this.#rejectWaiting(error);
     const lateBefore = this.#lateBefore(error);
     let isRejected = false;
     let isKept = false;
@@ -228,6 +229,12 @@ class CommitQueue {
     if (isTold) watch?.commitFailed(error);
     this.#untold = isTold ? undefined : { error };
     if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
+  }
+
+  #rejectWaiting(error: unknown): void {
+    for (const line of [this.#waiting, this.#late]) {
+      for (const waiter of line.take(line.rows, line.bytes)) waiter.reject(notConfirmed(error));
+    }
   }
 
   /** @returns Plants that failed before are not retried. In an outage, time counts from its start. */

@@ -9,6 +9,7 @@ beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }
 afterEach(() => void vi.useRealTimers());
 
 const passing = new Error("passing");
+const silent = new Error("silent");
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await nextTurn();
@@ -16,7 +17,8 @@ async function turns(): Promise<void> {
 
 function beginRetrying(limits: Partial<CommitLimits> = {}) {
   const mayHelp = (error: unknown) => error === passing;
-  const retries = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100, mayHelp };
+  const isSilent = (error: unknown) => error === silent;
+  const retries = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100, mayHelp, isSilent };
   const opened = begin(limits, { retries });
   return {
     ...opened,
@@ -44,6 +46,27 @@ test("are not retried after an error that will not pass", async () => {
   (await nextCommit()).fail(new Error("final"));
   await expect(failing).rejects.toMatchObject({ code: "unavailable" });
   expect(told).toEqual(["final"]);
+});
+
+test("are not retried for a part that is silent, and all that wait for it fail with them", async () => {
+  const { group, nextCommit, told, begun } = beginRetrying();
+  const failing = [group.submit(plantOf(1n))];
+  (await nextCommit()).fail(passing);
+  await turns();
+  failing.push(group.submit(plantOf(2n)));
+  const commit = await nextCommit();
+  failing.push(group.submit(plantOf(3n)));
+  commit.fail(silent);
+  for (const result of await Promise.allSettled(failing)) {
+    expect(result).toMatchObject({ reason: { code: "unavailable", cause: silent } });
+  }
+  vi.advanceTimersByTime(100);
+  await group.drain();
+  expect(begun).toEqual([]);
+  expect(told).toEqual(["silent"]);
+  const created = group.submit(plantOf(4n));
+  (await nextCommit()).succeed();
+  expect(await created).toBe("created");
 });
 
 test("delay no other", async () => {

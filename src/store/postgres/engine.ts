@@ -44,6 +44,7 @@ export class PostgresEngine implements Engine {
         inspection.placement === undefined
           ? remedyFor(error) !== "none"
           : mayPass(error) && !isSilent(error),
+      isSilent: (error) => inspection.placement !== undefined && isSilent(error),
     };
   }
 

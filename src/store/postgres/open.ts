@@ -52,7 +52,8 @@ export async function openEngine(
       await inspection.runWhole(session);
       await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
       const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
-      const connectTo = (host: Host) => connectToAny({ ...address, hosts: [host] }, limits);
+      const connectTo = (host: Host) =>
+        connectToAny({ ...address, hosts: [host] }, limitsOfNode(limits));
       const engine = new PostgresEngine(pool, inspection, {
         connectionsMax: address.connectionsMax,
         connectTo,
@@ -63,6 +64,12 @@ export async function openEngine(
       return engine;
     });
   });
+}
+
+/** Connecting to a node that hangs is given up as soon as a statement would be. */
+function limitsOfNode(limits: PostgresLimits): PostgresLimits {
+  const { connectTimeoutMs, aliveIntervalMs } = limits;
+  return { ...limits, connectTimeoutMs: Math.min(connectTimeoutMs, 2 * aliveIntervalMs) };
 }
 
 /** @throws {StoreOpenError} */

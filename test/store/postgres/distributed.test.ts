@@ -136,6 +136,26 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await store.create(plantOf(first));
   });
 
+  test.each([
+    ["the statement before", 1],
+    ["a session", 2],
+  ])("a plant that waits for %s on a node that hangs is soon unavailable", async (_, sessions) => {
+    const { url, citus } = await openDatabase(server.current);
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
+    await citus.open(1, proxy.port);
+    const hour = 3_600_000;
+    const limits = { aliveIntervalMs: 100, connectTimeoutMs: hour };
+    const store = await openTestStore(`${url}&pool_max_conns=${sessions}`, limits);
+    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    proxy.hang();
+    const all = [store.create(plantOf(first))];
+    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
+    all.push(store.create(plantOf(next)));
+    for (const result of await Promise.allSettled(all)) {
+      expect(result).toMatchObject({ reason: { code: "unavailable" } });
+    }
+  });
+
   test("a plant that waits for a session of a node that hangs is not retried", async () => {
     const { url, citus } = await openDatabase(server.current);
     await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
