@@ -73,7 +73,10 @@ export async function startCluster(
   await Promise.all(servers.map((server) => server.query("CREATE EXTENSION citus", database)));
   await query(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);
   for (const { port } of workers) await query(`SELECT citus_add_node('127.0.0.1', ${port})`);
-  const url = coordinator.url(database ?? "");
+  // As in docs/citus.md. Citus creates the role on every node.
+  await query("CREATE ROLE plants LOGIN");
+  await query("GRANT CREATE ON SCHEMA public TO plants");
+  const url = coordinator.url(database ?? "", "plants");
   await migrateStore(url);
   await query("SELECT create_distributed_table('plants', 'id', shard_count => 8)");
   const owned = stack.move();
