@@ -130,7 +130,7 @@ const node: Runtime = {
 export interface BesideOptions {
   readonly renderError: RenderError | undefined;
   readonly onError: (error: unknown) => void;
-  /** For pages of other origins. Default: the handler's own affair. */
+  /** Applied to requests from other origins. Default: left to the handler. */
   readonly applyCors?: ApplyCors | undefined;
 }
 

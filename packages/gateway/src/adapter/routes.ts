@@ -49,7 +49,7 @@ export interface OwnRoute extends Omit<Route, "kind" | "method" | "isRpc" | "ren
   readonly path: string;
 }
 
-/** Adds a protocol that is optional. What it needs is loaded by those alone who use it. */
+/** Adds an optional protocol. Its code is loaded only if it is used. */
 export type AddRoutes = (options: RoutesOptions) => readonly OwnRoute[];
 
 interface RoutesOptions {
@@ -133,7 +133,7 @@ export function createRpcHandler(endpoint: Endpoint): ServeRpc {
 
   return (exchange, contextValues) => {
     if (kind === "bidi_streaming" && !exchange.isDuplex) {
-      // Clients coded for a connection that works both ways may hang on HTTP/1.1. Closing it ends that.
+      // Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that.
       const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
       exchange.respond(emptyResponse(505, error, { connection: "close" }));
       return undefined;

@@ -103,7 +103,7 @@ export class Attempt {
   leave(): void {
     const { stream } = this;
     this.#deadline.release();
-    // The server need not send what nobody reads, nor read what comes after its answer.
+    // The server need not send unread data, or read data after its answer.
     if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
     else if (!stream.writableFinished) {
       setTimeout(

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Cancellation } from "../rpc/context.ts";
 
-/** A timer over 2^31 - 1 ms fires at once. A longer timeout than these 24 days is none. */
+/** A timer over 2^31 - 1 ms fires at once. A timeout over these 24 days is treated as none. */
 const timerMaxMs = 2 ** 31 - 1;
 
 /** Ends a call when its deadline passes, or when its caller cancels it. */

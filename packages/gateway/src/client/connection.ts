@@ -42,7 +42,7 @@ const headerFieldsMax = headerBytesMax / 32;
  * asked whether it is alive, and has as long again to send one. So a silent connection ends two to three
  * times `quietMsMax` after the last byte that was read, whatever is sent meanwhile (gRFC A8).
  *
- * It asks with an empty SETTINGS frame, which every server must acknowledge at once (RFC 9113, section
+ * It sends an empty SETTINGS frame, which every server must acknowledge at once (RFC 9113, section
  * 6.5.3). A ping will not do: gRPC servers end connections with more than one ping in five minutes
  * while they send nothing, and Node answers its own `ping()` after a GOAWAY.
  */
@@ -77,7 +77,7 @@ export class Connection {
     });
     keepStreamsInTables(session);
     this.#session = session;
-    // First read what has arrived while this process was busy.
+    // First read data that arrived while this process was busy.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
     session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
       this.#streamsMax = maxConcurrentStreams;

@@ -283,7 +283,7 @@ function assertDateExists(text: string): void {
   if (day > daysInMonth || hour > 23) throw new Error("there is no such date");
 }
 
-/** protobuf-es ignores what follows the unit. */
+/** protobuf-es ignores text after the unit. */
 function assertDuration(text: string): void {
   if (!/^-?\d+(?:\.\d+)?s$/.test(text)) throw new Error("this is no duration");
 }

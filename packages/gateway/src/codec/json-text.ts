@@ -70,7 +70,7 @@ const closeBrace = 0x7d;
 
 const numberToken = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/y;
 
-/** What a string has only as the beginning of an escape, or not at all. */
+/** Characters that need a closer look: escapes, and invalid ones. */
 const unusual = /[^ -[\]-\uffff]/;
 
 /** V8 keeps a text for as long as a slice of it. A longer one is not worth a short string. */

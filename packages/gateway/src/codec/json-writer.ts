@@ -24,7 +24,7 @@ export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
 /** Called with the type of a `google.protobuf.Any` that cannot be written, as it is not known. */
 export type OnUnknownType = (typeName: string) => void;
 
-/** The same options for writing: a type that their registry does not have is told. */
+/** Options for writing that report types that are missing in the registry. */
 export function telling<T extends JsonWriterOptions>(options: T, onUnknownType?: OnUnknownType): T {
   const { registry } = options;
   if (registry === undefined || onUnknownType === undefined) return options;

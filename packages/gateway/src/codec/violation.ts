@@ -1,12 +1,12 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 
-/** A field of a request message that does not hold what it must. */
+/** An invalid field of a request message. */
 export class FieldViolation extends Error {
   override readonly name = "FieldViolation";
   /** The path to the field, `shelf.books[2].title`; `""` for the message itself. */
   readonly field: string;
-  /** What must be true of it, to be read behind its name: `must be a string`. */
+  /** The rule, as a predicate after the name of the field: `must be a string`. */
   readonly description: string;
 
   constructor(field: string, description: string, options?: { cause: unknown }) {
@@ -26,8 +26,8 @@ export class FieldViolation extends Error {
 }
 
 /**
- * The error of a request whose fields do not hold what they must:
- * INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol.
+ * The error of a request with invalid fields: INVALID_ARGUMENT with `google.rpc.BadRequest`, the
+ * same on every protocol.
  */
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
   const told = violations.slice(0, violationsMax);
@@ -51,7 +51,7 @@ export function badRequestDetail(violations: readonly FieldViolation[]) {
 /** A request of 1 MiB may have thousands: details are a trailer in gRPC, and have to fit into it. */
 export const violationsMax = 100;
 
-/** Past that, nobody reads on. And messages go into headers, which have their limits. */
+/** Longer lists help nobody, and messages are sent in headers of limited size. */
 const quotedMax = 200;
 
 /** The expression for the end of a path takes quadratic time. A key may be as long as the body. */
@@ -63,7 +63,7 @@ function quotable(text: string): string {
   return (isShort ? text : `${text.slice(0, quotedMax)}…`).toWellFormed();
 }
 
-/** What people call the field: its own name, not where it stands. An extension's has dots. */
+/** The name of the field without its path. Names of extensions contain dots. */
 function leafOf(field: string): string {
   return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field.slice(-searchedMax))?.[0] ?? field;
 }

@@ -2,10 +2,10 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 /**
- * Checks what protobuf-es does not: that each known field has its own wire type, and that the
- * content of a field ends with the field. protobuf-es would read an id from the length of something
- * else, or a text past the end of its message. Other implementations reject such bytes. The result
- * would be a message that nobody has sent.
+ * Makes checks that protobuf-es does not make: that each known field has its own wire type, and
+ * that the content of a field ends with the field. protobuf-es would read an id from the length of
+ * something else, or a text past the end of its message. Other implementations reject such bytes.
+ * The result would be a message that no client has sent.
  *
  * @param fieldsMax The maximum number of fields, known or not, at every depth of known messages.
  * Default: no limit.
@@ -38,7 +38,7 @@ class FieldReader extends BinaryReader {
   }
 }
 
-/** The form of a field on the wire, and what is known about its content. */
+/** The wire format of a field. */
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];

@@ -1,7 +1,7 @@
 /**
- * The key under which an address is counted, given in Node's form. An IPv4 address is its own key,
- * over IPv6 too. The key of an IPv6 address is its /64, because its owner has all addresses in it
- * (RFC 6177: a site gets at least a /64).
+ * The key under which an address (in Node's form) is counted. An IPv4 address is its own key, over
+ * IPv6 too. The key of an IPv6 address is its /64, because its owner has all addresses in it (RFC
+ * 6177: a site gets at least a /64).
  */
 export function addressKey(address: string): string {
   if (!address.includes(":")) return address;

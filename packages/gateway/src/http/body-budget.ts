@@ -6,7 +6,7 @@ import type { RequestHeaders } from "./headers.ts";
 /** With few connections, large bodies fit into a container of 512 MiB. */
 const bytesMaxDefault = 64 * 1024 * 1024;
 
-/** So much of a body arrives while it is not read: the window of an HTTP/2 stream. */
+/** The part of a body that arrives while it is not read: the window of an HTTP/2 stream. */
 const windowBytes = 64 * 1024;
 
 /** About what Node takes for a request while its body comes in: most of it is the HTTP/2 stream. */

@@ -150,7 +150,7 @@ export class FetchExchange implements Exchange {
     this.#writer?.release();
     this.holding.release();
     this.call?.abort(this.closeReason);
-    // Nobody is there to see it, but the runtime waits for one.
+    // The client has left, but the runtime waits for a response.
     this.#answer(new Response(null, { status: 499 }));
   }
 }
@@ -203,7 +203,7 @@ class StreamWriter implements BodyWriter {
     this.release();
   }
 
-  /** What is written from now on goes nowhere. */
+  /** Drops everything that is written from now on. */
   release(): void {
     this.#controller = undefined;
     this.#resume();

@@ -181,14 +181,14 @@ function filtered(headers: NodeHeaders): NodeHeaders {
   );
 }
 
-/** The answer without a Content-Length of the application: that is not the length of its envelopes. */
+/** Removes a Content-Length of the application, which does not include the envelopes. */
 export function withoutLength(fields: NodeHeaders): NodeHeaders {
   if (!("content-length" in fields)) return fields;
   const { "content-length": _length, ...rest } = fields;
   return rest;
 }
 
-/** Without these, a client does not know how its call went, or cannot read the answer. */
+/** Never removed: the client needs them to read the answer and its status. */
 const needed = new Set([
   ":status",
   "content-encoding",
@@ -202,11 +202,11 @@ const needed = new Set([
 ]);
 
 /**
- * Headers or trailers that the client takes: HTTP/2 resets a stream with more, and the status of
- * the call is lost. Details go first, then what is longest.
+ * Shortens headers or trailers to the limit of the client. HTTP/2 would reset the stream, and the
+ * status of the call would be lost. Removes details first, then the longest fields.
  *
  * @param bytesMax As RFC 9113 section 6.5.2 counts.
- * @param onOmitted Told of the names of fields that are left out.
+ * @param onOmitted Called with the names of removed fields.
  */
 export function fitFields(
   fields: NodeHeaders,

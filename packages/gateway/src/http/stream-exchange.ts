@@ -22,9 +22,9 @@ export class StreamExchange extends NodeExchange {
   readonly headers: IncomingHttpHeaders;
   readonly isDuplex = true;
   protected source: Readable;
-  /** Set by a handler that came before. */
+  /** Set by an earlier handler. */
   #preset: NodeHeaders | undefined;
-  /** Handlers around this one log its status. */
+  /** Handlers around this one may log its status. */
   #response: { statusCode: number } | undefined;
 
   constructor(
@@ -51,7 +51,7 @@ export class StreamExchange extends NodeExchange {
     budget?: BodyBudget,
   ): StreamExchange {
     const { stream } = response;
-    // A handler that came before may have rewritten them.
+    // An earlier handler may have rewritten them.
     const headers = { ...request.headers, ":path": request.url, ":method": request.method };
     const exchange = new StreamExchange(stream, headers, origin, budget);
     exchange.source = request;

@@ -11,15 +11,15 @@ export interface AccessEntry {
   /** `bookshop.v1.BookService/GetBook`; undefined where none was called. */
   readonly method: string | undefined;
   readonly protocol: ProtocolName;
-  /** Of google.rpc: what the client has got. */
+  /** The code of google.rpc that the client got. */
   readonly code: string;
   /** Of HTTP; undefined where the client has got none. */
   readonly status: number | undefined;
-  /** Of an error: the message that the client got, without what it quotes of the request. */
+  /** The message of an error that the client got, without quotations of the request. */
   readonly reason: string | undefined;
   /** Until the answer was handed to the system. */
   readonly durationMs: number;
-  /** Who calls; undefined where that is not known. */
+  /** The caller; undefined if unknown. */
   readonly principal: string | undefined;
   readonly requestId: string;
   /** Of a client that traces, or of our own span. */
@@ -33,13 +33,13 @@ export interface AccessLogOptions {
   readonly write: (entry: AccessEntry) => void;
   /** Whether requests that succeed have no entry. */
   readonly isErrorsOnly: boolean;
-  /** Who calls, by what the gate has left in the values of a call. Default: nobody knows. */
+  /** Returns the caller, from the context values that the gate has set. Default: unknown. */
   readonly findPrincipal?: ((values: ContextValues) => string | undefined) | undefined;
   /** The trace that a request belongs to. Default: the one that its client names. */
   readonly findTraceId?: ((request: ObservedRequest) => string | undefined) | undefined;
 }
 
-/** Tells of requests once, when they end; gives each an id, which its client and its upstream get, too. */
+/** Logs each request once, when it ends, with an id that the client and the upstream also get. */
 export function createAccessLog(options: AccessLogOptions): CallObserver {
   const { write, isErrorsOnly, findPrincipal } = options;
   const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
@@ -47,7 +47,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
     begin(request) {
       const startedAt = performance.now();
       const requestId = requestIdOf(request.headers);
-      const peer = request.peerAddress(); // which nobody knows once the client has gone
+      const peer = request.peerAddress(); // unknown once the client has left
       let ofCall: ContextValues | undefined;
       return {
         responseHeader: { [requestIdHeader]: requestId },

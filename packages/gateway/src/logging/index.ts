@@ -1,4 +1,4 @@
-/** What a service tells its log: what went wrong, and one line for each request. */
+/** Logs failures, and one line for each request. */
 export {
   type AccessEntry,
   type AccessLogOptions,

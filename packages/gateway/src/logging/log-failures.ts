@@ -1,13 +1,13 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 
-/** Where the server says what happened: one line an event. Never a token, never a body. */
+/** The log of the server: one line per event. Never contains tokens or bodies. */
 export interface Log {
   info(message: string): void;
   warn(message: string, cause?: unknown): void;
   error(message: string, cause?: unknown): void;
 }
 
-/** A disk that is full fails thousands of calls a second; their first tells the story. */
+/** A full disk fails thousands of calls a second. The first one is enough. */
 const intervalMs = 1000;
 
 /**
@@ -53,7 +53,7 @@ export function logFailures(log: Log): Interceptor {
   };
 }
 
-/** What the log says of an error, and no more: what hangs on one may be what a client sent. */
+/** The parts of an error for the log. Other properties may contain data of clients. */
 export interface DescribedError {
   readonly type: string;
   readonly message: string;
@@ -63,7 +63,7 @@ export interface DescribedError {
   readonly stack: string;
 }
 
-/** Of more causes than these, the rest tells nothing; and they might go round. */
+/** Limits the chain of causes, which may be circular. */
 const causesMax = 8;
 
 export function describeError(error: Error): DescribedError {

@@ -4,7 +4,7 @@ import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_de
 import { codeNameOf } from "../rpc/call-names.ts";
 import type { Refusal } from "../server/refusal.ts";
 
-/** Clients may make messages long: they quote what was sent. */
+/** Messages quote requests, so clients can make them long. */
 const reasonCharactersMax = 200;
 
 /**
@@ -29,10 +29,10 @@ export function reasonOf(error: ConnectError, method?: DescMethod): string {
 }
 
 const unknownField = "a field";
-/** What quotes what was sent: a quotation mark, or the value of a header. */
+/** Matches quotations of the request: a quotation mark, or the value of a header. */
 const quoted = /(?:(?<!\w)["'`“„«]|(?<=\bvalue: )).*/s;
 
-/** A request that was rejected before it was a call, for a log; undefined if nobody was answered. */
+/** The log entry of a request that was rejected before it became a call; undefined if it got no answer. */
 export function describeRefusal({ error, status, isCall, peerAddress }: Refusal) {
   if (error === undefined || isCall) return undefined;
   const { code } = error;

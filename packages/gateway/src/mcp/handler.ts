@@ -47,11 +47,11 @@ export function createMcpHandler(
   const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));
   const { server: serverInfo = { name: [...services].join(", "), version: "0.0.0" } } = settings;
   const abilities = { capabilities: { tools: {} }, instructions: settings.instructions };
-  // What every result ends with, as JSON text. Older clients do not know it.
+  // The end of every result, as JSON text. Older clients ignore it.
   const meta = JSON.stringify({ "io.modelcontextprotocol/serverInfo": serverInfo });
   const modern = `,"resultType":"complete","_meta":${meta}`;
   const signatures: Readonly<Record<Era, string>> = { modern, legacy: "" };
-  /** What requests call, once their bodies are known. */
+  /** The called methods, by request. Known once the body is read. */
   const called = new WeakMap<Exchange, DescMethod>();
   const named = (exchange: Exchange) => tools.get(nameHeader(exchange) ?? "");
 
@@ -94,7 +94,7 @@ export function createMcpHandler(
     throw protocolError(status, "methodNotFound", text);
   }
 
-  /** The response for what is no result: the status of HTTP says what to do about it. */
+  /** The response for an error. The HTTP status says what to do about it. */
   function refusal(reason: unknown, id: RpcMessage["id"], { tool, context }: Admission): Response {
     const ending = endingError(reason, tool.options, signalOf(context));
     context.abort(ending);

@@ -25,7 +25,7 @@ const codes = {
 
 const errors = new WeakMap<Error, JsonObject>();
 
-/** What is wrong with a request before it is a call of a tool. @param status Of HTTP. */
+/** The error of a request that is not a valid call of a tool. @param status Of HTTP. */
 export function protocolError(
   status: number,
   kind: keyof typeof codes,
@@ -38,7 +38,7 @@ export function protocolError(
   return error;
 }
 
-/** Renders errors that are no results: the status of HTTP says what to do about them. */
+/** Renders errors as JSON-RPC. The HTTP status says what to do about them. */
 export function renderErrorOf(id: RpcMessage["id"]): RenderError {
   return (rest) => {
     const { status, body } = renderStatus(rest);
@@ -48,7 +48,7 @@ export function renderErrorOf(id: RpcMessage["id"]): RenderError {
   };
 }
 
-/** Each request says what it needs: nothing is remembered of a client. */
+/** The protocol is stateless: each request contains everything. */
 const modernVersion = "2026-07-28";
 
 /** They begin with `initialize`, whose answer needs no session. */
@@ -58,7 +58,7 @@ export const versions: readonly string[] = [modernVersion, ...legacyVersions];
 
 export type Era = "modern" | "legacy";
 
-/** What the envelope may hold besides the arguments: ids, and what clients tell of themselves. */
+/** The maximum number of values in the envelope besides the arguments: ids, and descriptions of the client. */
 const envelopeValuesMax = 200;
 
 /** Parses a body. MCP has no batches, and no responses for servers. @throws {RestFailure} 400. */

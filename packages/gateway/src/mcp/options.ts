@@ -9,7 +9,7 @@ export interface McpOptions {
    * A name that is not served throws a TypeError at startup.
    */
   readonly tools: readonly string[];
-  /** What clients are told of the server. Default: the names of the services, and `0.0.0`. */
+  /** The description of the server for clients. Default: the names of the services, and `0.0.0`. */
   readonly server?: { readonly name: string; readonly version: string };
   /** What models should know to use the tools. Default: nothing. */
   readonly instructions?: string;
@@ -26,8 +26,8 @@ export interface McpOptions {
   /** The pattern that every text in arguments must match, for a service that refuses others. */
   readonly textPattern?: string;
   /**
-   * Where clients get tokens, by RFC 9728. The resource is the endpoint, as in
-   * `https://api.example.com/mcp`. Default: clients are not told.
+   * Where clients get tokens, by RFC 9728. The resource is the endpoint, for example
+   * `https://api.example.com/mcp`. Default: not announced.
    */
   readonly authorization?: ProtectedResource;
   /** The bytes of a stream's messages in one result. Default: 256 KiB. The rest is left out. */

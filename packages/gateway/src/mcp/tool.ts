@@ -11,7 +11,7 @@ import { inputSchema, outputSchema } from "./tool-schema.ts";
 /** A method whose arguments are one message. */
 export interface Tool extends Endpoint {
   readonly name: string;
-  /** What clients are told, as JSON text. Made when it is asked for. */
+  /** The description for clients, as JSON text. Created on first use. */
   readonly description: () => string;
 }
 
@@ -80,9 +80,9 @@ function signatureOf({ name, input, output, methodKind }: DescMethod): string {
   return `rpc ${name}(${input.typeName}) returns (${stream}${output.typeName})`;
 }
 
-/** Only what the proto says. Clients assume the worst of anything else. */
+/** Only hints that the proto gives. Clients assume the worst for missing ones. */
 function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
-  // REST tells of rules that cannot be served.
+  // REST reports rules that cannot be served.
   const verbs = bindingsOf(method, { rules, onRuleError() {} }).map((binding) => binding.method);
   const { NO_SIDE_EFFECTS, IDEMPOTENT } = MethodOptions_IdempotencyLevel;
   const isReadOnly = method.idempotency === NO_SIDE_EFFECTS || verbs.includes("GET");

@@ -29,7 +29,7 @@ export interface ToolCall {
   readonly context: CallContext;
   readonly request: RpcMessage;
   readonly args: { readonly [name: string]: ExactJson };
-  /** What every result ends with, as JSON text. */
+  /** The end of every result, as JSON text. */
   readonly signature: string;
   readonly settings: McpSettings;
 }
@@ -163,7 +163,7 @@ export class ToolWire implements StreamWire {
   }
 }
 
-/** A google.api.HttpBody as content: what it is goes by its media type. */
+/** A google.api.HttpBody as content, by its media type. */
 function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { writeMaxBytes } = options;
   const { length } = data;

@@ -22,10 +22,10 @@ import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 
 export interface ServiceMetricsOptions {
-  /** What the names of the metrics begin with: `connect_gateway`. */
+  /** The prefix of the names of metrics: `connect_gateway`. */
   readonly prefix: string;
   readonly version: string;
-  /** What the label `method` says of a method. */
+  /** The value of the label `method`. */
   readonly nameOf: (method: DescMethod) => string;
   /** The names that there are from the start. */
   readonly names?: readonly string[];
@@ -36,7 +36,7 @@ export interface ServiceMetricsOptions {
 export class ServiceMetrics {
   readonly calls: CallObserver;
   readonly traffic: TrafficObserver;
-  /** Whoever measures more registers it here. */
+  /** Register other metrics here. */
   readonly registry = new Registry();
   /** What `/readyz` says. Set it when the service has started. */
   isReady: () => boolean = () => false;
@@ -61,7 +61,7 @@ export class ServiceMetrics {
     }
   }
 
-  /** Shows what bodies hold. */
+  /** Shows the bytes that bodies hold. */
   watchBodies(budget: BodyBudget): void {
     const bytes = "Bytes of bodies in memory: received, and unpacked.";
     watchGauge(this.#named("body_bytes", bytes), () => budget.heldBytes);
@@ -106,7 +106,7 @@ function watchCounter(named: ReturnType<Naming>, read: () => number): void {
 
 let ofProcess: Registry | undefined;
 
-/** Metrics of the process: once, because what measures them goes on until its end. */
+/** Metrics of the process. Created once, because their collectors cannot be stopped. */
 function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
@@ -116,7 +116,7 @@ function processRegistry(): Registry {
   return ofProcess;
 }
 
-/** Those that look at each open connection, or say again what we say of the event loop. */
+/** Excluded: they visit each open connection, or repeat our metrics of the event loop. */
 const costly = [
   ...["nodejs_active_handles", "nodejs_active_handles_total"],
   ...["nodejs_active_requests", "nodejs_active_requests_total"],
@@ -130,12 +130,12 @@ const costly = [
 
 const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web", "mcp"];
 
-/** From an answer without the disk to what a client has long given up. */
+/** From an answer without disk access to far beyond the timeouts of clients. */
 const requestSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-/** What has no name of its own. */
+/** For everything without its own label. */
 const other = "other";
 
 class CallMetrics implements CallObserver {
@@ -215,7 +215,10 @@ const refusalKinds: readonly RefusalKind[] = [
   ...(["handshake", "malformed", "tunnel", "late", "expectation", "oversized"] as const),
 ];
 
-/** Counts connections, their bytes, and what of HTTP is refused before it is a call; notes the certificate. */
+/**
+ * Counts connections, their bytes and requests that are rejected before they become calls. Shows
+ * the expiry of the certificate.
+ */
 class Traffic implements TrafficObserver {
   readonly #open = new Set<Socket>();
   /** Of connections that are closed. */

@@ -200,7 +200,7 @@ const depthMax = 5;
 const filledNote =
   "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";
 
-/** Removes what the parameter itself specifies. */
+/** Removes members that the parameter itself specifies. */
 function bare({ description: _, deprecated: __, ...schema }: JsonObject): JsonObject {
   return schema;
 }

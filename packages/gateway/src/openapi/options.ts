@@ -3,7 +3,7 @@ import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { JsonObject, NameStyle } from "./components.ts";
 
-/** What a document contains besides the protos. */
+/** The parts of a document that are not in the protos. */
 export interface OpenApiOptions {
   /** The title of the interface. Default: the full names of its services. */
   readonly title?: string;

@@ -43,7 +43,7 @@ import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-
 interface RestHandler {
   readonly method: DescMethod;
   readonly pathTemplate: string;
-  /** For what is wrong with a request before it is one of the method's. */
+  /** For errors of a request before its method is known. */
   readonly renderError: RenderError;
   readonly serve: ServeRest;
 }

@@ -267,7 +267,7 @@ export function deprecationHeader(method: DescMethod, deprecations: Deprecations
     : { ...deprecated, sunset: new Date(sunset).toUTCString() };
 }
 
-/** What is wrong with the times; undefined if nothing is. */
+/** The error in the times; undefined if they are valid. */
 function deprecationProblem({ since, sunset = since }: Deprecation): string | undefined {
   const wrong = [since, sunset].find((time) => Number.isNaN(Date.parse(time)));
   if (wrong !== undefined) return `${JSON.stringify(wrong)} is no date`;
@@ -280,7 +280,7 @@ export function isBodiless(status: number): boolean {
   return status === 204 || status === 205;
 }
 
-/** Why a status is none of success for the method; undefined if it is one. */
+/** Why a status is not a success status of the method; undefined if it is one. */
 function statusProblem(status: number, { methodKind }: DescMethod): string | undefined {
   if (!isSuccess(status)) return `${status} is no status of success for a whole answer`;
   const isEmpty = methodKind === "server_streaming" && isBodiless(status);

@@ -1,11 +1,11 @@
-/** Bodies in base64 (RFC 4648 section 4), as gRPC-Web has them where only text passes. */
+/** Bodies in base64 (RFC 4648 section 4), for gRPC-Web over text. */
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 
 const utf8 = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
 
-/** Bytes in whole groups of four characters, with padding: a client need not wait for more. */
+/** Encodes bytes in complete groups of four characters, with padding, so that clients can decode them at once. */
 export function base64Of(bytes: Uint8Array): Uint8Array {
   return utf8.encode(base64Encode(bytes));
 }

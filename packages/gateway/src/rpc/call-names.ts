@@ -1,4 +1,4 @@
-/** What metrics and log call a method, and what has become of a call. */
+/** The names of methods and of results in metrics and logs. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 

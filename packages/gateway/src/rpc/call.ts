@@ -22,10 +22,10 @@ export interface Callee {
 }
 
 /**
- * Serves one call, of whatever kind and protocol, in the order of connect-es: the gate, before one
- * byte of the body is read; then the messages; then interceptors and implementation.
+ * Serves one call of any kind and protocol, in the order of connect-es: the gate before the body is
+ * read, then the messages, then interceptors and implementation.
  *
- * @throws what the wire throws for an error that it cannot write.
+ * @throws if the wire cannot write the error.
  */
 export async function serveCall(callee: Callee, call: Call | Call<StreamWire>): Promise<void> {
   const { exchange, context, wire } = call;
@@ -40,7 +40,7 @@ export async function serveCall(callee: Callee, call: Call | Call<StreamWire>): 
     if (passed !== undefined) await passed;
     if (wire.refusal !== undefined) throw wire.refusal;
     if (callee.spec.kind === "unary") {
-      // A stream of one message each way, without the iterables.
+      // Avoids iterables for a single message in each direction.
       const request = new CallRequest(context, await context.inTime(wire.read()), false);
       const answered = (await invoke(callee, context, request)) as UnaryResponse;
       context.responseHeader.replace(answered.header);
@@ -57,7 +57,7 @@ export async function serveCall(callee: Callee, call: Call | Call<StreamWire>): 
   if (response !== undefined) exchange.respond(response);
 }
 
-/** @returns the response, unless it was sent in messages. */
+/** @returns the response; undefined if it was sent in messages. */
 async function serveStream(
   callee: Callee,
   call: Call<StreamWire>,
@@ -93,7 +93,10 @@ async function serveStream(
 
 type AnyFn = Parameters<Callee["options"]["interceptors"][number]>[0];
 
-/** Calls interceptors and implementation. The chain is made anew: an interceptor may keep what belongs to one call. */
+/**
+ * Calls interceptors and implementation. Builds the chain for each call, because an interceptor may
+ * keep state of one call in its closure.
+ */
 function invoke({ spec, options }: Callee, context: CallContext, request: CallRequest) {
   const { method } = spec;
   const call = async (asked: UnaryRequest | StreamRequest) => {
@@ -136,7 +139,7 @@ async function answersOf(
   }
 }
 
-/** What the implementation gets: what an interceptor put into the request comes before our own. */
+/** The context for the implementation. Changes that an interceptor made to the request take precedence. */
 function contextFor(
   asked: UnaryRequest | StreamRequest,
   original: CallRequest,

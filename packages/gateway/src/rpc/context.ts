@@ -20,7 +20,7 @@ interface CallInit {
   readonly timeoutMs: number | undefined;
   readonly shutdownSignal: AbortSignal | undefined;
   readonly contextValues: ContextValues | undefined;
-  /** What the protocol itself answers; the application may add. */
+  /** The headers of the protocol. The application may add others. */
   readonly responseHeader: NodeHeaders;
   readonly responseTrailer: NodeHeaders;
 }
@@ -31,9 +31,9 @@ const timerMaxMs = 2 ** 31 - 1;
 const callSignal = Symbol("the signal, not yet made");
 
 /**
- * The context of a call, as connect-es makes it. What costs is made when somebody looks at it:
- * headers when one is changed, the signal with its timer and listeners when it is taken. It is an
- * own property all the same, so that `{ ...context }` has it.
+ * The context of a call, with the properties of connect-es. Costly parts are created on first use:
+ * headers when one is changed, the signal with its timer and listeners when it is read. The signal
+ * is an own property, so that `{ ...context }` includes it.
  */
 export class CallContext implements HandlerContext {
   readonly method: DescMethod;
@@ -67,7 +67,7 @@ export class CallContext implements HandlerContext {
     Object.defineProperty(this, "signal", lazySignal);
   }
 
-  /** The same; where the call has a deadline, it rejects when that passes before. */
+  /** Returns the value. If the call has a deadline and it passes first, rejects. */
   inTime<T>(value: T | Promise<T>): T | Promise<T> {
     const isWatched = this.timeoutMs !== noTimeout && value instanceof Promise;
     return isWatched ? this[callSignal].race(value) : value;
@@ -83,8 +83,8 @@ export class CallContext implements HandlerContext {
 }
 
 /**
- * What a call's signal says, for half the cost to those who only listen to it. Where an interceptor
- * has put another signal into the context, that.
+ * Reports the cancellation of a call like its signal, at half the cost. If an interceptor has put
+ * another signal into the context, returns that one.
  */
 export function cancellationOf(context: HandlerContext): Cancellation {
   return context instanceof CallContext ? context[callSignal] : context.signal;
@@ -104,7 +104,7 @@ export function sendHeaders(context: HandlerContext): void {
   (context as Partial<CallContext>)[callSignal]?.sendHead?.();
 }
 
-/** What interceptors get: a `UnaryRequest`, or a `StreamRequest`. */
+/** The request that interceptors get: a `UnaryRequest` or a `StreamRequest`. */
 export class CallRequest {
   readonly stream: boolean;
   readonly message: MessageShape<DescMessage> | AsyncIterable<MessageShape<DescMessage>>;
@@ -167,12 +167,11 @@ interface CallEnds {
 }
 
 /**
- * How a call is given up, and the AbortSignal that says so, made when somebody looks at it: it
- * aborts when the deadline passes, the client leaves, the server shuts down, or the call fails, with
- * the same reasons as in connect-es. Who only listens does so here, for half the cost.
+ * The cancellation of a call. It aborts when the deadline passes, the client leaves, the server
+ * shuts down or the call fails, with the same reasons as in connect-es. The AbortSignal is created
+ * on first use: listening here costs half as much.
  *
- * A unary call that succeeds lets go of it, and leaves it as it is. That of a stream aborts when
- * the stream has ended, as in connect-es.
+ * A successful unary call never aborts it. A stream aborts it at its end, as in connect-es.
  */
 export class CallSignal implements Abortable {
   readonly #ends: CallEnds;
@@ -197,7 +196,7 @@ export class CallSignal implements Abortable {
     return this.#controller.signal;
   }
 
-  /** What counts the bytes that the call holds, those of calls that it makes included. */
+  /** Counts the bytes that the call holds, including those of calls that it makes. */
   get holding(): Holding | undefined {
     return this.#ends.exchange.holding;
   }
@@ -220,7 +219,7 @@ export class CallSignal implements Abortable {
     this.#listeners = this.#listeners.filter((one) => one !== listener);
   }
 
-  /** The same, or the reason for which the call is given up before. */
+  /** Settles like the promise. Rejects with the reason if the call is aborted first. */
   race<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const listener = { handleEvent: () => reject(this.reason) };
@@ -230,7 +229,7 @@ export class CallSignal implements Abortable {
     });
   }
 
-  /** The call has failed or is given up, or a stream has ended: without a reason, well. */
+  /** The call has failed or is cancelled, or a stream has ended. No reason means success. */
   abort(reason: unknown): void {
     if (this.#state !== "open") return;
     this.#state = "aborted";
@@ -277,7 +276,7 @@ export interface AbortListener {
   handleEvent(): void;
 }
 
-/** As much of an `AbortSignal` as it takes to listen to one. */
+/** The part of an `AbortSignal` that listeners need. */
 export type Cancellation = Pick<
   CallSignal,
   "aborted" | "reason" | "addEventListener" | "removeEventListener"

@@ -29,15 +29,15 @@ export interface MessageLimits {
 
 export interface TypeListener {
   /**
-   * Told the name of a type that is not known: that of a `google.protobuf.Any` in a response, whose
-   * JSON cannot be written. The call fails with INTERNAL. Default: nobody is told.
+   * Called with the name of an unknown type of a `google.protobuf.Any` in a response, which has no
+   * JSON. The call fails with INTERNAL. Default: not reported.
    */
   readonly onUnknownType?: OnUnknownType;
 }
 
 export interface StreamLimits {
   /**
-   * How long a stream may rest, without a message either way, in ms. It then ends with
+   * How long a stream may be idle, without a message in either direction, in ms. It then ends with
    * DEADLINE_EXCEEDED. Default: no limit.
    */
   readonly streamIdleTimeoutMs?: number;
@@ -55,7 +55,7 @@ export interface Endpoint {
   readonly spec: MethodImplSpec;
   readonly options: EndpointOptions;
   readonly codecs: Codecs;
-  /** What connect-es says of it: its path, protocols and HTTP methods. */
+  /** The handler of connect-es, for its path, protocols and HTTP methods. */
   readonly rpc: UniversalHandler;
 }
 

@@ -21,7 +21,7 @@ export class EnvelopeSplitter {
     this.#readMaxBytes = readMaxBytes;
   }
 
-  /** What has come of an envelope that is incomplete. */
+  /** The bytes received of an incomplete envelope. */
   get pendingBytes(): number {
     return this.#pending.length;
   }
@@ -69,6 +69,6 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayB
   return bytes;
 }
 
-/** From Node's pool, where there is one: an ArrayBuffer of its own for each message costs more than all else. */
+/** Uses Node's pool if there is one. A separate ArrayBuffer for each message would be the largest cost. */
 const allocate: (size: number) => Uint8Array<ArrayBuffer> =
   globalThis.Buffer?.allocUnsafe ?? ((size) => new Uint8Array(size));

@@ -22,7 +22,7 @@ export interface EnvelopeReading<T> {
   readonly errors: EnvelopeErrors;
 }
 
-/** Creates the errors of a body that is not as its sender should have sent it. */
+/** Creates the errors for an invalid body. */
 export interface EnvelopeErrors {
   readonly incomplete: () => Error;
   readonly missing: () => Error;
@@ -84,7 +84,7 @@ export async function* readEnvelopes<T>(
       if (isPacked) unpacked += whole.byteLength;
       if (!isEnd) yield reading.parse(whole);
     }
-    // What has come of the next message is kept; what came whole is done with.
+    // Only the part of the next message is held. Complete messages are done.
     const more = splitter.pendingBytes - kept;
     kept += more;
     const room = holding?.add(more - unpacked);
@@ -144,7 +144,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
 
   #add({ flags, data }: Envelope): void {
     const isEnd = (flags & this.#reading.endFlag) !== 0;
-    if (isEnd && this.#hasEnd) throw extraEnd(); // each would be decompressed
+    if (isEnd && this.#hasEnd) throw extraEnd(); // each one would be decompressed
     this.#hasEnd ||= isEnd;
     const parsed = (flags & compressedFlag) === 0 ? undefined : this.#parseCompressed(data, isEnd);
     if (isEnd) return;
@@ -157,7 +157,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
     const { parse } = this.#reading;
     const bytes = decompress(data, this.#reading, this.#holding);
     const parsed = bytes.then((whole) => (isEnd ? undefined : parse(whole))) as Promise<T>;
-    parsed.catch(() => {}); // there may be nobody waiting for it
+    parsed.catch(() => {}); // it may never be awaited
     this.#begun.push(parsed);
     return parsed;
   }

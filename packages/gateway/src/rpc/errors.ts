@@ -1,4 +1,4 @@
-/** What becomes of an error that ends a call. */
+/** Converts errors that end a call. */
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -7,22 +7,22 @@ import { badRequestDetail, FieldViolation, violationsMax } from "../codec/violat
 import type { Cancellation } from "./context.ts";
 
 export interface ErrorListener {
-  /** Told once of each call that fails by an error which is no ConnectError. */
+  /** Called once for each call that fails with an error other than a ConnectError. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** Told by default, as connectNodeAdapter does. */
+/** The default, as in connectNodeAdapter. */
 export function logError(error: unknown): void {
   // biome-ignore lint/suspicious/noConsole: the default of a library without a logger
   console.error(error);
 }
 
 /**
- * The error that ends a call. Tells of it if nobody meant it for a client. What is thrown once the
- * call is given up is mostly because of that, as the AbortError of a query: its deadline or the
- * shutdown is what the client hears of then, and nobody is told.
+ * The error that ends a call. Reports errors that are not meant for clients. Errors after a
+ * cancellation are usually its result, such as the AbortError of a query. They are not reported,
+ * and the client gets the reason of the cancellation.
  *
- * @param cancellation Must not have heard of the error yet.
+ * @param cancellation Must not be aborted with this error yet.
  */
 export function endingError(
   error: unknown,
@@ -38,10 +38,7 @@ export function endingError(
   return reason instanceof ConnectError ? reason : error;
 }
 
-/**
- * The error that a client gets for what a call threw. Anything that is not meant for the client
- * leaves as "internal error".
- */
+/** The error for the client. Errors that are not meant for clients become "internal error". */
 export function connectErrorFrom(reason: unknown): ConnectError {
   if (!(reason instanceof ConnectError)) {
     return new ConnectError("internal error", Code.Internal, undefined, undefined, reason);
@@ -88,7 +85,7 @@ export function withTrailerMessage(error: ConnectError): ConnectError {
 function withBadRequest(error: ConnectError): ConnectError {
   if (error.code !== Code.InvalidArgument) return error;
   const found = error.details.find((detail) => typeNameOf(detail) === "buf.validate.Violations");
-  // What another service has found came as bytes, and is about its request.
+  // Violations from another service arrive as bytes and are about its own request.
   if (found === undefined || !("desc" in found)) return error;
   if (error.details.some((detail) => typeNameOf(detail) === BadRequestSchema.typeName))
     return error;
@@ -104,7 +101,7 @@ function typeNameOf(detail: ConnectError["details"][number]): string {
   return "desc" in detail ? detail.desc.typeName : detail.type;
 }
 
-/** What is looked at of `buf.validate.Violations`, as protobuf-es has it. */
+/** The used part of `buf.validate.Violations`. */
 interface Violations {
   readonly violations: readonly RuleViolation[];
 }
@@ -123,7 +120,7 @@ function fieldViolation({ field, message }: RuleViolation): FieldViolation {
   return new FieldViolation(pathOf(field?.elements ?? []), message);
 }
 
-/** In the form of our own, by JSON names: `newBooks[0].title`, and `[an.extension]` in brackets. */
+/** The path by JSON names: `newBooks[0].title`, with extensions in brackets. */
 function pathOf(elements: readonly PathElement[]): string {
   return elements.reduce((path, { fieldName, subscript }) => {
     const isExtension = fieldName.startsWith("[");

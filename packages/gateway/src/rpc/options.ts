@@ -1,16 +1,16 @@
 type Kind = "boolean" | "number" | "string" | "function" | "object" | "list";
 
-/** What the values of options are: of a kind, where a list is an array, or one of few texts. */
+/** The type of an option: a type of JavaScript, `list` for an array, or a set of texts. */
 export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
 
-/** Those of all options of a type. */
+/** The kinds of all options of a type. */
 export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
 
 /**
- * Asserts that all options are known, and of their kinds: one that is misspelled would be passed
- * over, one of another kind would fail amid a call. Undefined stands for the default.
+ * Asserts that all options are known and have the right type. Otherwise, a misspelled option would
+ * be ignored, and one of another type would fail during a call. Undefined means the default.
  *
- * @param where What holds them, as `rest`.
+ * @param where Their container, for example `rest`.
  * @throws {TypeError}
  */
 export function assertOptions(where: string, given: unknown, kinds: OptionKinds): void {
@@ -37,7 +37,7 @@ function kindOf(value: unknown): string {
   return value === null ? "null" : typeof value;
 }
 
-/** The same without members that are undefined, which would take the place of defaults. */
+/** Removes members that are undefined, because they would replace defaults. */
 export function definedOnly<T extends object>(
   values: T,
 ): { [K in keyof T]?: Exclude<T[K], undefined> } {

@@ -1,13 +1,13 @@
-/** What the gateway's own services share: health and reflection. */
+/** Shared by the gateway's own services: health and reflection. */
 import type { DescService } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 
 /** Default options for the gateway's own services. The caller's options override them. */
 export const smallMessages: Partial<UniversalHandlerOptions> = {
-  // Requests contain only names. A stranger must not make us read or decompress more.
+  // Requests contain only names. Clients without a token must not make us read or decompress more.
   readMaxBytes: 4096,
-  // Never compress answers that a stranger can request again and again.
+  // Never compress answers that clients without a token can request repeatedly.
   compressMinBytes: 0xffffffff,
 };
 
@@ -17,8 +17,8 @@ export function servicesOf(router: ConnectRouter): readonly DescService[] {
 }
 
 /**
- * A signal that aborts with the one given, or never without one. Its reason is always an error for
- * clients, as that of `serve` is: the reason of a bare `abort()` would be an internal error to them.
+ * A signal that aborts with the given one, or never without one. Its reason is always an error for
+ * clients, because the reason of a bare `abort()` would become an internal error.
  */
 export function drainingSignal(given: AbortSignal | undefined): AbortSignal {
   const draining = new AbortController();
@@ -34,16 +34,16 @@ function errorOf(reason: unknown): ConnectError {
   return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
 }
 
-/** Counts a stream until its signal aborts. @throws {ConnectError} if there are as many as may be. */
+/** Counts a stream until its signal aborts. @throws {ConnectError} at the limit. */
 export type EnterStream = (signal: AbortSignal) => void;
 
-/** Bounds how many streams are open at the same time that need no token. */
+/** Limits the concurrent streams that need no token. */
 export function createStreamLimit(max: number, tooMany: string): EnterStream {
   let open = 0;
   return (signal) => {
     if (open >= max) throw new ConnectError(tooMany, Code.ResourceExhausted);
     open++;
-    // Surer than the end of a generator: nobody may ask for it any more.
+    // More reliable than the end of a generator, which may never be read to its end.
     signal.addEventListener("abort", () => open--, { once: true });
   };
 }

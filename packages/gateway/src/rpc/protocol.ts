@@ -1,4 +1,4 @@
-/** What the protocols of RPC have in common. */
+/** Shared by the RPC protocols. */
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { compressionNegotiate } from "@connectrpc/connect/protocol";
@@ -20,7 +20,7 @@ export interface Protocol {
   readonly handlerFor: (contentType: string, method: string) => ServeRpc | undefined;
 }
 
-/** An answer of HTTP alone: which protocol it is for is not known. */
+/** A plain HTTP answer, because the protocol of the client is unknown. */
 export function emptyResponse(
   status: number,
   error: ConnectError,
@@ -34,7 +34,7 @@ export function unsupportedMediaType(): Response {
   return emptyResponse(415, new ConnectError(message, Code.InvalidArgument)); // as for REST
 }
 
-/** The compressions of a request and of its answer, and why the first is refused. */
+/** The compressions of a request and of its answer; `error` if the former is unknown. */
 type Negotiated = ReturnType<typeof compressionNegotiate>;
 
 /** What a wire of RPC has of its call. */
@@ -56,28 +56,28 @@ export interface UnaryWire {
   fail(error: unknown): Response | Promise<Response>;
 }
 
-/** The same of a stream. Where only one message goes one way, it is read and written as above. */
+/** The same for a stream. A direction with a single message is read or written as above. */
 export interface StreamWire extends UnaryWire {
   readAll(): AsyncIterable<Message>;
-  /** How long the head of an answer waits for the first message; undefined if it needs that. */
+  /** How long the head of an answer waits for the first message, in ms; undefined if it needs that message. */
   readonly headDelayMs: number | undefined;
-  /** What is written while no message comes; undefined if there is no such thing. */
+  /** Written while there are no messages; undefined for nothing. */
   readonly quiet?: Quiet | undefined;
   head(first: Message | undefined): Head;
   chunk(message: Message): Uint8Array | Promise<Uint8Array>;
-  /** How it ends: by an error, if one is given. Undefined if the protocol cannot say that. */
+  /** The end of the answer, with an error if there was one. Undefined if the protocol cannot report it. */
   end(failure: Failure | undefined): Ending | Promise<Ending> | undefined;
 }
 
-/** Bytes that say nothing. */
+/** Bytes that clients ignore. */
 export interface Quiet {
   readonly chunk: Uint8Array;
   readonly everyMs: number;
 }
 
 /**
- * The first message may still change the head of an answer, but a client may send nothing before it
- * has the head. So it waits for a second.
+ * The first message may still change the head of an answer. But some clients send nothing before
+ * they have the head, so it waits for one second only.
  */
 export const headDelayMs = 1000;
 

@@ -1,4 +1,4 @@
-/** Refuses requests that lack required fields, for every message, by reflection. */
+/** Rejects requests without required fields, for every message, by reflection. */
 import {
   clone,
   type DescField,
@@ -16,17 +16,17 @@ import { badRequest, FieldViolation } from "../codec/violation.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * A server interceptor that refuses a request in which a field that
- * `google.api.field_behavior` requires is not set, at any depth: INVALID_ARGUMENT,
- * with a violation for each such field. What has no presence (a plain proto3
- * scalar) counts as set when it is not zero; declare it `optional` where zero is
- * a value. An update with a mask needs only what that names: https://google.aip.dev/203.
+ * A server interceptor that rejects a request if a field is not set that
+ * `google.api.field_behavior` requires, at any depth: INVALID_ARGUMENT, with a violation for each
+ * such field. A field without presence (a plain proto3 scalar) is set if it is not zero; declare it
+ * `optional` if zero is a valid value. An update with a mask needs only the fields of the mask:
+ * https://google.aip.dev/203.
  */
 export const requireFields: Interceptor = (next) => check(marked, next);
 
 /**
- * The interceptors, and before them the check that every protobuf parser makes but
- * protobuf-es's: for the fields that proto2 requires. No message can be sent on without them.
+ * The interceptors, preceded by a check for required fields of proto2. Other protobuf parsers make
+ * this check; protobuf-es does not. A message without them could not be sent on.
  */
 export function withLegacyCheck(input: DescMessage, interceptors: Interceptor[]): Interceptor[] {
   if (!mayRequire(legacy, input)) return interceptors;
@@ -67,7 +67,7 @@ async function* checked(kind: Requirement, request: StreamRequest) {
 
 function assertRequiredFields(kind: Requirement, desc: DescMessage, message: Message): void {
   const update = kind === marked ? maskedUpdateOf(desc, message) : undefined;
-  // Almost every message is complete, and that is told without a list of what is not.
+  // Almost every message is complete. This check creates no list.
   if (update === undefined && isComplete(kind, desc, message)) return;
   const missing = [...missingFields(kind, update?.request ?? reflect(desc, message))]
     .filter(({ path }) => update?.names(path) ?? true)
@@ -123,7 +123,7 @@ function* missingFields(kind: Requirement, message: ReflectMessage): Generator<M
   }
 }
 
-/** A message in a field, with its path from the message around it, as in a mask and for people. */
+/** A message in a field, with its path in the containing message: as in a mask, and for messages. */
 interface Child {
   readonly steps: readonly string[];
   readonly name: string;
@@ -149,7 +149,7 @@ function* childMessages(message: ReflectMessage, field: DescField): Generator<Ch
 interface Check {
   readonly field: DescField;
   readonly required: boolean;
-  /** What it holds, where that may have required fields in turn. */
+  /** Its message type, if that may have required fields. */
   readonly held: DescMessage | undefined;
 }
 
@@ -182,24 +182,24 @@ function searchRequired(kind: Requirement, desc: DescMessage, seen: Set<DescMess
   );
 }
 
-/** A request with an `update_mask`: https://google.aip.dev/134. */
+/** Requests with an `update_mask`: https://google.aip.dev/134. */
 interface MaskedUpdate {
-  /** The request, in which each message on the way to what the mask names is set. */
+  /** The request, with every message set that contains a field of the mask. */
   readonly request: ReflectMessage;
-  /** Whether the mask names a field, or the field is none of the resource's. By proto names. */
+  /** Whether the mask contains a field, or the field is not part of the resource. By proto names. */
   names(path: readonly string[]): boolean;
 }
 
 type MessageField = DescField & { readonly fieldKind: "message" };
 
-/** The field of an update that names what to change. */
+/** The mask of an update. */
 export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
   const field = fields.find(({ name }) => name === "update_mask");
   const isOne = field?.fieldKind === "message";
   return isOne && field.message.typeName === FieldMaskSchema.typeName ? field : undefined;
 }
 
-/** Undefined without a mask, or with one that stands for all. */
+/** Undefined without a mask, or for a mask that covers all fields. */
 function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | undefined {
   const field = maskFieldOf(desc);
   if (field === undefined) return undefined;

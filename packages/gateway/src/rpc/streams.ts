@@ -1,4 +1,4 @@
-/** Streams of messages: how an answer is sent, and what ends a stream. */
+/** Streams of messages: sending an answer, cancellation and idle limits. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { BodyWriter } from "../http/exchange.ts";
 import { type CallSignal, type Cancellation, signalOf } from "./context.ts";
@@ -6,18 +6,18 @@ import { connectErrorFrom } from "./errors.ts";
 import type { Call, Failure, Message, StreamWire } from "./protocol.ts";
 
 interface Steps {
-  /** Told of each message. */
+  /** Called for each message. */
   readonly moved?: (() => void) | undefined;
-  /** All messages have been written. */
+  /** Called after the last message. */
   readonly beforeEnd: () => void;
-  /** The call has failed. @returns the error for the client. */
+  /** Called if the call fails. @returns the error for the client. */
   readonly fail: (error: unknown) => unknown;
 }
 
 /**
  * Sends an answer in messages, as fast as the client takes them.
  *
- * @throws an error that comes before the head was sent; later ones end the answer.
+ * @throws an error that occurs before the head is sent. Later errors end the answer.
  */
 export async function streamAnswer(
   { exchange, context, wire }: Call<StreamWire>,
@@ -72,7 +72,7 @@ export async function streamAnswer(
   } finally {
     clearTimeout(timer);
     clearInterval(tick);
-    // It may still be at work: nobody waits for it.
+    // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});
   }
   if (exchange.isClosed) return;
@@ -82,10 +82,10 @@ export async function streamAnswer(
 }
 
 /**
- * What comes, until the call is given up: then throws its reason at once, whether or not anything
- * is still to come, and also where that ends because of it.
+ * Yields the items until the call is cancelled. Then throws the reason at once, even if no further
+ * item comes or the source ends because of it.
  *
- * @param moved Told of each item.
+ * @param moved Called for each item.
  */
 export async function* untilAborted<T>(
   items: AsyncIterable<T>,
@@ -93,7 +93,7 @@ export async function* untilAborted<T>(
   moved?: () => void,
 ): AsyncGenerator<T> {
   const iterator = items[Symbol.asyncIterator]();
-  // One promise for all would keep something of each until it settles.
+  // A single promise would keep references to every item until it settles.
   let giveUp: ((reason: unknown) => void) | undefined;
   const listener = { handleEvent: () => giveUp?.(cancellation.reason) };
   cancellation.addEventListener("abort", listener);
@@ -111,15 +111,15 @@ export async function* untilAborted<T>(
     }
   } finally {
     cancellation.removeEventListener("abort", listener);
-    // It may still be at work, and this wait for a reader: neither waits for the other.
+    // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});
   }
 }
 
 /**
- * Ends a stream in which no message comes either way for some time.
+ * Ends a stream after some time without a message in either direction.
  *
- * @returns what is to be told of each message; undefined without a limit.
+ * @returns a function to call for each message; undefined without a limit.
  */
 export function watchIdle(call: CallSignal, idleMs: number | undefined): (() => void) | undefined {
   if (idleMs === undefined) return undefined;

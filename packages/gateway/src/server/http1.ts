@@ -221,7 +221,7 @@ export function refuseLast(
   const error = refusals.report(kind, socket, { answer, canAnswer });
   if (!isNext) {
     if (last?.req.complete) last.shouldKeepAlive = false;
-    // These may never end, or nobody may read them, and no other limit applies any more.
+    // The answers may never end or never be read, and no other limit applies.
     const cutOff = setTimeout(() => socket.destroy(), refusals.idleTimeoutMs).unref();
     socket.once("close", () => clearTimeout(cutOff));
     return;

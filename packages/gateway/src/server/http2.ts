@@ -12,7 +12,7 @@ import type { Refusals } from "./refusal.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
-/** Serves requests: those of HTTP/2 by their stream, if it can. */
+/** Serves requests. `serveStream` is faster for HTTP/2. */
 export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 
 /**

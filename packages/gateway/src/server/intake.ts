@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 
-/** Requests of each connection that are not counted in a turn of the event loop. */
+/** Requests of each connection in a turn of the event loop that are not counted. */
 const freeRequests = 4;
 
 /** Further requests that may begin in one turn, plus what was read with the last of them. */
@@ -12,36 +12,41 @@ const turnConnectionsMax = 64;
 /** How long after its last request a connection is expected to send more. */
 const recentMs = 10_000;
 
-/** All of these are paused at most once in this time per connection, because each pause costs a little. */
+/**
+ * All connections are paused at most once in this time, multiplied by their number, because each
+ * pause has a cost.
+ */
 const stopIntervalMs = 0.1;
 
 /**
- * Bounds the requests that begin in one turn of the event loop.
+ * Limits the requests that begin in one turn of the event loop.
  *
- * In one turn, Node reads all that every connection of HTTP/2 has sent: where some dozens send
- * all they may, tens of thousands of requests begin before one is answered, or one commit is
- * heard of. They take memory, make everyone wait, and fill the queue of the store, which then
- * refuses what it could have taken a moment later. So once enough have begun in a turn, those
- * that sent many are not read until their turn comes again, in the order in which they were
- * stopped. What they send meanwhile waits in the system's buffers, and TCP holds them back.
- * A connection that sends a few at a time is read in every turn: beside 25,600 gRPC calls on 100
+ * In one turn, Node reads everything that every HTTP/2 connection has sent. With dozens of busy
+ * connections, tens of thousands of requests begin before one is answered. They take memory, delay
+ * everyone, and fill the queue of the store, which then rejects requests that it could have served
+ * a moment later. So once enough requests have begun in a turn, connections that sent many are
+ * paused and resumed in that order. Meanwhile, TCP flow control slows these clients down. A
+ * connection that sends a few at a time is read in every turn: beside 25,600 gRPC calls on 100
  * connections, a lone REST caller waited up to 0.3 s (p99), and 2.4 s without an intake.
  */
 export class Intake {
-  /** Open connections, and when each last began a request. */
+  /** Open connections, with the time of the last request of each. */
   readonly #asked = new Map<Socket, number>();
-  /** Not read, in the order in which they will be again. */
+  /** Paused connections, in the order in which they are resumed. */
   readonly #waiting = new Set<Socket>();
-  /** Before those: they were to be read in a turn in which others had brought enough. */
+  /** Resumed before those in `#waiting`, because their last turn was full before they were read. */
   readonly #overdue = new Set<Socket>();
-  /** Read again in this turn. */
+  /** Resumed in this turn. */
   readonly #resumed = new Set<Socket>();
-  /** How many are, so that few are overdue: whose turn has come is not read first if others are. */
+  /**
+   * How many to resume in a turn, adapted so that few become overdue: resumed connections are not
+   * necessarily read first.
+   */
   #resumedMax = turnConnectionsMax;
-  /** Who has begun more in this turn than is free. */
+  /** Connections with counted requests in this turn. */
   readonly #served = new Set<Socket>();
   #counted = 0;
-  /** Whose requests are being read, and how many of them. */
+  /** The connection that is being read, and the number of its requests. */
   #reading: Socket | undefined;
   #read = 0;
   #isScheduled = false;
@@ -71,7 +76,7 @@ export class Intake {
     this.#served.add(socket);
     if (++this.#counted < turnRequestsMax) return;
     if (this.#counted === turnRequestsMax) this.#fill();
-    // Node reads up to 32 pieces of 64 KiB in a row; the one that has come is served.
+    // Node reads up to 32 chunks of 64 KiB in a row. The current one is still served.
     if (!this.#waiting.has(socket)) stop(socket, this.#waiting);
   }
 
@@ -82,13 +87,13 @@ export class Intake {
     setImmediate(() => this.#endTurn());
   }
 
-  /** Enough have begun: whoever has not been read yet waits for another turn. */
+  /** The turn is full. Connections that were not read yet wait for another turn. */
   #fill(): void {
     for (const socket of this.#resumed) {
       if (!this.#served.has(socket)) stop(socket, this.#overdue);
     }
     if (this.#overdue.size > 0) this.#resumedMax = Math.ceil(this.#resumedMax / 2);
-    // Those that send many wait already, and who does not sends a few.
+    // Busy connections are paused already. The others send few requests.
     const intervalMs = stopIntervalMs * this.#asked.size;
     if (this.#isAnyStopped || this.#now < this.#stoppedAllAt + intervalMs) return;
     this.#stoppedAllAt = this.#now;
@@ -107,7 +112,7 @@ export class Intake {
     const isFull = this.#counted >= turnRequestsMax;
     if (isFull || this.#isAnyStopped) {
       for (const socket of this.#served) {
-        this.#overdue.delete(socket); // what it had sent came all the same
+        this.#overdue.delete(socket); // it was read before the pause
         stop(socket, this.#waiting);
       }
     }
@@ -138,8 +143,8 @@ function stop(socket: Socket, stopped: Set<Socket>): void {
 }
 
 /**
- * A session of HTTP/2 takes over what a socket is read by, and `Socket.pause()` does nothing from
- * then on: this does, and is not documented. Where Node has it no more, all is read as ever.
+ * The undocumented handle of a socket. After an HTTP/2 session has taken over a socket,
+ * `Socket.pause()` has no effect, but these methods do. Without them, nothing is paused.
  */
 interface Handle {
   readStart?(): void;
@@ -151,9 +156,9 @@ function handleOf(socket: Socket & { readonly _handle?: Handle | null }): Handle
 }
 
 /**
- * What there may be much of at once, served a little in each turn of the event loop: what is beyond
- * that waits, in its order, while others have their turns. Beside 512 gRPC calls on 2 connections, a
- * lone REST caller waited up to 63 ms (p99), and 353 ms without turns.
+ * Spreads bursts over turns of the event loop: serves a few items in each turn, in order. Beside
+ * 512 gRPC calls on 2 connections, a lone REST caller waited up to 63 ms (p99), and 353 ms without
+ * turns.
  */
 export class Turns<T> {
   readonly #all: TurnTotal;
@@ -166,7 +171,7 @@ export class Turns<T> {
   /**
    * @param servedMax In one turn.
    * @param all What is served of all, beyond a few each.
-   * @param serve Tells whether there was anything to do.
+   * @param serve Returns whether there was anything to do.
    */
   constructor(servedMax: number, all: TurnTotal, serve: (item: T) => boolean) {
     this.#servedMax = servedMax;

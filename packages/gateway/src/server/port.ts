@@ -255,7 +255,7 @@ async function removeStale(path: string): Promise<void> {
   try {
     renameSync(path, aside);
   } catch {
-    return; // the other was faster
+    return; // another process was faster
   }
   if (await isStale(aside)) unlinkSync(aside);
   else renameSync(aside, path);
@@ -309,7 +309,7 @@ function sniffProtocol(
     onDecided(protocol);
   }
 
-  /** Mostly a health check that only connects. */
+  /** Usually a health check that only connects. */
   function onEnd(): void {
     stop();
     socket.destroy();

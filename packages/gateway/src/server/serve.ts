@@ -122,7 +122,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     });
   };
   let gateway = createGateway({});
-  // By its exact path: one look for all that is beside the services.
+  // Keyed by exact path, so that other requests cost one lookup.
   const applyCors = options.cors && createCors(options.cors);
   const guard = { renderError: options.rest?.renderError, onError, applyCors };
   const beside = new Map(

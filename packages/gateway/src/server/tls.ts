@@ -30,12 +30,12 @@ export function readTlsMaterial({ certFile, keyFile, clientCaFile }: TlsFiles): 
   return { ...pair, ...(clientCaFile !== undefined && { ca: readCa(clientCaFile) }) };
 }
 
-/** @throws {TlsFilesError} if a file cannot be read, or holds what can sign no certificate. */
+/** @throws {TlsFilesError} if a file cannot be read, or contains no CA certificate. */
 export function readCa(file: string): Buffer {
   return explain(`${file} cannot be used as a CA`, () => {
     const pem = readFileSync(file);
     const certificates = pem.toString("latin1").match(certificateForm) ?? [];
-    // OpenSSL passes over what is none, and would trust nobody.
+    // OpenSSL ignores invalid certificates and would then trust none.
     if (certificates.length === 0) throw new Error("it has no certificate in PEM");
     for (const one of certificates.map((text) => new X509Certificate(text))) {
       const isCa = one.ca || one.checkIssued(one);

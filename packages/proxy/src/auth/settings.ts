@@ -3,7 +3,7 @@ import type { Setting, SettingProblem, ValuesOf } from "../settings/setting.ts";
 import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 
-/** Who may call. All are optional here; a program may require one source of tokens. */
+/** Authentication. All settings are optional here; a program may require a source of tokens. */
 export const authSettings = {
   tokenFile: {
     ...text,
@@ -33,7 +33,7 @@ export const authSettings = {
 
 export type AuthSettings = ValuesOf<typeof authSettings>;
 
-/** What contradicts what. Without issuer and audience, a token for another service would be accepted. */
+/** Contradictions. Without issuer and audience, a token for another service would be accepted. */
 export function findAuthProblems(settings: AuthSettings): SettingProblem[] {
   const other = "jwksUrl";
   const isJwt = settings.jwksUrl !== undefined;
@@ -43,7 +43,7 @@ export function findAuthProblems(settings: AuthSettings): SettingProblem[] {
     .map((setting) => ({ setting, other, problem }));
 }
 
-/** Whether anybody could be let in. */
+/** Whether any caller can be authenticated. */
 export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
   return tokenFile !== undefined || tokens.length > 0 || jwksUrl !== undefined;
 }
@@ -73,7 +73,7 @@ function tokenProblem(token: string): string | undefined {
   return "has a character other than letters, digits and -._~+/ (and = at its end)";
 }
 
-/** Whoever can change the keys in transit can sign any token. */
+/** An attacker who can change the keys in transit can sign any token. */
 function findJwksUrlProblem(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null) return "is not an absolute URL";

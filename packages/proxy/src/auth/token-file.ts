@@ -143,7 +143,7 @@ function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes
   return { log, version: versionOf(facts), bytes: Number(facts.size) };
 }
 
-/** Whoever writes this file can admit anybody, so only its owner may. Windows has no such modes. */
+/** Anyone who can write this file can create tokens, so only its owner may. Windows has no such modes. */
 function assertSafe(file: string, facts: BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
   if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {

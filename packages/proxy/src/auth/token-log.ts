@@ -17,7 +17,7 @@ export interface TokenLog {
   readonly live: ReadonlyMap<string, TokenRecord>;
   /** Numbers of the lines that cannot be parsed, from 1. */
   readonly badLines: readonly number[];
-  /** What the next writer must put before its own line. */
+  /** The text that the next writer must put before its own line. */
   readonly tail: "" | "\n" | typeof tornMark;
 }
 

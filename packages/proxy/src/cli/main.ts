@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { setDefaultHighWaterMark } from "node:stream";
 
-// An older Node could not even load what would look at `engines`.
+// An older Node cannot load the modules that could read `engines`.
 if (Number.parseInt(process.versions.node, 10) < 22) {
   process.stderr.write(
     `connect-gateway-proxy: needs Node 22 or later; this is Node ${process.versions.node}\n`,
@@ -11,7 +11,7 @@ if (Number.parseInt(process.versions.node, 10) < 22) {
   // Node's 64 KiB are held several times by each caller that does not read its stream.
   setDefaultHighWaterMark(false, 16 * 1024);
   const { runCommand } = await import("./program.ts");
-  // Whoever reads our output may go away; that is no reason to stop serving.
+  // The reader of our output may go away. The server goes on.
   process.stdout.on("error", () => {});
   process.stderr.on("error", () => {});
   process.exitCode = await runCommand(process.argv.slice(2));

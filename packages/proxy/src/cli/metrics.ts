@@ -11,7 +11,7 @@ const prefix = "connect_gateway";
 
 export type Measuring = NonNullable<Awaited<ReturnType<typeof openMetrics>>>;
 
-/** @returns undefined where nobody wants metrics. Then nothing is measured. */
+/** @returns undefined if metrics are off. Then nothing is measured. */
 export async function openMetrics({ adminHost: host, adminPort: port }: Settings, version: string) {
   if (port === undefined) return undefined;
   // Loaded where it is wanted alone.

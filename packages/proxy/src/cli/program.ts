@@ -56,7 +56,7 @@ function tokenFileOf(file: string | undefined): string {
   throw new CommandFailure(2, "there is no token file: set --token-file");
 }
 
-/** `--check`: what would be served, and what is wrong. */
+/** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const parts = await readParts(settings);
@@ -71,7 +71,7 @@ async function check(settings: Settings): Promise<void> {
       ...methods.flatMap((method) => describeMethod(method, bindingsOf(method, rest))),
     ]),
   );
-  // What no rule has by itself: routes that two have, selectors that no method has.
+  // Problems across rules: duplicate routes, selectors without a method.
   const routes = createRoutes(served, settings);
   const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
   const jsonOptions = { registry: served.registry };

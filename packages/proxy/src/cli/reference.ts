@@ -14,7 +14,7 @@ export function describeServed(
   return createOpenApiDocument(services, { names: "full", rest });
 }
 
-/** The OpenAPI document of what is served by now, and a page to read it. */
+/** The OpenAPI document of the methods served now, and a page to read it. */
 export function createReference() {
   let document = Buffer.from("{}");
   let page = Buffer.alloc(0);

@@ -1,4 +1,4 @@
-/** Rules from the YAML of a service configuration: what `google.api.Service` has as `http`. */
+/** Rules from the YAML of a service configuration: the field `http` of `google.api.Service`. */
 import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";

@@ -44,7 +44,7 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
 
 type Closer = () => void | Promise<void>;
 
-/** @param closers What is to be closed at the end, the last first. */
+/** @param closers Resources to close at the end, the last first. */
 async function serveUntilStopped(
   settings: Settings,
   version: string,
@@ -90,7 +90,7 @@ async function serveUntilStopped(
   const isReady = () => isComplete() && health.every((one) => one.isReady());
   let told = new Set<string>();
 
-  /** What is served next, and what to do once it is. */
+  /** The next configuration, and a callback once it is served. */
   function prepare(served: Served | undefined) {
     const leftOut = new Set<string>();
     const { services = [], registry, warnings = [] } = served ?? {};
@@ -99,10 +99,10 @@ async function serveUntilStopped(
     const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
     const rest = {
       ...restOptionsOf(settings),
-      // Other rules may be of services that are told later.
+      // Other rules may be for services that become known later.
       rules: isAll(served) ? rules : rules.filter(({ selector }) => known.has(selector)),
       onRuleError(error: RuleError) {
-        // Of a file and its own rules, all is known at the start: what is wrong stops it.
+        // A file and its rules are complete at startup, so errors stop it.
         const isOwn = rules.some(({ selector }) => selector === error.selector);
         if (file !== undefined && isOwn) throw error;
         leftOut.add(error.message);
@@ -203,7 +203,7 @@ async function serveUntilStopped(
   await server.drain(settings.drainTimeoutMs);
 }
 
-/** Types of which the log tells. */
+/** The maximum number of unknown types that are logged. */
 const unknownMax = 1000;
 
 function placeOf(
@@ -221,7 +221,10 @@ function readServed(file: string, sources: Omit<Sources, "parts">): Served {
   return createServed({ ...sources, parts });
 }
 
-/** Serves what the upstreams tell, as soon as one does, and again when one tells something else. */
+/**
+ * Serves the services of the upstreams, as soon as the first one has reported them, and again after
+ * each change.
+ */
 function watchAll(
   upstreams: readonly Upstream[],
   settings: Settings,
@@ -257,7 +260,7 @@ function watchAll(
   });
 }
 
-/** What is not found may be served once all services are known. */
+/** An unknown path may be served once all services are known. */
 const untold = new ConnectError(
   "the upstream has not listed its services yet; try again later",
   Code.Unavailable,

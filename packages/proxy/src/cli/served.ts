@@ -1,4 +1,4 @@
-/** What a gateway serves of its upstreams, as their descriptors and the rules say. */
+/** The methods that a gateway serves, from the descriptors of its upstreams and the rules. */
 import { createRegistry, type DescService, type Registry } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";
@@ -21,14 +21,14 @@ export interface Served {
   readonly services: readonly DescService[];
   readonly registry: Registry;
   readonly rules: readonly HttpRule[];
-  /** What is left out of it, and what may be wrong with it. */
+  /** Methods left out, and possible problems. */
   readonly warnings: readonly string[];
 }
 
 export interface Sources {
   /** Those that are known by now. */
   readonly parts: readonly Part[];
-  /** All, also those that have not told their services yet. */
+  /** All upstreams, including those whose services are not known yet. */
   readonly upstreams: readonly Upstream[];
   readonly rules: readonly HttpRule[];
 }
@@ -89,7 +89,7 @@ export function createRoutes(
 /**
  * @param names Of services and methods; `on` for all that can be tools.
  * @param served Undefined while the services are not known.
- * @param onUnknown Called with what is wrong about a name that is none of theirs, which is left out.
+ * @param onUnknown Called with the problem of an unknown name, which is left out.
  */
 export function createTools(
   names: readonly string[],

@@ -1,4 +1,4 @@
-/** The settings of the command. What few need has no flag: it is a variable, or a key of the file. */
+/** The settings of the command. Rarely used ones have no flag, only a variable and a key of the file. */
 import { type CorsOptions, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
@@ -176,7 +176,7 @@ function corsOf(settings: Values): CorsOptions | undefined {
   return {
     origins: corsOrigins,
     credentials: corsCredentials,
-    // What is passed on may be sent.
+    // Pages may send the headers that are passed on.
     allowedHeaders: requestMetadata,
     exposedHeaders: [...rateLimitHeaders, ...corsExposedHeaders],
   };

@@ -1,4 +1,4 @@
-/** Upstreams, what they serve, and whether they would take a call. */
+/** Upstreams: their services and their health. */
 import { readFileSync } from "node:fs";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
@@ -65,5 +65,5 @@ export function watchHealth(transport: GrpcTransport): { isReady(): boolean; clo
   };
 }
 
-/** It answers, and says nothing of its health. */
+/** It answers, without a health service. */
 const silent = [Code.Unimplemented, Code.NotFound, Code.Unauthenticated, Code.PermissionDenied];

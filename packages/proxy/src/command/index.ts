@@ -1,4 +1,4 @@
-/** What command lines of programs with settings share. */
+/** Shared by command lines of programs with settings. */
 
 export { createConfigCommand } from "./config.ts";
 export { createHealthCommand } from "./health.ts";

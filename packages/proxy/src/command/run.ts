@@ -32,7 +32,7 @@ export async function runCommandLine(
   }
 }
 
-/** One line for what an operator can fix; the whole stack for what only we can. */
+/** One line for errors that an operator can fix; the whole stack for defects. */
 function failureOf(
   error: unknown,
   known: Parameters<typeof runCommandLine>[2],
@@ -48,7 +48,7 @@ function failureOf(
   return { lines: line === undefined ? [stack] : printable([line]), exitCode: 1 };
 }
 
-/** What is quoted in a message must not look like another line, nor move the cursor. */
+/** Quoted text must not look like another line or move the cursor. */
 function printable(lines: readonly string[]): readonly string[] {
   return lines.map((line) => line.replaceAll(/\p{Cc}/gu, "\ufffd"));
 }
@@ -78,7 +78,7 @@ export class CommandFailure extends Error {
   }
 }
 
-/** Why the operating system did not do it, for a path that somebody gave. */
+/** The reason of the operating system, for a path that a user gave. */
 export function cannot(verb: string, path: string, error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);

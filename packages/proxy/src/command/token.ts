@@ -15,7 +15,7 @@ interface Options {
  * `token`: the opaque tokens of a token file.
  *
  * @param prefix Of each token: letters and an underscore.
- * @param fileOf The file that is meant, by what is set. Throws for one that no token may be written to.
+ * @param fileOf The token file of the settings. Throws if no token may be written to it.
  */
 export function createTokenCommand<O extends Options>(
   program: Program<O, unknown>,

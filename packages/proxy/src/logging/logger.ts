@@ -6,7 +6,7 @@ import type { DestinationStream, Logger } from "pino";
 
 const stderrFd = 2;
 
-/** What may wait for standard error to take it: the lines of a disk that is full are dropped. */
+/** The maximum text that waits for standard error. Further lines are dropped. */
 const waitingBytesMax = 64 * 1024;
 
 /** Writes each line before it returns, so that none is lost. Throws nothing. @param format As in `log-format`. */

@@ -11,7 +11,7 @@ import type { Logger } from "pino";
 import { principalId, principalKey } from "../auth/verifier.ts";
 import { createLogger } from "./logger.ts";
 
-/** Metrics, traces and the access log of a program; undefined for what it has not. */
+/** Metrics, traces and the access log of a program; undefined for those that are off. */
 export function createObservers(
   { accessLog, logFormat }: { readonly accessLog: string; readonly logFormat: string },
   metrics: { readonly calls: CallObserver; readonly traffic: TrafficObserver } | undefined,
@@ -38,7 +38,7 @@ export function createObservers(
   return { ...(observer && { observer }), ...(traffic && { traffic }) };
 }
 
-/** Logs what was rejected by the rules of HTTP before it was a call. */
+/** Logs requests that were rejected by the rules of HTTP before they became calls. */
 function logRefusals(logger: Logger, traffic: TrafficObserver | undefined): TrafficObserver {
   return {
     opened: (socket) => traffic?.opened?.(socket),

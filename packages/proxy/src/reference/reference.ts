@@ -4,7 +4,7 @@ interface Place {
   readonly operation: Operation;
 }
 
-/** What a caller sends to each operation and gets back. What several have in common is told once. */
+/** The request and responses of each operation. Shared parts are shown once. */
 export function renderReference(document: ApiDocument): string {
   const base = (document.servers?.[0]?.url ?? "").replace(/\/$/, "");
   const places = Object.entries(document.paths).flatMap(([path, { description: _, ...methods }]) =>
@@ -59,7 +59,7 @@ ${successes.map(([status, { content }]) => renderContent(`Response ${status}`, c
 function renderContent(title: string, content: Content | undefined, types: Types): string {
   if (content === undefined) return "";
   const media = Object.keys(content).map(code).join(" or ");
-  // Where an operation takes several media types, all are forms of one message.
+  // If an operation accepts several media types, all are forms of one message.
   const [{ schema = {} } = {}] = Object.values(content);
   return `<h3>${title}</h3>
 ${types.renderBody(`Content-Type: ${media}`, schema)}`;
@@ -203,7 +203,7 @@ function table(titles: readonly string[], rows: readonly (readonly string[])[]):
 <tbody>${rows.map((row) => line("td", row)).join("\n")}</tbody></table>`;
 }
 
-/** What is read of an OpenAPI document. */
+/** The used part of an OpenAPI document. */
 export interface ApiDocument {
   readonly servers?: readonly { readonly url: string }[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];

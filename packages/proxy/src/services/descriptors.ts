@@ -41,7 +41,7 @@ export function isOfServer(typeName: string): boolean {
   );
 }
 
-/** Descriptors that cannot be used. Where one proto file is at fault, the message names it. */
+/** Descriptors that cannot be used. If one proto file is invalid, the message names it. */
 export class DescriptorError extends Error {
   override readonly name = "DescriptorError";
 }
@@ -69,7 +69,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
     const set = fromBinary(FileDescriptorSetSchema, bytes);
     if (set.file.length > 0 && set.file.every(({ name }) => name !== "")) return set;
   } catch {
-    // It says at which byte, which is of no use.
+    // Its message contains only a byte offset.
   }
   throw new DescriptorError(
     "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb",
@@ -161,7 +161,7 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
   return createFileRegistry(...registries);
 }
 
-/** What protobuf-es has no words for: the type of a repeated field, and an entry of a map. */
+/** Checks that protobuf-es does not make: the type of a repeated field, and an entry of a map. */
 function unnamedFault(
   { package: parent, messageType }: FileDescriptorProto,
   files: readonly FileDescriptorProto[],

@@ -1,12 +1,12 @@
-/** What crosses the proxy beside messages: of a request by a list, of an answer all that is about the call. */
+/** The metadata that the proxy passes on: a list of request headers, and all response headers about the call. */
 import type { HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "connect-gateway";
 import { isOfConnection, LazyHeaders, toNodeHeaders } from "connect-gateway/client";
 import { requestIdHeader, requestIdKey } from "connect-gateway/logging";
 
 /**
- * What an upstream is told of a request by default: who calls, in which language, and of which trace
- * it is a part. Cookies are not among them, nor what says who has sent the request on.
+ * The request headers that are passed on by default: caller, language and trace. Not cookies, and
+ * not headers about proxies.
  */
 export const defaultRequestMetadata: readonly string[] = [
   ...["accept-language", "authorization", "traceparent", "tracestate", "x-request-id"],
@@ -34,7 +34,7 @@ export function createRequestMetadata(
       const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
       const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
-      // Servers may fail a call for a value that is none. Clients should not (PROTOCOL-HTTP2).
+      // Servers may fail a call for an invalid value. Clients should not (PROTOCOL-HTTP2).
       const syntax = name.endsWith("-bin") ? base64Syntax : textSyntax;
       if (syntax.test(value)) metadata[name] = value;
       else onDropped(name);
@@ -61,7 +61,7 @@ const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
 
-/** Adds what an upstream answered, without what belongs to its connection, its origin or the protocol. */
+/** Adds the headers of an upstream's answer, except those of its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
   const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
   for (const name in fields) {

@@ -128,7 +128,7 @@ async function listServices(ask: Ask): Promise<readonly string[]> {
   return answer.value.service.map(({ name }) => name).filter((name) => !isOfServer(name));
 }
 
-/** @returns the files, or why there are none. */
+/** @returns the files, or the error. */
 function parseFiles(
   answer: ServerReflectionResponse["messageResponse"],
   what: string,
@@ -158,11 +158,12 @@ export interface ReflectionWatchOptions {
   /** How often the upstream is asked, in ms. Default: 5 minutes. */
   readonly intervalMs?: number;
   /**
-   * Told of the descriptors, the first and each that differ: make a gateway of them, and let it take
-   * the place of the one before. Where it throws, those before stay, and `onError` is told.
+   * Told of the descriptors, the first and each that differ: make a gateway of them, and let it
+   * take the place of the one before. If it throws, the previous ones stay, and `onError` is
+   * called.
    */
   readonly onChange: (descriptors: Descriptors) => void;
-  /** Told when reading has failed. What was read before stays; it is tried again soon. */
+  /** Called when reading has failed. The previous services stay, and reading is retried soon. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -241,7 +242,7 @@ export function watchReflection(options: ReflectionWatchOptions) {
   }
 
   function refresh(): void {
-    if (isReading) isStale = current !== undefined; // what is read may be old
+    if (isReading) isStale = current !== undefined; // the answer may be outdated
     schedule(Math.max(0, readAt + pauseMs - performance.now()));
   }
 

@@ -210,7 +210,7 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   }
 }
 
-/** An upstream that has too much to do says so by ENHANCE_YOUR_CALM, which has the same code. */
+/** An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code. */
 function isReset({ cause }: ConnectError): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "ERR_HTTP2_STREAM_ERROR";
 }

@@ -10,7 +10,7 @@ export function inFileOnly<G extends Group>(group: G): G {
   ) as unknown as G;
 }
 
-/** What settings of one kind have in common. */
+/** Shared by settings of one kind. */
 export const text = { type: "text", default: undefined, placeholder: "text" } as const;
 export const file = { ...text, placeholder: "file" } as const;
 export const list = { type: "list", default: [], placeholder: "list" } as const;
@@ -159,7 +159,7 @@ export function corsOptions(origins: readonly string[]): CorsOptions | undefined
   return origins.length === 0 ? undefined : { origins, exposedHeaders: rateLimitHeaders };
 }
 
-/** What the rate limits tell. */
+/** The headers that report rate limits. */
 export const rateLimitHeaders = ["RateLimit", "RateLimit-Policy"] as const;
 
 function findAddressProblem(addresses: readonly string[]): string | undefined {

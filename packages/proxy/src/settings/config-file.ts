@@ -78,7 +78,7 @@ function hintFor(misspelt: string, names: readonly string[]): string {
   return name === undefined ? "" : `; did you mean ${name}?`;
 }
 
-/** A list is what its items are with commas between them. */
+/** A list becomes its items, separated by commas. */
 function textOf(node: unknown): string | undefined {
   if (node === null) return "";
   if (isScalar(node)) return String(node.value ?? "");

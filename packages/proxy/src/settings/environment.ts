@@ -1,7 +1,7 @@
 import { type Named, variableOf } from "./schema.ts";
 import type { SettingProblem } from "./setting.ts";
 
-/** A variable that is set to nothing is not set: what compose files make of a missing value. */
+/** A variable that is set to nothing is not set: compose files create empty variables for missing values. */
 export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   const { entries, otherVariables, variablePrefix: prefix } = program;
   const names = [...entries.map(({ name }) => name), "config"];
@@ -10,7 +10,7 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   const values = new Map<string, string>();
   /** A variable that is nearly a setting: a store elsewhere would be no small mistake. */
   const problems: SettingProblem[] = [];
-  /** A variable that looks like ours; somebody may have it for a reason of their own. */
+  /** A variable that looks like ours, but may have another purpose. */
   const warnings: string[] = [];
   for (const [variable, value] of Object.entries(variables)) {
     if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;
@@ -32,7 +32,7 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   return { values, problems, warnings };
 }
 
-/** What Kubernetes and container links set beside a service whose name begins with the program's. */
+/** Variables that Kubernetes and container links set for services whose name begins with the program's. */
 function isServiceLink(variable: string, value: string): boolean {
   return (
     /_SERVICE_(HOST|PORT(_\w+)?)$|_PORT_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?$/.test(variable) ||

@@ -18,7 +18,7 @@ export function addSettingFlags(program: Named, command: Command, ...only: reado
   return command.addOption(config);
 }
 
-/** No default and no variable of commander's: what is given is not all on the command line. */
+/** Without defaults and variables of commander, because the command line is not the only source. */
 function createOption(program: Named, { setting, name }: SchemaEntry): Option {
   const extra = `default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
   const isOptional = setting.type === "list" && setting.isBareFlag === true;

@@ -29,7 +29,7 @@ export async function readGiven(program: Named, flags: Flags) {
     const value = text === undefined ? fromFile.values.get(name) : { text, written, origin };
     if (value !== undefined) values.set(name, value);
   }
-  /** What is wrong with the sources, whatever the values are. */
+  /** Problems of the sources, independent of the values. */
   const problems = [...environment.problems, ...fromFile.problems];
   return { values, problems, warnings: environment.warnings };
 }
@@ -61,11 +61,11 @@ export async function readSettings<Options, Settings>(
   if (problems.length > 0) throw new SettingsError(problems);
   return {
     options,
-    /** The same, whole. A command that uses some may lack what others need. */
+    /** The same, whole. A command that uses some settings need not have those of others. */
     get settings() {
       return program.resolve(options);
     },
-    /** Has what is found wrong with them later named as the operator wrote it. */
+    /** Names settings in later problems as the operator wrote them. */
     async use<T>(work: () => Promise<T>): Promise<T> {
       try {
         return await work();
@@ -81,7 +81,7 @@ export function warn({ name }: Named, { warnings }: GivenSettings): void {
   for (const line of warnings) process.stderr.write(`${name}: ${line}\n`);
 }
 
-/** Parses and checks what was given. @param isUsed Of other settings, problems are not told. */
+/** Parses and checks the given settings. @param isUsed Problems of other settings are not reported. */
 export function assembleOptions<Options>(
   program: Program<Options, unknown>,
   given: GivenSettings,

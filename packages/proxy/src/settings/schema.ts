@@ -35,7 +35,7 @@ export interface SchemaEntry {
   readonly group: string | undefined;
 }
 
-/** @param findContradictions What is wrong with settings that are right by themselves. */
+/** @param findContradictions Returns problems of settings that are valid by themselves. */
 export function createSchema<T extends SettingTree>(
   tree: T,
   findContradictions: (settings: SettingsOf<T>) => readonly SettingProblem[],
@@ -88,7 +88,7 @@ function createEntry(setting: Setting, option: string, group?: string): SchemaEn
 
 type OptionTree = Record<string, unknown>;
 
-/** What holds the option of an entry. */
+/** The object with the option of an entry. */
 function placeOf(options: object, { group }: SchemaEntry): OptionTree {
   const tree = options as OptionTree;
   return group === undefined ? tree : ((tree[group] ?? {}) as OptionTree);
@@ -113,7 +113,7 @@ export interface Program<Options, Settings> {
   readonly otherVariables: readonly string[];
 }
 
-/** What the sources of settings need of a program. */
+/** The part of a program that the sources of settings need. */
 export type Named = Omit<Program<never, unknown>, "resolve">;
 
 /** `base-path` -> `PLANT_STORE_BASE_PATH`. */

@@ -1,4 +1,4 @@
-/** A setting, with what flags, help, checks and documentation need. */
+/** A setting, with everything for flags, help, checks and documentation. */
 export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
 
 interface Described {
@@ -24,7 +24,7 @@ interface TextSetting extends Described {
   readonly default: string | undefined;
   /** A pattern for the whole value, and the same rule in words. */
   readonly pattern?: { readonly form: RegExp; readonly rule: string };
-  /** @returns what is wrong with a value, if a pattern cannot check it. */
+  /** @returns the problem of a value, if a pattern cannot check it. */
   readonly check?: (value: string) => string | undefined;
 }
 
@@ -49,7 +49,7 @@ interface ListSetting extends Described {
   readonly default: readonly string[];
   /** Whether the flag may stand without a value, which is `on` then. */
   readonly isBareFlag?: boolean;
-  /** @returns what is wrong with the list. */
+  /** @returns the problem of the list. */
   readonly check?: (values: readonly string[]) => string | undefined;
 }
 
@@ -69,7 +69,7 @@ export type ValuesOf<G extends Group> = { readonly [Option in keyof G]: ValueOf<
 
 export type SettingValue = ValueOf<Setting>;
 
-/** Parses a setting's text to its type. What cannot be parsed stays text, which `findProblem` refuses. */
+/** Parses a setting's text to its type. Invalid text stays text, which `findProblem` rejects. */
 export function parseSetting(setting: Setting, text: string): SettingValue {
   switch (setting.type) {
     case "text":
@@ -89,7 +89,7 @@ export function formatValue(value: SettingValue): string {
   return value === undefined ? "" : value.toString();
 }
 
-/** @returns what is wrong with the value, without regard to other settings. */
+/** @returns the problem of the value by itself. */
 export function findProblem(setting: Setting, value: SettingValue): string | undefined {
   if (value === undefined && setting.default === undefined) return undefined;
   switch (setting.type) {
@@ -138,7 +138,7 @@ export class SettingsError extends Error {
   }
 }
 
-/** What work finds wrong with settings. */
+/** Problems of settings that are found at startup. */
 export function problemsOf(work: () => unknown): readonly SettingProblem[] {
   try {
     work();

@@ -1,4 +1,4 @@
-/** Traces, if the environment asks for them. Otherwise the OpenTelemetry SDK is not loaded. */
+/** Traces, if the environment enables them. Otherwise the OpenTelemetry SDK is not loaded. */
 import type { ExporterName, Tracing, TracingOptions } from "./sdk.ts";
 
 /** @returns undefined if traces are off, which costs nothing. */

@@ -160,7 +160,7 @@ function readResource({ name, version }: TracingOptions["program"]): Resource {
     .merge(detectResources({ detectors }));
 }
 
-/** The SDK's exporter sends protobuf over HTTP, and ignores a variable that asks for another form. */
+/** The SDK's exporter sends protobuf over HTTP, and ignores a variable that selects another form. */
 function warnOfOtherProtocols(): void {
   const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
   const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
@@ -195,11 +195,11 @@ const passOnSpan: Interceptor = (next) => (request) => {
 };
 
 export interface TracingOptions {
-  /** What creates the spans; the first is `service.name` unless a variable overrides it. */
+  /** The instrumented package, and the default of `service.name`. */
   readonly program: { readonly name: string; readonly version: string };
   readonly scheme: "http" | "https";
   readonly log: Log;
 }
 
-/** Where spans go: to a collector, or to standard output. */
+/** The destination of spans: a collector or standard output. */
 export type ExporterName = "otlp" | "console";

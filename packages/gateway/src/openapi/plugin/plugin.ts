@@ -65,7 +65,7 @@ function generate(
   const rules = (rest.rules ?? []).map((rule) => fromJson(HttpRuleSchema, rule));
   const services = fileToGenerate.flatMap((one) => registry.getFile(one)?.services ?? []);
   const methods = services.flatMap((service) => service.methods);
-  // Streams in both directions are not for REST, whatever a rule says.
+  // REST does not support streams in both directions.
   const served = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
   if (!served.some((method) => hasRule(method, { rules }))) return undefined;
   const error = name === undefined ? undefined : registry.getMessage(name);

@@ -1,4 +1,4 @@
-/** What a schema says about a field, apart from its value. */
+/** The annotations of a field in a schema. */
 import { type DescField, getOption, type JsonValue, ScalarType } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";

@@ -86,7 +86,7 @@ export class Schemas {
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
     const properties = fields.map((field) => {
-      // Of an update with a mask, only what that names has to be there.
+      // An update with a mask needs only the fields of the mask.
       const isMasked = place === "request" && field.fieldKind === "message" && hasMask;
       const schema = this.forField(field, isMasked ? "patch" : place, taken?.within(field));
       const isNullable = place === "patch" && !isRequired(field, "request");
@@ -192,7 +192,7 @@ export function isRequired(
   place: Place,
   rules: FieldRules | undefined = rulesAt(field, place),
 ): boolean {
-  // No parser takes a message without it, whatever a mask says.
+  // Every parser rejects a message without it, even with a mask.
   if (place === "patch") return field.presence === FeatureSet_FieldPresence.LEGACY_REQUIRED;
   const { isRequired: isMarked, isOutput, isInput, isImplicit } = traitsOf(field);
   if (place === "response") return isMarked && !isInput;

@@ -184,7 +184,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
       await writer.close();
     } catch (error) {
       await writer.abort(error).catch(() => {});
-      // What broke off the body, and not what the decompressor makes of it.
+      // The reason why the body ended, not the resulting error of the decompressor.
       if (error instanceof ConnectError) throw error;
     }
   })();

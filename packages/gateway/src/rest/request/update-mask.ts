@@ -40,9 +40,9 @@ export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask |
   return { field, body, fixed };
 }
 
-/** What a body says of a field, or of an entry of a map. */
+/** A change of a field, or of an entry of a map. */
 export interface Change {
-  /** Down to it, as a mask writes it. */
+  /** The path to it, in the names of a mask. */
   readonly names: readonly string[];
   /** The fields down to it. They end at a map. */
   readonly path: readonly DescField[];

@@ -16,7 +16,7 @@ export interface Binding {
   readonly template: PathTemplate;
   /** The template's variables, each with the field that it binds. */
   readonly variables: readonly (Variable & { readonly path: FieldPath })[];
-  /** What the body contains: the whole request message, one of its fields, or nothing. */
+  /** The content of the body: the whole request message, one of its fields, or nothing. */
   readonly body: "*" | DescField | undefined;
   /** The field of the response message that is the answer; undefined for the whole message. */
   readonly responseBody: DescField | undefined;
@@ -34,13 +34,13 @@ export class RuleError extends Error {
   }
 }
 
-/** Rules, and who is told of those that cannot be served: they are left out. Default: they throw. */
+/** Rules, and a callback for those that cannot be served, which are left out. Default: they throw. */
 export interface Rules {
   readonly rules: readonly HttpRule[];
   readonly onRuleError?: ((error: RuleError) => void) | undefined;
 }
 
-/** What is made of a rule; undefined if that cannot be served, and somebody is told. @throws {RuleError} */
+/** The bindings of a rule; undefined if it cannot be served and that is reported. @throws {RuleError} */
 export function ofRule<T>({ onRuleError }: Pick<Rules, "onRuleError">, make: () => T) {
   try {
     return make();
@@ -80,7 +80,7 @@ function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
   return rule === undefined || isNone(rule) ? undefined : rule;
 }
 
-/** Whether REST serves a method, or leaves out its rule, of which somebody is told. */
+/** Whether REST serves a method. A rule that cannot be served is reported and left out. */
 export function hasRule(method: DescMethod, rules: Rules): boolean {
   return ruleOf(method, rules) !== undefined;
 }

@@ -18,7 +18,7 @@ const closeObject = 0x7d;
 
 export interface ValueLimits {
   readonly valueBytesMax: number;
-  /** What counts the part of a value that has come; undefined if nothing does. */
+  /** Counts the received part of a value; undefined for no limit. */
   readonly holding?: Holding | undefined;
 }
 

@@ -13,7 +13,7 @@ export interface StreamFormat {
   close(count: number): string;
   /** Written instead if the stream ends by an error. */
   error(json: string, index: number): string;
-  /** What readers pass over, to write while there are no messages; undefined if there is none. */
+  /** A comment that readers ignore, to write while there are no messages; undefined if the format has none. */
   readonly comment?: string;
 }
 
