@@ -76,10 +76,16 @@ describe("a short deadline, while the store stalls", () => {
   });
 });
 
+const passedDeadlines = rawProtocols.map((protocol) => ({
+  protocol,
+  name: `${protocol.name}, before the body is read`,
+  headers: isGrpc(protocol) ? { "grpc-timeout": "0m" } : { "connect-timeout-ms": "0" },
+}));
+
 describe("a short deadline, while the body stays away", () => {
   const server = useTestServer();
 
-  test.each(shortDeadlines)("passes over $name", async ({ protocol, headers }) => {
+  test.each([...shortDeadlines, ...passedDeadlines])("passes over $name", async ({ protocol, headers }) => {
     const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
     expect(refusalOf(outcome).code).toBe(Code.DeadlineExceeded);
     expect(await readStoredPlants(server.database)).toEqual([]);

@@ -92,7 +92,7 @@ function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
 const askedMethod = "access-control-request-method";
 
 /**
- * Asserts that the page of a request may call, for what is not left to browsers. The Host of a page
+ * Asserts that the page of a request may call, where browsers do not check it. The Host of a page
  * that DNS rebinding has brought here is that of its Origin, too: only loopback is believed then.
  *
  * @param origins Those that may call; `*` for any.
@@ -112,7 +112,7 @@ export function isPreflight({ method, headers }: Pick<Exchange, "method" | "head
 }
 
 /**
- * What is wrong with a list of origins. They are compared as text, so one in another form than
+ * Returns the problem of a list of origins. They are compared as text, so one in another form than
  * browsers send would never match.
  */
 export function findOriginProblem(origins: readonly string[]): string | undefined {

@@ -9,7 +9,7 @@ import { logError } from "../rpc/errors.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type CommonOptions, commonOptionKinds, createGateway } from "./gateway.ts";
 
-/** What a runtime passes with the request: Bun its server, Deno `info`, Workers `env` and `ctx`. */
+/** The further arguments of the runtime: the server in Bun, `info` in Deno, `env` and `ctx` in Workers. */
 type Beside = readonly unknown[];
 
 export interface FetchGatewayOptions<B extends Beside = []> extends CommonOptions {

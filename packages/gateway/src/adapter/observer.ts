@@ -8,7 +8,7 @@ import type { RequestHeaders } from "../http/headers.ts";
  * are rejected before a method is called. CORS preflights and what `fallback` serves are not
  * observed.
  *
- * What it throws goes to `onError` and does not affect the request.
+ * Its errors go to `onError` and do not affect the request.
  */
 export interface CallObserver {
   /**

@@ -9,7 +9,7 @@ export interface ProtectedResource {
   readonly resource: string;
   /** The issuers whose tokens are accepted. */
   readonly issuers: readonly string[];
-  /** The scopes that clients should ask for. Default: clients are not told. */
+  /** The scopes that clients should ask for. Default: not announced. */
   readonly scopes?: readonly string[];
 }
 

@@ -208,7 +208,7 @@ export class Connection {
   }
 }
 
-/** @param cause What is wrong with the connection; undefined if it only ended. */
+/** @param cause The error of the connection; undefined if it only ended. */
 export function connectionError(cause: Error | undefined): ConnectError {
   if (cause instanceof ConnectError) return cause;
   // An error for several addresses has no message of its own, only a code.

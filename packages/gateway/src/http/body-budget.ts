@@ -9,38 +9,39 @@ const bytesMaxDefault = 64 * 1024 * 1024;
 /** The part of a body that arrives while it is not read: the window of an HTTP/2 stream. */
 const windowBytes = 64 * 1024;
 
-/** About what Node takes for a request while its body comes in: most of it is the HTTP/2 stream. */
+/** About the memory that Node needs for a request whose body is incomplete, mostly for the HTTP/2 stream. */
 const requestBytes = 8 * 1024;
 
-/** How long a body may wait for room: less than a client may take to send a request. */
+/** How long a body may wait for room. Less than the time limit for sending a request. */
 const waitMs = 3000;
 
-/** More than this beyond what may be read does not wait: others of the address still have room. */
+/** A body waits only up to this multiple of its share, so that others of the address still have room. */
 const waitingFactor = 1.5;
 
 const retryAfterSeconds = 1n;
 
-/** Whose bodies they are. */
+/** The sender of a body. */
 export interface Caller {
   readonly peerAddress: string | undefined;
   readonly headers: RequestHeaders;
 }
 
 /**
- * Adds up the bytes of all bodies under way: received, unpacked, and answered. Above its limit,
- * bodies are not read on until others are done, the oldest first; what cannot wait is refused.
+ * Adds up the bytes of all bodies in progress: received, decompressed and answered. Above its
+ * limit, reading pauses until others are done, and resumes with the oldest. Bodies that cannot wait
+ * are rejected.
  *
- * Nobody uses it up alone: the bodies of one address, plus those with one `Authorization`, may take
- * as much as is free (the dynamic thresholds of Choudhury and Hahne). So one token ends with a third
- * of it, and one address with many tokens with half. The oldest body of an address and token always
- * goes on: the others wait for it.
+ * No caller can use it up: the bodies of one address, plus those with one `Authorization`, may take
+ * as much as is free (the dynamic thresholds of Choudhury and Hahne). So one token gets at most a
+ * third of it, and one address with many tokens half. The oldest body of an address and token
+ * always continues, and the others wait for it.
  */
 export class BodyBudget {
   readonly bytesMax: number;
-  /** How often a body was refused. */
+  /** The number of rejected bodies. */
   refusals = 0;
   readonly #shares = new Map<string, Share>();
-  /** Those that count for shares and are not at rest, in the order in which they began. */
+  /** Those that count for shares and are not at rest, oldest first. */
   readonly #holdings = new Set<Holding>();
   readonly #waiting = new Set<Waiter>();
   #heldBytes = 0;
@@ -64,7 +65,7 @@ export class BodyBudget {
     return this.#heldBytes;
   }
 
-  /** How many bodies wait. */
+  /** The number of waiting bodies. */
   get waiting(): number {
     return this.#waiting.size;
   }
@@ -79,7 +80,7 @@ export class BodyBudget {
     return this.#mayGoOn(holding) ? undefined : this.#wait(holding, 0);
   }
 
-  /** As `add`, of bytes that are held when there is room for them. */
+  /** As `add`, for bytes that are held once there is room for them. */
   reserve(holding: Holding, bytes: number): Promise<void> | undefined {
     this.#charge(holding, bytes);
     if (this.#mayGoOn(holding)) return undefined;
@@ -93,7 +94,7 @@ export class BodyBudget {
     this.#schedule();
   }
 
-  /** It waits no more. */
+  /** It stops waiting. */
   leave(holding: Holding): void {
     if (holding.shares === undefined) return;
     for (const waiter of this.#waiting) {
@@ -108,7 +109,7 @@ export class BodyBudget {
     this.#schedule();
   }
 
-  /** It holds nothing any more. */
+  /** Releases everything that it holds. */
   release(holding: Holding): void {
     this.give(holding, holding.bytes);
     this.rest(holding);
@@ -126,7 +127,7 @@ export class BodyBudget {
     for (const share of holding.shares) share.bytes += bytes;
   }
 
-  /** From now on, what it holds counts for its address, and for its token. */
+  /** Counts its bytes for its address and token from now on. */
   #attribute(holding: Holding): void {
     const { peerAddress = "", headers } = holding.caller;
     const { authorization } = headers;
@@ -144,7 +145,7 @@ export class BodyBudget {
     });
   }
 
-  /** It is the youngest of those that want room, if it was at rest. */
+  /** If it was at rest, it becomes the youngest of those that want room. */
   #enter(holding: Holding): void {
     if (this.#holdings.has(holding)) return;
     holding.number = ++this.#entered;
@@ -154,7 +155,7 @@ export class BodyBudget {
 
   #mayGoOn(holding: Holding): boolean {
     if (holding.shares === undefined) {
-      // Whose they are matters only when much is held.
+      // Shares matter only if much is held.
       if (this.#heldBytes * 8 <= this.bytesMax) return true;
       this.#attribute(holding);
     }
@@ -182,7 +183,7 @@ export class BodyBudget {
     return promise;
   }
 
-  /** It may stay for a while, until its client has read why: it is the oldest of nobody any more. */
+  /** The request may stay open until its client has read the refusal. It no longer counts as the oldest. */
   #refuse(holding: Holding): ConnectError {
     this.refusals++;
     this.rest(holding);
@@ -196,7 +197,7 @@ export class BodyBudget {
     settle();
   }
 
-  /** Once for all that is given back together. */
+  /** Runs once for everything that is given back in the same turn. */
   #schedule(): void {
     if (this.#waiting.size === 0 || this.#isScheduled) return;
     this.#isScheduled = true;
@@ -211,7 +212,7 @@ export class BodyBudget {
     const resumed = inOrder.filter(({ holding, wantedBytes }) => {
       this.#charge(holding, wantedBytes);
       const mayGoOn = this.#mayGoOn(holding);
-      // Those behind it see what it will receive.
+      // The next ones must see the bytes that it will receive.
       this.#charge(holding, mayGoOn ? windowBytes : -wantedBytes);
       return mayGoOn;
     });
@@ -222,13 +223,13 @@ export class BodyBudget {
   }
 }
 
-/** What one exchange holds. */
+/** The bytes that one exchange holds. */
 export class Holding {
   readonly caller: Caller;
   bytes = 0;
-  /** Those that it counts for, once much is held. */
+  /** The shares that it counts for, once much is held. */
   shares: readonly Share[] | undefined;
-  /** The older ones go on first. */
+  /** Lower numbers continue first. */
   number = 0;
   readonly #budget: BodyBudget;
   #requestBytes = 0;
@@ -241,8 +242,8 @@ export class Holding {
   }
 
   /**
-   * Its body is read from now on: the request itself counts, too, until the body is `whole`. So a
-   * caller cannot keep any number of bodies open that never come.
+   * Call before reading the body. The request itself counts until the body is `whole`, which limits
+   * requests whose bodies never arrive.
    *
    * @returns as `add`.
    * @throws as `add`.
@@ -254,7 +255,7 @@ export class Holding {
     return room;
   }
 
-  /** Its body is there: it is soon served. */
+  /** The body is complete. */
   whole(): void {
     this.give(this.#requestBytes);
     this.#requestBytes = 0;
@@ -262,10 +263,10 @@ export class Holding {
   }
 
   /**
-   * Counts bytes that are held now, or as many less.
+   * Adds bytes that are held, or subtracts them if negative.
    *
-   * @returns undefined if there is room for more; else what resolves when there is, and rejects as
-   * this throws.
+   * @returns undefined if there is room for more; otherwise a promise that resolves once there is,
+   * and rejects with the same errors.
    * @throws {ConnectError} UNAVAILABLE if there is not even room to wait; CANCELED after `release`.
    */
   add(bytes: number): Promise<void> | undefined {
@@ -279,7 +280,8 @@ export class Holding {
   }
 
   /**
-   * Makes something of at most so many bytes, when there is room for them. It is held from then on.
+   * Creates something of at most this many bytes, once there is room for them. Its bytes are then
+   * held.
    *
    * @throws {ConnectError} as `add`.
    */
@@ -309,20 +311,21 @@ export class Holding {
     }
   }
 
-  /** Bytes are held no more. */
+  /** Gives bytes back. */
   give(bytes: number): void {
     if (!this.#isReleased) this.#budget.give(this, bytes);
   }
 
   /**
-   * It wants no more room for now, so others need not wait for it. What it holds still counts. No
-   * effect while something is made: else the next would be the oldest, and go on over its share.
+   * It needs no more room for now, so others need not wait for it. Its bytes still count. No effect
+   * while something is being created: otherwise the next one would become the oldest and exceed its
+   * share.
    */
   rest(): void {
     if (this.#making === 0) this.#budget.rest(this);
   }
 
-  /** Nothing is held any more, but what is being made. Call once when the exchange ends. */
+  /** Releases everything except results that are being created. Call once when the exchange ends. */
   release(): void {
     this.#isReleased = true;
     this.#budget.leave(this);
@@ -334,12 +337,12 @@ export class Holding {
   }
 }
 
-/** What the bodies of one address, or with one token, hold together. */
+/** The bytes that all bodies of one address or token hold. */
 interface Share {
   readonly key: string;
   bytes: number;
   members: number;
-  /** Those that are not at rest, in the order in which they began. */
+  /** Those that are not at rest, oldest first. */
   readonly holdings: Set<Holding>;
 }
 
@@ -361,7 +364,7 @@ function left(): ConnectError {
 
 const refused = new WeakSet<ConnectError>();
 
-/** An error of its own for each call: who gets one may change it. */
+/** A new error for each call, because its receiver may change it. */
 function refusal(): ConnectError {
   const error = new ConnectError(
     "the server has no room for more request bodies now: try again",

@@ -50,7 +50,7 @@ export class BodyBuffer {
     if (this.#length === 0) {
       this.#bytes = chunk;
     } else {
-      // A chunk of somebody else's has no room for another.
+      // A chunk from outside has no room for another.
       if (length > this.#bytes.byteLength) this.#grow(length);
       this.#bytes.set(chunk, this.#length);
     }

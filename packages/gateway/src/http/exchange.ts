@@ -19,7 +19,7 @@ export interface Exchange {
   /** The names of headers and trailers that were left out of the answer, as too long for it. */
   readonly omitted: string | undefined;
 
-  /** What counts the bytes that it holds; undefined if nothing does. */
+  /** Counts the bytes that it holds; undefined for no limit. */
   readonly holding: Holding | undefined;
 
   /**

@@ -103,7 +103,8 @@ export class FetchExchange implements Exchange {
         yield value;
       }
     } finally {
-      // Not cancelled if nobody reads on: some runtimes would close the connection before the answer.
+      // Not cancelled at an early end, because some runtimes would close the connection before the
+      // answer.
       this.#reader = undefined;
       reader.releaseLock();
     }

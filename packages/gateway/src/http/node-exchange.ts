@@ -23,7 +23,7 @@ const isKept = Symbol("a request that may take as long as its call");
 
 /**
  * The client of an answer has shut its sending side. Its call is cancelled, as in Go's net/http and
- * Envoy. An answer that is made all the same is sent.
+ * Envoy. If there is an answer anyway, it is sent.
  */
 export function clientShut(answer: Writable): void {
   (answer as Answer)[exchangeOf]?.leave();
@@ -145,7 +145,7 @@ export abstract class NodeExchange implements Exchange {
   async *chunks(): AsyncGenerator<Uint8Array> {
     if (this.source.readableDidRead) throw new BodyAlreadyReadError();
     try {
-      // Not destroyed when nobody reads on: an answer may follow.
+      // Not destroyed at an early end, because an answer may follow.
       yield* this.source.iterator({ destroyOnReturn: false });
     } catch {
       throw clientLeft();

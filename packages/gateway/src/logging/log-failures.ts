@@ -11,9 +11,9 @@ export interface Log {
 const intervalMs = 1000;
 
 /**
- * A server interceptor that logs what went wrong with us, not with a request: as an error, what nobody
- * meant for a client, which leaves as "internal"; as a warning, the cause of what is unavailable. At
- * most one line a second; it counts the others.
+ * A server interceptor that logs failures of the server, not of requests: errors that clients see
+ * as "internal" as errors, causes of "unavailable" as warnings. At most one line a second; it
+ * counts the others.
  */
 export function logFailures(log: Log): Interceptor {
   let writtenAt = Number.NEGATIVE_INFINITY;

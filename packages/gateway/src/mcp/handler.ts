@@ -31,7 +31,7 @@ import { ToolWire } from "./wire.ts";
 
 const toolsPerPage = 200;
 
-/** How long clients may keep what they are told, and that it is for those who may call. */
+/** How long clients may cache lists, and that caches are private. */
 const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 
 const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };

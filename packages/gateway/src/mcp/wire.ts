@@ -34,7 +34,7 @@ export interface ToolCall {
   readonly settings: McpSettings;
 }
 
-/** What a call reads and writes: JSON, and events for a stream, which may take a while. */
+/** The wire of a call: JSON, and events for a stream. */
 export class ToolWire implements StreamWire {
   readonly refusal = undefined;
   readonly headDelayMs = headDelayMs;

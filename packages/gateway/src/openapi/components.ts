@@ -1,6 +1,6 @@
 export type JsonObject = { [key: string]: unknown };
 
-/** The members for what is said about something: none if that is empty, or not deprecated. */
+/** The members for a description and for `deprecated`: none if there is nothing to say. */
 export function describe(description: string, isDeprecated = false): JsonObject {
   return { ...(description !== "" && { description }), ...(isDeprecated && { deprecated: true }) };
 }

@@ -14,7 +14,7 @@ import { traitsOf } from "./schema/field-notes.ts";
 import { type Choice, choicesOf } from "./schema/rules.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
-/** What the operations of a service share. */
+/** Shared by the operations of a service. */
 export interface OperationContext {
   readonly settings: OpenApiSettings;
   readonly rest: RestServiceSettings;

@@ -9,8 +9,8 @@ import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from
 import { Schemas } from "./schema/schema.ts";
 
 /**
- * Describes what the gateway serves over REST for the services. Comments become descriptions if the
- * descriptors include them: those of a compiler do, generated code does not.
+ * Describes the REST API of the services. Comments become descriptions if the descriptors include
+ * them: those of a compiler do, generated code does not.
  *
  * @throws {RuleError} for a rule that cannot be served or described.
  * @throws {TypeError} for a REST option by service or method that refers to nothing that is served.

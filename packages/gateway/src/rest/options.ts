@@ -84,8 +84,8 @@ export interface RestOptions extends RestServiceOptions {
    */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /**
-   * Told of a rule that cannot be served, which is then left out: for a gateway whose protos others write.
-   * It may be told twice. Default: the error is thrown at startup.
+   * Told of a rule that cannot be served, which is then left out: for a gateway whose protos others
+   * write. It may be reported twice. Default: the error is thrown at startup.
    */
   readonly onRuleError?: (error: RuleError) => void;
   /**
@@ -204,7 +204,7 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 /**
- * Asserts that REST serves what options name. A rule for a method that is not served is told.
+ * Asserts that REST serves what options name. Reports a rule for a method that is not served.
  *
  * @param methods All that are served, by any protocol.
  * @throws {RuleError} for a rule.

@@ -223,7 +223,9 @@ export class CallSignal implements Abortable {
   race<T>(promise: Promise<T>): Promise<T> {
     return new Promise((resolve, reject) => {
       const listener = { handleEvent: () => reject(this.reason) };
-      this.addEventListener("abort", listener);
+      // If it is aborted already, a result that is there still counts.
+      if (this.aborted) setTimeout(listener.handleEvent);
+      else this.addEventListener("abort", listener);
       const settled = () => this.removeEventListener("abort", listener);
       promise.then(resolve, reject).finally(settled);
     });

@@ -8,7 +8,7 @@ export const growthMax = 1032;
 
 export interface UnpackOptions {
   readonly readMaxBytes: number;
-  /** What counts it; undefined if nothing does. */
+  /** Counts it; undefined for no limit. */
   readonly holding?: Holding | undefined;
 }
 

@@ -188,7 +188,7 @@ function refuseRequest(
     return;
   }
   if (code === "HPE_INVALID_EOF_STATE") {
-    // The client has shut its sending side amid a request.
+    // The client has closed its sending side within a request.
     for (const response of socket[underWay] ?? []) clientShut(response);
   }
   refuseLast(socket, kinds[code ?? ""] ?? "malformed", refusals);

@@ -23,8 +23,8 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 const servedAtOnce = 32;
 
 /**
- * Requests of all connections in one turn, beyond a few of each. Where a hundred connections open at
- * once with 100 requests each, the intake cannot hold them back: what comes with the first bytes is
+ * Requests of all connections in one turn, beyond a few of each. If a hundred connections open at
+ * once with 100 requests each, the intake cannot pause them, because the first bytes are always
  * read.
  */
 const servedTogether = 256;
@@ -66,7 +66,7 @@ export function createHttp2Server(
     const turns = new Turns(servedAtOnce, all, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
-      // While it waits, nobody else listens for its errors.
+      // While it waits, it has no other listener for errors.
       if (!turns.take(request)) stream.on("error", ignoreError);
     });
     if (socket !== undefined) {
@@ -76,7 +76,7 @@ export function createHttp2Server(
     limitSession(session, socket, limits, refusals);
   });
   const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
-    // It may have ended while it waited for its turn, when nobody listened.
+    // It may have ended while it waited for its turn.
     if (request.stream.readableEnded) request.push(null);
     request.stream.once("finish", () => leaveRequest(request.stream));
     const isOversized = headerBytes(request.rawHeaders) > limits.headerBytesMax;

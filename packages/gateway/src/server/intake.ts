@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 /** Requests of each connection in a turn of the event loop that are not counted. */
 const freeRequests = 4;
 
-/** Further requests that may begin in one turn, plus what was read with the last of them. */
+/** Further requests that may begin in one turn, plus those that were read with the last of them. */
 const turnRequestsMax = 64;
 
 /** The most connections that are resumed in one turn. */
@@ -170,7 +170,7 @@ export class Turns<T> {
 
   /**
    * @param servedMax In one turn.
-   * @param all What is served of all, beyond a few each.
+   * @param all The limit for all of them together, beyond a few each.
    * @param serve Returns whether there was anything to do.
    */
   constructor(servedMax: number, all: TurnTotal, serve: (item: T) => boolean) {
@@ -216,10 +216,10 @@ export class Turns<T> {
   };
 }
 
-/** So many of each may always be served in a turn. */
+/** This many of each may always be served in a turn. */
 const freeMax = 4;
 
-/** Counts what is served in one turn of all that have turns. */
+/** Counts the items served in one turn by all `Turns` together. */
 export class TurnTotal {
   readonly #max: number;
   #served = 0;

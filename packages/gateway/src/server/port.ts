@@ -163,7 +163,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
   await listen(http1, options);
-  // Not before: nobody would stop it if listening failed.
+  // Not before: if listening failed, it would never stop.
   const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);
 
   async function drain(timeoutMs: number): Promise<void> {

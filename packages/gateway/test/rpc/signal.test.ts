@@ -163,6 +163,8 @@ describe("a race with the end of a call", () => {
     const late = call.race(new Promise(() => {}));
     call.abort(reason);
     await expect(late).rejects.toBe(reason);
+    expect(await call.race(Promise.resolve("done"))).toBe("done");
+    await expect(call.race(new Promise(() => {}))).rejects.toBe(reason);
   });
 });
 

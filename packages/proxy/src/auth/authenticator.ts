@@ -27,7 +27,7 @@ export async function openAuthenticator(settings: AuthSettings, report: ReportPr
 
 const firstTokenName = "first";
 
-/** Whether nobody could be authenticated: neither tokens nor JWTs are configured. @throws {TokenFileError} */
+/** Whether no caller can be authenticated: neither tokens nor JWTs are configured. @throws {TokenFileError} */
 export async function needsFirstToken(settings: AuthSettings): Promise<boolean> {
   const { tokenFile, tokens, jwksUrl } = settings;
   if (tokenFile === undefined || tokens.length > 0 || jwksUrl !== undefined) return false;
@@ -50,7 +50,7 @@ export async function createFirstToken(
   }
 }
 
-/** Revokes the first token: the start that created it failed, and nobody has seen it. */
+/** Revokes the first token, because the start that created it failed. */
 export async function revokeFirstToken({ tokenFile }: AuthSettings): Promise<void> {
   if (tokenFile !== undefined) await revokeToken(tokenFile, firstTokenName);
 }

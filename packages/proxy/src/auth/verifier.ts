@@ -53,7 +53,7 @@ export type Principal =
   /** A JWT: its `sub` claim (RFC 7519, section 4.1.2), if it has one. */
   | { readonly kind: "jwt"; readonly subject: string | undefined };
 
-/** Where the gate stores the principal of a call. `undefined` means that nobody was verified. */
+/** Where the gate stores the principal of a call. `undefined` means an unverified caller. */
 export const principalKey = createContextKey<Principal | undefined>(undefined, {
   description: "the verified caller",
 });

@@ -9,7 +9,7 @@ import { CommandFailure } from "../command/run.ts";
 const passedOver = ["config_version", "name", "title"];
 const typeName = "google.api.Service";
 
-/** @throws {CommandFailure} that names the file, the line and what is wrong there. */
+/** @throws {CommandFailure} that names the file, the line and the problem. */
 export function readRules(file: string): readonly HttpRule[] {
   let text: string;
   try {

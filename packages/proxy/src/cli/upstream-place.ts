@@ -60,7 +60,7 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   return [...places.values()];
 }
 
-/** What a setting says of each service; of undefined, what it says of all others. */
+/** The value of a setting for each service; for undefined, that of all others. */
 function parseByService(
   setting: string,
   texts: readonly string[],

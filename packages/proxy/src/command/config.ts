@@ -4,7 +4,7 @@ import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../s
 import type { Program } from "../settings/schema.ts";
 import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
 
-/** `config`: what a start would use. @param assertFiles Throws a SettingsError for files that are wrong. */
+/** `config`: shows the settings of a start. @param assertFiles Throws a SettingsError for invalid files. */
 export function createConfigCommand<Options, Settings>(
   program: Program<Options, Settings>,
   assertFiles: (settings: Settings) => void,

@@ -100,7 +100,7 @@ type ListenError = Error & {
   readonly [name in "syscall" | "code" | "hostname" | "address" | "listener"]?: string;
 } & { readonly port?: number };
 
-/** Why a program cannot listen where it was told to, and the flag to change. Undefined for other errors. */
+/** The reason why a program cannot listen at its address, and the flag to change. Undefined for other errors. */
 function describeListenError(error: ListenError): string | undefined {
   const { syscall, address, port } = error;
   const flag = error.listener === "admin" ? "--admin" : "-";

@@ -91,7 +91,7 @@ interface Line {
   readonly [field: string]: unknown;
 }
 
-/** Makes text of a line of JSON. pino-pretty would bring thirteen packages and more of its own. */
+/** Formats a line of JSON as text. pino-pretty would add thirteen packages. */
 export function formatLine(json: string): string {
   const { time, level, msg, err, ...fields } = JSON.parse(json) as Line;
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);

@@ -15,7 +15,7 @@ export type GivenSettings = Awaited<ReturnType<typeof readGiven>>;
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
-/** What an operator gave, by name: flags over the environment over a file. */
+/** The given settings by name: flags override the environment, which overrides a file. */
 export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);
   const file = textOf(flags["config"]) ?? environment.values.get("config");

@@ -12,7 +12,7 @@ export async function openTracing(options: TracingOptions): Promise<Tracing | un
 const known: readonly ExporterName[] = ["otlp", "console"];
 const endpoints = ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"];
 
-/** Those of the standard variables. Unlike in OpenTelemetry, the default is none. @returns usually none. */
+/** The exporters in the standard variables. Unlike in OpenTelemetry, the default is none. */
 export function findWantedExporters(
   env: NodeJS.ProcessEnv,
   warn: (message: string) => void,

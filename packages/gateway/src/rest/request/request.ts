@@ -188,7 +188,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
       if (error instanceof ConnectError) throw error;
     }
   })();
-  writing.catch(() => {}); // told below
+  writing.catch(() => {}); // reported below
   const reader = readable.getReader();
   try {
     for (;;) {

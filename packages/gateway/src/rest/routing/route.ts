@@ -15,7 +15,7 @@ export interface Route {
   readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
   readonly options: Endpoint["options"];
   readonly binding: Binding;
-  /** Whether what the body sets, and what is the answer, is a google.api.HttpBody. */
+  /** Whether the body, and the answer, is a google.api.HttpBody. */
   readonly isHttpBody: { readonly request: boolean; readonly answer: boolean };
   readonly settings: RestServiceSettings;
   /** The usual status of success. */

@@ -128,7 +128,7 @@ class ValueBuffer {
     this.#limits = limits;
   }
 
-  /** Passes chunks on while there is room for what is kept of them. */
+  /** Passes chunks on while there is room for the parts that are kept. */
   async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
     const { holding } = this.#limits;
     let kept = 0;
