@@ -49,6 +49,12 @@ export interface BatchEngine {
   readonly commitsAhead: number;
 
   /**
+   * Whether a commit with few rows waits for those of its part that are under way, so that their
+   * callers share it. Not if the database does more with more commits in parallel.
+   */
+  readonly mergesCommits: boolean;
+
+  /**
    * The name of the part of the database that stores an id. Parts fail and stall by themselves, so
    * a batch has plants of one part only.
    */

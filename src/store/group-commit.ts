@@ -70,6 +70,7 @@ export interface CommitWatch {
  * Groups the plants of one part of a database into commits. Plants that arrive while the engine
  * runs its maximum of commits share the next one, up to the limits, in order of arrival. A commit
  * with enough rows begins at once, so it is written while the rest of a burst is still being read.
+ * One with few rows may wait for those under way.
  *
  * If the engine says that a commit may succeed later, its plants are retried beside all others.
  */
@@ -85,6 +86,7 @@ class CommitQueue {
   /** The last failure, whose plants are retried. */
   #untold: { readonly error: unknown } | undefined;
   #isGathering = false;
+  #timer: NodeJS.Timeout | undefined;
   #underWay = 0;
   #rowsUnderWay = 0;
   #endedAt = 0;
@@ -92,11 +94,12 @@ class CommitQueue {
 
   constructor(part: string, options: QueueOptions) {
     const { engine, limits, share } = options;
+    const isParallel = engine.commitsMax > 1 && !engine.mergesCommits;
     this.#part = part;
     this.#options = options;
     this.#waiting = new Line(share);
     this.#late = new Line(share);
-    this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel: engine.commitsMax > 1 });
+    this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel });
   }
 
   submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
@@ -128,11 +131,19 @@ class CommitQueue {
       this.#isGathering = true;
       // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
       // plant of a burst would be committed alone, and the others would wait for it.
-      const { patienceMs } = this.#pace;
-      if (patienceMs > 0) setTimeout(this.#endGathering, patienceMs);
+      const patienceMs = this.#pace.patienceMs(this.#underWay > 0);
+      if (patienceMs > 0) this.#timer = setTimeout(this.#endGathering, patienceMs);
       else setImmediate(this.#endGathering);
     }
     this.#endDrain();
+  }
+
+  /** When a commit begins or ends, waiting plants have something else to wait for. */
+  #stopGathering(): void {
+    if (this.#timer === undefined) return;
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#isGathering = false;
   }
 
   #endDrain(): void {
@@ -143,6 +154,7 @@ class CommitQueue {
 
   readonly #endGathering = () => {
     this.#isGathering = false;
+    this.#timer = undefined;
     if (this.#mayBegin()) this.#begin();
     this.#gather();
   };
@@ -159,6 +171,7 @@ class CommitQueue {
   }
 
   #begin(): void {
+    this.#stopGathering();
     const { batchRowsMax, batchBytesMax } = this.#options.limits;
     const batch = this.#waiting.take(batchRowsMax, batchBytesMax);
     this.#underWay++;
@@ -166,6 +179,7 @@ class CommitQueue {
     void this.#commit(batch).then(() => {
       this.#underWay--;
       this.#rowsUnderWay -= batch.length;
+      this.#stopGathering();
       this.#gather();
     });
   }
@@ -292,6 +306,9 @@ const callersDecay = 0.95;
 /** About how long callers take to read their answers and come again. */
 const returnMs = { base: 0.5, each: 0.04 } as const;
 
+/** Limits how long a commit waits for another that takes longer than the last one. */
+const mergeMsMax = 100;
+
 /** Decides how many rows make a commit worthwhile, and how long to wait for them. */
 class Pace {
   readonly #rowsMax: number;
@@ -300,6 +317,7 @@ class Pace {
   #callers = 0;
   #worthwhile: number;
   #patienceMs = 0;
+  #mergeMs = 0;
 
   constructor({ rowsMax, isParallel }: { rowsMax: number; isParallel: boolean }) {
     this.#rowsMax = rowsMax;
@@ -312,9 +330,14 @@ class Pace {
     return this.#worthwhile;
   }
 
-  /** How long to wait for them; 0: for the rest of this turn of the event loop. */
-  get patienceMs(): number {
-    return this.#patienceMs;
+  /**
+   * How long to wait for them; 0: for the rest of this turn of the event loop.
+   *
+   * @param isBusy Whether commits are under way, whose callers will come again. A commit that takes
+   * twice as long as the last one is not waited for: it may wait for a lock, or its node hangs.
+   */
+  patienceMs(isBusy: boolean): number {
+    return isBusy ? this.#mergeMs : this.#patienceMs;
   }
 
   /**
@@ -327,6 +350,7 @@ class Pace {
    */
   commitEnded(waiting: number, commitMs: number): void {
     if (this.#isParallel) return;
+    this.#mergeMs = Math.min(2 * commitMs, mergeMsMax);
     this.#callers = Math.max(waiting, this.#callers * callersDecay);
     const untilBackMs = returnMs.base + returnMs.each * this.#callers;
     const isSlow = commitMs > untilBackMs;

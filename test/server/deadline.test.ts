@@ -85,11 +85,14 @@ const passedDeadlines = rawProtocols.map((protocol) => ({
 describe("a short deadline, while the body stays away", () => {
   const server = useTestServer();
 
-  test.each([...shortDeadlines, ...passedDeadlines])("passes over $name", async ({ protocol, headers }) => {
-    const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
-    expect(refusalOf(outcome).code).toBe(Code.DeadlineExceeded);
-    expect(await readStoredPlants(server.database)).toEqual([]);
-  });
+  test.each([...shortDeadlines, ...passedDeadlines])(
+    "passes over $name",
+    async ({ protocol, headers }) => {
+      const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
+      expect(refusalOf(outcome).code).toBe(Code.DeadlineExceeded);
+      expect(await readStoredPlants(server.database)).toEqual([]);
+    },
+  );
 });
 
 describe("a client that leaves while the store stalls", () => {

@@ -7,7 +7,7 @@ import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
-const single = { commitsMax: 1, commitsAhead: 0, partOf: () => "" } as const;
+const single = { commitsMax: 1, commitsAhead: 0, mergesCommits: false, partOf: () => "" } as const;
 
 describe("commits are shared", () => {
   test("by all plants that arrive while a commit is running, in order", async () => {

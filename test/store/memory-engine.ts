@@ -17,6 +17,7 @@ export class MemoryEngine implements Engine {
   closed = 0;
   readonly commitsMax = 1;
   readonly commitsAhead = 0;
+  readonly mergesCommits = false;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;

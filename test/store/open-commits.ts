@@ -17,7 +17,13 @@ export function begin(
   engine: Partial<Omit<BatchEngine, "commit">> = {},
 ) {
   const begun: OpenCommit[] = [];
-  const whole = { commitsMax: 1, commitsAhead: 0, partOf: () => "", ...engine };
+  const whole = {
+    commitsMax: 1,
+    commitsAhead: 0,
+    mergesCommits: false,
+    partOf: () => "",
+    ...engine,
+  };
   const open = new Map<string, number>();
   let wake = () => {};
   const onBegun = (resolve: () => void) => {

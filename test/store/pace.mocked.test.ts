@@ -1,13 +1,14 @@
 /** How long a queue waits for callers that were just answered. */
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import type { BatchEngine } from "../../src/store/engine.ts";
 import { begin } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-const exclusive = { commitsMax: 1, commitsAhead: 1 };
+const exclusive: Partial<BatchEngine> = { commitsMax: 1, commitsAhead: 1 };
 
 async function turns(): Promise<void> {
   for (let turn = 0; turn < 10; turn++) await nextTurn();
@@ -51,6 +52,58 @@ test("slow commits that run in parallel wait for nobody", async () => {
   const { submit, nextCommit } = await afterCommit(60, { commitsMax: 2, commitsAhead: 0 });
   void submit(20);
   expect((await nextCommit()).ids).toEqual([20n]);
+});
+
+describe("if commits are merged, one with few rows", () => {
+  /** Four of ten callers have come again, and five more wait. */
+  async function afterSplit(durationMs = 20) {
+    const merging = { commitsMax: 2, commitsAhead: 0, mergesCommits: true };
+    const opened = await afterCommit(durationMs, merging);
+    for (let id = 1; id <= 4; id++) void opened.submit(id);
+    vi.advanceTimersByTime(1);
+    const first = await opened.nextCommit();
+    expect(first.ids).toHaveLength(4);
+    for (let id = 5; id <= 9; id++) void opened.submit(id);
+    vi.advanceTimersByTime(39);
+    await turns();
+    expect(opened.begun).toEqual([]);
+    return { ...opened, first };
+  }
+
+  test("waits for that under way, and then for its callers", async () => {
+    const { submit, nextCommit, first, begun } = await afterSplit();
+    first.succeed();
+    await turns();
+    expect(begun).toEqual([]);
+    for (let id = 10; id <= 14; id++) void submit(id);
+    expect((await nextCommit()).ids).toHaveLength(10);
+  });
+
+  test.each([
+    ["twice as long as the last one took", 20, 1],
+    ["100 ms", 60_000, 61],
+  ])("waits no longer than %s", async (_, durationMs, restMs) => {
+    const { nextCommit, begun } = await afterSplit(durationMs);
+    vi.advanceTimersByTime(restMs - 1);
+    await turns();
+    expect(begun).toEqual([]);
+    vi.advanceTimersByTime(1);
+    expect((await nextCommit()).ids).toHaveLength(5);
+  });
+
+  test("waits no longer for callers that do not come again", async () => {
+    const { nextCommit, first } = await afterSplit();
+    first.succeed();
+    await turns();
+    vi.advanceTimersByTime(1);
+    expect((await nextCommit()).ids).toHaveLength(5);
+  });
+
+  test("begins at once as soon as it has enough", async () => {
+    const { submit, nextCommit } = await afterSplit();
+    for (let id = 10; id <= 14; id++) void submit(id);
+    expect((await nextCommit()).ids).toHaveLength(10);
+  });
 });
 
 test("a lone caller has its commit at once", async () => {

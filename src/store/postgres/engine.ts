@@ -54,6 +54,11 @@ export class PostgresEngine implements Engine {
     return Math.max(1, Math.min(this.#connectionsMax, Math.floor(connectionsCeiling / nodes)));
   }
 
+  /** With Citus, a statement costs more than its rows, and nodes work in parallel anyway. */
+  get mergesCommits(): boolean {
+    return this.#inspection.placement !== undefined;
+  }
+
   /**
    * The node that stores a plant: a commit on a single node needs no second phase, and if a node
    * fails or hangs, only its own plants wait.

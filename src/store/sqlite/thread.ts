@@ -28,6 +28,7 @@ class SqliteFailure extends Error {
 export class SqliteThread implements Engine {
   readonly commitsMax = 1;
   readonly commitsAhead = 1;
+  readonly mergesCommits = false;
   readonly openedWith: Error | undefined;
   readonly #worker: Worker;
   readonly #bell: Int32Array;
