@@ -84,5 +84,5 @@ export interface Retries {
   readonly backoffMaxMs: number;
   mayHelp(error: unknown): boolean;
   /** Whether a part is silent, so that all that wait for it would wait in vain. */
-  isSilent(error: unknown): boolean;
+  isSilent(error: unknown, part: string): boolean;
 }

@@ -223,7 +223,7 @@ class CommitQueue {
 
   #retryOrReject(batch: readonly Waiter[], error: unknown): void {
     const { engine, share, watch } = this.#options;
-    if (engine.retries?.isSilent(error) === true) this.#rejectWaiting(error);
+    if (engine.retries?.isSilent(error, this.#part) === true) this.#rejectWaiting(error);
     const lateBefore = this.#lateBefore(error);
     let isRejected = false;
     let isKept = false;
@@ -306,8 +306,8 @@ const callersDecay = 0.95;
 /** About how long callers take to read their answers and come again. */
 const returnMs = { base: 0.5, each: 0.04 } as const;
 
-/** Limits how long a commit waits for another that takes longer than the last one. */
-const mergeMsMax = 100;
+/** Limits how long a commit waits for callers, or for another that takes longer than the last one. */
+const patienceMsMax = 100;
 
 /** Decides how many rows make a commit worthwhile, and how long to wait for them. */
 class Pace {
@@ -350,11 +350,11 @@ class Pace {
    */
   commitEnded(waiting: number, commitMs: number): void {
     if (this.#isParallel) return;
-    this.#mergeMs = Math.min(2 * commitMs, mergeMsMax);
+    this.#mergeMs = Math.min(2 * commitMs, patienceMsMax);
     this.#callers = Math.max(waiting, this.#callers * callersDecay);
     const untilBackMs = returnMs.base + returnMs.each * this.#callers;
     const isSlow = commitMs > untilBackMs;
-    this.#patienceMs = isSlow ? untilBackMs : 0;
+    this.#patienceMs = isSlow ? Math.min(untilBackMs, patienceMsMax) : 0;
     const wanted = isSlow ? this.#callers : this.#callers / 2;
     this.#worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
   }

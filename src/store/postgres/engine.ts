@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, Retries, RowOutcome } from "../engine.ts";
 import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
-import { isSilent, mayPass, remedyFor } from "./failure.ts";
+import { isSilent, mayPass, NoHost, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import { obstacleFrom } from "./obstacle.ts";
@@ -44,7 +44,11 @@ export class PostgresEngine implements Engine {
         inspection.placement === undefined
           ? remedyFor(error) !== "none"
           : mayPass(error) && !isSilent(error),
-      isSilent: (error) => inspection.placement !== undefined && isSilent(error),
+      // If only a further session cannot be opened, the others still work.
+      isSilent: (error, node) =>
+        inspection.placement !== undefined &&
+        isSilent(error) &&
+        !(error instanceof NoHost && this.#cluster.worker(node) !== undefined),
     };
   }
 

@@ -45,6 +45,16 @@ test("Watch says NOT_SERVING when the store fails, and once", async () => {
   expect(await next).toBe(Code.Unavailable);
 });
 
+test("a drain tells those that watch, and ends their streams", async () => {
+  await using server = await openTestServer({ drainTimeoutMs: 600_000 });
+  using health = grpcProtocol.open(Health, server.url);
+  const watch = readWatch(health.client.watch({ service: plants }));
+  expect(await watch.next()).toBe(SERVING);
+  const closed = server.close();
+  expect(await within("the next status", watch.next())).toBe(NOT_SERVING);
+  await within("the end of the drain", closed);
+});
+
 describe("below a base path", () => {
   test.each(["", "/api"])("Check is served at %j/grpc.health.v1.Health/Check", async (prefix) => {
     await using server = await openTestServer({ basePath: "/api" });

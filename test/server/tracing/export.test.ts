@@ -34,6 +34,12 @@ test.each([
   expect(server.stderr.text.match(/the last spans did not arrive/g)).toHaveLength(1);
 });
 
+test("spans go to standard output on request", async () => {
+  await using server = await spawnServer({ env: { OTEL_TRACES_EXPORTER: "console" } });
+  await postPlant(server.url);
+  await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
+});
+
 const parent = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
 
 test("the log has the trace of the span: the caller's, or its own", async () => {
