@@ -147,3 +147,22 @@ test.each<HttpVersion>(["1.1", "2"])(
     await untilFree(budget);
   },
 );
+
+test.each<HttpVersion>(["1.1", "2"])(
+  "a request without a body needs no room, HTTP/%s",
+  async (version) => {
+    const budget = new BodyBudget({ bytesMax });
+    await using gateway = await openGateway({
+      routes: (router) => void router.service(FieldService, createEchoService()),
+      rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/empty" } }] },
+      bodyBudget: budget,
+    });
+    const older = holdFor(budget, 2 * bytesMax);
+    expect(await gateway.send({ version, path: "/v1/empty", method: "GET" })).toMatchObject({
+      status: 200,
+    });
+    older.release();
+  },
+);
+
+const selector = "library.v1.FieldService.Echo";

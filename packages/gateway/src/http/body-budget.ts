@@ -186,7 +186,7 @@ export class BodyBudget {
   /** The request may stay open until its client has read the refusal. It no longer counts as the oldest. */
   #refuse(holding: Holding): ConnectError {
     this.refusals++;
-    this.rest(holding);
+    holding.rest();
     return refusal();
   }
 
@@ -250,9 +250,13 @@ export class Holding {
    */
   begin(): Promise<void> | undefined {
     if (this.#isReleased) throw left();
+    const counted = () => {
+      this.#requestBytes = requestBytes;
+    };
     const room = this.#budget.reserve(this, requestBytes);
-    this.#requestBytes = requestBytes;
-    return room;
+    if (room !== undefined) return room.then(counted);
+    counted();
+    return undefined;
   }
 
   /** The body is complete. */

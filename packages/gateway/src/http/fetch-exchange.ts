@@ -79,7 +79,7 @@ export class FetchExchange implements Exchange {
   keepOpen(): void {}
 
   async readBody<T>(sink: BodySink<T>): Promise<T> {
-    await this.holding.begin();
+    if (this.#request.body !== null) await this.holding.begin();
     for await (const chunk of this.chunks()) {
       sink.push(chunk);
       await this.holding.add(chunk.byteLength);

@@ -56,6 +56,8 @@ export abstract class NodeExchange implements Exchange {
   abstract readonly isAnswered: boolean;
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
+  /** Whether a body was announced. It may be empty. */
+  protected abstract readonly hasBody: boolean;
   protected abstract readonly sentStatus: number | undefined;
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
@@ -129,16 +131,8 @@ export abstract class NodeExchange implements Exchange {
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.#reading = { sink, resolve, reject } as Reading;
-    const { source } = this;
-    if (source.readableDidRead) reject(new BodyAlreadyReadError());
-    else if (this.isClosed) this.#stop();
-    else if (source.readableEnded)
-      this.#end(); // an empty body may end by itself before it is read
-    else {
-      source.on("data", (chunk: Uint8Array) => this.#push(chunk));
-      source.on("end", () => this.#end());
-      this.#begin();
-    }
+    if (this.source.readableDidRead) reject(new BodyAlreadyReadError());
+    else this.#begin();
     return promise;
   }
 
@@ -167,13 +161,29 @@ export abstract class NodeExchange implements Exchange {
 
   #begin(): void {
     try {
-      const room = this.holding?.begin();
-      if (room !== undefined) void this.#pauseUntil(room);
-      // Now and not in the next tick, so that data that arrives with the headers need not be
-      // buffered.
-      else this.source.read(0);
+      const room = this.hasBody ? this.holding?.begin() : undefined;
+      if (room === undefined) this.#read();
+      else
+        room.then(
+          () => this.#read(),
+          (error) => this.#fail(error),
+        );
     } catch (error) {
       this.#fail(error);
+    }
+  }
+
+  #read(): void {
+    const { source } = this;
+    if (this.isClosed) this.#stop();
+    else if (source.readableEnded)
+      this.#end(); // an empty body may end by itself before it is read
+    else {
+      source.on("data", (chunk: Uint8Array) => this.#push(chunk));
+      source.on("end", () => this.#end());
+      // Now and not in the next tick, so that data that arrives with the headers need not be
+      // buffered.
+      source.read(0);
     }
   }
 

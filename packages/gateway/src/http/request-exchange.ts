@@ -67,6 +67,11 @@ export class RequestExchange extends NodeExchange {
     this.answer.once("close", () => waiting.delete(close));
   }
 
+  protected get hasBody() {
+    const { "content-length": length = "0", "transfer-encoding": coding } = this.source.headers;
+    return length !== "0" || coding !== undefined;
+  }
+
   get method() {
     return this.source.method ?? "";
   }

@@ -61,6 +61,10 @@ export class StreamExchange extends NodeExchange {
     return exchange;
   }
 
+  protected get hasBody() {
+    return !this.#stream.endAfterHeaders;
+  }
+
   get method() {
     return this.headers[":method"] ?? "";
   }

@@ -270,3 +270,18 @@ test("one that was refused, and has not left yet, is not the oldest", async () =
   late.release();
   expect(hold(budget, who).add(600 * KiB)).toBeUndefined();
 });
+
+test("a request that waited in vain gives back what it took, and no more", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  const older = hold(budget, who);
+  void older.add(550 * KiB);
+  const waiting = hold(budget, who);
+  const room = waiting.begin();
+  expect(budget.waiting).toBe(1);
+  const refused = expect(room).rejects.toThrow(/room/);
+  await vi.advanceTimersByTimeAsync(3000);
+  await refused;
+  waiting.whole();
+  expect(budget.heldBytes).toBe(550 * KiB);
+});

@@ -12,6 +12,7 @@ class SourceExchange extends NodeExchange {
   peerAddress = undefined;
   isDuplex = false;
   isAnswered = false;
+  hasBody = true;
   sentStatus = undefined;
   isClosed = false;
   readonly closeError = new Error("the reason");
