@@ -63,9 +63,9 @@ describe.each(pairs)("$title", (pair) => {
     expect(stderr).toBe("");
     expect(code).toBe(0);
     expect(stdout).toMatch(
-      /^copied 3511 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
+      /^copied 4511 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
     );
-    expect(stdout).toMatch(verified(3511));
+    expect(stdout).toMatch(verified(4511));
     expect(stdout).not.toContain(password);
     expect(stdout).not.toContain(encodeURIComponent(password));
     expect(await target.read()).toStrictEqual(everything);
