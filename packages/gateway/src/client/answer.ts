@@ -115,7 +115,7 @@ function parseDetails(base64: string | string[] | undefined): Pick<Status, "mess
 
 const noDetails = { message: "", details: [] };
 
-/** What calls of one method share: its path, and its messages in their envelopes. */
+/** Shared by the calls of a method: its path, and the form of its messages. */
 export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
   readonly #input: I;

@@ -11,10 +11,10 @@ import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { createRpcHandler } from "../../src/adapter/routes.ts";
 import { type Callee, serveCall } from "../../src/rpc/call.ts";
-import { CallContext } from "../../src/rpc/context.ts";
 import { collectEndpoints } from "../../src/rpc/endpoint.ts";
 import type { UnaryWire } from "../../src/rpc/protocol.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createCallContext } from "../support/call-context.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -33,16 +33,7 @@ function callEcho({ gate, read = async () => message, interceptors = [], echo }:
   const impl = echo ?? ((request: EveryField) => request);
   const spec = { kind: "unary", method, impl } as unknown as Callee["spec"];
   const exchange = createMemoryExchange();
-  const context = new CallContext({
-    exchange,
-    method,
-    protocolName: "test",
-    timeoutMs: undefined,
-    shutdownSignal: undefined,
-    contextValues: undefined,
-    responseHeader: {},
-    responseTrailer: {},
-  });
+  const context = createCallContext({ exchange, method });
   const options = {
     ...validateUniversalHandlerOptions({ interceptors: [...interceptors] }),
     ...(gate && { requestGate: gate }),

@@ -2,7 +2,7 @@ import { type ContextValues, createContextValues, type HandlerContext } from "@c
 import { describe, expect, test } from "vitest";
 import { LazyHeaders } from "../../src/http/headers.ts";
 import {
-  CallContext,
+  type CallContext,
   CallRequest,
   cancellationOf,
   headerWithTrailer,
@@ -11,6 +11,7 @@ import {
   signalOf,
 } from "../../src/rpc/context.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createCallContext } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Given {
@@ -18,16 +19,12 @@ interface Given {
   readonly contextValues?: ContextValues;
 }
 
-function contextOf({ timeoutMs, contextValues }: Given = {}): CallContext {
-  return new CallContext({
+function contextOf(given: Given = {}): CallContext {
+  return createCallContext({
     exchange: createMemoryExchange({ target: "/a?b", headers: { "x-asked": "1" } }),
-    method: FieldService.method.echo,
-    protocolName: "test",
-    timeoutMs,
-    shutdownSignal: undefined,
-    contextValues,
     responseHeader: { "x-own": "1" },
     responseTrailer: noTrailer,
+    ...given,
   });
 }
 

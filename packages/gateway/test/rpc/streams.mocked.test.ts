@@ -1,36 +1,23 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
-import { CallContext, signalOf } from "../../src/rpc/context.ts";
+import { signalOf } from "../../src/rpc/context.ts";
 import type { StreamWire } from "../../src/rpc/protocol.ts";
 import { streamAnswer, watchIdle } from "../../src/rpc/streams.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createCallContext } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-function contextOf(exchange: Exchange = createMemoryExchange()): CallContext {
-  return new CallContext({
-    exchange,
-    method: FieldService.method.repeat,
-    protocolName: "test",
-    timeoutMs: undefined,
-    shutdownSignal: undefined,
-    contextValues: undefined,
-    responseHeader: {},
-    responseTrailer: {},
-  });
-}
-
 describe("a stream that rests", () => {
   test("has no limit by default", () => {
-    expect(watchIdle(signalOf(contextOf()), undefined)).toBeUndefined();
+    expect(watchIdle(signalOf(createCallContext()), undefined)).toBeUndefined();
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("ends after its last message", () => {
-    const call = signalOf(contextOf());
+    const call = signalOf(createCallContext());
     const moved = watchIdle(call, 1000);
     for (let i = 0; i < 3; i++) {
       vi.advanceTimersByTime(900);
@@ -47,7 +34,7 @@ describe("a stream that rests", () => {
   });
 
   test("is not watched when its call has ended", () => {
-    const call = signalOf(contextOf());
+    const call = signalOf(createCallContext());
     watchIdle(call, 1000);
     vi.advanceTimersByTime(1000 - 1);
     call.abort(undefined);
@@ -78,7 +65,7 @@ function openQuiet(
       };
     },
   };
-  const context = contextOf(exchange);
+  const context = createCallContext({ exchange });
   const wire = {
     headDelayMs: undefined,
     head: () => ({ status: 200, header: {} }),

@@ -4,10 +4,11 @@ import { create } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { Exchange } from "../../src/http/exchange.ts";
-import { CallContext, signalOf } from "../../src/rpc/context.ts";
+import { signalOf } from "../../src/rpc/context.ts";
 import type { Message, StreamWire } from "../../src/rpc/protocol.ts";
 import { streamAnswer, untilAborted } from "../../src/rpc/streams.ts";
-import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { type EveryField, EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { createCallContext } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Given {
@@ -35,16 +36,7 @@ function openStream({ exchange: given = {}, wire: changes = {}, write }: Given =
     breakOff: (error) => void steps.push(`broken off ${error?.rawMessage}`),
     ...given,
   };
-  const context = new CallContext({
-    exchange,
-    method: FieldService.method.repeat,
-    protocolName: "test",
-    timeoutMs: undefined,
-    shutdownSignal: undefined,
-    contextValues: undefined,
-    responseHeader: {},
-    responseTrailer: {},
-  });
+  const context = createCallContext({ exchange });
   const textOf = (message: Message) => (message as EveryField).string;
   const wire: StreamWire = {
     refusal: undefined,
