@@ -22,12 +22,8 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
  */
 const servedAtOnce = 32;
 
-/**
- * Requests of all connections in one turn, beyond a few of each. If a hundred connections open at
- * once with 100 requests each, the intake cannot pause them, because the first bytes are always
- * read.
- */
-const servedTogether = 256;
+/** Requests of all connections in one turn. A connection that has more may begin one of them. */
+const servedTogether = 128;
 
 /**
  * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts

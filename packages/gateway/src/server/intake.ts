@@ -131,7 +131,7 @@ export class Intake {
         if (this.#resumed.size >= this.#resumedMax) return;
         stopped.delete(socket);
         this.#resumed.add(socket);
-        handleOf(socket)?.readStart?.();
+        startReading(socket);
       }
     }
   }
@@ -139,7 +139,15 @@ export class Intake {
 
 function stop(socket: Socket, stopped: Set<Socket>): void {
   stopped.add(socket);
+  stopReading(socket);
+}
+
+export function stopReading(socket: Socket): void {
   handleOf(socket)?.readStop?.();
+}
+
+export function startReading(socket: Socket): void {
+  handleOf(socket)?.readStart?.();
 }
 
 /**
@@ -170,7 +178,8 @@ export class Turns<T> {
 
   /**
    * @param servedMax In one turn.
-   * @param all The limit for all of them together, beyond a few each.
+   * @param all The limit for all of them together. Beyond it, each serves a few that arrive, or one
+   * that waits.
    * @param serve Returns whether there was anything to do.
    */
   constructor(servedMax: number, all: TurnTotal, serve: (item: T) => boolean) {
@@ -182,7 +191,7 @@ export class Turns<T> {
   /** @returns whether it was served at once; false if it waits. */
   take(item: T): boolean {
     if (!this.#isCounting) this.#count();
-    if (this.#waiting.length > 0 || !this.#mayServe()) {
+    if (this.#waiting.length > 0 || !this.#mayServe(freeRequests)) {
       this.#waiting.push(item);
       return false;
     }
@@ -190,7 +199,7 @@ export class Turns<T> {
     return true;
   }
 
-  #mayServe(): boolean {
+  #mayServe(freeMax: number): boolean {
     if (this.#served >= this.#servedMax) return false;
     return this.#served < freeMax || !this.#all.isReached;
   }
@@ -203,6 +212,7 @@ export class Turns<T> {
 
   #count(): void {
     this.#isCounting = true;
+    this.#all.beginTurn();
     setImmediate(this.#endTurn);
   }
 
@@ -210,19 +220,17 @@ export class Turns<T> {
     this.#isCounting = false;
     this.#served = 0;
     if (this.#waiting.length > 0) this.#count();
-    while (this.#waiting.length > 0 && this.#mayServe()) {
+    while (this.#waiting.length > 0 && this.#mayServe(1)) {
       this.#serveOne(this.#waiting.shift() as T);
     }
   };
 }
 
-/** This many of each may always be served in a turn. */
-const freeMax = 4;
-
 /** Counts the items served in one turn by all `Turns` together. */
 export class TurnTotal {
   readonly #max: number;
   #served = 0;
+  #isCounting = false;
 
   constructor(max: number) {
     this.#max = max;
@@ -232,7 +240,17 @@ export class TurnTotal {
     return this.#served >= this.#max;
   }
 
+  /** Call before the end of the turn is scheduled: it counts anew by then. */
+  beginTurn(): void {
+    if (this.#isCounting) return;
+    this.#isCounting = true;
+    setImmediate(() => {
+      this.#isCounting = false;
+      this.#served = 0;
+    });
+  }
+
   count(): void {
-    if (this.#served++ === 0) setImmediate(() => (this.#served = 0));
+    this.#served++;
   }
 }

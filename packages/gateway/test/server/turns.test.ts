@@ -52,6 +52,21 @@ describe("turns", () => {
     expect(served).toHaveLength(24);
   });
 
+  test("of many serve at least one each that waits", async () => {
+    const served: number[] = [];
+    const all = new TurnTotal(8);
+    const turns = Array.from(
+      { length: 20 },
+      (_, index) => new Turns<number>(32, all, () => served.push(index) > 0),
+    );
+    for (let item = 0; item < 10; item++) for (const one of turns) one.take(item);
+    expect(served).toHaveLength(8 + 4 * 19 - 4);
+    served.length = 0;
+    await nextTurn();
+    expect(served.filter((index) => index === 19)).toHaveLength(1);
+    expect(served.length).toBeLessThanOrEqual(8 + 20);
+  });
+
   test("do not count work that is no longer needed", async () => {
     const served: number[] = [];
     const turns = new Turns<number>(
@@ -196,7 +211,48 @@ test("100 connections that end at once after a rejection by the gate get an answ
   }
 });
 
-test("100 HTTP/2 connections with an invalid first piece, and more after it, do no harm", async () => {
+test("of 30 connections that begin with 100 requests each, few begin in a turn; a smaller one at once", async () => {
+  const begun: Set<unknown>[] = [];
+  const seen = new Set<unknown>();
+  let isNew = true;
+  const port = await openTestPort({
+    serveStream: (stream) => {
+      if (isNew) {
+        begun.push(new Set());
+        setImmediate(() => {
+          isNew = true;
+        });
+      }
+      isNew = false;
+      if (!seen.has(stream.session)) begun.at(-1)?.add(stream.session);
+      seen.add(stream.session);
+      stream.respond({ ":status": 200 }, { endStream: true });
+      return true;
+    },
+  });
+  const crowd = await openRawConnections(30, port.address.port);
+  using last = await openRawConnection(port.address.port);
+  for (let turn = 0; turn < 100; turn++) await nextTurn(); // so that each has been accepted before
+  for (const connection of crowd) connection.write(Buffer.concat([greeting, ...requestsOf(100)]));
+  last.write(Buffer.concat([greeting, ...requestsOf(1)]));
+  await last.until("an answer", (bytes) => hasHeaders(bytes, 1));
+  expect(seen.size).toBeLessThan(30);
+  await Promise.all(
+    crowd.map((one) => one.until("its answers", (bytes) => hasHeaders(bytes, 100))),
+  );
+  expect(seen.size).toBe(31);
+  expect(Math.max(...begun.map(({ size }) => size))).toBeLessThanOrEqual(2 * 2 + 1);
+  await port.drain(0);
+});
+
+function hasHeaders(bytes: Buffer, count: number): boolean {
+  return parseFrames(bytes).filter(({ type }) => type === frameType.headers).length === count;
+}
+
+test.each([
+  ["an invalid first piece", [garbage]],
+  ["many requests in an invalid first piece", [...requestsOf(100), garbage]],
+])("100 HTTP/2 connections with %s, and more after it, do no harm", async (_what, first) => {
   let taken = 0;
   const port = await openTestPort({
     serve: (_request, response) => void response.end(),
@@ -205,7 +261,7 @@ test("100 HTTP/2 connections with an invalid first piece, and more after it, do 
   const connections = await openRawConnections(100, port.address.port);
   await expect.poll(() => taken, { interval: 1 }).toBe(100);
   for (const { socket } of connections) socket.setNoDelay();
-  for (const piece of [Buffer.concat([greeting, garbage]), settingsAck, settingsAck]) {
+  for (const piece of [Buffer.concat([greeting, ...first]), settingsAck, settingsAck]) {
     for (const connection of connections) connection.write(piece);
     await nextTurn();
   }
