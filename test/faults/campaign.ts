@@ -2,83 +2,76 @@
 export interface Campaign {
   readonly name: string;
   /** @throws Only if the campaign itself is broken; what the service does wrong is `found`. */
-  run(options: CampaignOptions): Promise<CampaignResult>;
+  run(run: Run): Promise<void>;
 }
 
-export interface CampaignOptions {
+export interface RunOptions {
   /** Determines the whole plan: which faults, in which order, with which plants. */
   readonly seed: number;
-  /** The approximate duration. The campaign tries fewer faults rather than take longer. */
+  /** The approximate duration. A campaign tries fewer faults rather than take longer. */
   readonly minutes: number;
   readonly log: (line: string) => void;
   /** Aborts if the run is to end early: no new fault is started. */
   readonly signal: AbortSignal;
 }
 
-export interface CampaignResult {
+/** The plan of a campaign or of one of its parts, and where it reports. */
+export interface Run extends RunOptions {
   /** How often each fault was injected, and how much load there was. */
-  readonly tried: Readonly<Record<string, number>>;
+  readonly tried: Record<string, number>;
   /** A line for each broken promise. The campaign may stop after the first part that has any. */
-  readonly found: readonly string[];
+  readonly found: string[];
   /** What could not be tested on this machine, and why. */
-  readonly skipped?: string;
-}
-
-/** Of a campaign that cannot run on this machine. */
-export function notTried(skipped: string): CampaignResult {
-  return { tried: {}, found: [], skipped };
-}
-
-export interface PartOptions extends Pick<CampaignOptions, "seed" | "log" | "signal"> {
-  /** The approximate duration. */
-  readonly partMs: number;
+  readonly skipped: string[];
   /** Whether there is no time for another fault. */
-  readonly isOver: () => boolean;
+  isOver(): boolean;
+  /** Adds to `tried`. */
+  count(name: string, times?: number): void;
+  /** Adds to `found`. */
+  find(where: string, lines: readonly string[]): void;
+  /** Does work that throws only if a promise is broken. */
+  attempt(where: string, work: () => Promise<unknown>): Promise<void>;
 }
 
-export interface CampaignPart {
-  /** The share of the time. */
-  readonly share: number;
-  run(options: PartOptions): Promise<CampaignResult>;
+type Results = Pick<Run, "tried" | "found" | "skipped">;
+
+/** @param results Those of the whole, for a part. */
+export function createRun(
+  { seed, minutes, log, signal }: RunOptions,
+  { tried, found, skipped }: Results = { tried: {}, found: [], skipped: [] },
+): Run {
+  const end = performance.now() + minutes * 60_000;
+  const find = (where: string, lines: readonly string[]) =>
+    void found.push(...lines.map((line) => `${where}: ${line}`));
+  return {
+    ...{ seed, minutes, log, signal, tried, found, skipped, find },
+    isOver: () => signal.aborted || performance.now() >= end,
+    count: (name, times) => count(tried, name, times),
+    attempt: (where, work) =>
+      work().then(
+        () => {},
+        (error: unknown) => find(where, [error instanceof Error ? error.message : String(error)]),
+      ),
+  };
 }
 
-/** Runs parts one after another, until one finds something. */
+/**
+ * Runs parts one after another, until one finds something.
+ *
+ * @param shares Of the time. Default: equal ones.
+ */
 export async function runParts(
-  parts: readonly CampaignPart[],
-  { minutes, ...options }: CampaignOptions,
-): Promise<CampaignResult> {
-  const tried: Record<string, number> = {};
-  const found: string[] = [];
-  const skipped: string[] = [];
-  for (const part of parts) {
-    if (options.signal.aborted || found.length > 0) break;
-    const partMs = part.share * minutes * 60_000;
-    const end = performance.now() + partMs;
-    const isOver = () => options.signal.aborted || performance.now() > end;
-    const result = await part.run({ ...options, partMs, isOver });
-    addCounts(tried, result.tried);
-    found.push(...result.found);
-    if (result.skipped !== undefined) skipped.push(result.skipped);
+  run: Run,
+  parts: readonly ((part: Run) => Promise<void>)[],
+  shares: readonly number[] = [],
+): Promise<void> {
+  for (const [index, part] of parts.entries()) {
+    if (run.signal.aborted || run.found.length > 0) break;
+    const share = shares[index] ?? 1 / parts.length;
+    await part(createRun({ ...run, minutes: share * run.minutes }, run));
   }
-  return { tried, found, ...(skipped.length > 0 && { skipped: skipped.join("; ") }) };
 }
 
-/** The same share for each. */
-export function inEqualParts<T>(
-  all: readonly T[],
-  run: (one: T, options: PartOptions) => Promise<CampaignResult>,
-): readonly CampaignPart[] {
-  return all.map((one) => ({ share: 1 / all.length, run: (options) => run(one, options) }));
-}
-
-/** Adds the counts of a part to the total. */
-export function addCounts(
-  whole: Record<string, number>,
-  part: Readonly<Record<string, number>>,
-): void {
-  for (const [name, count] of Object.entries(part)) whole[name] = (whole[name] ?? 0) + count;
-}
-
-export function count(tried: Record<string, number>, ...names: readonly string[]): void {
-  for (const name of names) addCounts(tried, { [name]: 1 });
+export function count(counts: Record<string, number>, name: string, times = 1): void {
+  counts[name] = (counts[name] ?? 0) + times;
 }

@@ -6,24 +6,13 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { spawnChild } from "../support/child.ts";
-import type { ChildServer } from "../support/child-server.ts";
 import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
 import { knownToken } from "../support/test-server.ts";
-import {
-  type Campaign,
-  type CampaignResult,
-  inEqualParts,
-  notTried,
-  type PartOptions,
-  runParts,
-} from "./campaign.ts";
-import { linesOf, Recorder } from "./history/recorder.ts";
-import { checkIntegrity } from "./integrity.ts";
+import { type Campaign, type Run, runParts } from "./campaign.ts";
 import { openCallers } from "./load/caller.ts";
-import { createClients, type LoadClient } from "./load/client.ts";
-import { Load } from "./load/load.ts";
+import { type Clients, createClients, Load } from "./load/load.ts";
 import { createRandom, type Random } from "./random.ts";
-import { patienceMs, startServer } from "./start-server.ts";
+import { deathOf, patienceMs, startServer } from "./server.ts";
 
 /** For each engine. A run with more time stops there. */
 const killsMax = 500;
@@ -41,92 +30,86 @@ const deadlinesMs = [8000, 10_000] as const;
 
 export const kill: Campaign = {
   name: "kill",
-  run: (options) => runParts(inEqualParts(storeKinds, killOn), options),
+  run: (run) =>
+    runParts(
+      run,
+      storeKinds.map((kind) => (part) => killOn(kind, part)),
+    ),
 };
 
-async function killOn(
-  kind: StoreKind,
-  { seed, log, isOver }: PartOptions,
-): Promise<CampaignResult> {
-  if (kind.isMissing) return notTried(`${kind.store}: there is none here`);
-  const count = { kills: 0, "kills at the start": 0, requests: 0, stored: 0 };
-  const found: string[] = [];
-  const isDone = () => isOver() || count.kills + count["kills at the start"] >= killsMax;
-  for (let number = 0; number === 0 || (found.length === 0 && !isDone()); number++) {
-    await using place = await kind.open();
+async function killOn({ store, isMissing, open }: StoreKind, run: Run): Promise<void> {
+  if (isMissing) {
+    run.skipped.push(`${store}: there is none here`);
+    return;
+  }
+  let kills = 0;
+  const isDone = () => run.isOver() || kills >= killsMax;
+  for (let number = 0; number === 0 || (run.found.length === 0 && !isDone()); number++) {
+    await using place = await open();
     await using folder = await createTemporaryFolder();
-    const random = createRandom(seed, `${kind.store} ${number}`);
-    const recorder = new Recorder();
-    const clients = createClients(clientCount, { seed: seed + number, recorder, deadlinesMs });
-    const service = { place, cwd: folder.path, random, recorder, clients };
-    try {
+    const random = createRandom(run.seed, `${store} ${number}`);
+    const clients = createClients({ count: clientCount, seed: run.seed + number, deadlinesMs });
+    const service: Service = { place, cwd: folder.path, random, clients };
+    await run.attempt(store, async () => {
       for (let round = 0; round < killsMin || (round < killsPerStore && !isDone()); round++) {
         const isAtStart = round === 0 || (round > 1 && random.chance(0.15));
-        if (isAtStart) await killAtStart(service);
-        else await killUnderLoad(service);
-        count[isAtStart ? "kills at the start" : "kills"]++;
+        await (isAtStart ? killAtStart(service) : killUnderLoad(service));
+        run.count(`${store} kills${isAtStart ? " at the start" : ""}`);
+        kills++;
       }
       await settle(service);
-    } catch (error) {
-      found.push(`${kind.store}: ${error instanceof Error ? error.message : error}`);
-    }
-    await recorder.read(place.read);
-    found.push(...linesOf(recorder.check(), kind.store));
-    const damage = await checkIntegrity(place.url);
-    found.push(...damage.map((line) => `${kind.store}: damaged: ${line}`));
-    for (const times of Object.values(recorder.counts)) count.requests += times;
-    count.stored += recorder.stored;
-    log(`${kind.store}: ${count.kills + count["kills at the start"]} kills`);
+    });
+    const { recorder } = clients;
+    await recorder.judge(run, store, place);
+    run.count(`${store} requests`, recorder.requests.length);
+    run.count(`${store} stored`, recorder.stored);
+    run.log(`${store}: ${kills} kills`);
   }
-  const named = Object.entries(count).map(([what, times]) => [`${kind.store} ${what}`, times]);
-  return { tried: Object.fromEntries(named), found };
 }
 
 interface Service {
   readonly place: StorePlace;
   readonly cwd: string;
   readonly random: Random;
-  readonly recorder: Recorder;
-  readonly clients: readonly LoadClient[];
+  readonly clients: Clients;
 }
 
 /** Before anybody could use it: while it creates the store, or repairs what the last kill left. */
-async function killAtStart(service: Service): Promise<void> {
+async function killAtStart({ cwd, place, random }: Service): Promise<void> {
   const env = { PLANT_STORE_TOKENS: knownToken };
-  const args = ["serve", "--port", "0", "--store", service.place.url];
-  await using child = spawnChild(args, { cwd: service.cwd, env });
-  await delay(service.random.int(100, 900));
+  const args = ["serve", "--port", "0", "--store", place.url];
+  await using child = spawnChild(args, { cwd, env });
+  await delay(random.int(100, 900));
   child.process.kill("SIGKILL");
   await within("the end of the server", child.exited, patienceMs);
 }
 
 async function killUnderLoad(service: Service): Promise<void> {
-  const { place, random, recorder, clients } = service;
+  const { place, random, clients } = service;
   await using server = await start(service);
-  await recorder.read(place.read);
-  using callers = openCallers(server.url);
-  await using load = new Load({ clients, recorder, callers });
+  await clients.recorder.read(place);
+  using callers = openCallers([server.url]);
+  await using load = new Load(clients, callers);
   // A kill right after an answer reveals one that was sent too early.
   const stored = load.untilStored(random.int(1, 100));
   const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
-  const gone = server.exited.then(() => {
-    throw new Error(`the server is gone: ${server.stderr.text}`);
-  });
-  await Promise.race([stored, gone]);
+  await Promise.race([stored, server.exited]);
+  const [death] = deathOf(server);
+  if (death !== undefined) throw new Error(death);
   if (pauseMs > 0) await delay(pauseMs);
   server.process.kill("SIGKILL");
-  load.stop();
+  void load.stop();
   await within("the end of the server", server.exited, patienceMs);
 }
 
 /** Clients retry until they know: they repeat the requests that a kill interrupted. */
 async function settle(service: Service): Promise<void> {
   await using server = await start(service);
-  using callers = openCallers(server.url);
-  const { clients, recorder } = service;
-  await new Load({ clients, recorder, callers }).settle();
+  using callers = openCallers([server.url]);
+  await using load = new Load(service.clients, callers);
+  await load.settle();
 }
 
-function start({ cwd, place }: Service): Promise<ChildServer> {
-  return startServer(cwd, ["--store", place.url]);
+function start({ cwd, place }: Service) {
+  return startServer({ cwd, args: ["--store", place.url] });
 }

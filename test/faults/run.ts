@@ -4,19 +4,21 @@
  */
 
 import { listenForStop } from "connect-gateway-proxy/command";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { takeLeaks } from "../../packages/proxy/test/support/token-leaks.ts";
-import type { Campaign, CampaignResult } from "./campaign.ts";
+import { type Campaign, createRun } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
 import { type Flags, parseFlags } from "./flags.ts";
 import { childPids, watchStarvation } from "./history/starvation.ts";
 import { soakIn } from "./soak/soak.ts";
 
+const names = campaigns.map(({ name }) => name);
 const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]
 
 npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
 
   --minutes N  how long to run, about, divided among the campaigns; default: 3
-  --only NAME  ${campaigns.map(({ name }) => name).join(", ")}; may be repeated; default: all
+  --only NAME  ${names.join(", ")}; may be repeated; default: all
   --hours H    how long a soak runs; default: 3
   --folder DIR where its results are, and what the next piece of it goes on with; default: data/soak
   --seed S     a whole number; the same seed makes the same plan; default: a random one
@@ -31,18 +33,15 @@ const shownMax = 20;
 /** After a signal, a campaign must end its processes within this time. */
 const endGraceMs = 30_000;
 
-const stop = listenForStop();
-stop.signal.addEventListener("abort", () => void setTimeout(() => end(1), endGraceMs).unref());
+const { signal } = listenForStop();
+signal.addEventListener("abort", () => void setTimeout(() => end(1), endGraceMs).unref());
 
 const flags = parse(process.argv.slice(2));
-if (flags !== undefined) await run(flags);
+if (flags !== undefined) await runAll(flags);
 
 function parse(args: readonly string[]): Flags | undefined {
   try {
-    return parseFlags(
-      args,
-      campaigns.map(({ name }) => name),
-    );
+    return parseFlags(args, names);
   } catch (error) {
     process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${usage}`);
     process.exitCode = 2;
@@ -50,21 +49,20 @@ function parse(args: readonly string[]): Flags | undefined {
   }
 }
 
-async function run({ minutes, seed, only, soak }: Flags): Promise<void> {
+async function runAll({ minutes, seed, only, soak }: Flags): Promise<void> {
   const chosen =
     soak === undefined ? campaigns.filter(({ name }) => only.includes(name)) : [soakIn(soak)];
   print(
     `faults: seed ${seed}, ${minutes} minutes for ${chosen.map(({ name }) => name).join(", ")}`,
   );
   watchStarvation();
-  const count = { passed: 0, failed: 0, skipped: 0 };
+  const counts = { passed: 0, failed: 0, skipped: 0 };
   for (const campaign of chosen) {
-    const outcome = await runOne(campaign, { seed, minutes: minutes / chosen.length });
-    count[outcome]++;
+    counts[await runOne(campaign, { seed, minutes: minutes / chosen.length })]++;
   }
-  const { passed, failed, skipped } = count;
+  const { passed, failed, skipped } = counts;
   print(`\nfaults: ${passed} passed, ${failed} failed, ${skipped} skipped`);
-  end(failed > 0 || stop.signal.aborted ? 1 : 0);
+  end(failed > 0 || signal.aborted ? 1 : 0);
 }
 
 /** Also ends the processes of a stuck campaign, which would otherwise outlive this one. */
@@ -74,41 +72,26 @@ function end(code: number): never {
 }
 
 async function runOne(
-  { name, run }: Campaign,
+  campaign: Campaign,
   plan: { seed: number; minutes: number },
 ): Promise<"passed" | "failed" | "skipped"> {
   const begin = performance.now();
-  const log = (line: string) => print(`${name}: ${line}`);
+  const log = (line: string) => print(`${campaign.name}: ${line}`);
+  const run = createRun({ ...plan, log, signal });
   const limitMs = (plan.minutes * overrun.factor + overrun.minutes) * 60_000;
-  const result = await orStuck(run({ ...plan, log, signal: stop.signal }), limitMs).catch(
-    (error: unknown): CampaignResult => ({
-      tried: {},
-      found: [`the campaign broke: ${text(error)}`],
-    }),
-  );
-  const tried = Object.entries(result.tried).map(([what, times]) => `${what} ${times}`);
+  await within("its end", campaign.run(run), limitMs).catch((error: unknown) => {
+    const text = error instanceof Error ? (error.stack ?? error.message) : String(error);
+    run.found.push(`the campaign broke: ${text}`);
+  });
+  const tried = Object.entries(run.tried).map(([what, times]) => `${what} ${times}`);
   const seconds = Math.round((performance.now() - begin) / 1000);
   log(`tried in ${seconds} s: ${tried.join(", ") || "nothing"}`);
-  if (result.skipped !== undefined) log(`not tried: ${result.skipped}`);
-  const found = [...result.found, ...takeLeaks()];
+  if (run.skipped.length > 0) log(`not tried: ${run.skipped.join("; ")}`);
+  const found = [...run.found, ...takeLeaks()];
   log(`found: ${found.length || "nothing"}`);
   for (const line of found.slice(0, shownMax)) log(`  ${line}`);
   if (found.length > 0) return "failed";
   return tried.length === 0 ? "skipped" : "passed";
-}
-
-async function orStuck<T>(work: Promise<T>, limitMs: number): Promise<T> {
-  const stuck = Promise.withResolvers<never>();
-  const timer = setTimeout(() => stuck.reject(new Error("it came to no end")), limitMs);
-  try {
-    return await Promise.race([work, stuck.promise]);
-  } finally {
-    clearTimeout(timer);
-  }
-}
-
-function text(error: unknown): string {
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
 }
 
 function print(line: string): void {

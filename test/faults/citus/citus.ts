@@ -1,16 +1,13 @@
 /** Two replicas on a Citus cluster, while operators change it. */
-import { type Campaign, notTried } from "../campaign.ts";
-import { runOn } from "../postgres/part.ts";
+import type { Campaign } from "../campaign.ts";
+import { runOn } from "../postgres/disturb.ts";
 import { findCitus } from "./cluster.ts";
 import { promotions } from "./promotions.ts";
 import { operatorStatements } from "./statements.ts";
 
+const parts = { fullMinutes: 20, first: operatorStatements, share: 0.7, promotions };
+
 export const citus: Campaign = {
   name: "citus",
-  async run(options) {
-    const installation = findCitus();
-    if (installation === undefined) return notTried("there is no PostgreSQL with Citus here");
-    const parts = [operatorStatements, promotions];
-    return await runOn([installation], parts, { ...options, fullMinutes: 20 });
-  },
+  run: (run) => runOn([findCitus() ?? []].flat(), run, parts),
 };

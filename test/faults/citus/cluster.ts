@@ -55,16 +55,16 @@ export async function startCluster(
   workerCount: number,
 ): Promise<CitusCluster> {
   await using stack = new AsyncDisposableStack();
+  let owned: AsyncDisposableStack = stack;
   const folder = stack.use(await createTemporaryFolder());
   const hba = join(folder.path, "pg_hba.conf");
   await writeFile(hba, access);
-  const startIn = async (owner: AsyncDisposableStack) => {
+  const start = async () => {
     const options = { installation, settings, files: { "pg_hba.conf": hba } };
-    const server = owner.use(await startPostgres(options));
+    const server = owned.use(await startPostgres(options));
     await trustDecoders(server);
     return server;
   };
-  const start = () => startIn(stack);
   const servers = await Promise.all(Array.from({ length: 1 + workerCount }, start));
   const [coordinator, ...workers] = servers as [PostgresServer, ...PostgresServer[]];
   // The first database of a server has the same name everywhere.
@@ -79,10 +79,9 @@ export async function startCluster(
   const url = coordinator.url(database ?? "", "plants");
   await migrateStore(url);
   await query("SELECT create_distributed_table('plants', 'id', shard_count => 8)");
-  const owned = stack.move();
+  owned = stack.move();
   return {
-    ...{ url, workers, query },
-    start: () => startIn(owned),
+    ...{ url, workers, query, start },
     read: async () => (await query(everyPlant)).map(toStoredPlant),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

@@ -1,8 +1,6 @@
 /** An operator's statements on a cluster, whole and in use. */
-
 import { setTimeout as delay } from "node:timers/promises";
-import type { PostgresPart } from "../postgres/part.ts";
-import { disturb } from "../postgres/replicas.ts";
+import { disturb, type PostgresRun } from "../postgres/disturb.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type CitusCluster, startCluster } from "./cluster.ts";
 
@@ -90,41 +88,36 @@ function modeOf(random: Random): string {
   return random.chance(0.2) ? "force_logical" : "block_writes";
 }
 
-export const operatorStatements: PostgresPart = {
-  share: 0.7,
-  canRunOn: () => true,
-  skipped: "",
-  async run({ seed, installation, log, scaled, isOver }) {
-    const random = createRandom(seed, "statements");
-    await using cluster = await startCluster(installation, 3);
-    await cluster.query(ballast);
-    const operate = async (sql: string) => {
-      for (let tries = 1; ; tries++) {
-        try {
-          return await cluster.query(sql);
-        } catch (error) {
-          if (tries === triesMax) throw error;
-          await delay(500);
-        }
+export async function operatorStatements(run: PostgresRun): Promise<void> {
+  const random = createRandom(run.seed, "statements");
+  await using cluster = await startCluster(run.installation, 3);
+  await cluster.query(ballast);
+  const operate = async (sql: string) => {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await cluster.query(sql);
+      } catch (error) {
+        if (tries === triesMax) throw error;
+        await delay(500);
       }
-    };
-    const plan = Object.keys(statements).flatMap((name) =>
-      Array<string>(scaled(runsOfEach)).fill(name),
-    );
-    return await disturb("statements", {
-      ...{ seed, urls: [cluster.url, cluster.url], clientCount: 32 },
-      read: async () => (await cluster.read()).filter(({ id }) => id >= 0n || id < -100_000n),
-      async inject({ load, done }) {
-        const someLoad = () => load.untilStored(random.int(50, 300));
-        for (const [number, name] of random.shuffle(plan).entries()) {
-          await someLoad();
-          if (isOver()) break;
-          await statements[name]?.({ operate, cluster, random, load: someLoad });
-          done(name);
-          log(`${number + 1} of ${plan.length} statements`);
-        }
+    }
+  };
+  const plan = Object.keys(statements).flatMap((name) =>
+    Array<string>(run.scaled(runsOfEach)).fill(name),
+  );
+  const read = async () => (await cluster.read()).filter(({ id }) => id >= 0n || id < -100_000n);
+  await disturb("statements", run, {
+    ...{ urls: [cluster.url, cluster.url], clientCount: 32, store: { read } },
+    async inject({ load }) {
+      const someLoad = () => load.untilStored(random.int(50, 300));
+      for (const [number, name] of random.shuffle(plan).entries()) {
         await someLoad();
-      },
-    });
-  },
-};
+        if (run.isOver()) break;
+        await statements[name]?.({ operate, cluster, random, load: someLoad });
+        run.count(name);
+        run.log(`${number + 1} of ${plan.length} statements`);
+      }
+      await someLoad();
+    },
+  });
+}

@@ -2,16 +2,8 @@
 
 /** In the order of the shim's enum. */
 const kinds = [
-  "start",
-  "open",
-  "write",
-  "sync",
-  "truncate",
-  "unlink",
-  "mkdir",
-  "close",
-  "map",
-  "rename",
+  ...(["start", "open", "write", "sync", "truncate", "unlink"] as const),
+  ...(["mkdir", "close", "map", "rename"] as const),
 ] as const;
 
 /** One call of a recorded process. */
@@ -54,12 +46,13 @@ export function parseCallLog(log: Buffer): readonly Call[] {
 /** The file in its root where a recorded process appends the ids of acknowledged plants. */
 export const acknowledgedName = "acknowledged";
 
+/** The numbers of the plants that a call acknowledged. */
+export function acknowledgedBy({ kind, path, data }: Call): readonly number[] {
+  if (kind !== "write" || !path.endsWith(`/${acknowledgedName}`)) return [];
+  return data.toString().split("\n").slice(0, -1).map(Number);
+}
+
 /** Whether the shim numbers the call. It can make these calls fail, or kill the process at them. */
-export function isNumbered({ kind, path }: Call, root: string): boolean {
-  return (
-    kind !== "start" &&
-    kind !== "close" &&
-    kind !== "rename" &&
-    path !== `${root}/${acknowledgedName}`
-  );
+export function isNumbered({ kind, path }: Call): boolean {
+  return !["start", "close", "rename"].includes(kind) && !path.endsWith(`/${acknowledgedName}`);
 }

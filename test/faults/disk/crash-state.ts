@@ -1,7 +1,8 @@
 import {
+  type Disk,
   type DiskEntry,
   DiskFile,
-  DiskFolder,
+  folderOf,
   pageBytes,
   type Tree,
   type Versions,
@@ -10,11 +11,11 @@ import {
 /** The minimum that a disk writes atomically; a page has several. */
 const sectorBytes = 512;
 
-/** Chooses what is found. */
+/** Chooses what is found. By default: what the running system saw. */
 interface Choice {
-  page(versions: Versions<Buffer>, file: DiskFile, page: number): Buffer;
-  size(versions: Versions<number>): number;
-  entry(versions: Versions<DiskEntry>): DiskEntry;
+  page?(versions: Versions<Buffer>, isLastWrite: boolean): Buffer;
+  size?(versions: Versions<number>): number;
+  entry?(versions: Versions<DiskEntry>): DiskEntry;
 }
 
 /** From 0 up to, but excluding, 1. */
@@ -39,27 +40,19 @@ function torn(versions: Versions<Buffer>, random: Random): Buffer {
   return bytes;
 }
 
-type ChooseBy = (random: Random, lastFile: DiskFile | undefined) => Choice;
-
 /** What a power failure leaves of unsynced data. */
 export const outages = {
   "nothing unsynced": () => ({ page: first, size: first, entry: first }),
-  everything: () => ({ page: last, size: last, entry: last }),
-  "the last write alone": (_, lastFile) => ({
-    page: (versions, file, page) =>
-      file === lastFile && file.lastPages.includes(page) ? versions.last : first(versions),
-    size: last,
-    entry: last,
+  everything: () => ({}),
+  "the last write alone": () => ({
+    page: (versions, isLastWrite) => (isLastWrite ? versions.last : first(versions)),
   }),
-  "all but the last write": (_, lastFile) => ({
-    page: (versions, file, page) =>
-      file === lastFile && file.lastPages.includes(page) ? first(versions) : versions.last,
-    size: last,
-    entry: last,
+  "all but the last write": () => ({
+    page: (versions, isLastWrite) => (isLastWrite ? first(versions) : versions.last),
   }),
-  "sizes and names alone": () => ({ page: first, size: last, entry: last }),
-  "all but names": () => ({ page: last, size: last, entry: first }),
-  "all but sizes": () => ({ page: last, size: first, entry: last }),
+  "sizes and names alone": () => ({ page: first }),
+  "all but names": () => ({ entry: first }),
+  "all but sizes": () => ({ size: first }),
   "some pages": (random) => {
     const share = random();
     return {
@@ -70,41 +63,41 @@ export const outages = {
   },
   "few pages": (random) => ({
     page: (versions) => (random() < 0.1 ? any(versions, random) : first(versions)),
-    size: last,
-    entry: last,
   }),
   "all but few pages": (random) => ({
     page: (versions) => (random() < 0.1 ? any(versions, random) : versions.last),
-    size: last,
-    entry: last,
   }),
   "torn pages": (random) => ({
     page: (versions) => torn(versions, random),
-    size: last,
     entry: (versions) => any(versions, random),
   }),
-} satisfies Readonly<Record<string, ChooseBy>>;
+} satisfies Readonly<Record<string, (random: Random) => Choice>>;
 
 export type OutageName = keyof typeof outages;
 export const outageNames = Object.keys(outages) as readonly OutageName[];
 
-/** What remains of a directory. */
-export function crash(folder: DiskFolder, choice: Choice): Tree {
-  const left = new Map<string, Buffer | Tree>();
-  for (const [name, versions] of folder.entries) {
-    const entry = choice.entry(versions);
-    if (entry instanceof DiskFolder) left.set(name, crash(entry, choice));
-    if (entry instanceof DiskFile) left.set(name, crashFile(entry, choice));
+/** What remains of a disk. */
+export function crash({ entries, lastFile }: Disk, outage: OutageName, random: Random): Tree {
+  const choice: Choice = outages[outage](random);
+  const { page: choosePage = last, size: chooseSize = last, entry: chooseEntry = last } = choice;
+  const left = new Map<string, Buffer | "folder">();
+  for (const [path, versions] of entries) {
+    const entry = chooseEntry(versions);
+    const folder = folderOf(path);
+    if (entry === undefined || (folder !== "" && !left.has(folder))) continue;
+    left.set(path, entry instanceof DiskFile ? crashFile(entry) : entry);
   }
   return left;
-}
 
-function crashFile(file: DiskFile, choice: Choice): Buffer {
-  const content = Buffer.alloc(choice.size(file.size));
-  for (const [page, versions] of file.pages) {
-    if (page * pageBytes >= content.byteLength) continue;
-    const bytes = versions.all.length === 1 ? versions.last : choice.page(versions, file, page);
-    bytes.copy(content, page * pageBytes);
+  function crashFile(file: DiskFile): Buffer {
+    const content = Buffer.alloc(chooseSize(file.size));
+    for (const [page, versions] of file.pages) {
+      if (page * pageBytes >= content.byteLength) continue;
+      const isLastWrite = file === lastFile && file.lastPages.includes(page);
+      const isSure = versions.all.length === 1;
+      const bytes = isSure ? versions.last : choosePage(versions, isLastWrite);
+      bytes.copy(content, page * pageBytes);
+    }
+    return content;
   }
-  return content;
 }

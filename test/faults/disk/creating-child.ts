@@ -24,51 +24,49 @@ export interface CreatingOptions {
   /**
    * The shim's switch. After a failed create, it is turned off, and the same creates are repeated.
    */
-  readonly switchPath?: string;
+  readonly switchPath?: string | undefined;
 }
 
 /** The result as seen by the process: the last line of its standard output. */
 export interface CreatingReport {
   /** Why the store did not open. Nothing else was tried then. */
-  readonly refused?: string;
+  refused?: string;
   /** Creates that failed. */
-  readonly failed: number;
+  failed: number;
   /** Creates that failed again after the switch was turned off. */
-  readonly failedAgain: number;
+  failedAgain: number;
   /** Creates that succeeded after the store had reported that it failed for good. */
-  readonly afterFailure: number;
+  afterFailure: number;
   /** The store's message when it failed for good. */
-  readonly failure?: string;
+  failure?: string;
   /** Whether the store reported that it was ready after it had failed. */
-  readonly readyAfterFailure: boolean;
+  readyAfterFailure: boolean;
 }
 
 const options = JSON.parse(process.argv[2] ?? "") as CreatingOptions;
-const acknowledged = openSync(join(options.root, acknowledgedName), "a");
-const report = { failed: 0, failedAgain: 0, afterFailure: 0, readyAfterFailure: false } as {
-  -readonly [name in keyof CreatingReport]: CreatingReport[name];
+const { root, url, sizes, openings, concurrency, switchPath } = options;
+const acknowledged = openSync(join(root, acknowledgedName), "a");
+const report: CreatingReport = {
+  ...{ failed: 0, failedAgain: 0, afterFailure: 0 },
+  readyAfterFailure: false,
+};
+const onFailure = (error: Error) => {
+  report.failure = "code" in error ? String(error.code) : error.message;
 };
 
-for (const [from, to] of options.openings) {
-  let store: PlantStore;
-  try {
-    const onFailure = (error: Error) => {
-      report.failure = "code" in error ? String(error.code) : error.message;
-    };
-    store = await openStore(options.url, { onFailure });
-  } catch (error) {
+for (const [from, to] of openings) {
+  const store = await openStore(url, { onFailure }).catch((error: unknown) => {
     report.refused = error instanceof Error ? error.message : String(error);
-    break;
-  }
+  });
+  if (!store) break;
   await createAll(store, from, to);
-  if (report.failed > 0 && options.switchPath !== undefined && existsSync(options.switchPath)) {
+  if (report.failed > 0 && switchPath !== undefined && existsSync(switchPath)) {
     const { failed } = report;
-    rmSync(options.switchPath);
+    rmSync(switchPath);
     await createAll(store, from, to);
     report.failedAgain = report.failed - failed;
   }
-  if (report.failure !== undefined && store.obstacle() === undefined)
-    report.readyAfterFailure = true;
+  report.readyAfterFailure ||= report.failure !== undefined && store.obstacle() === undefined;
   await store.close();
   if (report.failure !== undefined) break;
 }
@@ -77,16 +75,17 @@ process.stdout.write(`${JSON.stringify(report)}\n`);
 
 async function createAll(store: PlantStore, from: number, to: number): Promise<void> {
   let next = from;
-  async function createNext(): Promise<void> {
-    while (next < to) await create(store, next++);
-  }
-  await Promise.all(Array.from({ length: options.concurrency }, createNext));
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      while (next < to) await create(store, next++);
+    }),
+  );
 }
 
 async function create(store: PlantStore, number: number): Promise<void> {
   const hadFailed = report.failure !== undefined;
   try {
-    await store.create(plantOfNumber(number, options.sizes));
+    await store.create(plantOfNumber(number, sizes));
   } catch (error) {
     if (!(error instanceof PlantError && error.code === "unavailable")) throw error;
     report.failed++;

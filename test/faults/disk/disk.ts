@@ -7,21 +7,28 @@
  */
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { Call } from "./call-log.ts";
+import { acknowledgedName, type Call } from "./call-log.ts";
 
 export const pageBytes = 4096;
 
-/** A directory without uncertainty: files and directories by name. */
-export type Tree = ReadonlyMap<string, Buffer | Tree>;
+/**
+ * What is below a directory, without uncertainty: the contents of files by path, and `folder`. A
+ * directory comes before what it holds.
+ */
+export type Tree = ReadonlyMap<string, Buffer | "folder">;
 
 /** Writes a tree to a new directory. */
-export async function materialise(tree: Tree, path: string): Promise<void> {
-  await mkdir(path, { recursive: true });
-  for (const [name, entry] of tree) {
-    const below = join(path, name);
-    if (Buffer.isBuffer(entry)) await writeFile(below, entry);
-    else await materialise(entry, below);
+export async function materialise(tree: Tree, root: string): Promise<void> {
+  await mkdir(root, { recursive: true });
+  for (const [path, content] of tree) {
+    if (content === "folder") await mkdir(join(root, path));
+    else await writeFile(join(root, path), content);
   }
+}
+
+/** The path of the directory; empty for the root. */
+export function folderOf(path: string): string {
+  return path.slice(0, Math.max(0, path.lastIndexOf("/")));
 }
 
 /** Linux's O_CREAT and O_TRUNC. */
@@ -47,9 +54,8 @@ export class Versions<T> {
   }
 
   sync(isDone: boolean): void {
-    if (!this.#isDirty) return;
+    if (this.#isDirty && isDone) this.all = [this.last];
     this.#isDirty = false;
-    if (isDone) this.all = [this.last];
   }
 }
 
@@ -68,15 +74,6 @@ export class DiskFile {
       content.copy(bytes, 0, page * pageBytes);
       this.pages.set(page, new Versions(bytes));
     }
-  }
-
-  /** The content as the running system sees it. */
-  content(): Buffer {
-    const content = Buffer.alloc(this.size.last);
-    for (const [page, { last }] of this.pages) {
-      if (page * pageBytes < content.byteLength) last.copy(content, page * pageBytes);
-    }
-    return content;
   }
 
   write(offset: number, data: Buffer): void {
@@ -121,114 +118,74 @@ export class DiskFile {
   }
 }
 
-export type DiskEntry = DiskFile | DiskFolder | undefined;
-
-export class DiskFolder {
-  readonly entries = new Map<string, Versions<DiskEntry>>();
-
-  constructor(tree: Tree = new Map()) {
-    for (const [name, entry] of tree) {
-      const held = Buffer.isBuffer(entry) ? new DiskFile(entry) : new DiskFolder(entry);
-      this.entries.set(name, new Versions<DiskEntry>(held));
-    }
-  }
-
-  get(name: string): DiskEntry {
-    return this.entries.get(name)?.last;
-  }
-
-  set(name: string, entry: DiskEntry): void {
-    const versions = this.entries.get(name);
-    if (versions !== undefined) versions.push(entry);
-    else {
-      const created = new Versions<DiskEntry>(undefined);
-      created.push(entry);
-      this.entries.set(name, created);
-    }
-  }
-
-  sync(): void {
-    for (const versions of this.entries.values()) versions.sync(true);
-  }
-}
+export type DiskEntry = DiskFile | "folder" | undefined;
 
 /** The directory of a recording, updated call by call. */
 export class Disk {
-  readonly root: DiskFolder;
+  /** By path below the root. A directory comes before what it holds. */
+  readonly entries = new Map<string, Versions<DiskEntry>>();
   /** The last file that was written to. */
   lastFile: DiskFile | undefined;
-  readonly #rootPath: string;
+  readonly #root: string;
 
   /** @param before The durable content of the directory before the first call. */
-  constructor(rootPath: string, before: Tree) {
-    this.#rootPath = rootPath;
-    this.root = new DiskFolder(before);
+  constructor(root: string, before: Tree) {
+    this.#root = root;
+    for (const [path, content] of before) {
+      const entry = content === "folder" ? content : new DiskFile(content);
+      this.entries.set(path, new Versions<DiskEntry>(entry));
+    }
   }
 
-  apply(call: Call): void {
-    const { kind, path, result, number, data } = call;
-    if (kind === "start" || kind === "close" || kind === "map") return;
-    if (kind === "sync") {
-      const entry = this.#find(path);
-      if (entry instanceof DiskFile) entry.sync(result === 0);
-      else if (result === 0) entry?.sync();
-      return;
-    }
+  /** Ignores the acknowledgements, and the wal-index, which is memory. */
+  apply({ kind, path: absolute, result, number, data }: Call): void {
+    if (absolute.endsWith(`/${acknowledgedName}`) || absolute.endsWith("-shm")) return;
+    const path = absolute.slice(this.#root.length + 1);
+    const entry = this.entries.get(path)?.last;
+    if (kind === "sync" && entry instanceof DiskFile) entry.sync(result === 0);
     if (result < 0) return;
     switch (kind) {
-      case "open":
-        if (number & flags.create && this.#find(path) === undefined) {
-          this.#create(path, new DiskFile());
+      case "sync":
+        if (entry instanceof DiskFile) break;
+        for (const [below, versions] of this.entries) {
+          if (folderOf(below) === path) versions.sync(true);
         }
+        break;
+      case "open":
+        if (number & flags.create && entry === undefined) this.#set(path, new DiskFile());
         if (number & flags.truncate) this.#file(path).truncate(0);
         break;
       case "write":
-        this.#file(path).write(number, data);
         this.lastFile = this.#file(path);
+        this.lastFile.write(number, data);
         break;
       case "truncate":
         this.#file(path).truncate(number);
         break;
       case "unlink":
-        this.#create(path, undefined);
+        this.#set(path, undefined);
         break;
       case "mkdir":
-        this.#create(path, new DiskFolder());
+        this.#set(path, "folder");
         break;
       case "rename":
         throw new Error(`${path} was renamed, which the simulated disk does not know`);
     }
   }
 
-  #find(path: string): DiskEntry {
-    let entry: DiskEntry = this.root;
-    for (const name of this.#names(path)) {
-      if (!(entry instanceof DiskFolder)) return undefined;
-      entry = entry.get(name);
-    }
-    return entry;
-  }
-
   #file(path: string): DiskFile {
-    const file = this.#find(path);
+    const file = this.entries.get(path)?.last;
     if (file instanceof DiskFile) return file;
     throw new Error(`${path} was written to, and is no file of the simulated disk`);
   }
 
-  #create(path: string, entry: DiskEntry): void {
-    const names = this.#names(path);
-    const name = names.pop();
-    const folder = this.#find([this.#rootPath, ...names].join("/"));
-    if (!(folder instanceof DiskFolder) || name === undefined) {
+  #set(path: string, entry: DiskEntry): void {
+    const folder = folderOf(path);
+    if (folder !== "" && this.entries.get(folder)?.last !== "folder") {
       throw new Error(`${path} has no folder on the simulated disk`);
     }
-    folder.set(name, entry);
-  }
-
-  #names(path: string): string[] {
-    return path
-      .slice(this.#rootPath.length)
-      .split("/")
-      .filter((name) => name !== "");
+    const versions = this.entries.get(path) ?? new Versions<DiskEntry>(undefined);
+    versions.push(entry);
+    this.entries.set(path, versions);
   }
 }

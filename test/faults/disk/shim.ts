@@ -2,24 +2,35 @@ import { execFile } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
+import {
+  createTemporaryFolder,
+  memoryFolder,
+} from "../../../packages/gateway/test/support/temporary-folder.ts";
+import type { Run } from "../campaign.ts";
 
 const source = fileURLToPath(new URL("./shim.c", import.meta.url));
 
-/** The path of the shim, or why it is not available here. */
-export type Shim = { readonly path: string } | { readonly skipped: string };
+export interface Place {
+  /** A directory in memory. */
+  readonly folder: string;
+  readonly shimPath: string;
+}
 
-/** Compiles the shim into a directory. */
-export async function compileShim(folder: string): Promise<Shim> {
-  if (process.platform !== "linux") return { skipped: "calls are recorded on Linux alone" };
-  const path = join(folder, "shim.so");
-  const args = ["-shared", "-fPIC", "-O2", "-o", path, source, "-ldl", "-lpthread"];
+/** Runs a campaign with the shim, unless this machine cannot compile it. */
+export async function withShim(run: Run, work: (place: Place) => Promise<void>): Promise<void> {
+  await using workplace = await createTemporaryFolder(memoryFolder);
+  const shimPath = join(workplace.path, "shim.so");
+  const args = ["-shared", "-fPIC", "-O2", "-o", shimPath, source, "-ldl", "-lpthread"];
+  if (process.platform !== "linux") {
+    run.skipped.push("calls are recorded on Linux alone");
+    return;
+  }
   try {
     await promisify(execFile)("cc", args);
   } catch (error) {
-    if (error instanceof Error && "code" in error && error.code === "ENOENT") {
-      return { skipped: "there is no C compiler (cc)" };
-    }
-    throw error;
+    if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+    run.skipped.push("there is no C compiler (cc)");
+    return;
   }
-  return { path };
+  await work({ folder: workplace.path, shimPath });
 }

@@ -7,7 +7,7 @@ import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
 import { Writer } from "../../../src/store/sqlite/writer.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
-import { checkSqlite } from "../integrity.ts";
+import { checkSqlite } from "../history/integrity.ts";
 import { materialise, type Tree } from "./disk.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
 import { databaseName } from "./recording.ts";
@@ -39,26 +39,17 @@ export async function verifyCrash(
   through: VerifyThrough,
 ): Promise<string | undefined> {
   await materialise(left, folder);
+  const path = join(folder, databaseName);
   try {
-    return await verifyStore(join(folder, databaseName), expected, through);
+    const next = plantOfNumber(expected.triedBelow, expected.sizes);
+    const found = await (through === "store" ? useStore : useDatabase)(path, next);
+    const damage = checkSqlite(path);
+    return damage.length > 0 ? damage.join("; ") : compare(found, expected);
   } catch (error) {
     return `the store does not work: ${error instanceof Error ? error.message : error}`;
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-/** @throws The errors of the store. */
-export async function verifyStore(
-  path: string,
-  expected: Expected,
-  through: VerifyThrough,
-): Promise<string | undefined> {
-  const next = plantOfNumber(expected.triedBelow, expected.sizes);
-  const found = await (through === "store" ? useStore : useDatabase)(path, next);
-  const damage = checkSqlite(path);
-  if (damage.length > 0) return damage.join("; ");
-  return compare(found, expected);
 }
 
 type Plants = Map<bigint, Omit<NewPlant, "id">>;

@@ -1,32 +1,38 @@
 /** The checker finds each kind of violation in a history, and accepts what the model allows. */
 import { describe, expect, test } from "vitest";
 import { storedForm } from "../../support/stored-plants.ts";
-import { checkHistory, deadlineSlackMs } from "./check.ts";
-import type { RequestOutcome, RequestRecord, StoreRead, TestPlant } from "./history.ts";
+import {
+  checkHistory,
+  deadlineSlackMs,
+  type RequestOutcome,
+  type RequestRecord,
+  type StoreRead,
+  type TestPlant,
+  type ViolationKind,
+} from "./check.ts";
 
 const mine: TestPlant = { id: 1n, name: "Basil", tag: "herb" };
 const yours: TestPlant = { id: 1n, name: "Basil", tag: "tree" };
 const untagged: TestPlant = { id: 1n, name: "Basil" };
 const emptyTag: TestPlant = { id: 1n, name: "Basil", tag: "" };
+const renamed: TestPlant = { ...mine, name: "basil" };
 
 const deadlineMs = 1000;
+const latest = deadlineMs + deadlineSlackMs;
 const taken: RequestOutcome = { kind: "taken" };
 const invalid: RequestOutcome = { kind: "invalid" };
-const unknown = (why: "deadline" | "unavailable" | "cut" | "unanswered"): RequestOutcome => ({
-  kind: "unknown",
-  why,
-});
+const failed: RequestOutcome = { kind: "failed", reason: "internal" };
+const cut: RequestOutcome = { kind: "unknown", why: "cut" };
+const late: RequestOutcome = { kind: "unknown", why: "deadline" };
+const unavailable: RequestOutcome = { kind: "unknown", why: "unavailable" };
+const unanswered: RequestOutcome = { kind: "unknown", why: "unanswered" };
 
 function stored({ id: _, ...answer }: TestPlant): RequestOutcome {
   return { kind: "stored", answer };
 }
 
 /** From one moment to another, in ms. */
-function ask(
-  plant: TestPlant,
-  [startMs, endMs]: readonly [number, number],
-  outcome: RequestOutcome = stored(plant),
-): RequestRecord {
+function ask(plant: TestPlant, startMs: number, endMs: number, outcome = stored(plant)) {
   return { client: "a client", plant, startMs, endMs, deadlineMs, outcome };
 }
 
@@ -34,229 +40,167 @@ function read(startMs: number, ...plants: readonly TestPlant[]): StoreRead {
   return { startMs, endMs: startMs + 10, rows: plants.map(storedForm) };
 }
 
-const latest = deadlineMs + deadlineSlackMs;
-
-interface Case {
-  readonly title: string;
-  readonly requests?: readonly RequestRecord[];
-  readonly reads?: readonly StoreRead[];
+type Case = [
+  title: string,
+  requests: readonly RequestRecord[],
+  reads: readonly StoreRead[],
   /** How long the machine kept any request waiting. */
-  readonly starvedMs?: number;
-}
+  starvedMs?: number,
+];
 
 const allowed: readonly Case[] = [
-  { title: "nothing at all", reads: [read(100)] },
-  { title: "a success", requests: [ask(mine, [0, 10])], reads: [read(100, mine)] },
-  {
-    title: "retries of the owner, at once and later",
-    requests: [ask(mine, [0, 10]), ask(mine, [5, 15]), ask(mine, [50, 60])],
-    reads: [read(100, mine)],
-  },
-  {
-    title: "a race that one wins",
-    requests: [ask(mine, [0, 10]), ask(yours, [0, 10], taken), ask(yours, [20, 30], taken)],
-    reads: [read(100, mine)],
-  },
-  {
-    title: "a race that one wins without ever hearing of it",
-    requests: [ask(mine, [0, 10], unknown("cut")), ask(yours, [5, 10], taken)],
-    reads: [read(100, mine)],
-  },
-  {
-    title: "taken, and the winner hears of it much later, from a retry",
-    requests: [
-      ask(mine, [0, 10], unknown("cut")),
-      ask(yours, [20, 30], taken),
-      ask(mine, [40, 50]),
+  ["nothing at all", [], [read(100)]],
+  ["a success", [ask(mine, 0, 10)], [read(100, mine)]],
+  [
+    "retries of the owner, at once and later",
+    [ask(mine, 0, 10), ask(mine, 5, 15), ask(mine, 50, 60)],
+    [read(100, mine)],
+  ],
+  [
+    "a race that one wins",
+    [ask(mine, 0, 10), ask(yours, 0, 10, taken), ask(yours, 20, 30, taken)],
+    [read(100, mine)],
+  ],
+  [
+    "a race that one wins without ever hearing of it",
+    [ask(mine, 0, 10, cut), ask(yours, 5, 10, taken)],
+    [read(100, mine)],
+  ],
+  [
+    "taken, and the winner hears of it much later, from a retry",
+    [ask(mine, 0, 10, cut), ask(yours, 20, 30, taken), ask(mine, 40, 50)],
+    [read(100, mine)],
+  ],
+  ["an unknown one that was not stored", [ask(mine, 0, 10, unavailable)], [read(100)]],
+  [
+    "an unknown one that is stored after it was given up",
+    [ask(mine, 0, 10, late)],
+    [read(20), read(100, mine)],
+  ],
+  [
+    "a success after the begin of a read that misses it",
+    [ask(mine, 0, 25)],
+    [read(20), read(100, mine)],
+  ],
+  ["one that ends at the last moment", [ask(mine, 0, latest)], [read(latest, mine)]],
+  [
+    "one that is late by no more than the machine kept it waiting",
+    [ask(mine, 0, latest + 700)],
+    [read(latest + 1000, mine)],
+    700,
+  ],
+];
+
+const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
+  created_twice: [
+    ["two plants of one id, both stored", [ask(mine, 0, 10), ask(yours, 0, 10)], [read(100, mine)]],
+    [
+      "no tag and an empty one, both stored",
+      [ask(untagged, 0, 10), ask(emptyTag, 20, 30)],
+      [read(100, untagged)],
     ],
-    reads: [read(100, mine)],
-  },
-  {
-    title: "an unknown one that was not stored",
-    requests: [ask(mine, [0, 10], unknown("unavailable"))],
-    reads: [read(100)],
-  },
-  {
-    title: "an unknown one that is stored after it was given up",
-    requests: [ask(mine, [0, 10], unknown("deadline"))],
-    reads: [read(20), read(100, mine)],
-  },
-  {
-    title: "a success after the begin of a read that misses it",
-    requests: [ask(mine, [0, 25])],
-    reads: [read(20), read(100, mine)],
-  },
-  {
-    title: "one that ends at the last moment",
-    requests: [ask(mine, [0, latest])],
-    reads: [read(latest, mine)],
-  },
-  {
-    title: "one that is late by no more than the machine kept it waiting",
-    requests: [ask(mine, [0, latest + 700])],
-    reads: [read(latest + 1000, mine)],
-    starvedMs: 700,
-  },
-];
+  ],
+  lost: [
+    ["an acknowledged plant that is not there", [ask(mine, 0, 10)], [read(100)]],
+    [
+      "an acknowledged plant that is missing for a while",
+      [ask(mine, 0, 10)],
+      [read(20), read(100, mine)],
+    ],
+    ["a plant that was seen, and is gone", [ask(mine, 0, 10, cut)], [read(20, mine), read(100)]],
+  ],
+  changed: [
+    [
+      "an acknowledged plant that was overwritten",
+      [ask(mine, 0, 10), ask(yours, 20, 30, cut)],
+      [read(100, yours)],
+    ],
+    ["an acknowledged plant without its tag", [ask(emptyTag, 0, 10)], [read(100, untagged)]],
+    [
+      "a plant that was seen, and is another one later",
+      [ask(mine, 0, 10, cut), ask(yours, 0, 10, cut)],
+      [read(20, mine), read(100, yours)],
+    ],
+  ],
+  taken_from_owner: [
+    [
+      "ALREADY_EXISTS to a retry after a success",
+      [ask(mine, 0, 10), ask(mine, 20, 30, taken)],
+      [read(100, mine)],
+    ],
+    [
+      "ALREADY_EXISTS to a retry after an unknown end",
+      [ask(mine, 0, 10, cut), ask(mine, 20, 30, taken)],
+      [read(100, mine)],
+    ],
+  ],
+  taken_by_nobody: [
+    ["ALREADY_EXISTS, and nobody has the id", [ask(mine, 0, 10, taken)], [read(100)]],
+    [
+      "ALREADY_EXISTS before the winner had asked",
+      [ask(mine, 0, 10, taken), ask(yours, 20, 30)],
+      [read(100, yours)],
+    ],
+  ],
+  unasked: [
+    ["a plant out of nowhere", [], [read(100, mine)]],
+    [
+      "another plant than the one that was asked for",
+      [ask(mine, 0, 10, cut)],
+      [read(100, renamed)],
+    ],
+    ["a plant that was called invalid", [ask(mine, 0, 10, invalid)], [read(100, mine)]],
+    [
+      "a plant that is asked for only later",
+      [ask(mine, 50, 60)],
+      [read(20, mine), read(100, mine)],
+    ],
+  ],
+  wrong_answer: [
+    ["a success with another name", [ask(mine, 0, 10, stored(renamed))], [read(100, mine)]],
+    [
+      "a success with a tag that was not asked for",
+      [ask(untagged, 0, 10, stored(emptyTag))],
+      [read(100, untagged)],
+    ],
+  ],
+  late: [
+    ["an answer after deadline and slack", [ask(mine, 0, latest + 1)], [read(latest + 10, mine)]],
+    [
+      "an answer that is later than the machine kept it waiting",
+      [ask(mine, 0, latest + 701)],
+      [read(latest + 1000, mine)],
+      700,
+    ],
+    ["no answer at all", [ask(mine, 0, 10, unanswered)], [read(100)]],
+  ],
+  refused: [
+    ["a valid plant that was called invalid", [ask(mine, 0, 10, invalid)], [read(100)]],
+    ["an internal error", [ask(mine, 0, 10, failed)], [read(100)]],
+  ],
+};
 
-const forbidden: readonly (Case & { readonly kind: string })[] = [
-  {
-    kind: "created_twice",
-    title: "two plants of one id, both stored",
-    requests: [ask(mine, [0, 10]), ask(yours, [0, 10])],
-    reads: [read(100, mine)],
-  },
-  {
-    kind: "created_twice",
-    title: "no tag and an empty one, both stored",
-    requests: [ask(untagged, [0, 10]), ask(emptyTag, [20, 30])],
-    reads: [read(100, untagged)],
-  },
-  {
-    kind: "lost",
-    title: "an acknowledged plant that is not there",
-    requests: [ask(mine, [0, 10])],
-    reads: [read(100)],
-  },
-  {
-    kind: "lost",
-    title: "an acknowledged plant that is missing for a while",
-    requests: [ask(mine, [0, 10])],
-    reads: [read(20), read(100, mine)],
-  },
-  {
-    kind: "lost",
-    title: "a plant that was seen, and is gone",
-    requests: [ask(mine, [0, 10], unknown("cut"))],
-    reads: [read(20, mine), read(100)],
-  },
-  {
-    kind: "changed",
-    title: "an acknowledged plant that was overwritten",
-    requests: [ask(mine, [0, 10]), ask(yours, [20, 30], unknown("cut"))],
-    reads: [read(100, yours)],
-  },
-  {
-    kind: "changed",
-    title: "an acknowledged plant without its tag",
-    requests: [ask(emptyTag, [0, 10])],
-    reads: [read(100, untagged)],
-  },
-  {
-    kind: "changed",
-    title: "a plant that was seen, and is another one later",
-    requests: [ask(mine, [0, 10], unknown("cut")), ask(yours, [0, 10], unknown("cut"))],
-    reads: [read(20, mine), read(100, yours)],
-  },
-  {
-    kind: "taken_from_owner",
-    title: "ALREADY_EXISTS to a retry after a success",
-    requests: [ask(mine, [0, 10]), ask(mine, [20, 30], taken)],
-    reads: [read(100, mine)],
-  },
-  {
-    kind: "taken_from_owner",
-    title: "ALREADY_EXISTS to a retry after an unknown end",
-    requests: [ask(mine, [0, 10], unknown("cut")), ask(mine, [20, 30], taken)],
-    reads: [read(100, mine)],
-  },
-  {
-    kind: "taken_by_nobody",
-    title: "ALREADY_EXISTS, and nobody has the id",
-    requests: [ask(mine, [0, 10], taken)],
-    reads: [read(100)],
-  },
-  {
-    kind: "taken_by_nobody",
-    title: "ALREADY_EXISTS before the winner had asked",
-    requests: [ask(mine, [0, 10], taken), ask(yours, [20, 30])],
-    reads: [read(100, yours)],
-  },
-  { kind: "unasked", title: "a plant out of nowhere", reads: [read(100, mine)] },
-  {
-    kind: "unasked",
-    title: "another plant than the one that was asked for",
-    requests: [ask(mine, [0, 10], unknown("cut"))],
-    reads: [read(100, { ...mine, name: "basil" })],
-  },
-  {
-    kind: "unasked",
-    title: "a plant that was called invalid",
-    requests: [ask(mine, [0, 10], invalid)],
-    reads: [read(100, mine)],
-  },
-  {
-    kind: "unasked",
-    title: "a plant that is asked for only later",
-    requests: [ask(mine, [50, 60])],
-    reads: [read(20, mine), read(100, mine)],
-  },
-  {
-    kind: "wrong_answer",
-    title: "a success with another name",
-    requests: [ask(mine, [0, 10], stored({ ...mine, name: "basil" }))],
-    reads: [read(100, mine)],
-  },
-  {
-    kind: "wrong_answer",
-    title: "a success with a tag that was not asked for",
-    requests: [ask(untagged, [0, 10], stored(emptyTag))],
-    reads: [read(100, untagged)],
-  },
-  {
-    kind: "late",
-    title: "an answer after deadline and slack",
-    requests: [ask(mine, [0, latest + 1])],
-    reads: [read(latest + 10, mine)],
-  },
-  {
-    kind: "late",
-    title: "an answer that is later than the machine kept it waiting",
-    requests: [ask(mine, [0, latest + 701])],
-    reads: [read(latest + 1000, mine)],
-    starvedMs: 700,
-  },
-  {
-    kind: "late",
-    title: "no answer at all",
-    requests: [ask(mine, [0, 10], unknown("unanswered"))],
-    reads: [read(100)],
-  },
-  {
-    kind: "refused",
-    title: "a valid plant that was called invalid",
-    requests: [ask(mine, [0, 10], invalid)],
-    reads: [read(100)],
-  },
-  {
-    kind: "refused",
-    title: "an internal error",
-    requests: [ask(mine, [0, 10], { kind: "failed", reason: "internal" })],
-    reads: [read(100)],
-  },
-];
-
-const kindsOf = ({ requests = [], reads = [], starvedMs = 0 }: Case) =>
-  checkHistory({ requests, reads, starvedMs: () => starvedMs }).map(({ kind }) => kind);
+const kindsOf = (requests: readonly RequestRecord[], reads: readonly StoreRead[], ms = 0) =>
+  checkHistory({ requests, reads, starvedMs: () => ms }).map(({ kind }) => kind);
 
 describe("the model allows", () => {
-  test.each(allowed)("$title", (history) => {
-    expect(kindsOf(history)).toEqual([]);
+  test.each(allowed)("%s", (_title, requests, reads, starvedMs) => {
+    expect(kindsOf(requests, reads, starvedMs)).toEqual([]);
   });
 });
 
-describe("the model forbids", () => {
-  test.each(forbidden)("$kind: $title", ({ kind, ...history }) => {
-    expect(kindsOf(history)).toContain(kind);
+describe.each(Object.entries(forbidden))("the model forbids %s:", (kind, cases) => {
+  test.each(cases)("%s", (_title, requests, reads, starvedMs) => {
+    expect(kindsOf(requests, reads, starvedMs)).toContain(kind);
   });
+});
 
-  test("one violation hides no other, and each names its plant", () => {
-    const other = { ...mine, id: -(2n ** 63n) };
-    const requests = [ask(mine, [0, 10]), ask(other, [0, 10])];
-    const violations = checkHistory({ requests, reads: [read(100)] });
-    expect(violations.map(({ text }) => text)).toEqual([
-      expect.stringContaining("plant 1:"),
-      expect.stringContaining("plant -9223372036854775808:"),
-    ]);
-  });
+test("one violation hides no other, and each names its plant", () => {
+  const other = { ...mine, id: -(2n ** 63n) };
+  const requests = [ask(mine, 0, 10), ask(other, 0, 10)];
+  const violations = checkHistory({ requests, reads: [read(100)] });
+  expect(violations.map(({ text }) => text)).toEqual([
+    expect.stringContaining("plant 1:"),
+    expect.stringContaining("plant -9223372036854775808:"),
+  ]);
 });

@@ -1,9 +1,54 @@
 /**
  * Checks a history against the create-once model: each id is a register that is empty, is written
- * once, and never changes. Pure: it uses only the records.
+ * once, and never changes. Pure: it uses only the records. All their times use the same clock
+ * (`performance.now()`): Node counts from the start of the process, in all threads.
  */
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
-import type { History, RequestRecord, StoreRead, TestPlant } from "./history.ts";
+
+export interface TestPlant {
+  readonly id: bigint;
+  readonly name: string;
+  readonly tag?: string;
+}
+
+/** One request, from its first byte to the last byte of its answer, or to its loss. */
+export interface RequestRecord {
+  readonly client: string;
+  readonly plant: TestPlant;
+  readonly startMs: number;
+  readonly endMs: number;
+  /** The server's time limit, as given in the request. */
+  readonly deadlineMs: number;
+  readonly outcome: RequestOutcome;
+}
+
+export type RequestOutcome =
+  /** A success, with the returned plant. */
+  | { readonly kind: "stored"; readonly answer: Omit<TestPlant, "id"> }
+  /** ALREADY_EXISTS. */
+  | { readonly kind: "taken" }
+  /** Stored or not; retrying is safe. `unanswered`: the client gave up long after its deadline. */
+  | { readonly kind: "unknown"; readonly why: "deadline" | "unavailable" | "cut" | "unanswered" }
+  /** INVALID_ARGUMENT: not stored. */
+  | { readonly kind: "invalid" }
+  /** What a plant store never returns for a valid request. */
+  | { readonly kind: "failed"; readonly reason: string };
+
+/** The whole store, as read by an operator. */
+export interface StoreRead {
+  readonly startMs: number;
+  readonly endMs: number;
+  readonly rows: readonly StoredPlant[];
+}
+
+/** What clients requested and received, and what the store was seen to contain. */
+export interface History {
+  readonly requests: readonly RequestRecord[];
+  /** In chronological order; the last one follows all requests. */
+  readonly reads: readonly StoreRead[];
+  /** How long the machine may have kept a request waiting between two times, in ms. Default: 0. */
+  readonly starvedMs?: (fromMs: number, untilMs: number) => number;
+}
 
 export type ViolationKind =
   /** Two different plants with the same id were both acknowledged. */
@@ -20,10 +65,7 @@ export type ViolationKind =
   | "unasked"
   /** A success that returns a different plant. */
   | "wrong_answer"
-  /**
-   * Ended after its deadline, the slack and the time that the machine kept it waiting; or not at
-   * all.
-   */
+  /** Ended after its deadline, the slack and the time that the machine took from it; or not at all. */
   | "late"
   /** A valid request was rejected, or failed for a reason that clients must not encounter. */
   | "refused";
@@ -37,37 +79,25 @@ export interface Violation {
 export const deadlineSlackMs = 3000;
 
 /** @returns All violations by id; empty for a history that the model allows. */
-export function checkHistory(history: History): Violation[] {
-  const byId = Map.groupBy(history.requests, ({ plant }) => plant.id);
-  const reads = history.reads.map(({ rows, ...read }) => ({
+export function checkHistory({ requests, reads, starvedMs = () => 0 }: History): Violation[] {
+  const byId = Map.groupBy(requests, ({ plant }) => plant.id);
+  const indexed = reads.map(({ rows, ...read }) => ({
     ...read,
     rows: new Map(rows.map((row) => [row.id, row])),
   }));
-  const ids = new Set(byId.keys());
-  for (const { rows } of reads) for (const id of rows.keys()) ids.add(id);
-  return [...ids].flatMap((id) => checkId(id, byId.get(id) ?? [], reads, history));
-}
-
-interface IndexedRead extends Omit<StoreRead, "rows"> {
-  readonly rows: ReadonlyMap<bigint, StoredPlant>;
-}
-
-function checkId(
-  id: bigint,
-  requests: readonly RequestRecord[],
-  reads: readonly IndexedRead[],
-  { starvedMs = () => 0 }: Pick<History, "starvedMs">,
-): Violation[] {
-  const stored = requests.filter(({ outcome }) => outcome.kind === "stored");
-  const last = reads.at(-1)?.rows.get(id);
-  const winner = stored[0]?.plant;
-  const owner = winner === undefined ? last : storedForm(winner);
-  return [
-    ...requests.flatMap((request) => checkAnswer(request, starvedMs)),
-    ...checkCreatedOnce(stored),
-    ...checkReads(id, requests, reads),
-    ...checkTaken(requests, owner),
-  ];
+  const ids = new Set([...byId.keys(), ...indexed.flatMap(({ rows }) => [...rows.keys()])]);
+  return [...ids].flatMap((id) => {
+    const asked = byId.get(id) ?? [];
+    const stored = asked.filter(({ outcome }) => outcome.kind === "stored");
+    const [winner] = stored;
+    const last = indexed.at(-1)?.rows.get(id);
+    return [
+      ...asked.flatMap((request) => checkAnswer(request, starvedMs)),
+      ...checkCreatedOnce(stored),
+      ...checkReads(id, asked, indexed),
+      ...checkTaken(asked, winner === undefined ? last : storedForm(winner.plant)),
+    ];
+  });
 }
 
 /** Violations visible in a single request. */
@@ -76,47 +106,42 @@ function checkAnswer(
   starvedMs: NonNullable<History["starvedMs"]>,
 ): Violation[] {
   const { plant, outcome, startMs, endMs, deadlineMs } = request;
-  const violations: Violation[] = [];
   const tookMs = endMs - startMs;
-  const isUnanswered = outcome.kind === "unknown" && outcome.why === "unanswered";
   const lateMs = tookMs - deadlineMs - deadlineSlackMs;
-  if (isUnanswered) {
-    violations.push(violation("late", request, `no answer after ${Math.round(tookMs)} ms`));
+  const violations: Violation[] = [];
+  const add = (kind: ViolationKind, what: string) =>
+    violations.push(violation(kind, request, what));
+  if (outcome.kind === "unknown" && outcome.why === "unanswered") {
+    add("late", `no answer after ${Math.round(tookMs)} ms`);
   } else if (lateMs > 0 && lateMs > starvedMs(startMs, endMs)) {
-    violations.push(
-      violation("late", request, `ended after ${Math.round(tookMs)} ms of ${deadlineMs} ms`),
-    );
+    add("late", `ended after ${Math.round(tookMs)} ms of ${deadlineMs} ms`);
   }
-  if (outcome.kind === "stored" && !isSame({ id: plant.id, ...outcome.answer }, plant)) {
-    const answer = JSON.stringify(outcome.answer);
-    violations.push(violation("wrong_answer", request, `was answered ${answer}`));
+  if (outcome.kind === "stored" && !isSameRow({ id: plant.id, ...outcome.answer }, plant)) {
+    add("wrong_answer", `was answered ${JSON.stringify(outcome.answer)}`);
   }
-  if (outcome.kind === "invalid")
-    violations.push(violation("refused", request, "was called invalid"));
-  if (outcome.kind === "failed") {
-    violations.push(violation("refused", request, `failed: ${outcome.reason}`));
-  }
+  if (outcome.kind === "invalid") add("refused", "was called invalid");
+  if (outcome.kind === "failed") add("refused", `failed: ${outcome.reason}`);
   return violations;
 }
 
 function checkCreatedOnce([first, ...others]: readonly RequestRecord[]): Violation[] {
-  if (first === undefined) return [];
-  const other = others.find(({ plant }) => !isSame(plant, first.plant));
-  if (other === undefined) return [];
+  const other = others.find(({ plant }) => first !== undefined && !isSameRow(plant, first.plant));
+  if (first === undefined || other === undefined) return [];
   return [violation("created_twice", other, `was stored, and so was ${describe(first.plant)}`)];
 }
 
+type IndexedRead = Omit<StoreRead, "rows"> & { readonly rows: ReadonlyMap<bigint, StoredPlant> };
+
 /**
  * Compares each read with what was acknowledged and seen before it, and requested before its end.
+ * The first violation is enough.
  */
 function checkReads(
   id: bigint,
   requests: readonly RequestRecord[],
   reads: readonly IndexedRead[],
 ): Violation[] {
-  const violations: Violation[] = [];
-  const add = (kind: ViolationKind, text: string) =>
-    violations.push({ kind, text: `plant ${id}: ${text}` });
+  const broken = (kind: ViolationKind, what: string) => [{ kind, text: `plant ${id}: ${what}` }];
   let seen: StoredPlant | undefined;
   for (const read of reads) {
     const row = read.rows.get(id);
@@ -126,24 +151,20 @@ function checkReads(
     const expected = seen ?? (acknowledged && storedForm(acknowledged.plant));
     if (row === undefined) {
       if (expected === undefined) continue;
-      add("lost", `${seen === undefined ? "acknowledged" : "seen in the store"}, then not there`);
-      break;
+      const what = seen === undefined ? "acknowledged" : "seen in the store";
+      return broken("lost", `${what}, then not there`);
     }
     if (expected !== undefined && !isSameRow(row, expected)) {
-      add("changed", `is ${describeRow(row)}, and was ${describeRow(expected)}`);
-      break;
+      return broken("changed", `is ${describeRow(row)}, and was ${describeRow(expected)}`);
     }
     const isAsked = requests.some(
       ({ plant, startMs, outcome }) =>
         startMs <= read.endMs && outcome.kind !== "invalid" && isSameRow(storedForm(plant), row),
     );
-    if (!isAsked) {
-      add("unasked", `is ${describeRow(row)}, which nobody asked for`);
-      break;
-    }
+    if (!isAsked) return broken("unasked", `is ${describeRow(row)}, which nobody asked for`);
     seen = row;
   }
-  return violations;
+  return [];
 }
 
 /** @param owner The plant that owns the id, as far as known. */
@@ -151,26 +172,21 @@ function checkTaken(
   requests: readonly RequestRecord[],
   owner: StoredPlant | undefined,
 ): Violation[] {
-  return requests
-    .filter(({ outcome }) => outcome.kind === "taken")
-    .flatMap((request) => {
-      if (owner !== undefined && isSameRow(owner, storedForm(request.plant))) {
-        return [violation("taken_from_owner", request, "was told that another plant has its id")];
-      }
-      const isPossible = requests.some(
-        ({ plant, startMs }) =>
-          owner !== undefined && isSameRow(storedForm(plant), owner) && startMs <= request.endMs,
-      );
-      if (isPossible) return [];
-      return [violation("taken_by_nobody", request, "was told so before any other had the id")];
-    });
+  const taken = requests.filter(({ outcome }) => outcome.kind === "taken");
+  return taken.flatMap((request) => {
+    if (owner !== undefined && isSameRow(owner, storedForm(request.plant))) {
+      return [violation("taken_from_owner", request, "was told that another plant has its id")];
+    }
+    const isPossible = requests.some(
+      ({ plant, startMs }) =>
+        owner !== undefined && isSameRow(storedForm(plant), owner) && startMs <= request.endMs,
+    );
+    if (isPossible) return [];
+    return [violation("taken_by_nobody", request, "was told so before any other had the id")];
+  });
 }
 
-function isSame(one: TestPlant, other: TestPlant): boolean {
-  return one.id === other.id && one.name === other.name && one.tag === other.tag;
-}
-
-function isSameRow(one: StoredPlant, other: StoredPlant): boolean {
+function isSameRow(one: StoredPlant | TestPlant, other: StoredPlant | TestPlant): boolean {
   return one.id === other.id && one.name === other.name && one.tag === other.tag;
 }
 
@@ -179,19 +195,15 @@ function violation(kind: ViolationKind, request: RequestRecord, what: string): V
   return { kind, text: `${client} at ${Math.round(startMs)} ms: ${describe(plant)} ${what}` };
 }
 
-function describe({ id, name, tag }: TestPlant): string {
-  return `plant ${id} ${cut(JSON.stringify({ name, tag }))}`;
-}
-
-function describeRow({ name, tag }: StoredPlant): string {
-  return cut(JSON.stringify({ name: fromHex(name), tag: tag === null ? null : fromHex(tag) }));
-}
-
-function fromHex(text: string): string {
-  return Buffer.from(text, "hex").toString("utf8");
+function describe(plant: TestPlant): string {
+  return `plant ${plant.id} ${describeRow(storedForm(plant))}`;
 }
 
 /** Enough to identify it. */
-function cut(text: string): string {
+function describeRow({ name, tag }: StoredPlant): string {
+  const [shownName, shownTag] = [name, tag].map(
+    (hex) => hex && Buffer.from(hex, "hex").toString("utf8"),
+  );
+  const text = JSON.stringify({ name: shownName, tag: shownTag });
   return text.length > 100 ? `${text.slice(0, 100)}…` : text;
 }

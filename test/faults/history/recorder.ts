@@ -1,71 +1,77 @@
 import type { StoredPlant } from "../../support/stored-plants.ts";
-import { count } from "../campaign.ts";
-import { checkHistory, type Violation } from "./check.ts";
-import type { RequestOutcome, RequestRecord, StoreRead } from "./history.ts";
+import { count, type Run } from "../campaign.ts";
+import {
+  checkHistory,
+  type RequestOutcome,
+  type RequestRecord,
+  type StoreRead,
+  type Violation,
+} from "./check.ts";
+import { checkIntegrity } from "./integrity.ts";
 import { starvedMs } from "./starvation.ts";
 
-/** Records a history as it happens. */
+/** How a store is compared with what its clients were told. */
+export interface ReadableStore {
+  read(): Promise<readonly StoredPlant[]>;
+  /** Where the engine checks its own files; undefined if it cannot. */
+  readonly url?: string;
+}
+
+/** Records what clients requested and received, and what the store was seen to contain. */
 export class Recorder {
-  readonly #requests: RequestRecord[] = [];
+  readonly requests: RequestRecord[] = [];
+  /** The number of requests by outcome. */
+  readonly counts: Record<string, number> = {};
   readonly #reads: StoreRead[] = [];
-  readonly #counts: Record<string, number> = {};
-  readonly #note: ((request: RequestRecord) => void) | undefined;
+  readonly #note: (request: RequestRecord) => void;
 
   /** @param note Called for each request. */
-  constructor(note?: (request: RequestRecord) => void) {
+  constructor(note: (request: RequestRecord) => void = () => {}) {
     this.#note = note;
   }
 
   /** Makes a request. If it throws, the campaign is broken. */
   async request(
-    { client, plant, deadlineMs }: Pick<RequestRecord, "client" | "plant" | "deadlineMs">,
+    asked: Pick<RequestRecord, "client" | "plant" | "deadlineMs">,
     ask: () => Promise<RequestOutcome>,
   ): Promise<RequestOutcome> {
     const startMs = performance.now();
     const outcome = await ask();
-    const endMs = performance.now();
-    const request = { client, plant, deadlineMs, startMs, endMs, outcome };
-    this.#add(request);
-    this.#note?.(request);
+    const request = { ...asked, startMs, endMs: performance.now(), outcome };
+    this.adopt([request]);
+    this.#note(request);
     return outcome;
   }
 
-  /** Adds the requests of another thread's recorder. */
+  /** Adds requests that another recorder has seen. */
   adopt(requests: readonly RequestRecord[]): void {
-    for (const request of requests) this.#add(request);
+    for (const request of requests) {
+      const { outcome } = request;
+      this.requests.push(request);
+      count(this.counts, outcome.kind === "unknown" ? outcome.why : outcome.kind);
+    }
   }
 
-  async read(read: () => Promise<readonly StoredPlant[]>): Promise<void> {
+  async read({ read }: ReadableStore): Promise<void> {
     const startMs = performance.now();
     const rows = await read();
     this.#reads.push({ startMs, endMs: performance.now(), rows });
   }
 
-  get requests(): readonly RequestRecord[] {
-    return this.#requests;
-  }
-
-  /** The number of requests by outcome. */
-  get counts(): Readonly<Record<string, number>> {
-    return this.#counts;
-  }
-
   get stored(): number {
-    return this.#counts["stored"] ?? 0;
+    return this.counts["stored"] ?? 0;
   }
 
-  check(): Violation[] {
-    return checkHistory({ requests: this.#requests, reads: this.#reads, starvedMs });
-  }
-
-  #add(request: RequestRecord): void {
-    const { outcome } = request;
-    this.#requests.push(request);
-    count(this.#counts, outcome.kind === "unknown" ? outcome.why : outcome.kind);
+  /** Reads the store once more, and reports what is wrong with it. */
+  async judge(run: Pick<Run, "find">, where: string, store: ReadableStore): Promise<void> {
+    await this.read(store);
+    const { requests } = this;
+    run.find(where, linesOf(checkHistory({ requests, reads: this.#reads, starvedMs })));
+    if (store.url !== undefined) run.find(`${where}: damaged`, await checkIntegrity(store.url));
   }
 }
 
 /** A line for each violation. */
-export function linesOf(violations: readonly Violation[], where: string): string[] {
-  return violations.map(({ kind, text }) => `${where}: ${kind}: ${text}`);
+export function linesOf(violations: readonly Violation[]): string[] {
+  return violations.map(({ kind, text }) => `${kind}: ${text}`);
 }

@@ -5,7 +5,6 @@ export type Attack = BytesAttack | ContentAttack;
 
 /** The bytes of a separate connection. No server may accept any of it. */
 export interface BytesAttack {
-  readonly kind: "bytes";
   readonly what: string;
   readonly version: HttpVersion;
   readonly bytes: Buffer;
@@ -15,7 +14,6 @@ export interface BytesAttack {
  * A body. {@link readSound} decides whether it is valid, because a mutation may have repaired it.
  */
 export interface ContentAttack {
-  readonly kind: "content";
   readonly what: string;
   readonly version: HttpVersion;
   readonly path: string;
@@ -26,9 +24,9 @@ export interface ContentAttack {
   readonly isBomb?: boolean;
 }
 
-/** Identifies an attack. */
-export function keyOf(attack: Attack): string {
-  if (attack.kind === "bytes") return `${attack.version} ${attack.bytes.toString("latin1")}`;
+/** Everything that is sent: identifies an attack. */
+export function textOf(attack: Attack): string {
+  if ("bytes" in attack) return `HTTP/${attack.version} ${attack.bytes.toString("latin1")}`;
   const { version, path, headers, body } = attack;
-  return `${version} ${path} ${JSON.stringify(headers)} ${body.toString("latin1")}`;
+  return `HTTP/${version} ${path} ${JSON.stringify(headers)} ${body.toString("latin1")}`;
 }

@@ -4,65 +4,55 @@ import { connect, type Socket } from "node:net";
 export interface Connection {
   readonly socket: Socket;
   readonly received: Buffer;
-  /** Resolves when the server has closed it, or it broke. */
-  readonly ended: Promise<void>;
+  /** Whether the server has closed it, or it broke. */
   readonly isEnded: boolean;
-  /** Resolves to whether the condition became true before the end and within the time. */
+  /** Resolves to whether the condition became true before the end and within the time. It is
+   * looked at when something arrives, and when what was written has left. */
   until(isThere: (received: Buffer) => boolean, limitMs: number): Promise<boolean>;
 }
 
 /** @param isDeaf Whether it reads nothing from the server. */
 export function openConnection(port: number, isDeaf = false): Connection {
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  const chunks: Buffer[] = [];
-  const listeners = new Set<() => void>();
-  const end = Promise.withResolvers<void>();
+  let received = Buffer.alloc(0);
+  let chunks: Buffer[] = [];
   let isEnded = false;
-  const look = () => {
-    for (const listener of listeners) listener();
-  };
   const close = () => {
     isEnded = true;
-    end.resolve();
-    look();
+    socket.emit("progress");
   };
   socket.on("error", () => {});
   socket.on("end", close);
   socket.on("close", close);
-  if (isDeaf) {
-    socket.pause();
-  } else {
+  socket.on("drain", () => socket.emit("progress"));
+  socket.setMaxListeners(0);
+  if (isDeaf) socket.pause();
+  else {
     socket.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
-      look();
+      socket.emit("progress");
     });
   }
-  const received = () => {
-    if (chunks.length > 1) chunks.splice(0, chunks.length, Buffer.concat(chunks));
-    return chunks[0] ?? Buffer.alloc(0);
-  };
-
-  async function until(isThere: (received: Buffer) => boolean, limitMs: number): Promise<boolean> {
-    const over = Promise.withResolvers<void>();
-    const listener = () => (isThere(received()) || isEnded) && over.resolve();
-    const timer = setTimeout(over.resolve, limitMs);
-    listeners.add(listener);
-    listener();
-    await over.promise;
-    listeners.delete(listener);
-    clearTimeout(timer);
-    return isThere(received());
-  }
-
   return {
     socket,
     get received() {
-      return received();
+      if (chunks.length > 0) received = Buffer.concat([received, ...chunks]);
+      chunks = [];
+      return received;
     },
     get isEnded() {
       return isEnded;
     },
-    ended: end.promise,
-    until,
+    async until(isThere, limitMs) {
+      const over = Promise.withResolvers<void>();
+      const look = () => (isEnded || isThere(this.received)) && over.resolve();
+      const timer = setTimeout(over.resolve, limitMs);
+      socket.on("progress", look);
+      look();
+      await over.promise;
+      socket.off("progress", look);
+      clearTimeout(timer);
+      return isThere(this.received);
+    },
   };
 }

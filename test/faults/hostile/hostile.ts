@@ -11,32 +11,24 @@ import {
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import type { ChildServer } from "../../support/child-server.ts";
 import { sqliteKind } from "../../support/store-place.ts";
-import {
-  addCounts,
-  type Campaign,
-  type CampaignOptions,
-  type CampaignResult,
-} from "../campaign.ts";
-import { isComplaint } from "../complaint.ts";
-import type { TestPlant } from "../history/history.ts";
-import { linesOf, Recorder } from "../history/recorder.ts";
+import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
+import { type Campaign, count } from "../campaign.ts";
+import type { TestPlant } from "../history/check.ts";
+import { Recorder } from "../history/recorder.ts";
 import { createRandom } from "../random.ts";
-import { startServer } from "../start-server.ts";
-import type { Attack } from "./attack.ts";
-import { attackAll, withoutSound } from "./attackers.ts";
+import { complaintsOf, startServer, usageOf, watchMemory } from "../server.ts";
+import { attackAll } from "./attackers.ts";
 import { createCorpus } from "./corpus/corpus.ts";
 import { bombs } from "./floods/bombs.ts";
 import { fourGiBClaims } from "./floods/claims.ts";
 import { departures } from "./floods/departures.ts";
-import type { Flood } from "./floods/flood.ts";
+import type { Flood, FloodResult } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
 import { hoarders, residentMiBMax, smallServer } from "./floods/hoards.ts";
-import { beSlow, idleLimitMs, type SlowPorts } from "./slow-clients.ts";
+import { beIdle, beSlow, idleLimitMs } from "./slow-clients.ts";
 import { describeSlowdown, type Span } from "./slowdown.ts";
-import { type Usage, usageOf } from "./usage.ts";
-import { Witness } from "./witness.ts";
+import { openWitness } from "./witness.ts";
 
 /** Distinct attacks, in ten minutes. */
 const attacksPerMinute = 2000;
@@ -53,8 +45,6 @@ const atOnce = 16;
 /** A round is all floods once, and a part of the corpus. */
 const roundMinutes = 1;
 
-const residentIntervalMs = 100;
-
 const restMs = 5000;
 const baselineMs = 5000;
 
@@ -68,201 +58,124 @@ const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, hoarders
 
 export const hostile: Campaign = {
   name: "hostile",
-  async run(options) {
+  async run(run) {
+    const { seed, minutes, signal, log, find } = run;
     await using stack = new AsyncDisposableStack();
     const place = stack.use(await sqliteKind.open());
-    const folder = stack.use(await createTemporaryFolder());
-    const server = stack.use(await startServer(folder.path, ["--store", place.url], smallServer));
-    const tls = hasOpenssl ? stack.use(await startTlsServer(folder.path)) : undefined;
-    const recorder = new Recorder();
-    const siege = new Siege({ ...options, server, tls, recorder });
-    await siege.run();
+    const cwd = stack.use(await createTemporaryFolder()).path;
+    const args = ["--store", place.url];
+    const server = stack.use(await startServer({ cwd, args, env: smallServer }));
+    const tls = hasOpenssl ? stack.use(await startTlsServer(cwd)) : undefined;
+    if (tls === undefined) run.skipped.push("TLS: there is no openssl to make a certificate with");
+    const corpus = createCorpus(seed);
+    const answers: Record<string, number> = {};
+    /** Valid plants of the attackers, which may be stored. */
+    const sound: TestPlant[] = [];
+    /** When each flood ran, since the warm-up. */
+    const spans: Span[] = [];
 
-    await recorder.read(async () => withoutSound(await place.read(), siege.sound));
-    const found = [...siege.found, ...linesOf(recorder.check(), "the store")];
-    found.push(...failuresOf(recorder), ...complaintsOf(server), ...complaintsOf(tls));
-    const skipped = [
-      ...(tls === undefined ? ["TLS: there is no openssl to make a certificate with"] : []),
-      ...siege.skipped,
-    ];
-    const tried = { ...siege.tried, "requests of clients that behave": recorder.stored };
-    return { tried, found, ...(skipped.length > 0 && { skipped: skipped.join("; ") }) };
-  },
-};
+    function add(name: string, result: FloodResult): void {
+      run.count(name, result.count);
+      run.found.push(...result.found);
+    }
 
-function startTlsServer(folder: string): Promise<ChildServer> {
-  const { certFile, keyFile } = createCertificate(folder, "localhost");
-  const files = ["--tls-cert", certFile, "--tls-key", keyFile];
-  return startServer(folder, ["--store", `sqlite:${join(folder, "tls.db")}`, ...files]);
-}
+    /** Its time is compared with the waiting of well-behaved clients at the end. */
+    async function watch(name: string, work: () => Promise<void>): Promise<Span> {
+      using memory = watchMemory(server);
+      const startMs = performance.now();
+      await work();
+      if (memory.peakMiB > residentMiBMax) find(name, [`${memory.peakMiB} MiB resident`]);
+      return { name, startMs, endMs: performance.now() };
+    }
 
-/** Strangers cause the only faults here, so any failure is due to them. */
-function failuresOf({ counts }: Recorder): string[] {
-  return ["cut", "unavailable", "deadline", "unanswered"].flatMap((why) =>
-    counts[why] === undefined ? [] : [`${counts[why]} requests of clients that behave: ${why}`],
-  );
-}
+    async function round(max: number): Promise<void> {
+      const { url, port } = server;
+      const target = { url, port, signal, random: createRandom(seed, "floods") };
+      for (const flood of floods) {
+        if (signal.aborted) return;
+        const work = async () => add(flood.name, await flood.run(target));
+        spans.push(await watch(flood.name, work));
+      }
+      const attack = async () => {
+        const report = await attackAll(corpus, { ...target, atOnce, max });
+        add("distinct requests", report);
+        for (const answer of report.answers) count(answers, answer);
+        sound.push(...report.sound);
+      };
+      spans.push(await watch("the corpus", attack));
+    }
 
-function complaintsOf(server: ChildServer | undefined): string[] {
-  if (server === undefined) return [];
-  const { exitCode, signalCode } = server.process;
-  const isGone = exitCode !== null || signalCode !== null;
-  const errors = server.stderr.text.split("\n").filter(isComplaint);
-  return [
-    ...(isGone ? [`the server ended with ${exitCode ?? signalCode}`] : []),
-    ...[...new Set(errors)].map((line) => `the server logged ${line}`),
-  ];
-}
+    /** Lets the server become idle, except for well-behaved clients. */
+    async function rest() {
+      await delay(restMs);
+      return usageOf(server);
+    }
 
-interface SiegeOptions extends CampaignOptions {
-  readonly server: ChildServer;
-  readonly tls: ChildServer | undefined;
-  readonly recorder: Recorder;
-}
-
-/** What is done to the server, in order, with the results. */
-class Siege implements Pick<CampaignResult, "tried" | "found"> {
-  readonly tried: Record<string, number> = {};
-  readonly found: string[] = [];
-  readonly skipped: string[] = [];
-  /** Valid plants of the attackers, which may be stored. */
-  readonly sound: TestPlant[] = [];
-  readonly #options: SiegeOptions;
-  readonly #corpus: Iterable<Attack>;
-  readonly #ports: SlowPorts;
-  /** In the next of many passes, the corpus continues. */
-  readonly #answers: Record<string, number> = {};
-  /** When each flood ran, since the warm-up. */
-  readonly #floods: Span[] = [];
-
-  constructor(options: SiegeOptions) {
-    this.#options = options;
-    this.#corpus = createCorpus(options.seed);
-    this.#ports = { clear: options.server.port, tls: options.tls?.port };
-  }
-
-  async run(): Promise<void> {
-    const { server, minutes, seed, recorder, log } = this.#options;
-    const idle = this.#beIdle(minutes);
-    await using witness = new Witness({ url: server.url, seed });
-    for (let round = 0; round < warmUpRounds; round++) await this.#round(warmUpAttacks);
-    this.#floods.length = 0;
-    const before = await this.#rest();
+    const isLong = minutes * 60_000 >= idleLimitMs;
+    if (!isLong) {
+      run.skipped.push(
+        `clients that rest: the limit is that of ${Math.round(idleLimitMs / 1000)} s`,
+      );
+    }
+    const idle = isLong ? beIdle(server.port) : undefined;
+    await using witness = openWitness({ url: server.url, seed });
+    for (let warmUp = 0; warmUp < warmUpRounds; warmUp++) await round(warmUpAttacks);
+    spans.length = 0;
+    const before = await rest();
     if (before !== undefined) {
       log(`after the warm-up: ${before.memoryMiB} MiB, ${before.files} files open`);
     }
-    const rest = await spanOf("nobody else there", () => delay(baselineMs));
+    const alone = await watch("nobody else there", () => delay(baselineMs));
 
     const end = performance.now() + minutes * 60_000;
     const rounds = Math.max(1, Math.round(minutes / roundMinutes));
     const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
-    const perRound = Math.ceil(Math.max(0, left) / rounds);
-    for (let round = 1; round <= rounds && !this.#isOver(end); round++) {
-      const slow = beSlow("request", this.#ports);
-      await this.#round(perRound);
-      this.#add("slow clients", await slow);
-      if (this.found.length > 0) break;
+    for (let done = 0; done < rounds && !signal.aborted && performance.now() < end; done++) {
+      const slow = beSlow(server.port, tls?.port);
+      await round(Math.ceil(Math.max(0, left) / rounds));
+      add("slow clients", await slow);
+      if (run.found.length > 0) break;
     }
-    this.#add("clients that rest", await idle);
-    this.#judgeUsage(before, await this.#rest());
+    if (idle !== undefined) add("clients that rest", await idle);
+    const after = await rest();
+    if (before === undefined || after === undefined) {
+      run.skipped.push("memory and open files: only Linux tells them");
+    } else {
+      const grownMiB = after.memoryMiB - before.memoryMiB;
+      const moreFiles = after.files - before.files;
+      const more = `${grownMiB} and ${moreFiles} more than after the warm-up`;
+      log(`at the end: ${after.memoryMiB} MiB, ${after.files} files open, ${more}`);
+      if (grownMiB >= growthMaxMiB) find("memory", [`${after.memoryMiB} MiB, ${more}`]);
+      if (moreFiles >= moreFilesMax) find("open files", [`${after.files}, ${more}`]);
+    }
+
+    const recorder = new Recorder();
     recorder.adopt(await witness.finish());
     // Only reported: attackers, the server and waiting clients share the same processors.
-    for (const line of describeSlowdown(recorder.requests, { rest, floods: this.#floods }))
+    for (const line of describeSlowdown(recorder.requests, { rest: alone, floods: spans }))
       log(line);
-    log(`answers: ${JSON.stringify(this.#answers)}`);
-  }
-
-  #isOver(end: number): boolean {
-    return this.#options.signal.aborted || performance.now() > end;
-  }
-
-  async #beIdle(minutes: number) {
-    if (minutes * 60_000 < idleLimitMs) {
-      const seconds = Math.round(idleLimitMs / 1000);
-      this.skipped.push(`clients that rest: the limit is that of ${seconds} s`);
-      return { count: 0, found: [] };
+    log(`answers: ${JSON.stringify(answers)}`);
+    const read = async () => withoutSound(await place.read(), sound);
+    await recorder.judge(run, "the store", { read });
+    // Strangers cause the only faults here, so any failure is due to them.
+    for (const why of ["cut", "unavailable", "deadline", "unanswered"]) {
+      const times = recorder.counts[why];
+      if (times !== undefined) find(`${times} requests of clients that behave`, [why]);
     }
-    return await beSlow("idle", this.#ports);
-  }
+    run.found.push(...[server, tls ?? []].flat().flatMap(complaintsOf));
+    run.count("requests of clients that behave", recorder.stored);
+  },
+};
 
-  async #round(attacks: number): Promise<void> {
-    const { server, seed, signal } = this.#options;
-    const target = {
-      url: server.url,
-      port: server.port,
-      random: createRandom(seed, "floods"),
-    };
-    for (const flood of floods) {
-      if (signal.aborted) return;
-      await this.#watch(flood.name, async () => {
-        this.#add(flood.name, await flood.run(target));
-      });
-    }
-    await this.#watch("the corpus", () => this.#attack(attacks));
-  }
-
-  async #attack(count: number): Promise<void> {
-    const { server, signal } = this.#options;
-    const some = take(this.#corpus, count);
-    const isOver = () => signal.aborted;
-    const { url, port } = server;
-    const report = await attackAll(some, { url, port, atOnce, isOver });
-    this.#add("distinct requests", { count: report.tried, found: report.found });
-    addCounts(this.#answers, report.answers);
-    this.sound.push(...report.sound);
-  }
-
-  /**
-   * Does the work and records its time, which is compared with the waiting of well-behaved clients
-   * at the end.
-   */
-  async #watch(name: string, work: () => Promise<void>): Promise<void> {
-    const { pid } = this.#options.server.process;
-    let peak = 0;
-    const watch = setInterval(() => {
-      peak = Math.max(peak, usageOf(pid)?.memoryMiB ?? 0);
-    }, residentIntervalMs);
-    this.#floods.push(await spanOf(name, work));
-    clearInterval(watch);
-    if (peak > residentMiBMax) this.found.push(`${name}: ${peak} MiB resident`);
-  }
-
-  /** Lets the server become idle, except for well-behaved clients. */
-  async #rest(): Promise<Usage | undefined> {
-    await delay(restMs);
-    return usageOf(this.#options.server.process.pid);
-  }
-
-  #judgeUsage(before: Usage | undefined, after: Usage | undefined): void {
-    if (before === undefined || after === undefined) {
-      this.skipped.push("memory and open files: only Linux tells them");
-      return;
-    }
-    const grownMiB = after.memoryMiB - before.memoryMiB;
-    const moreFiles = after.files - before.files;
-    const more = `${grownMiB} and ${moreFiles} more than after the warm-up`;
-    this.#options.log(`at the end: ${after.memoryMiB} MiB, ${after.files} files open, ${more}`);
-    if (grownMiB >= growthMaxMiB) this.found.push(`memory: ${after.memoryMiB} MiB, ${more}`);
-    if (moreFiles >= moreFilesMax) this.found.push(`open files: ${after.files}, ${more}`);
-  }
-
-  #add(name: string, { count, found }: { count: number; found: readonly string[] }): void {
-    addCounts(this.tried, { [name]: count });
-    this.found.push(...found);
-  }
+function startTlsServer(cwd: string) {
+  const { certFile, keyFile } = createCertificate(cwd, "localhost");
+  const files = ["--tls-cert", certFile, "--tls-key", keyFile];
+  return startServer({ cwd, args: ["--store", `sqlite:${join(cwd, "tls.db")}`, ...files] });
 }
 
-function* take<T>(source: Iterable<T>, count: number): Generator<T> {
-  const iterator = source[Symbol.iterator]();
-  for (let taken = 0; taken < count; taken++) {
-    const next = iterator.next();
-    if (next.done) return;
-    yield next.value;
-  }
-}
-
-async function spanOf(name: string, work: () => Promise<void>): Promise<Span> {
-  const startMs = performance.now();
-  await work();
-  return { name, startMs, endMs: performance.now() };
+/** The rows of a store that no attack was entitled to. */
+function withoutSound(rows: readonly StoredPlant[], sound: readonly TestPlant[]): StoredPlant[] {
+  const key = ({ id, name, tag }: StoredPlant) => `${id} ${name} ${tag}`;
+  const keys = new Set(sound.map((plant) => key(storedForm(plant))));
+  return rows.filter((row) => !keys.has(key(row)));
 }

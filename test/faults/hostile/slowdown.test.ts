@@ -1,6 +1,6 @@
 /** Which floods are reported to have delayed clients, and by which requests. */
 import { expect, test } from "vitest";
-import type { RequestRecord } from "../history/history.ts";
+import type { RequestRecord } from "../history/check.ts";
 import { describeSlowdown } from "./slowdown.ts";
 
 const rest = { name: "rest", startMs: 0, endMs: 1000 };

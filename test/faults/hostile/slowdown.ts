@@ -1,5 +1,6 @@
 /** How much longer well-behaved clients wait during an attack. */
-import type { RequestRecord } from "../history/history.ts";
+import { quantile } from "../../../bench/statistics.ts";
+import type { RequestRecord } from "../history/check.ts";
 
 /** What was done to the server, and when. */
 export interface Span {
@@ -26,7 +27,15 @@ export function describeSlowdown(
   const beside = Map.groupBy(requests, (request) => longestOf(spans, request)?.name);
   const figuresOf = (name: string) => {
     const times = (beside.get(name) ?? []).map(({ startMs, endMs }) => endMs - startMs);
-    return { name, count: times.length, p99Ms: p99(times) };
+    const { length: count } = times;
+    const p99Ms =
+      count === 0
+        ? 0
+        : quantile(
+            times.sort((a, b) => a - b),
+            0.99,
+          );
+    return { name, count, p99Ms, shown: `p99 ${p99Ms.toFixed(1)} ms of ${count} requests` };
   };
 
   const baseline = figuresOf(rest.name);
@@ -37,10 +46,8 @@ export function describeSlowdown(
     .filter(({ factor }) => factor > factorMax)
     .sort((a, b) => b.factor - a.factor);
   return [
-    `p99 ${show(baseline)}: ${baseline.name}`,
-    ...slow.map(
-      (flood) => `p99 ${show(flood)}, ${flood.factor.toFixed(1)} times that: ${flood.name}`,
-    ),
+    `${baseline.shown}: ${baseline.name}`,
+    ...slow.map(({ shown, factor, name }) => `${shown}, ${factor.toFixed(1)} times that: ${name}`),
     `p99 within ${factorMax} times that: ${known.length - slow.length} floods` +
       `; fewer than ${requestsMin} requests beside them: ${all.length - known.length}`,
   ];
@@ -55,19 +62,7 @@ function longestOf(spans: readonly Span[], { startMs, endMs }: RequestRecord): S
   let longestMs = 0;
   for (const span of spans) {
     const sharedMs = Math.min(endMs, span.endMs) - Math.max(startMs, span.startMs);
-    if (sharedMs <= longestMs) continue;
-    longest = span;
-    longestMs = sharedMs;
+    if (sharedMs > longestMs) [longest, longestMs] = [span, sharedMs];
   }
   return longest;
-}
-
-/** The 99th percentile; 0 for an empty list. */
-function p99(times: readonly number[]): number {
-  const sorted = times.toSorted((a, b) => a - b);
-  return sorted[Math.ceil(sorted.length * 0.99) - 1] ?? 0;
-}
-
-function show({ p99Ms, count }: { p99Ms: number; count: number }): string {
-  return `${p99Ms.toFixed(1)} ms of ${count} requests`;
 }

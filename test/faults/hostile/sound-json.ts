@@ -1,4 +1,4 @@
-import type { TestPlant } from "../history/history.ts";
+import type { TestPlant } from "../history/check.ts";
 
 /** Reads a plant in JSON, as `POST /plants` or an RPC accepts it; undefined for anything else. */
 export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | undefined {
@@ -10,13 +10,10 @@ export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | 
   } catch {
     return undefined;
   }
-  if (hasMemberTwice(text)) return undefined;
-  if (kind === "rest") {
-    const isKnown = (name: string) => ["id", "name", "tag"].includes(name);
-    return isObject(value) && Object.keys(value).every(isKnown) ? plantOf(value) : undefined;
-  }
-  const plant = isObject(value) ? value["plant"] : undefined;
-  return isObject(plant) ? plantOf(plant) : undefined;
+  if (hasMemberTwice(text) || !isObject(value)) return undefined;
+  if (kind === "rpc") return isObject(value["plant"]) ? plantOf(value["plant"]) : undefined;
+  const isKnown = (name: string) => ["id", "name", "tag"].includes(name);
+  return Object.keys(value).every(isKnown) ? plantOf(value) : undefined;
 }
 
 /** A number as written. */

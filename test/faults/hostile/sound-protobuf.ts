@@ -1,4 +1,4 @@
-import type { TestPlant } from "../history/history.ts";
+import type { TestPlant } from "../history/check.ts";
 
 /** Reads a CreatePlantRequest: field 1 is the plant, with 1 id, 2 name, 3 tag. */
 export function readProtobufPlant(bytes: Buffer): TestPlant | undefined {

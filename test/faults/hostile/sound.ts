@@ -6,30 +6,18 @@ import { gunzipSync } from "node:zlib";
 import { type Envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import { schema } from "../../../src/server/settings.ts";
 import { knownToken } from "../../support/test-server.ts";
-import type { TestPlant } from "../history/history.ts";
+import type { TestPlant } from "../history/check.ts";
 import type { ContentAttack } from "./attack.ts";
 import { readJsonPlant } from "./sound-json.ts";
 import { readProtobufPlant } from "./sound-protobuf.ts";
 
-type Reader = (message: Buffer) => TestPlant | undefined;
-
-const readRest: Reader = (message) => readJsonPlant(message, "rest");
-const readRpc: Reader = (message) => readJsonPlant(message, "rpc");
-
-/** By content type. Those of another path, and all others, are invalid. */
-const readers: Readonly<Record<string, Reader>> = {
-  "application/json": readRpc,
-  "application/proto": readProtobufPlant,
-  "application/grpc": readProtobufPlant,
-  "application/grpc+proto": readProtobufPlant,
-  "application/grpc+json": readRpc,
-  "application/grpc-web": readProtobufPlant,
-  "application/grpc-web+proto": readProtobufPlant,
-  "application/grpc-web+json": readRpc,
-};
+/** Messages by themselves, and those in envelopes. */
+const types = /^application\/(?:(json|proto)|grpc(-web)?(?:\+(json|proto))?)$/;
 
 /** Headers that do not change the request, and the known codings. */
 const knownHeaders = ["authorization", "content-type", "content-encoding", "grpc-encoding", "te"];
+
+const bytesMax = schema.limits.bodyBytesMax.default;
 
 /** @returns The plant; undefined if no server may accept the request. */
 export function readSound({ path, headers, body, isBomb }: ContentAttack): TestPlant | undefined {
@@ -38,23 +26,22 @@ export function readSound({ path, headers, body, isBomb }: ContentAttack): TestP
   if (Object.keys(headers).some((name) => !knownHeaders.includes(name))) return undefined;
   if ([coding, inner].some((one) => one !== undefined && one !== "gzip")) return undefined;
   if (headers["authorization"] !== `Bearer ${knownToken}`) return undefined;
+  const [known, plain, web, wrapped = "proto"] = types.exec(type) ?? [];
   const isRest = path === "/plants";
-  if (isRest && type !== "application/json") return undefined;
-  const read = isRest ? readRest : readers[type];
-  if (read === undefined) return undefined;
-  const isEnveloped = type.startsWith("application/grpc");
+  if (known === undefined || (isRest && plain !== "json")) return undefined;
+  const isEnveloped = plain === undefined;
   if (isEnveloped && coding !== undefined) return undefined;
-  const message = isEnveloped ? unwrap(body, { type, coding: inner }) : unpack(body, coding);
-  if (message === undefined || message.length > schema.limits.bodyBytesMax.default)
-    return undefined;
-  return read(message);
+  const message = isEnveloped ? unwrap(body, web !== undefined, inner) : unpack(body, coding);
+  if (message === undefined || message.length > bytesMax) return undefined;
+  if (isRest) return readJsonPlant(message, "rest");
+  return (plain ?? wrapped) === "json" ? readJsonPlant(message, "rpc") : readProtobufPlant(message);
 }
 
 function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
   if (coding === undefined) return bytes;
-  if (bytes.length > schema.limits.bodyBytesMax.default) return undefined;
+  if (bytes.length > bytesMax) return undefined;
   try {
-    return gunzipSync(bytes, { maxOutputLength: schema.limits.bodyBytesMax.default });
+    return gunzipSync(bytes, { maxOutputLength: bytesMax });
   } catch {
     return undefined;
   }
@@ -64,8 +51,8 @@ function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
  * The message of exactly one envelope. gRPC-Web may have an end after it. Unknown flags are
  * ignored, as in connect-es.
  */
-function unwrap(body: Buffer, { type, coding }: Wrapping): Buffer | undefined {
-  const endFlag = type.startsWith("application/grpc-web") ? 0x80 : 0;
+function unwrap(body: Buffer, isWeb: boolean, coding: string | undefined): Buffer | undefined {
+  const endFlag = isWeb ? 0x80 : 0;
   let envelopes: readonly Envelope[];
   try {
     envelopes = parseEnvelopes(body);
@@ -77,9 +64,4 @@ function unwrap(body: Buffer, { type, coding }: Wrapping): Buffer | undefined {
   if (bytes !== body.length || only === undefined || more.length > 0) return undefined;
   if ((only.flags & 1) === 0) return only.message;
   return coding === undefined ? undefined : unpack(only.message, coding);
-}
-
-interface Wrapping {
-  readonly type: string;
-  readonly coding: string | undefined;
 }

@@ -1,37 +1,36 @@
+import { once } from "node:events";
 import { Worker } from "node:worker_threads";
-import type { RequestRecord } from "../history/history.ts";
+import type { RequestRecord } from "../history/check.ts";
 import type { WitnessSetup } from "./witness-thread.ts";
 
-/** Well-behaved clients that run all the time on a separate thread. */
-export class Witness implements AsyncDisposable {
-  readonly #thread: Worker;
-  readonly #requests = Promise.withResolvers<readonly RequestRecord[]>();
-
-  constructor(setup: WitnessSetup) {
-    this.#thread = new Worker(new URL("witness-thread.ts", import.meta.url), {
-      workerData: setup,
-      name: "witness",
-    });
-    const { promise, resolve, reject } = this.#requests;
-    this.#thread.once("message", resolve);
-    this.#thread.once("error", reject);
-    this.#thread.once("exit", (code) => reject(new Error(`the witness ended with ${code}`)));
-    // It may fail while nobody waits for it: `finish` reports it.
-    promise.catch(() => {});
-  }
-
+export interface Witness extends AsyncDisposable {
   /**
    * Lets the running requests end.
    *
    * @returns All requests.
    * @throws What the thread has thrown.
    */
-  async finish(): Promise<readonly RequestRecord[]> {
-    this.#thread.postMessage("finish");
-    return await this.#requests.promise;
-  }
+  finish(): Promise<readonly RequestRecord[]>;
+}
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#thread.terminate();
-  }
+/** Well-behaved clients that run all the time on a separate thread. */
+export function openWitness(workerData: WitnessSetup): Witness {
+  const url = new URL("witness-thread.ts", import.meta.url);
+  const thread = new Worker(url, { workerData, name: "witness" });
+  const exit = once(thread, "exit").then(([code]) => {
+    throw new Error(`the witness ended with ${code}`);
+  });
+  const requests = Promise.race([once(thread, "message"), exit]);
+  // It may fail while nobody waits for it: `finish` reports it.
+  requests.catch(() => {});
+  return {
+    async finish() {
+      thread.postMessage("finish");
+      const [all] = await requests;
+      return all;
+    },
+    async [Symbol.asyncDispose]() {
+      await thread.terminate();
+    },
+  };
 }

@@ -6,27 +6,16 @@
  * recover from a full disk by itself.
  */
 import { join } from "node:path";
-import {
-  createTemporaryFolder,
-  memoryFolder,
-} from "../../../packages/gateway/test/support/temporary-folder.ts";
-import {
-  type Campaign,
-  type CampaignOptions,
-  type CampaignResult,
-  count,
-  notTried,
-} from "../campaign.ts";
-import { type Call, isNumbered } from "../disk/call-log.ts";
-import { type OutageName, outageNames } from "../disk/crash-state.ts";
-import { describeCrash, tryCrashes } from "../disk/crashes.ts";
-import { Recording } from "../disk/recording.ts";
-import { compileShim } from "../disk/shim.ts";
+import type { Campaign, Run } from "../campaign.ts";
+import type { Call } from "../disk/call-log.ts";
+import { outageNames } from "../disk/crash-state.ts";
+import { tryCrashes } from "../disk/crashes.ts";
+import type { CreatingOptions } from "../disk/creating-child.ts";
+import { openRecording, recordCalls } from "../disk/recording.ts";
+import { type Place, withShim } from "../disk/shim.ts";
 import { createRandom, type Random } from "../random.ts";
-import { type FaultKind, faultKinds } from "./fault-kinds.ts";
-import { judge } from "./judge.ts";
-import { tryService } from "./service.ts";
-import { type Workload, workloads } from "./workloads.ts";
+import { type FaultKind, faultKinds, judge } from "./faults.ts";
+import { tryFailedSync, tryFullDisk } from "./service.ts";
 
 /** More of the same adds no information. */
 const foundMax = 20;
@@ -34,25 +23,54 @@ const foundMax = 20;
 /** Power failures after each fault: at the end of the process, and at any moment from then on. */
 const crashesPerFault = 4;
 
-export const io: Campaign = {
-  name: "io",
-  async run(options) {
-    await using workplace = await createTemporaryFolder(memoryFolder);
-    const shim = await compileShim(workplace.path);
-    if ("skipped" in shim) return notTried(shim.skipped);
-    const place: Place = { folder: workplace.path, shimPath: shim.path };
-    const service = await tryService(place);
-    const stores = await tryStores(options, place);
-    return {
-      tried: { ...service.tried, ...stores.tried },
-      found: [...service.found, ...stores.found],
-    };
-  },
+/**
+ * What a store does while its calls fail. One operation at a time, so that each run makes the same
+ * calls.
+ */
+interface Workload extends Pick<CreatingOptions, "sizes" | "openings"> {
+  readonly name: string;
+  /** Plants from this number on are not tried. */
+  readonly triedBelow: number;
+}
+
+const first = [0, 6] as const;
+const second = [6, 10] as const;
+const small: Workload = {
+  ...{ name: "creates, a close and a start", sizes: "small" },
+  ...{ openings: [first, second], triedBelow: 10 },
 };
 
-export interface Place {
-  readonly folder: string;
-  readonly shimPath: string;
+/** Enough for a checkpoint, and for commits that overwrite the log it has copied. */
+const large: Workload = {
+  ...{ name: "a checkpoint under load", sizes: "large" },
+  ...{ openings: [[0, 142]], triedBelow: 142 },
+};
+
+/** Those of the small workload take a tenth of the time of the others. */
+const smallPerLarge = 8;
+
+export const io: Campaign = {
+  name: "io",
+  run: (run) =>
+    withShim(run, async (place) => {
+      await tryFailedSync(run, place);
+      await tryFullDisk(run, place);
+      await tryStores(run, place);
+    }),
+};
+
+async function tryStores(run: Run, place: Place): Promise<void> {
+  const random = createRandom(run.seed, "io");
+  const rest = await plan(large, place, random);
+  const planned = (await plan(small, place, random)).flatMap((fault, index) =>
+    index % smallPerLarge === smallPerLarge - 1 ? [fault, ...rest.splice(0, 1)] : [fault],
+  );
+  planned.push(...rest);
+  run.log(`${planned.length} faults are possible`);
+  for (const fault of planned) {
+    if (run.isOver() || run.found.length >= foundMax) break;
+    await tryFault(run, fault, place, random);
+  }
 }
 
 interface PlannedFault {
@@ -63,118 +81,54 @@ interface PlannedFault {
   readonly target: Call;
 }
 
-async function tryStores(
-  { seed, minutes, log, signal }: CampaignOptions,
-  place: Place,
-): Promise<CampaignResult> {
-  const random = createRandom(seed, "io");
-  const endsAt = performance.now() + minutes * 60_000;
-  const tried: Record<string, number> = {};
-  const found: string[] = [];
-  const shouldStop = () =>
-    signal.aborted || performance.now() >= endsAt || found.length >= foundMax;
-  const plans = await Promise.all(workloads.map((workload) => plan(workload, place, random)));
-  const planned = interleave(plans);
-  log(`${planned.length} faults are possible`);
-  for (const fault of planned) {
-    if (shouldStop()) break;
-    const { kind, target, workload } = fault;
-    const what = `${target.kind} of ${target.path.replace(/.*plants\.db/, "…")}`;
-    found.push(
-      ...(await tryFault(fault, place, random, () => count(tried, "losses of power"))).map(
-        (wrong) => `${workload.name}: ${kind.name} at call ${fault.number}, ${what}: ${wrong}`,
-      ),
-    );
-    count(tried, "faults", kind.name, `a ${target.kind} fails`);
-  }
-  return { tried, found };
-}
-
 /** Every fault of every call; rare calls first. */
-async function plan(
-  workload: Workload,
-  { folder, shimPath }: Place,
-  random: Random,
-): Promise<readonly PlannedFault[]> {
-  const own = join(folder, `plan ${workload.name}`);
-  const recording = await Recording.begin(own, { shimPath, sizes: workload.sizes });
-  await recording.run({ openings: workload.openings, concurrency: 1 });
-  const calls = (await recording.calls()).filter((call) => isNumbered(call, recording.root));
-  await recording.remove();
-  const faults = calls.flatMap((target, index) =>
+async function plan(workload: Workload, place: Place, random: Random): Promise<PlannedFault[]> {
+  const faults = (await recordCalls(place, workload)).flatMap((target, index) =>
     faultKinds
       // One byte cannot be written in part.
       .filter((kind) => kind.calls.includes(target.kind) && !(kind.short && target.result <= 1))
       .map((kind) => ({ workload, kind, number: index + 1, target })),
   );
-  const ofSameKind = new Map<string, number>();
-  return random
-    .shuffle(faults)
-    .map((fault) => {
-      const same = `${fault.target.kind} ${fault.target.path} ${fault.kind.name}`;
-      const rank = (ofSameKind.get(same) ?? 0) + 1;
-      ofSameKind.set(same, rank);
-      return { fault, rank };
-    })
+  const alike = Map.groupBy(
+    random.shuffle(faults),
+    ({ target, kind }) => `${target.kind} ${target.path} ${kind.name}`,
+  );
+  return [...alike.values()]
+    .flatMap((same) => same.map((fault, rank) => ({ fault, rank })))
     .sort((one, other) => one.rank - other.rank)
     .map(({ fault }) => fault);
 }
 
-/** @returns What is wrong, a line each. */
 async function tryFault(
-  { workload, kind, number }: PlannedFault,
+  run: Run,
+  { workload, kind, number, target }: PlannedFault,
   { folder, shimPath }: Place,
   random: Random,
-  onCrash: () => void,
-): Promise<readonly string[]> {
-  const { sizes, openings, triedBelow } = workload;
+): Promise<void> {
+  const { name, sizes, openings, triedBelow } = workload;
   const own = join(folder, "fault");
-  const recording = await Recording.begin(own, { shimPath, sizes });
-  try {
-    const report = await recording.run({
-      openings,
-      concurrency: 1,
-      fault: { ...kind, at: { call: number } },
-      ...(kind.passes && { switchPath: join(own, "switch") }),
-    });
-    const callsOfFault = await recording.calls();
-    const found: string[] = [];
-    const wrong = report && judge(report, callsOfFault, kind);
-    if (wrong !== undefined) found.push(wrong);
-    const after = await recording.run({ openings: [[0, triedBelow]], concurrency: 1 });
-    if (after?.refused !== undefined) found.push(`the next start is refused: ${after.refused}`);
-    else if (after?.failed !== 0) found.push("the next start cannot create");
-    await recording.assertComplete();
+  await using recording = await openRecording(own, { shimPath, sizes });
+  const fault = { ...kind, at: { call: number } };
+  const switchPath = kind.passes ? join(own, "switch") : undefined;
+  const report = await recording.run({ openings, concurrency: 1, fault, switchPath });
+  const callsOfFault = await recording.calls();
+  const wrong = report === undefined ? [] : judge(report, callsOfFault, kind);
+  const after = await recording.run({ openings: [[0, triedBelow]], concurrency: 1 });
+  if (after?.refused !== undefined) wrong.push(`the next start is refused: ${after.refused}`);
+  else if (after?.failed !== 0) wrong.push("the next start cannot create");
+  await recording.assertComplete();
 
-    const calls = await recording.calls();
-    const crashes = tryCrashes(recording, calls, {
-      random,
-      outages: Array.from({ length: crashesPerFault }, (_, index) => ({
-        moment: index === 0 ? callsOfFault.length : random.int(number, calls.length),
-        kind: random.pick(outageNames) satisfies OutageName,
-      })),
-      acknowledged: new Set(),
-      triedBelow,
-      folder: own,
-      shouldStop: () => false,
-    });
-    for await (const crash of crashes) {
-      onCrash();
-      if (crash.wrong !== undefined) found.push(describeCrash(crash, calls));
-    }
-    return found;
-  } finally {
-    await recording.remove();
+  const calls = await recording.calls();
+  const outages = Array.from({ length: crashesPerFault }, (_, index) => ({
+    moment: index === 0 ? callsOfFault.length : random.int(number, calls.length),
+    kind: random.pick(outageNames),
+  }));
+  const options = { random, outages, triedBelow, folder: own };
+  for await (const crash of tryCrashes(recording, calls, options)) {
+    run.count("losses of power");
+    wrong.push(...crash.wrong);
   }
-}
-
-/** Those of the first workload take a tenth of the time of the others. */
-function interleave<T>([first = [], ...others]: readonly (readonly T[])[]): T[] {
-  const rest = others.flat();
-  return [
-    ...first.flatMap((fault, index) =>
-      index % 8 === 7 ? [fault, ...rest.slice((index - 7) / 8, (index + 1) / 8)] : [fault],
-    ),
-    ...rest.slice(Math.floor(first.length / 8)),
-  ];
+  const what = `${target.kind} of ${target.path.replace(/.*plants\.db/, "…")}`;
+  run.find(`${name}: ${kind.name} at call ${number}, ${what}`, wrong);
+  for (const tried of ["faults", kind.name, `a ${target.kind} fails`]) run.count(tried);
 }

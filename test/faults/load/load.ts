@@ -1,13 +1,72 @@
 import { EventEmitter, once } from "node:events";
-import type { Recorder } from "../history/recorder.ts";
+import { setTimeout as delay } from "node:timers/promises";
+import type { TestPlant } from "../history/check.ts";
+import { Recorder } from "../history/recorder.ts";
+import { createRandom } from "../random.ts";
 import type { Caller } from "./caller.ts";
-import type { LoadClient } from "./client.ts";
+import { ownIds, randomPlant } from "./plants.ts";
 
-export interface LoadOptions {
-  readonly clients: readonly LoadClient[];
-  /** That of the clients. */
+export interface ClientsOptions {
+  readonly count: number;
+  readonly seed: number;
+  /** Shortest and longest deadline of a request. */
+  readonly deadlinesMs: readonly [number, number];
+  /** The number of the first client, which determines the ids of its plants. Default: 0. */
+  readonly first?: number;
+  readonly recorder?: Recorder;
+}
+
+export interface Clients {
   readonly recorder: Recorder;
-  readonly callers: readonly Caller[];
+  readonly list: readonly Client[];
+}
+
+interface Client {
+  /** Whether the outcome of a plant is still unknown. */
+  isPending(): boolean;
+  /** One request, over any of the callers. @returns whether a plant is known to be stored. */
+  step(callers: readonly Caller[]): Promise<boolean>;
+}
+
+/** Enough old plants to request again. */
+const rememberedMax = 50;
+
+/**
+ * Clients that store their own plants and retry until they know the outcome of each. Sometimes they
+ * repeat an old one, or request another plant with one of their own ids.
+ */
+export function createClients(options: ClientsOptions): Clients {
+  const { count, seed, deadlinesMs, first = 0, recorder = new Recorder() } = options;
+  const list = Array.from({ length: count }, (_, index): Client => {
+    const client = `client ${first + index}`;
+    const random = createRandom(seed, client);
+    const takeId = ownIds(first + index);
+    const remembered: TestPlant[] = [];
+    let pending: TestPlant | undefined;
+
+    function choose(): TestPlant {
+      if (remembered.length === 0 || random.chance(0.8)) return randomPlant(takeId(), random);
+      const old = random.pick(remembered);
+      return random.chance(0.5) ? old : { ...old, name: `${old.name}!` };
+    }
+
+    return {
+      isPending: () => pending !== undefined,
+      async step(callers) {
+        const plant = pending ?? choose();
+        const deadlineMs = random.int(...deadlinesMs);
+        const caller = random.pick(callers);
+        const { kind } = await recorder.request({ client, plant, deadlineMs }, () =>
+          caller.create(plant, deadlineMs),
+        );
+        pending = kind === "unknown" ? plant : undefined;
+        if (kind === "stored") remembered.push(plant);
+        if (remembered.length > rememberedMax) remembered.shift();
+        return kind === "stored";
+      },
+    };
+  });
+  return { recorder, list };
 }
 
 /** An undisturbed service must recover within this time. */
@@ -15,20 +74,19 @@ const recoveryMs = 60_000;
 
 /** Clients that run until they are stopped, each with one request at a time. */
 export class Load implements AsyncDisposable {
-  readonly #clients: readonly LoadClient[];
+  readonly #clients: Clients;
   readonly #callers: readonly Caller[];
-  readonly #recorder: Recorder;
   readonly #progress = new EventEmitter().setMaxListeners(0);
+  readonly #stop = new AbortController();
   readonly #ended: Promise<unknown>;
-  #isStopped = false;
   #running = 0;
   #rest: Promise<unknown> | undefined;
 
-  constructor({ clients, recorder, callers }: LoadOptions) {
-    this.#callers = callers;
-    this.#recorder = recorder;
+  /** @param pauseMs Of each client, between two requests. */
+  constructor(clients: Clients, callers: readonly Caller[], pauseMs = 0) {
     this.#clients = clients;
-    this.#ended = Promise.all(this.#clients.map((client) => this.#use(client)));
+    this.#callers = callers;
+    this.#ended = Promise.all(clients.list.map((client) => this.#use(client, pauseMs)));
     this.#ended.catch(() => {});
   }
 
@@ -38,10 +96,11 @@ export class Load implements AsyncDisposable {
    * @throws If the service does not recover.
    */
   async untilStored(count: number): Promise<void> {
-    const wanted = this.#recorder.stored + count;
+    const { recorder } = this.#clients;
+    const wanted = recorder.stored + count;
     const signal = AbortSignal.timeout(recoveryMs);
     try {
-      while (this.#recorder.stored < wanted) await once(this.#progress, "stored", { signal });
+      while (recorder.stored < wanted) await once(this.#progress, "stored", { signal });
     } catch (cause) {
       throw new Error(`no plant was stored within ${recoveryMs} ms after a fault`, { cause });
     }
@@ -62,32 +121,35 @@ export class Load implements AsyncDisposable {
 
   /** Ends the load, and retries all requests with an unknown outcome. */
   async settle(): Promise<void> {
-    await this[Symbol.asyncDispose]();
-    await this.#ended;
-    for (const client of this.#clients) {
-      for (let tries = 0; client.isPending && tries < 20; tries++) await client.step(this.#callers);
-      if (client.isPending) throw new Error("no answer from a service that nobody disturbs");
+    await this.stop();
+    for (const client of this.#clients.list) {
+      for (let tries = 0; client.isPending() && tries < 20; tries++) {
+        await client.step(this.#callers);
+      }
+      if (client.isPending()) throw new Error("no answer from a service that nobody disturbs");
     }
   }
 
   /** Each client ends after its current request. */
-  stop(): void {
-    this.#isStopped = true;
+  async stop(): Promise<void> {
+    this.#stop.abort();
+    await this.#ended;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.stop();
-    await Promise.allSettled([this.#ended]);
+    await Promise.allSettled([this.stop()]);
   }
 
-  async #use(client: LoadClient): Promise<void> {
-    while (!this.#isStopped) {
+  async #use(client: Client, pauseMs: number): Promise<void> {
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
       await this.#rest;
       this.#running++;
       const isStored = await client.step(this.#callers);
       this.#running--;
       this.#progress.emit("answered");
       if (isStored) this.#progress.emit("stored");
+      if (pauseMs > 0) await delay(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
 }

@@ -1,4 +1,4 @@
-import type { TestPlant } from "../history/history.ts";
+import type { TestPlant } from "../history/check.ts";
 import type { Random } from "../random.ts";
 
 /** Texts that would be changed by a store that normalises, trims, folds or counts wrongly. */

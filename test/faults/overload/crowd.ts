@@ -1,14 +1,12 @@
 /** One stranger opens as many connections as the server accepts, while newcomers have requests. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import http from "node:http";
 import { connect, type Socket } from "node:net";
 import { defaultLimits } from "connect-gateway/limits";
-import { spawnServer } from "../../support/child-server.ts";
-import { knownToken } from "../../support/test-server.ts";
-import type { CampaignResult } from "../campaign.ts";
-import { patienceMs } from "../start-server.ts";
-import type { PartOptions } from "./overload.ts";
+import { median } from "../../../bench/statistics.ts";
+import { createRun, type Run } from "../campaign.ts";
+import { createOnce } from "../load/caller.ts";
+import { startServer } from "../server.ts";
 import { recover } from "./recover.ts";
 
 /** More than the server accepts. */
@@ -25,63 +23,60 @@ const reopening = { everyMs: 100, atOnce: 20 };
 /** So that the server has accepted all of them before the newcomers come. */
 const openedAtOnce = 500;
 
-interface Stranger {
-  readonly what: string;
-  /** What each connection sends. */
-  readonly sent: string;
-  readonly args: readonly string[];
-}
-
 /** So that no timeout makes room for newcomers. */
 const patient = ["--request-timeout-ms", "600000", "--idle-timeout-ms", "600000"];
 
-const strangers: readonly Stranger[] = [
-  { what: "send nothing", sent: "", args: [] },
-  { what: "send half a request", sent: "POST /plants HTTP/1.1\r\nHost: a\r\n", args: [] },
-  {
-    what: "were answered once, from one address",
-    sent: "GET /plants HTTP/1.1\r\nHost: a\r\n\r\n",
-    args: ["--connections-per-address-max", "1000"],
-  },
+/** What each connection sends, and the server's arguments. */
+const strangers: readonly [what: string, sent: string, ...args: string[]][] = [
+  ["send nothing", ""],
+  ["send half a request", "POST /plants HTTP/1.1\r\nHost: a\r\n"],
+  [
+    "were answered once, from one address",
+    "GET /plants HTTP/1.1\r\nHost: a\r\n\r\n",
+    ...["--connections-per-address-max", "1000"],
+  ],
 ];
 
 /** Opening ten thousand connections takes a busy machine a minute; then one kind has to do. */
-const begunMsMax = 30_000;
+const begunMinutesMax = 0.5;
 
-export async function crowd({ partMs, log, signal }: PartOptions): Promise<CampaignResult> {
-  const tried: Record<string, number> = {};
-  const found: string[] = [];
+export async function crowd(part: Run): Promise<void> {
+  const run = createRun({ ...part, minutes: Math.max(part.minutes, begunMinutesMax) }, part);
   const size = Math.min(defaultLimits.connectionsMax + excess, filesMax() - otherFiles);
   const limit = ["--connections-max", `${size - excess}`];
-  const end = performance.now() + Math.max(partMs, begunMsMax);
-  for (const { what, sent, args } of strangers) {
-    if (signal.aborted || performance.now() > end) break;
-    const allArgs = [...limit, ...patient, ...args];
-    await using server = await spawnServer({ args: allArgs, startTimeoutMs: patienceMs });
-    using strangers = new Strangers(server.port, sent);
-    for (let opened = 0; opened < size; opened += openedAtOnce) {
-      await strangers.open(Math.min(openedAtOnce, size - opened));
-      await createPlant(server.url, 0).catch(() => {});
-    }
+  for (const [what, sent, ...args] of strangers) {
+    if (run.isOver()) break;
+    await using server = await startServer({ args: [...limit, ...patient, ...args] });
+    // On a connection of its own, from an address of its own.
+    const create = (id: number) =>
+      createOnce(
+        server.url,
+        { id: BigInt(id), name: "Basil" },
+        process.platform === "linux" ? "127.0.0.2" : "127.0.0.1",
+      );
     const waits: number[] = [];
-    for (let id = 1; id <= newcomers; id++) {
-      const begin = performance.now();
-      const status = await createPlant(server.url, id).catch(String);
-      waits.push(performance.now() - begin);
-      if (status !== 200)
-        found.push(`crowd: beside ${size} that ${what}, newcomer ${id}: ${status}`);
+    {
+      using crowd = new Crowd(server.port, sent);
+      for (let opened = 0; opened < size; opened += openedAtOnce) {
+        await crowd.open(Math.min(openedAtOnce, size - opened));
+        await create(0);
+      }
+      for (let id = 1; id <= newcomers; id++) {
+        const begin = performance.now();
+        const outcome = await create(id);
+        waits.push(performance.now() - begin);
+        if (outcome === "stored") continue;
+        run.find(`crowd: beside ${size} that ${what}`, [`newcomer ${id}: ${outcome}`]);
+      }
+      run.log(
+        `crowd: beside ${size} connections that ${what}, ${newcomers} newcomers waited ` +
+          `${median(waits).toFixed(1)} ms (median), ${Math.max(...waits).toFixed(1)} ms at most; ` +
+          `${crowd.reopened} reopened`,
+      );
     }
-    waits.sort((a, b) => a - b);
-    const [median = 0, longest = 0] = [waits[newcomers / 2], waits.at(-1)];
-    log(
-      `crowd: beside ${size} connections that ${what}, ${newcomers} newcomers waited ` +
-        `${median.toFixed(1)} ms (median), ${longest.toFixed(1)} ms at most; ${strangers.reopened} reopened`,
-    );
-    tried[`newcomers beside ${size} that ${what}`] = newcomers;
-    strangers[Symbol.dispose]();
-    found.push(...(await recover("crowd", server)));
+    run.count(`newcomers beside ${size} that ${what}`, newcomers);
+    run.find("crowd", await recover(server));
   }
-  return { tried, found };
 }
 
 /** How many files this process and the servers that it starts may open. */
@@ -92,7 +87,7 @@ function filesMax(): number {
 }
 
 /** Idle connections. Those that the server closes are reopened, some at a time. */
-class Strangers implements Disposable {
+class Crowd implements Disposable {
   readonly #port: number;
   readonly #sent: string;
   readonly #sockets = new Set<Socket>();
@@ -103,7 +98,12 @@ class Strangers implements Disposable {
   constructor(port: number, sent: string) {
     this.#port = port;
     this.#sent = sent;
-    this.#timer = setInterval(() => this.#reopen(), reopening.everyMs);
+    this.#timer = setInterval(() => {
+      const count = Math.min(this.#closed, reopening.atOnce);
+      this.#closed -= count;
+      this.reopened += count;
+      void this.open(count);
+    }, reopening.everyMs);
   }
 
   /** @returns when all of them are established for the kernel. */
@@ -124,32 +124,8 @@ class Strangers implements Disposable {
     );
   }
 
-  #reopen(): void {
-    const count = Math.min(this.#closed, reopening.atOnce);
-    this.#closed -= count;
-    this.reopened += count;
-    void this.open(count);
-  }
-
   [Symbol.dispose](): void {
     clearInterval(this.#timer);
     for (const socket of this.#sockets) socket.destroy();
   }
-}
-
-/** On a separate connection from a separate address. @returns the status. */
-function createPlant(url: string, id: number): Promise<number> {
-  const status = Promise.withResolvers<number>();
-  const request = http.request(`${url}/plants`, {
-    ...{ method: "POST", agent: false, signal: AbortSignal.timeout(patienceMs) },
-    localAddress: process.platform === "linux" ? "127.0.0.2" : "127.0.0.1",
-    headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-  });
-  request.once("error", status.reject);
-  request.once("response", (response) => {
-    response.resume();
-    status.resolve(response.statusCode ?? 0);
-  });
-  request.end(JSON.stringify({ id, name: "Basil" }));
-  return status.promise;
 }

@@ -1,36 +1,31 @@
 /** SIGTERM under load: requests that were started are finished, and no others are started. */
 import { setTimeout as delay } from "node:timers/promises";
-import { within } from "../../../packages/gateway/test/support/within.ts";
-import { spawnServer } from "../../support/child-server.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import type { CampaignResult } from "../campaign.ts";
+import type { Run } from "../campaign.ts";
 import { openCallers, wordFor } from "../load/caller.ts";
 import { createRandom, type Random } from "../random.ts";
-import { patienceMs } from "../start-server.ts";
-import type { PartOptions } from "./overload.ts";
+import { endOf, startServer } from "../server.ts";
 
 const drainsMax = 100;
 const drainsMin = 3;
 const clientCount = 24;
 
-export async function drain({ seed, isOver, log }: PartOptions): Promise<CampaignResult> {
-  const random = createRandom(seed, "drain");
-  const found: string[] = [];
+export async function drain(run: Run): Promise<void> {
+  const random = createRandom(run.seed, "drain");
   let drains = 0;
-  let requests = 0;
-  while (drains < drainsMax && found.length === 0 && (drains < drainsMin || !isOver())) {
-    requests += await drainOnce(random, found);
+  while (drains < drainsMax && run.found.length === 0 && (drains < drainsMin || !run.isOver())) {
+    await drainOnce(random, run);
     drains++;
   }
-  log(`drain: ${drains} times`);
-  return { tried: { drains, "drained requests": requests }, found };
+  run.count("drains", drains);
+  run.log(`drain: ${drains} times`);
 }
 
-/** @returns the number of requests. */
-async function drainOnce(random: Random, found: string[]): Promise<number> {
-  await using server = await spawnServer({ startTimeoutMs: patienceMs });
-  using callers = openCallers(server.url);
+async function drainOnce(random: Random, run: Run): Promise<void> {
+  await using server = await startServer();
+  using callers = openCallers([server.url]);
   const outcomes = new Map<bigint, string>();
+  const find = (line: string) => run.find("drain", [line]);
   const drainAt = random.int(1, 300);
   let stored = 0;
   let isDraining = false;
@@ -40,20 +35,16 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
       const wasDraining = isDraining;
       const id = BigInt(outcomes.size);
       outcomes.set(id, "asked");
-      const outcome = await random.pick(callers).create({ id, name: "x" }, 30_000);
-      outcomes.set(id, wordFor(outcome));
-      if (outcome.kind === "failed") found.push(`drain: ${outcome.reason}`);
-      if (outcome.kind !== "stored" && !isDraining) {
-        found.push(`drain: ${outcomes.get(id)} from a server that nobody has told to end`);
-        isDraining = true;
-        server.process.kill("SIGTERM");
-      }
+      const outcome = wordFor(await random.pick(callers).create({ id, name: "x" }, 30_000));
+      outcomes.set(id, outcome);
+      const isStored = outcome === "stored";
+      if (isStored) stored++;
+      else if (!isDraining) find(`${outcome} from a server that nobody has told to end`);
       // The connection of its protocol may end before others do, so it retries until all have
       // ended.
-      if (wasDraining && outcome.kind !== "stored") return;
-      if (outcome.kind === "stored") stored++;
-      else await delay(5);
-      if (stored === drainAt && !isDraining) {
+      if (wasDraining && !isStored) return;
+      if (!isStored) await delay(5);
+      if (!isDraining && (stored === drainAt || !isStored)) {
         isDraining = true;
         server.process.kill("SIGTERM");
       }
@@ -61,29 +52,15 @@ async function drainOnce(random: Random, found: string[]): Promise<number> {
   }
 
   await Promise.all(Array.from({ length: clientCount }, use));
-  const { code } = await within("the end of the server", server.exited, patienceMs);
-  if (code !== 0) found.push(`drain: exit code ${code}: ${server.stderr.text.slice(-1000)}`);
-  const plants = readStoredPlants(server.database);
-  const there = new Set(plants.map(({ id }) => id));
+  run.find("drain", await endOf(server));
+  const there = new Set(readStoredPlants(server.database).map(({ id }) => id));
   for (const [id, outcome] of outcomes) {
-    const problem = findProblem(outcome, there.has(id));
-    if (problem !== undefined) found.push(`drain: plant ${id} ${problem}`);
+    const isThere = there.has(id);
+    if (outcome === "stored" && !isThere) find(`plant ${id} was acknowledged and is lost`);
+    // It is not an error if a connection closes before its request was read.
+    if (outcome === "cut" && isThere) find(`plant ${id} was stored, and its client cut off`);
+    if (!["stored", "cut", "unavailable"].includes(outcome))
+      find(`plant ${id} ended as ${outcome}`);
   }
-  return outcomes.size;
-}
-
-/**
- * It is not an error if a connection closes before its request was read: the plant is not there.
- */
-function findProblem(outcome: string, isThere: boolean): string | undefined {
-  switch (outcome) {
-    case "stored":
-      return isThere ? undefined : "was acknowledged and is lost";
-    case "cut":
-      return isThere ? "was stored, and its client cut off" : undefined;
-    case "unavailable":
-      return undefined;
-    default:
-      return `ended as ${outcome}`;
-  }
+  run.count("drained requests", outcomes.size);
 }

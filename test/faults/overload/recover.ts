@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import type { ChildServer } from "../../support/child-server.ts";
 import { starvedMs } from "../history/starvation.ts";
 import { createOnce } from "../load/caller.ts";
-import { patienceMs } from "../start-server.ts";
+import { deathOf, patienceMs } from "../server.ts";
 
 /** The time that the server could run: waiting for a CPU does not count. */
 const recoveryMs = 5000;
@@ -11,7 +11,7 @@ const recoveryMs = 5000;
  * @returns What is wrong with a server after its load has ended: it must be alive and store plants
  * again within 5 s.
  */
-export async function recover(part: string, server: ChildServer): Promise<string[]> {
+export async function recover(server: ChildServer): Promise<string[]> {
   const begin = performance.now();
   for (;;) {
     const outcome = await createOnce(server.url, { id: -1n, name: "again" });
@@ -20,13 +20,12 @@ export async function recover(part: string, server: ChildServer): Promise<string
     if (outcome === "stored") {
       const givenMs = Math.round(ms - starvedMs(begin, end));
       return givenMs > recoveryMs
-        ? [`${part}: it took ${ms} ms to recover, ${givenMs} of them with a CPU`]
+        ? [`it took ${ms} ms to recover, ${givenMs} of them with a CPU`]
         : [];
     }
-    if (server.process.exitCode !== null || server.process.signalCode !== null) {
-      return [`${part}: the server has died: ${server.stderr.text.slice(-1000)}`];
-    }
-    if (ms > patienceMs) return [`${part}: nothing is stored ${ms} ms after the end of a load`];
+    const death = deathOf(server);
+    if (death.length > 0) return death;
+    if (ms > patienceMs) return [`nothing is stored ${ms} ms after the end of a load`];
     await delay(50);
   }
 }

@@ -5,12 +5,10 @@ import { type PostgresServer, startPostgres } from "../../support/postgres-serve
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { type Interference, openTcpProxy, type TcpProxy } from "../../support/tcp-proxy.ts";
 import { createRandom, type Random } from "../random.ts";
-import type { PostgresPart } from "./part.ts";
-import { disturb } from "./replicas.ts";
+import { disturb, type PostgresRun } from "./disturb.ts";
 
 const full = { restarts: 20, "backends terminated": 200, "connections cut": 200 } as const;
 type Fault = keyof typeof full;
-const faults = Object.keys(full) as readonly Fault[];
 
 /** Occurs in each statement that stores plants, which is a transaction by itself. */
 const mark = "INSERT INTO plants";
@@ -18,43 +16,39 @@ const mark = "INSERT INTO plants";
 /** After the server has the whole statement, and before the client has the whole answer. */
 const cuts: readonly Interference[] = ["cut-behind", "lose-answer", "truncate-answer"];
 
-export const crashes: PostgresPart = {
-  share: 0.65,
-  canRunOn: () => true,
-  skipped: "",
-  async run({ seed, installation, log, scaled, isOver }) {
-    const random = createRandom(seed, "crashes");
-    await using server = await startPostgres({ installation });
-    const database = await server.createDatabase();
-    // Each replica has its own proxy, so that a cut affects only one of them.
-    await using one = await openTcpProxy(server.port, mark);
-    await using two = await openTcpProxy(server.port, mark);
-    const proxies = [one, two];
-    return await disturb("crashes", {
-      seed,
-      urls: proxies.map(({ port }) => server.url(database).replace(/:\d+\//, `:${port}/`)),
-      read: () => readPostgresPlants(server, database),
-      integrityUrl: () => server.url(database),
-      async inject({ load, done, check }) {
-        const inflict: Readonly<Record<Fault, () => Promise<boolean>>> = {
-          restarts: () => restart(server, random),
-          "backends terminated": () => terminate(server),
-          "connections cut": () => cut(random.pick(proxies), random),
-        };
-        const plan = faults.flatMap((fault) => Array<Fault>(scaled(full[fault])).fill(fault));
-        for (const [number, fault] of random.shuffle(plan).entries()) {
-          await load.untilStored(random.int(1, 12));
-          if (isOver()) break;
-          if (await inflict[fault]()) done(fault);
-          if (fault !== "restarts") continue;
-          await check();
-          log(`${number + 1} of ${plan.length} faults`);
-        }
-        await load.untilStored(1);
-      },
-    });
-  },
-};
+export async function crashes(run: PostgresRun): Promise<void> {
+  const random = createRandom(run.seed, "crashes");
+  await using server = await startPostgres({ installation: run.installation });
+  const database = await server.createDatabase();
+  // Each replica has its own proxy, so that a cut affects only one of them.
+  await using one = await openTcpProxy(server.port, mark);
+  await using two = await openTcpProxy(server.port, mark);
+  const proxies = [one, two];
+  const url = server.url(database);
+  const inflict: Readonly<Record<Fault, () => Promise<boolean>>> = {
+    restarts: () => restart(server, random),
+    "backends terminated": () => terminate(server),
+    "connections cut": () => cut(random.pick(proxies), random.pick(cuts)),
+  };
+  await disturb("crashes", run, {
+    urls: proxies.map(({ port }) => url.replace(/:\d+\//, `:${port}/`)),
+    store: { url, read: () => readPostgresPlants(server, database) },
+    async inject({ load, check }) {
+      const plan = (Object.keys(full) as Fault[]).flatMap((fault) =>
+        Array<Fault>(run.scaled(full[fault])).fill(fault),
+      );
+      for (const [number, fault] of random.shuffle(plan).entries()) {
+        await load.untilStored(random.int(1, 12));
+        if (run.isOver()) break;
+        if (await inflict[fault]()) run.count(fault);
+        if (fault !== "restarts") continue;
+        await check();
+        run.log(`${number + 1} of ${plan.length} faults`);
+      }
+      await load.untilStored(1);
+    },
+  });
+}
 
 async function restart(server: PostgresServer, random: Random): Promise<boolean> {
   await server.stop(random.pick(["kill", "immediate"] as const));
@@ -73,8 +67,7 @@ async function terminate(server: PostgresServer): Promise<boolean> {
 }
 
 /** The next statement of a replica. */
-async function cut(proxy: TcpProxy, random: Random): Promise<boolean> {
-  const how = random.pick(cuts);
+async function cut(proxy: TcpProxy, how: Interference): Promise<boolean> {
   const isDone = Promise.withResolvers<void>();
   proxy.interfere = () => {
     proxy.interfere = () => "pass";

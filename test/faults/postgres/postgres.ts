@@ -3,16 +3,14 @@
  * connections, and fails over.
  */
 import { findPostgres } from "../../support/postgres-installation.ts";
-import { type Campaign, notTried } from "../campaign.ts";
+import type { Campaign } from "../campaign.ts";
 import { crashes } from "./crashes.ts";
+import { runOn } from "./disturb.ts";
 import { failOvers } from "./fail-overs.ts";
-import { runOn } from "./part.ts";
+
+const parts = { fullMinutes: 10, first: crashes, share: 0.65, promotions: failOvers };
 
 export const postgres: Campaign = {
   name: "postgres",
-  async run(options) {
-    const installations = findPostgres();
-    if (installations.length === 0) return notTried("there is no PostgreSQL here");
-    return await runOn(installations, [crashes, failOvers], { ...options, fullMinutes: 10 });
-  },
+  run: (run) => runOn(findPostgres(), run, parts),
 };

@@ -5,72 +5,121 @@
  * power fails between any two of them (disk.ts). In each state, the store must start with every
  * plant acknowledged before, byte for byte, and work.
  */
+import { constants } from "node:os";
 import { join } from "node:path";
-import {
-  createTemporaryFolder,
-  memoryFolder,
-} from "../../../packages/gateway/test/support/temporary-folder.ts";
-import {
-  type Campaign,
-  type CampaignOptions,
-  type CampaignResult,
-  count,
-  notTried,
-} from "../campaign.ts";
+import type { Campaign } from "../campaign.ts";
 import type { Call } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
-import { type Crash, describeCrash, type Outage, tryCrashes } from "../disk/crashes.ts";
-import { Recording } from "../disk/recording.ts";
-import { compileShim } from "../disk/shim.ts";
+import { type Crash, type Outage, tryCrashes } from "../disk/crashes.ts";
+import type { PlantSizes } from "../disk/plants.ts";
+import { openRecording, type Recording } from "../disk/recording.ts";
+import { withShim } from "../disk/shim.ts";
 import { createRandom, type Random } from "../random.ts";
-import { type Session, sessions } from "./sessions.ts";
 
-export const power: Campaign = { name: "power", run };
+/** What is recorded before the power failure. */
+interface Session {
+  readonly name: string;
+  /** Default: mixed. */
+  readonly sizes?: PlantSizes;
+  /** Whether it starts with what an earlier power failure has left. Default: on a new disk. */
+  readonly isAfterCrash?: boolean;
+  /** Plants from this number on are not tried. */
+  readonly triedBelow: number;
+  /** How many crashes are worth their time. Default: 33. */
+  readonly crashes?: number;
+  record(recording: Recording, random: Random): Promise<unknown>;
+}
+
+const sessions: readonly Session[] = [
+  {
+    name: "a new store, closed and opened again",
+    triedBelow: 60,
+    record: ({ run }, random) => run({ openings: pair(0, 40, 60), concurrency: random.int(1, 8) }),
+  },
+  {
+    // Its log is recovered at once, copied, and restarted over the old one.
+    name: "a start after a loss of power",
+    isAfterCrash: true,
+    triedBelow: 120,
+    record: ({ run }, random) => run({ openings: [[0, 120]], concurrency: random.int(1, 8) }),
+  },
+  {
+    // What the killed process wrote without syncing is there, and is requested again.
+    name: "a start after a kill",
+    triedBelow: 120,
+    async record({ run }, random) {
+      const concurrency = random.int(1, 8);
+      // Half of the kills happen when a batch is in the log, but not yet synced.
+      const killAt = random.chance(0.5)
+        ? { sync: random.int(8, 8 + 100 / concurrency) }
+        : { call: random.int(1, 300) };
+      await run({ openings: [[0, 100]], concurrency, killAt });
+      await run({ openings: [[0, 120]], concurrency });
+    },
+  },
+  {
+    // To the next process, the system still shows what is not on the disk.
+    name: "a start after syncs have failed",
+    triedBelow: 120,
+    // There are few moments between a start and its first own commit.
+    crashes: 99,
+    async record({ run, acknowledged }, random) {
+      const concurrency = random.int(1, 8);
+      const at = { sync: random.int(8, 8 + 100 / concurrency) };
+      const fault = { at, errno: constants.errno.EIO, scope: "same" } as const;
+      await run({ openings: [[0, 100]], concurrency, fault });
+      // First the plants that were tried before: all of them are already visible.
+      const tried = (await acknowledged()).size + concurrency;
+      await run({ openings: [[0, tried]], concurrency });
+      await run({ openings: [[0, 120]], concurrency });
+    },
+  },
+  {
+    ...{ name: "a checkpoint under load", sizes: "large", triedBelow: 170, crashes: 11 },
+    record: ({ run }) => run({ openings: pair(0, 160, 170), concurrency: 4 }),
+  },
+];
+
+/** A store that is opened twice. */
+function pair(first: number, second: number, end: number) {
+  return [[first, second] as const, [second, end] as const];
+}
 
 /** More of the same adds no information. */
 const foundMax = 20;
 
-async function run(options: CampaignOptions): Promise<CampaignResult> {
-  await using workplace = await createTemporaryFolder(memoryFolder);
-  const shim = await compileShim(workplace.path);
-  if ("skipped" in shim) return notTried(shim.skipped);
-  const { seed, minutes, log, signal } = options;
-  const random = createRandom(seed, "power");
-  const endsAt = performance.now() + minutes * 60_000;
-  const tried: Record<string, number> = {};
-  const found: string[] = [];
-  const shouldStop = () =>
-    signal.aborted || performance.now() >= endsAt || found.length >= foundMax;
-  let earlier: Crash | undefined;
-  for (let round = 0; !shouldStop(); round++) {
-    const session = sessions[round % sessions.length] as Session;
-    const folder = join(workplace.path, String(round));
-    const from = session.startsFrom === "crash" ? earlier : undefined;
-    earlier = undefined;
-    const before = from?.left;
-    const { sizes, triedBelow } = session;
-    const recording = await Recording.begin(folder, { shimPath: shim.path, sizes, before });
-    await session.record(recording, random);
-    await recording.assertComplete();
-    const calls = await recording.calls();
-    const crashes = tryCrashes(recording, calls, {
-      random,
-      outages: planOutages(calls, session.crashes, random),
-      acknowledged: from?.acknowledged ?? new Set(),
-      triedBelow,
-      folder,
-      shouldStop,
-    });
-    for await (const crash of crashes) {
-      count(tried, `in ${session.name}`, crash.kind);
-      if (crash.wrong === undefined) earlier = random.chance(0.3) ? crash : (earlier ?? crash);
-      else found.push(`${session.name}, round ${round}: ${describeCrash(crash, calls)}`);
-    }
-    log(`round ${round}: ${session.name}, ${calls.length} calls`);
-    await recording.remove();
-  }
-  return { tried, found };
-}
+export const power: Campaign = {
+  name: "power",
+  run: (run) =>
+    withShim(run, async ({ folder: parent, shimPath }) => {
+      const random = createRandom(run.seed, "power");
+      const shouldStop = () => run.isOver() || run.found.length >= foundMax;
+      let earlier: Crash | undefined;
+      for (let round = 0; !shouldStop(); round++) {
+        const session = sessions[round % sessions.length] as Session;
+        const { name, sizes = "mixed", isAfterCrash, triedBelow, crashes = 33, record } = session;
+        const folder = join(parent, String(round));
+        const from = isAfterCrash ? earlier : undefined;
+        earlier = undefined;
+        const options = { shimPath, sizes, before: from?.left };
+        await using recording = await openRecording(folder, options);
+        await record(recording, random);
+        await recording.assertComplete();
+        const calls = await recording.calls();
+        const outages = planOutages(calls, crashes, random);
+        const tried = { random, outages, acknowledged: from?.acknowledged, triedBelow, folder };
+        for await (const crash of tryCrashes(recording, calls, tried)) {
+          run.count(`in ${name}`);
+          run.count(crash.kind);
+          run.find(`${name}, round ${round}`, crash.wrong);
+          const isEarlier = crash.wrong.length === 0 && (!earlier || random.chance(0.3));
+          if (isEarlier) earlier = crash;
+          if (shouldStop()) break;
+        }
+        run.log(`round ${round}: ${name}, ${calls.length} calls`);
+      }
+    }),
+};
 
 /**
  * The same number of each kind. Half of the moments are next to a call that is not a write. There

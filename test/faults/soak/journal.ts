@@ -1,6 +1,6 @@
 /** The requests of a soak, in a file: an answer in one piece must still be true in the next. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import type { RequestOutcome, RequestRecord, TestPlant } from "../history/history.ts";
+import type { RequestOutcome, RequestRecord, TestPlant } from "../history/check.ts";
 
 interface Line {
   readonly plant: Omit<TestPlant, "id"> & { readonly id: string };

@@ -1,20 +1,18 @@
 /** What operators do to a service over months. */
 import { rmSync, writeFileSync } from "node:fs";
-import http from "node:http";
-import https, { type RequestOptions } from "node:https";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { connect } from "node:tls";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { knownToken } from "../../../packages/proxy/test/support/token-leaks.ts";
-import { type ChildOptions, spawnChild } from "../../support/child.ts";
+import { spawnChild } from "../../support/child.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { checkHistory } from "../history/check.ts";
-import type { RequestOutcome } from "../history/history.ts";
+import { checkHistory, type RequestOutcome } from "../history/check.ts";
 import { linesOf } from "../history/recorder.ts";
 import { ownIds, randomPlant } from "../load/plants.ts";
+import { openSender } from "../load/sender.ts";
 import type { Random } from "../random.ts";
-import { patienceMs } from "../start-server.ts";
+import { patienceMs } from "../server.ts";
 import { createToken, renewCertificate, type Services } from "./services.ts";
 
 /** @returns a line for each broken promise. */
@@ -37,14 +35,13 @@ export const operations: Readonly<Record<string, Operation>> = {
   /** Creates a new token and revokes the old one. */
   async tokens(services, { number }) {
     const old = services.tokens.opaque;
-    services.tokens.opaque = await createToken(services.folder, `turn-${number}`);
+    const newName = `turn-${number}`;
+    services.tokens.opaque = await createToken(services.folder, newName);
     // Clients use it at once. Requests under way with the old token must not be rejected because of
     // it.
-    await Promise.allSettled([...services.underWay]);
-    const [name = ""] = services.tokens.names.splice(0, 1, `turn-${number}`);
-    const { code, stderr } = await run(["token", "revoke", name, "--token-file", "data/tokens"], {
-      cwd: services.folder,
-    });
+    await untilAnswered(services);
+    const [name = ""] = services.tokens.names.splice(0, 1, newName);
+    const { code, stderr } = await run(services, ["token", "revoke", name]);
     if (code !== 0) return [`token revoke: ${stderr}`];
     await untilAll(services, "reject a revoked token", { token: old, status: 401 });
     return [];
@@ -55,7 +52,7 @@ export const operations: Readonly<Record<string, Operation>> = {
     const jwt = await services.issuer.sign();
     await untilAll(services, "accept a JWT of a new key", { token: jwt, status: 400 });
     services.tokens.jwt = jwt;
-    await Promise.allSettled([...services.underWay]);
+    await untilAnswered(services);
     services.issuer.removeOldKeys();
     return [];
   },
@@ -67,21 +64,21 @@ export const operations: Readonly<Record<string, Operation>> = {
     return [];
   },
 
-  async import({ folder, tokens, certificate, sqlite }, { random, number }) {
+  async import(services, { random, number }) {
+    const { folder, sqlite } = services;
     const takeId = ownIds(1_000_000 + number);
     const plants = Array.from({ length: importedPlants }, () => randomPlant(takeId(), random));
     const file = join(folder, "import.ndjson");
     const lines = plants.map((plant) => JSON.stringify({ ...plant, id: String(plant.id) }));
     writeFileSync(file, `${lines.join("\n")}\n`);
-    const env = { PLANT_STORE_TOKEN: tokens.opaque, NODE_EXTRA_CA_CERTS: certificate.certFile };
-    const imported = run(["import", file, "--url", sqlite.server.url], { cwd: folder, env });
+    const imported = run(services, ["import", file, "--url", sqlite.server.url]);
+    const asked = { client: "import", deadlineMs: patienceMs };
     await Promise.all(
       plants.map((plant) =>
-        sqlite.recorder.request({ client: "import", plant, deadlineMs: patienceMs }, async () => {
+        sqlite.recorder.request({ ...asked, plant }, async (): Promise<RequestOutcome> => {
           const { id: _, ...answer } = plant;
-          const isStored = (await imported).code === 0;
-          const outcome = isStored ? { kind: "stored", answer } : { kind: "unknown", why: "cut" };
-          return outcome as RequestOutcome;
+          if ((await imported).code === 0) return { kind: "stored", answer };
+          return { kind: "unknown", why: "cut" };
         }),
       ),
     );
@@ -90,21 +87,19 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
 
   /** It must contain what was acknowledged before it began. */
-  async backup({ folder, sqlite }) {
+  async backup(services) {
+    const { folder, sqlite } = services;
     const file = join(folder, "backup.db");
     const startMs = performance.now();
-    const { code, stderr } = await run(["backup", file, "--force", "--store", sqlite.url], {
-      cwd: folder,
-    });
+    const args = ["backup", file, "--force", "--store", sqlite.url];
+    const { code, stderr } = await run(services, args);
     const endMs = performance.now();
     if (code !== 0) return [`backup ended with ${code}: ${stderr}`];
     const reads = [{ startMs, endMs, rows: readStoredPlants(file) }];
     rmSync(file);
-    const settled = sqlite.recorder.requests.filter((asked) => asked.outcome.kind === "stored");
-    const lost = checkHistory({ requests: settled, reads }).filter(
-      ({ kind }) => kind !== "unasked" && kind !== "late",
-    );
-    return linesOf(lost, "the backup");
+    const requests = sqlite.recorder.requests.filter(({ outcome }) => outcome.kind === "stored");
+    const broken = checkHistory({ requests, reads });
+    return linesOf(broken.filter(({ kind }) => kind !== "unasked" && kind !== "late"));
   },
 
   async logs({ sqlite, postgres }) {
@@ -117,9 +112,9 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
 
   async drain({ postgres }) {
-    const code = await postgres.second.drain();
+    const wrong = await postgres.second.drain();
     postgres.second = await postgres.startSecond();
-    return code === 0 ? [] : [`${postgres.second.name}: drained with exit code ${code}`];
+    return wrong;
   },
 
   async postgres({ postgres }, { random, over }) {
@@ -136,56 +131,50 @@ export const operations: Readonly<Record<string, Operation>> = {
   async rejections({ sqlite, tokens }) {
     const { url } = sqlite.server;
     const token = tokens.opaque;
-    const wanted: [name: string, status: number, answered: Promise<number>][] = [
+    const wrong: string[] = [];
+    for (const [name, wanted, answered] of [
       ["no plant", 400, ask(url, token)],
       ["an unknown token", 401, ask(url, knownToken)],
       ["no JSON", 400, ask(url, token, { body: "{" })],
       ["another method", 405, ask(url, token, { method: "DELETE" })],
       ["another path", 404, ask(url, token, { path: "/nothing" })],
-      ["another type", 415, ask(url, token, { headers: { "content-type": "text/csv" } })],
-    ];
-    const wrong: string[] = [];
-    for (const [name, status, answered] of wanted) {
+      ["another type", 415, ask(url, token, { type: "text/csv" })],
+    ] as const) {
       const got = await answered;
-      if (got !== status) wrong.push(`${name} got ${got}, not ${status}`);
+      if (got !== wanted) wrong.push(`${name} got ${got}, not ${wanted}`);
     }
     return wrong;
   },
 };
 
-/** Runs a command to its end. */
-async function run(args: readonly string[], options: ChildOptions) {
-  await using child = spawnChild(args, options);
+/** Runs a command to its end, with the clients' token. */
+async function run({ folder, tokens, certificate }: Services, args: readonly string[]) {
+  const env = { PLANT_STORE_TOKEN: tokens.opaque, NODE_EXTRA_CA_CERTS: certificate.certFile };
+  const isOfTokens = args[0] === "token";
+  const all = isOfTokens ? [...args, "--token-file", "data/tokens"] : args;
+  await using child = spawnChild(all, { cwd: folder, env });
   const { code } = await within(`the end of plant-store ${args[0]}`, child.exited, patienceMs);
   return { code, stderr: child.stderr.text };
 }
 
-/** The status of a request that contains no plant. */
+interface Asked {
+  readonly body?: string;
+  readonly method?: string;
+  readonly path?: string;
+  readonly type?: string;
+}
+
+/** The status of a request that contains no plant, on a connection of its own. */
 async function ask(
   url: string,
   token: string,
-  { body = "{}", headers, ...options }: RequestOptions & { readonly body?: string } = {},
+  { body = "{}", method = "POST", path = "/plants", type = "application/json" }: Asked = {},
 ): Promise<number> {
-  const status = Promise.withResolvers<number>();
-  const { request } = url.startsWith("https:") ? https : http;
-  const asked = request(url, {
-    ...{
-      method: "POST",
-      path: "/plants",
-      agent: false,
-      rejectUnauthorized: false,
-      timeout: patienceMs,
-    },
-    headers: { authorization: `Bearer ${token}`, "content-type": "application/json", ...headers },
-    ...options,
-  });
-  asked.once("error", status.reject);
-  asked.once("response", (response) => {
-    response.resume();
-    status.resolve(response.statusCode ?? 0);
-  });
-  asked.end(body);
-  return await status.promise;
+  using sender = openSender("1.1", url);
+  const headers = { authorization: `Bearer ${token}`, "content-type": type };
+  const signal = AbortSignal.timeout(patienceMs);
+  const sent = { path, method, headers, body: Buffer.from(body), signal };
+  return (await sender.send(sent)).status;
 }
 
 async function isTrusted(url: string, pem: string): Promise<boolean> {
@@ -197,6 +186,11 @@ async function isTrusted(url: string, pem: string): Promise<boolean> {
   const isTrusted = await answer.promise;
   socket.destroy();
   return isTrusted;
+}
+
+/** Until all requests have ended that clients had begun. */
+async function untilAnswered({ sqlite, postgres }: Services): Promise<void> {
+  await Promise.all([sqlite, postgres].map(({ load }) => load.restDuring(async () => {})));
 }
 
 /** Each server checks for itself when it has a reason. */

@@ -2,7 +2,7 @@
  * A server of a soak: logs to a file, as under a service manager, and reports its resources on
  * request.
  */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   closeSync,
@@ -14,128 +14,93 @@ import {
   truncateSync,
 } from "node:fs";
 import { join } from "node:path";
+import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { findToken } from "../../../packages/proxy/test/support/token-leaks.ts";
 import { environmentWithoutSettings, main, nodeOptions } from "../../support/child.ts";
 import { collectOutput } from "../../support/output.ts";
-import { isComplaint } from "../complaint.ts";
-import { patienceMs } from "../start-server.ts";
-import { inMebibytes, type Sample } from "./sample.ts";
+import { isComplaint, patienceMs } from "../server.ts";
+import type { Sample } from "./sample.ts";
 
 export interface SoakServerOptions {
   readonly name: string;
   /** The directory of its log. */
   readonly folder: string;
   readonly args: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  /** The size of its store's write-ahead log, in bytes. */
+  /** The size of its store's write-ahead log. */
   readonly walBytes: () => number;
 }
 
-const preload = fileURLToPath(new URL("measure-child.js", import.meta.url));
-
-export class SoakServer implements AsyncDisposable {
-  readonly #options: SoakServerOptions;
-  readonly #child: ChildProcess;
-  readonly #log: string;
-  readonly #ended: Promise<unknown[]>;
+export interface SoakServer extends AsyncDisposable {
+  readonly name: string;
   readonly url: string;
-
-  static async start(options: SoakServerOptions): Promise<SoakServer> {
-    const log = join(options.folder, `${options.name}.log`);
-    // Appends at the end of the file, wherever that is: rotation truncates it.
-    const logFile = openSync(log, "a");
-    const child = spawn(process.execPath, [main, "serve", ...options.args], {
-      cwd: options.folder,
-      env: {
-        ...environmentWithoutSettings(),
-        ...options.env,
-        NODE_OPTIONS: nodeOptions({ NODE_OPTIONS: `--import ${preload}` }),
-      },
-      stdio: ["ignore", "pipe", logFile, "ipc"],
-    });
-    closeSync(logFile);
-    const ended = once(child, "close");
-    ended.catch(() => {});
-    if (child.stdout === null) throw new Error("a child without its output");
-    const output = collectOutput(child.stdout, "stdout");
-    try {
-      const [, url = ""] = await output.until(/listens on (\S+)/, patienceMs);
-      return new SoakServer(options, { child, log, ended, url });
-    } catch (cause) {
-      child.kill("SIGKILL");
-      throw new Error(`the server ${options.name} did not start: ${readFileSync(log)}`, { cause });
-    }
-  }
-
-  private constructor(
-    options: SoakServerOptions,
-    started: { child: ChildProcess; log: string; ended: Promise<unknown[]>; url: string },
-  ) {
-    this.#options = options;
-    this.#child = started.child;
-    this.#log = started.log;
-    this.#ended = started.ended;
-    this.url = started.url;
-  }
-
-  get name(): string {
-    return this.#options.name;
-  }
-
-  get isRunning(): boolean {
-    return this.#child.exitCode === null && this.#child.signalCode === null;
-  }
-
-  async sample(life: string): Promise<Sample> {
-    const answer = once(this.#child, "message");
-    this.#child.send("measure");
-    const [usage] = await within(`what ${this.name} takes up`, answer, patienceMs);
-    const { memory, objects, code, external, delayMs } = usage as Record<string, number>;
-    return {
-      server: this.name,
-      life,
-      atMs: Date.now(),
-      values: {
-        memory: inMebibytes(memory ?? 0),
-        objects: inMebibytes(objects ?? 0),
-        code: inMebibytes(code ?? 0),
-        external: inMebibytes(external ?? 0),
-        files: readdirSync(`/proc/${this.#child.pid}/fd`).length,
-        delay: delayMs ?? 0,
-        wal: inMebibytes(this.#options.walBytes()),
-      },
-    };
-  }
-
+  sample(life: string): Promise<Sample>;
   /**
    * Like logrotate's `copytruncate`. @returns a line for everything that the log should not
    * contain.
    */
-  rotateLog(complaints: "any" | "no complaints"): string[] {
-    if (statSync(this.#log).size === 0)
-      return [`${this.name}: nothing was logged since the last rotation`];
-    copyFileSync(this.#log, `${this.#log}.1`);
-    truncateSync(this.#log);
-    const text = readFileSync(`${this.#log}.1`, "utf8");
-    const token = findToken(text, "log");
-    const wrong = complaints === "any" ? [] : text.split("\n").filter(isComplaint);
-    return [
-      ...wrong.map((line) => `${this.name} logged ${line}`),
-      ...(token === undefined ? [] : [`${this.name} logged a token`]),
-    ];
-  }
+  rotateLog(complaints: "any" | "no complaints"): string[];
+  /** Sends SIGTERM. @returns a line if it does not end well, or had ended before. */
+  drain(): Promise<string[]>;
+}
 
-  /** Sends SIGTERM. @returns the exit code. */
-  async drain(): Promise<unknown> {
-    this.#child.kill("SIGTERM");
-    const [code] = await within(`the end of ${this.name}`, this.#ended, patienceMs);
-    return code;
-  }
+const preload = fileURLToPath(new URL("measure-child.js", import.meta.url));
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#child.kill("SIGKILL");
-    await this.#ended.catch(() => {});
-  }
+export async function startSoakServer(options: SoakServerOptions): Promise<SoakServer> {
+  const { name, folder, args, walBytes } = options;
+  const log = join(folder, `${name}.log`);
+  // Appends at the end of the file, wherever that is: rotation truncates it.
+  const logFile = openSync(log, "a");
+  const child = spawn(process.execPath, [main, "serve", ...args], {
+    cwd: folder,
+    env: {
+      ...environmentWithoutSettings(),
+      NODE_OPTIONS: nodeOptions({ NODE_OPTIONS: `--import ${preload}` }),
+    },
+    stdio: ["ignore", "pipe", logFile, "ipc"],
+  });
+  closeSync(logFile);
+  const ended = once(child, "close");
+  ended.catch(() => {});
+  const output = collectOutput(child.stdout as Readable, "stdout");
+  const [, url = ""] = await output.until(/listens on (\S+)/, patienceMs).catch((cause) => {
+    child.kill("SIGKILL");
+    throw new Error(`the server ${name} did not start: ${readFileSync(log)}`, { cause });
+  });
+  return {
+    ...{ name, url },
+    async sample(life) {
+      const answer = once(child, "message");
+      child.send("measure");
+      const [usage] = await within(`what ${name} takes up`, answer, patienceMs);
+      const { delayMs, ...bytes } = { ...usage, wal: walBytes() };
+      const mebibytes = Object.entries(bytes).map(([what, size]) => [what, Number(size) / 2 ** 20]);
+      const files = readdirSync(`/proc/${child.pid}/fd`).length;
+      const values = { ...Object.fromEntries(mebibytes), files, delay: delayMs };
+      return { server: name, life, atMs: Date.now(), values };
+    },
+    rotateLog(complaints) {
+      if (statSync(log).size === 0) return [`${name}: nothing was logged since the last rotation`];
+      copyFileSync(log, `${log}.1`);
+      truncateSync(log);
+      const text = readFileSync(`${log}.1`, "utf8");
+      const wrong = complaints === "any" ? [] : text.split("\n").filter(isComplaint);
+      if (findToken(text, "log") !== undefined) wrong.push("a token");
+      return wrong.map((line) => `${name} logged ${line}`);
+    },
+    async drain() {
+      const wasRunning = child.exitCode === null && child.signalCode === null;
+      child.kill("SIGTERM");
+      const [code] = await within(`the end of ${name}`, ended, patienceMs);
+      return [
+        ...(wasRunning ? [] : [`${name} ended by itself`]),
+        ...(code === 0 ? [] : [`${name}: drained with exit code ${code}`]),
+      ];
+    },
+    async [Symbol.asyncDispose]() {
+      child.kill("SIGKILL");
+      await ended.catch(() => {});
+    },
+  };
 }

@@ -6,30 +6,28 @@ import { runChild } from "../../support/child.ts";
 import { findFreePort } from "../../support/free-port.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
-import { readStoredPlants, type StoredPlant } from "../../support/stored-plants.ts";
-import { Recorder } from "../history/recorder.ts";
-import { type Caller, openCallers } from "../load/caller.ts";
+import { readStoredPlants } from "../../support/stored-plants.ts";
+import { type ReadableStore, Recorder } from "../history/recorder.ts";
+import { openCallers } from "../load/caller.ts";
+import { createClients, Load } from "../load/load.ts";
 import { appendRequest, readRequests } from "./journal.ts";
 import { type Issuer, openIssuer } from "./keys.ts";
-import { SoakServer, type SoakServerOptions } from "./server.ts";
+import { type SoakServer, type SoakServerOptions, startSoakServer } from "./server.ts";
 
 /** One store, with its clients. */
-export interface SoakStore {
+export interface SoakStore extends ReadableStore {
   readonly name: string;
-  readonly recorder: Recorder;
-  readonly callers: readonly Caller[];
-  /** For the campaign's own reads. */
-  readonly read: () => Promise<readonly StoredPlant[]>;
-  /** For checking the engine's files. */
   readonly url: string;
+  readonly server: SoakServer;
+  readonly recorder: Recorder;
+  readonly load: Load;
 }
 
 export interface Services extends AsyncDisposable {
   readonly folder: string;
-  readonly sqlite: SoakStore & { readonly server: SoakServer; readonly database: string };
+  readonly sqlite: SoakStore;
   /** The second of its servers is drained and restarted; the first stays. */
   readonly postgres: SoakStore & {
-    readonly server: SoakServer;
     second: SoakServer;
     readonly startSecond: () => Promise<SoakServer>;
     readonly database: PostgresServer;
@@ -37,94 +35,89 @@ export interface Services extends AsyncDisposable {
   readonly issuer: Issuer;
   /** The clients' credentials, changed while they use them. */
   readonly tokens: { opaque: string; jwt: string; readonly names: string[] };
-  /** The requests of clients. */
-  readonly underWay: Set<Promise<unknown>>;
   readonly certificate: { readonly certFile: string; readonly keyFile: string };
 }
+
+/** Of each store, each with one request at a time. */
+const clientCount = 2;
+
+/** Between two requests of a client: a few plants a second in all, a few percent of a core. */
+const pauseMs = 800;
+
+const deadlinesMs = [10_000, 10_000] as const;
 
 /**
  * @param folder The directory of all pieces. Its SQLite store is kept; PostgreSQL is new for each
  * piece.
  */
-export async function openServices(folder: string, piece: number): Promise<Services> {
-  const stack = new AsyncDisposableStack();
-  try {
-    const data = join(folder, "data");
-    mkdirSync(data, { recursive: true });
-    const issuer = stack.use(await openIssuer());
-    const name = `piece-${piece}`;
-    const opaque = await createToken(folder, name);
-    const tokens = { opaque, names: [name], jwt: await issuer.sign() };
-    const certificate = { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") };
-    renewCertificate(folder, certificate);
-    const common = ["--token-file", "data/tokens", "--admin-port", "0", ...issuer.args];
-    const tls = ["--tls-cert", certificate.certFile, "--tls-key", certificate.keyFile];
+export async function openServices(
+  folder: string,
+  { piece, seed }: { readonly piece: number; readonly seed: number },
+): Promise<Services> {
+  await using stack = new AsyncDisposableStack();
+  mkdirSync(join(folder, "data"), { recursive: true });
+  const issuer = stack.use(await openIssuer());
+  const name = `piece-${piece}`;
+  const opaque = await createToken(folder, name);
+  const tokens = { opaque, names: [name], jwt: await issuer.sign() };
+  let turn = 0;
+  const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
+  const certificate = { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") };
+  renewCertificate(folder, certificate);
 
-    async function start(options: Pick<SoakServerOptions, "name" | "walBytes">, args: string[]) {
-      const port = `${await findFreePort()}`;
-      const whole = { ...options, folder, env: {}, args: ["--port", port, ...args, ...common] };
-      return () => SoakServer.start(whole);
-    }
-
-    const database = join(data, "plants.db");
-    const walBytes = () => sizeOf(`${database}-wal`);
-    const sqliteUrl = `sqlite:${database}`;
-    const startSqlite = await start({ name: "SQLite", walBytes }, [
-      ...["--store", sqliteUrl, "--access-log", "on"],
-      ...tls,
-    ]);
-    const sqlite = stack.use(await startSqlite());
-
-    const server = stack.use(await startPostgres());
-    const plants = await server.createDatabase();
-    const wal = { walBytes: () => folderSize(join(server.data, "pg_wal")) };
-    const args = ["--store", server.url(plants), "--access-log", "on"];
-    const startFirst = await start({ name: "PostgreSQL", ...wal }, args);
-    const startSecond = await start({ name: "PostgreSQL-second", ...wal }, args);
-    const first = stack.use(await startFirst());
-    const second = await startSecond();
-
-    let turn = 0;
-    const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
-    const callersOf = (...urls: string[]) => stack.use(openCallers(urls, { token }));
-    const journal = join(folder, "requests.ndjson");
-    const earlier = readRequests(journal);
-    const recorder = new Recorder((request) => appendRequest(journal, request));
-    recorder.adopt(earlier);
-    const services: Services = {
-      folder,
-      sqlite: {
-        name: "SQLite",
-        server: sqlite,
-        database,
-        recorder,
-        callers: callersOf(sqlite.url),
-        read: async () => readStoredPlants(database),
-        url: sqliteUrl,
-      },
-      postgres: {
-        name: "PostgreSQL",
-        server: first,
-        second,
-        startSecond,
-        database: server,
-        recorder: new Recorder(),
-        callers: callersOf(first.url, second.url),
-        read: () => readPostgresPlants(server, plants),
-        url: server.url(plants),
-      },
-      issuer,
-      tokens,
-      certificate,
-      underWay: new Set(),
-      [Symbol.asyncDispose]: () => stack.disposeAsync(),
-    };
-    stack.defer(() => services.postgres.second[Symbol.asyncDispose]());
-    return services;
-  } catch (error) {
-    await stack.disposeAsync();
-    throw error;
+  /** @returns starts it, always on the same port. */
+  async function prepare(
+    { name, walBytes }: Pick<SoakServerOptions, "name" | "walBytes">,
+    ...more: string[]
+  ) {
+    const args = ["--port", `${await findFreePort()}`, "--admin-port", "0", "--access-log", "on"];
+    args.push("--token-file", "data/tokens", ...issuer.args, ...more);
+    return () => startSoakServer({ name, walBytes, folder, args });
   }
+
+  /** @param index Of the store. */
+  function use(index: number, recorder: Recorder, servers: readonly SoakServer[]) {
+    const urls = servers.map(({ url }) => url);
+    const callers = stack.use(openCallers(urls, token));
+    const first = piece * 100 + index * clientCount;
+    const clients = createClients({ count: clientCount, first, seed, deadlinesMs, recorder });
+    return { recorder, load: stack.use(new Load(clients, callers, pauseMs)) };
+  }
+
+  const file = join(folder, "data/plants.db");
+  const url = `sqlite:${file}`;
+  const tls = ["--tls-cert", certificate.certFile, "--tls-key", certificate.keyFile];
+  const ofSqlite = { name: "SQLite", walBytes: () => sizeOf(`${file}-wal`) };
+  const server = stack.use(await (await prepare(ofSqlite, "--store", url, ...tls))());
+
+  const database = stack.use(await startPostgres());
+  const plants = await database.createDatabase();
+  const postgresUrl = database.url(plants);
+  const ofPostgres = { walBytes: () => sizeOf(join(database.data, "pg_wal")) };
+  const start = (name: string) => prepare({ name, ...ofPostgres }, "--store", postgresUrl);
+  const first = stack.use(await (await start("PostgreSQL"))());
+  const startSecond = await start("PostgreSQL-second");
+  const second = await startSecond();
+
+  const journal = join(folder, "requests.ndjson");
+  const earlier = readRequests(journal);
+  const recorder = new Recorder((request) => appendRequest(journal, request));
+  recorder.adopt(earlier);
+  const sqlite = {
+    ...{ name: "SQLite", url, server, ...use(0, recorder, [server]) },
+    read: async () => readStoredPlants(file),
+  };
+  const postgres = {
+    ...{ name: "PostgreSQL", url: postgresUrl, server: first, second, startSecond, database },
+    ...use(1, new Recorder(), [first, second]),
+    read: () => readPostgresPlants(database, plants),
+  };
+  stack.defer(() => postgres.second[Symbol.asyncDispose]());
+  const owned = stack.move();
+  return {
+    ...{ folder, sqlite, postgres, issuer, tokens, certificate },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
 }
 
 export async function createToken(folder: string, name: string): Promise<string> {
@@ -146,11 +139,10 @@ export function renewCertificate(
   return renewed.pem;
 }
 
+/** In bytes, of a file or of those in a folder. */
 function sizeOf(path: string): number {
-  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-function folderSize(path: string): number {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  if (!stats?.isDirectory()) return stats?.size ?? 0;
   return readdirSync(path)
     .map((name) => sizeOf(join(path, name)))
     .reduce((sum, size) => sum + size, 0);

@@ -1,4 +1,5 @@
 /** Whether something grows: the Theil-Sen slope, which is robust against single outliers. */
+import { median } from "../../../bench/statistics.ts";
 
 export interface Point {
   readonly atMs: number;
@@ -50,7 +51,7 @@ export function slopeOf(lives: readonly (readonly Point[])[]): Slope | undefined
   const at = (rank: number) =>
     slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))] ?? Number.NaN;
   return {
-    perHour: medianOf(slopes),
+    perHour: median(slopes),
     lowest: at((slopes.length - reach) / 2),
     highest: at((slopes.length + reach) / 2),
   };
@@ -72,15 +73,11 @@ function lengthMs(points: readonly Point[]): number {
 
 function condense(points: readonly Point[]): readonly Point[] {
   const size = Math.ceil(points.length / pointsMax);
-  const condensed: Point[] = [];
-  for (let from = 0; from < points.length; from += size) {
-    const some = points.slice(from, from + size);
-    condensed.push({
-      atMs: medianOf(some.map(({ atMs }) => atMs)),
-      value: medianOf(some.map(({ value }) => value)),
-    });
-  }
-  return condensed;
+  const parts = Map.groupBy(points.entries(), ([index]) => Math.floor(index / size));
+  return [...parts.values()].map((part) => ({
+    atMs: median(part.map(([, { atMs }]) => atMs)),
+    value: median(part.map(([, { value }]) => value)),
+  }));
 }
 
 function slopesWithin(points: readonly Point[]): number[] {
@@ -90,11 +87,4 @@ function slopesWithin(points: readonly Point[]): number[] {
       .filter((other) => other.atMs > one.atMs)
       .map((other) => ((other.value - one.value) * hourMs) / (other.atMs - one.atMs)),
   );
-}
-
-function medianOf(values: readonly number[]): number {
-  const sorted = values.toSorted((a, b) => a - b);
-  const upper = sorted[Math.floor(sorted.length / 2)] ?? Number.NaN;
-  const lower = sorted[Math.ceil(sorted.length / 2) - 1] ?? Number.NaN;
-  return (lower + upper) / 2;
 }

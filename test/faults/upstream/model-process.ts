@@ -20,7 +20,7 @@ export class ModelProcess {
     this.host = host;
   }
 
-  /** Also after `kill`, at the same port. @param port Of another process. */
+  /** Also after `kill`. @param port Default: that of the last start. @returns the port. */
   async start(port: number = this.#port): Promise<number> {
     const child = fork(program, [this.host, `${port}`]);
     this.#child = child;
@@ -42,9 +42,7 @@ export class ModelProcess {
 
   async kill(): Promise<void> {
     const child = this.#child;
-    if (child === undefined) return;
-    this.#child = undefined;
-    if (child.exitCode !== null || child.signalCode !== null) return;
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
     const exited = once(child, "exit");
     child.kill("SIGKILL");
     await exited;

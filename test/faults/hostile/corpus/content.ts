@@ -9,15 +9,11 @@ import { createPlantPath, newPlantJson, requestBinary } from "../../../support/p
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { ContentAttack } from "../attack.ts";
+import { strangerToken } from "../frames.ts";
 import { mutate } from "../mutate.ts";
-import { strangerToken } from "./tokens.ts";
 
-type Seed = Omit<ContentAttack, "kind" | "headers"> & {
-  readonly headers: Readonly<Record<string, string>>;
-};
-
-/** Rows with a valid path, small enough to be sent often. */
-const rows: readonly Seed[] = [
+/** Rows with a valid path, small enough to be sent often. Without a token. */
+const rows: readonly ContentAttack[] = [
   ...restRows
     .filter(({ path = "/plants" }) => path === "/plants")
     .map(({ what, body = "", headers }) => ({
@@ -41,66 +37,38 @@ const rows: readonly Seed[] = [
 const texts: readonly string[] = ["", "Basil", "Caf\u00e9", "🌱", "'; --", "\\", '"', "\u0001"];
 
 /** Bytes that are not UTF-8, one example of each class. */
-const notUtf8: readonly (readonly number[])[] = [
-  [0x80],
-  [0xc3],
-  [0xc0, 0x80],
-  [0xc1, 0xbf],
-  [0xe0, 0x80, 0x80],
-  [0xe0, 0x9f, 0xbf],
-  [0xed, 0xa0, 0x80],
-  [0xed, 0xbf, 0xbf],
-  [0xed, 0xa0, 0xbc, 0xed, 0xbc, 0xb1],
-  [0xe2, 0x82],
-  [0xf0, 0x80, 0x80, 0x80],
-  [0xf0, 0x8f, 0xbf, 0xbf],
-  [0xf0, 0x9f, 0x8c],
-  [0xf4, 0x90, 0x80, 0x80],
-  [0xf5, 0x80, 0x80, 0x80],
-  [0xf8, 0x88, 0x80, 0x80, 0x80],
-  [0xfc, 0x84, 0x80, 0x80, 0x80, 0x80],
-  [0xfe],
-  [0xff],
-];
+const notUtf8: readonly Buffer[] = [
+  ...["80", "c3", "c080", "c1bf", "e08080", "e09fbf", "eda080", "edbfbf", "eda0bcedbcb1", "e282"],
+  ...["f0808080", "f08fbfbf", "f09f8c", "f4908080", "f5808080", "f888808080", "fc8480808080"],
+  ...["fe", "ff"],
+].map((hex) => Buffer.from(hex, "hex"));
 
 /** JSON members that a plant must not have, or must not repeat. */
 const extraMembers: readonly string[] = [
-  '"id":1',
-  '"\\u0069d":1',
-  '"name":"twice"',
-  '"n\\u0061me":"twice"',
-  '"tag":null,"tag":"x"',
-  '"__proto__":{"tag":"x"}',
-  '"__proto__":{},"__proto__":{}',
-  '"constructor":{"prototype":{"tag":"x"}}',
-  '"toString":1',
+  ...['"id":1', '"\\u0069d":1', '"name":"twice"', '"n\\u0061me":"twice"', '"tag":null,"tag":"x"'],
+  ...['"__proto__":{"tag":"x"}', '"__proto__":{},"__proto__":{}', '"x":{"y":1,"y":2}'],
+  ...['"constructor":{"prototype":{"tag":"x"}}', '"toString":1'],
   `"x":${"[".repeat(200)}${"]".repeat(200)}`,
   `"x":${'{"x":'.repeat(200)}1${"}".repeat(200)}`,
-  '"x":{"y":1,"y":2}',
 ];
 
-const contentTypes = {
-  restJson: [["1.1", "2"], "/plants", "application/json"],
-  connectJson: [["1.1", "2"], createPlantPath, "application/json"],
-  connectBinary: [["1.1", "2"], createPlantPath, "application/proto"],
-  grpcWeb: [["1.1", "2"], createPlantPath, "application/grpc-web+proto"],
-  grpcWebJson: [["1.1", "2"], createPlantPath, "application/grpc-web+json"],
-  grpc: [["2"], createPlantPath, "application/grpc"],
-  grpcJson: [["2"], createPlantPath, "application/grpc+json"],
-} as const;
+/** Paths and types. Those of gRPC need HTTP/2. */
+const protocols = [
+  ...["/plants application/json", `${createPlantPath} application/json`],
+  ...["proto", "grpc", "grpc+json", "grpc-web+proto", "grpc-web+json"].map(
+    (type) => `${createPlantPath} application/${type}`,
+  ),
+];
 
-type Face = keyof typeof contentTypes;
-
-/** An almost valid plant, in one protocol. */
-function almostRight(id: bigint, random: Random): Seed {
-  const face = random.pick(Object.keys(contentTypes) as Face[]);
-  const [versions, path, type] = contentTypes[face];
+/** An almost valid plant, in one protocol, without a token. */
+function almostRight(id: bigint, random: Random): ContentAttack {
+  const [path = "", type = ""] = random.pick(protocols).split(" ");
   const plant = { id, name: `${random.pick(texts)}~`, tag: random.pick(texts) };
   let message: Buffer;
   if (type.endsWith("json")) {
     const extra = random.chance(0.3) ? `,${random.pick(extraMembers)}}` : "}";
     const json = newPlantJson(plant).replace(/\}$/, () => extra);
-    message = Buffer.from(face === "restJson" ? json : `{"plant":${json}}`);
+    message = Buffer.from(path === "/plants" ? json : `{"plant":${json}}`);
   } else {
     message = Buffer.from(requestBinary(plant));
   }
@@ -108,13 +76,14 @@ function almostRight(id: bigint, random: Random): Seed {
   const isPacked = random.chance(0.15);
   const isEnveloped = type.startsWith("application/grpc");
   // Brotli is not supported: a plant that is otherwise valid must be rejected.
-  const packing = random.chance(0.3) ? "br" : "gzip";
-  const pack = packing === "br" ? brotliCompressSync : gzipSync;
+  const [packing, pack] = random.chance(0.3)
+    ? (["br", brotliCompressSync] as const)
+    : (["gzip", gzipSync] as const);
   const packed = isPacked ? pack(message) : message;
   const coding = isEnveloped ? "grpc-encoding" : "content-encoding";
   return {
-    what: `${face}: almost right`,
-    version: random.pick(versions),
+    what: `${path} ${type}: almost right`,
+    version: /grpc(?!-)/.test(type) ? "2" : random.pick(["1.1", "2"] as const),
     path,
     headers: { "content-type": type, ...(isPacked && { [coding]: packing }) },
     body: isEnveloped ? spoilEnvelope(packed, isPacked ? 1 : 0, random) : packed,
@@ -124,7 +93,7 @@ function almostRight(id: bigint, random: Random): Seed {
 /** Replaces the mark in the name with bytes that are not UTF-8. */
 function spoilText(message: Buffer, random: Random): Buffer {
   const at = message.indexOf("~");
-  const bytes = Buffer.from(random.pick(notUtf8));
+  const bytes = random.pick(notUtf8);
   const spoilt = Buffer.concat([message.subarray(0, at), bytes, message.subarray(at + 1)]);
   // In protobuf, the lengths before the text must grow with it.
   for (let index = 0; index < at && message[0] === 0x0a; index++) {
@@ -162,25 +131,18 @@ function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
 
 /** @param id The id of the plant, if there is one. A mutation may change it. */
 export function spoilContent(id: bigint, random: Random): ContentAttack {
-  const seed = random.chance(0.5) ? almostRight(id, random) : random.pick(rows);
-  const isKept = seed.what.endsWith("almost right") && random.chance(0.5);
-  const isStranger = random.chance(0.1);
-  return {
-    kind: "content",
-    ...seed,
-    headers: {
-      authorization: `Bearer ${isStranger ? strangerToken : knownToken}`,
-      ...seed.headers,
-    },
-    body: isKept ? seed.body : mutate(seed.body, random),
-  };
+  const isAlmostRight = random.chance(0.5);
+  const seed = isAlmostRight ? almostRight(id, random) : random.pick(rows);
+  const isKept = isAlmostRight && random.chance(0.5);
+  const body = isKept ? seed.body : mutate(seed.body, random);
+  return withToken(random.chance(0.1) ? strangerToken : knownToken, { ...seed, body });
 }
 
 /** The unchanged rows, each once. */
 export function plainRows(): ContentAttack[] {
-  return rows.map((row) => ({
-    kind: "content",
-    ...row,
-    headers: { authorization: `Bearer ${knownToken}`, ...row.headers },
-  }));
+  return rows.map((row) => withToken(knownToken, row));
+}
+
+function withToken(token: string, attack: ContentAttack): ContentAttack {
+  return { ...attack, headers: { authorization: `Bearer ${token}`, ...attack.headers } };
 }

@@ -1,8 +1,11 @@
-import { createRandom } from "../../random.ts";
-import { type Attack, keyOf } from "../attack.ts";
+import { rows } from "../../../support/malformed/http1.ts";
+import { knownToken } from "../../../support/test-server.ts";
+import { createRandom, type Random } from "../../random.ts";
+import { type Attack, type BytesAttack, textOf } from "../attack.ts";
+import { strangerToken } from "../frames.ts";
+import { mutate } from "../mutate.ts";
 import { plainRows, spoilContent } from "./content.ts";
 import { breakFrames } from "./frames.ts";
-import { breakLines } from "./lines.ts";
 import { smuggle } from "./smuggling.ts";
 import { misuseToken } from "./tokens.ts";
 
@@ -15,8 +18,8 @@ export function* createCorpus(seed: number): Generator<Attack, never> {
   const seen = new Set<string>();
   let id = firstId;
   const isNew = (attack: Attack) => {
-    const key = keyOf(attack);
-    return !seen.has(key) && seen.add(key) !== undefined;
+    const text = textOf(attack);
+    return !seen.has(text) && seen.add(text) !== undefined;
   };
   yield* random.shuffle(plainRows()).filter(isNew);
   for (;;) {
@@ -31,4 +34,20 @@ export function* createCorpus(seed: number): Generator<Attack, never> {
     id++;
     if (isNew(attack)) yield attack;
   }
+}
+
+/**
+ * HTTP/1.1 with invalid lines: the rows of the tests without those of two megabytes, and with an
+ * unknown token, because a mutation may repair them.
+ */
+const lines = rows
+  .filter(([, bytes]) => bytes.length < 200_000)
+  .map(([what, bytes]) => {
+    const text = bytes.toString("latin1").replaceAll(knownToken, strangerToken);
+    return { what: `HTTP/1.1, mutated: ${what}`, bytes: Buffer.from(text, "latin1") };
+  });
+
+function breakLines(random: Random): BytesAttack {
+  const { what, bytes } = random.pick(lines);
+  return { what, version: "1.1", bytes: mutate(bytes, random) };
 }

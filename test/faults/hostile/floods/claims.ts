@@ -1,17 +1,8 @@
 /** Connections that announce how much will come, and send nothing of it. */
-
-import {
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  greeting,
-  settingsAck,
-} from "../../../../packages/gateway/test/support/raw-http2.ts";
-import { fields } from "../../../support/malformed/http2.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
-import { openConnection } from "../connection.ts";
+import { type Connection, openConnection } from "../connection.ts";
+import { blockOf, data, greet, headers } from "../frames.ts";
 import { type Flood, patienceMs } from "./flood.ts";
 
 const connections = 1000;
@@ -19,55 +10,46 @@ const connections = 1000;
 /** How many are opened at a time: a kernel drops connections that arrive all at once. */
 const atOnce = 100;
 
-const fourGiB = 2 ** 32 - 1;
+const length = `Content-Length: ${2 ** 32 - 1}\r\n\r\n`;
 const envelopeHead = Buffer.of(0, 0xff, 0xff, 0xff, 0xff);
+const grpc = { ":path": createPlantPath, "content-type": "application/grpc" };
 
-function http1(path: string, lines: string, body: Buffer = Buffer.alloc(0)): Buffer {
-  const head =
-    `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${knownToken}\r\n` + `${lines}\r\n`;
-  return Buffer.concat([Buffer.from(head), body]);
+function http1(path: string, type: string, rest: string): Buffer {
+  const token = `Authorization: Bearer ${knownToken}\r\nContent-Type: ${type}\r\n`;
+  return Buffer.from(`POST ${path} HTTP/1.1\r\nHost: a\r\n${token}${rest}`, "latin1");
 }
 
-/** A body of one incomplete chunk: the head of the envelope is there. */
-const chunkBegun = Buffer.concat([Buffer.from("ffff\r\n"), envelopeHead]);
-
 const claims: readonly Buffer[] = [
-  http1("/plants", `Content-Type: application/json\r\nContent-Length: ${fourGiB}\r\n`),
-  http1(createPlantPath, `Content-Type: application/json\r\nContent-Length: ${fourGiB}\r\n`),
+  http1("/plants", "application/json", length),
+  http1(createPlantPath, "application/json", length),
+  // One incomplete chunk: the head of the envelope is there.
   http1(
     createPlantPath,
-    "Content-Type: application/grpc-web\r\nTransfer-Encoding: chunked\r\n",
-    chunkBegun,
+    "application/grpc-web",
+    `Transfer-Encoding: chunked\r\n\r\nffff\r\n${envelopeHead.toString("latin1")}`,
   ),
-  Buffer.concat([
-    greeting,
-    settingsAck,
-    frame(frameType.headers, {
-      flags: flag.endHeaders,
-      streamId: 1,
-      payload: fieldBlock(fields({ ":path": createPlantPath, "content-type": "application/grpc" })),
-    }),
-    frame(frameType.data, { streamId: 1, payload: envelopeHead }),
-  ]),
+  greet(headers(1, blockOf(grpc)), data(1, envelopeHead)),
 ];
 
 export const fourGiBClaims: Flood = {
   name: "claims of 4 GiB",
   async run({ port }) {
     let unanswered = 0;
-    const open = [];
+    const open: Connection[] = [];
+    // An answer, after HTTP/2's greeting.
+    const isAnswer = (received: Buffer) =>
+      received.includes("HTTP/1.1 ") || received.includes("grpc-status") || received.length > 60;
     for (let number = 0; number < connections; number++) {
       const connection = openConnection(port);
       connection.socket.write(claims[number % claims.length] ?? "");
       open.push(connection);
-      if (open.length % atOnce === 0) await Promise.all(open.slice(-atOnce).map(answered));
-    }
-
-    /** While all the others are still open: an answer, after HTTP/2's greeting. */
-    async function answered(connection: ReturnType<typeof openConnection>) {
-      const isAnswer = (received: Buffer) =>
-        received.includes("HTTP/1.1 ") || received.includes("grpc-status") || received.length > 60;
-      if (!(await connection.until(isAnswer, patienceMs)) && !connection.isEnded) unanswered++;
+      if (open.length % atOnce !== 0) continue;
+      // All the others are still open.
+      await Promise.all(
+        open.slice(-atOnce).map(async (one) => {
+          if (!(await one.until(isAnswer, patienceMs)) && !one.isEnded) unanswered++;
+        }),
+      );
     }
     for (const { socket } of open) socket.destroy();
     const found = unanswered === 0 ? [] : [`claims of 4 GiB: ${unanswered} had no answer`];

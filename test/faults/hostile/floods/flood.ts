@@ -1,12 +1,11 @@
 import {
   frame,
   frameType,
-  greeting,
   parseFrames,
-  settingsAck,
 } from "../../../../packages/gateway/test/support/raw-http2.ts";
 import type { Random } from "../../random.ts";
-import { type Connection, openConnection } from "../connection.ts";
+import { openConnection } from "../connection.ts";
+import { greet } from "../frames.ts";
 
 /** A large amount of one thing at once. */
 export interface Flood {
@@ -18,6 +17,7 @@ export interface Target {
   readonly url: string;
   readonly port: number;
   readonly random: Random;
+  readonly signal: AbortSignal;
 }
 
 export interface FloodResult {
@@ -41,34 +41,27 @@ const pieceBytes = 64 * 1024;
 export async function pour(
   port: number,
   frames: Iterable<Buffer>,
-  { isDeaf = false }: { isDeaf?: boolean } = {},
-): Promise<{ isEnded: boolean }> {
+  isDeaf: boolean,
+): Promise<boolean> {
   const connection = openConnection(port, isDeaf);
   const { socket } = connection;
-  socket.write(Buffer.concat([greeting, settingsAck]));
+  socket.write(greet());
+  // A server that answers may stop reading if nobody reads.
+  const drainMs = isDeaf ? 1000 : patienceMs;
   for (const piece of pieces(frames)) {
     if (connection.isEnded || socket.destroyed) break;
-    if (!socket.write(piece) && !(await drained(connection, isDeaf))) break;
+    if (socket.write(piece)) continue;
+    await connection.until(() => !socket.writableNeedDrain, drainMs);
+    if (socket.writableNeedDrain) break;
   }
   const mark = Buffer.from("the last");
   socket.write(frame(frameType.ping, { payload: mark }));
   // The mark is returned when everything before it has been read.
-  if (!isDeaf) await connection.until((received) => isOver(received, mark), patienceMs);
+  const isOver = (received: Buffer) => received.includes(mark) || hasGoneAway(received);
+  if (!isDeaf) await connection.until(isOver, patienceMs);
   const isEnded = connection.isEnded || hasGoneAway(connection.received);
   socket.destroy();
-  return { isEnded };
-}
-
-/**
- * @returns whether the server continues to read. A server that answers may stop if nobody reads.
- */
-async function drained({ socket, ended }: Connection, isDeaf: boolean): Promise<boolean> {
-  const drain = Promise.withResolvers<boolean>();
-  const timer = setTimeout(() => drain.resolve(false), isDeaf ? 1000 : patienceMs);
-  socket.once("drain", () => drain.resolve(true));
-  const outcome = await Promise.race([drain.promise, ended.then(() => false)]);
-  clearTimeout(timer);
-  return outcome;
+  return isEnded;
 }
 
 function* pieces(frames: Iterable<Buffer>): Generator<Buffer> {
@@ -83,10 +76,6 @@ function* pieces(frames: Iterable<Buffer>): Generator<Buffer> {
     bytes = 0;
   }
   if (some.length > 0) yield Buffer.concat(some);
-}
-
-function isOver(received: Buffer, mark: Buffer): boolean {
-  return received.indexOf(mark) !== -1 || hasGoneAway(received);
 }
 
 function hasGoneAway(received: Buffer): boolean {

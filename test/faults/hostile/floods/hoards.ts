@@ -27,21 +27,26 @@ export interface Hoard {
   readonly isWhole: boolean;
 }
 
-/** A small one costs the sender nothing, so that many are unpacked at a time. */
-const packed = [2, 200].map((size) => [`${size} MiB`, gzipSync(Buffer.alloc(size * MiB))] as const);
 const held = Buffer.alloc(1000 * 1024, " ");
 const rest = { ":path": "/plants", "content-type": "application/json" };
 const connect = { ":path": createPlantPath, "content-type": "application/proto" };
 const grpcWeb = { ":path": createPlantPath, "content-type": "application/grpc-web+proto" };
 const grpc = { ":path": createPlantPath, "content-type": "application/grpc", te: "trailers" };
 
+/** A small one costs the sender nothing, so that many are unpacked at a time. */
 export const hoards: readonly Hoard[] = [
-  ...packed.flatMap(([size, body]) => [
-    whole(`gzip of ${size}, REST`, { ...rest, "content-encoding": "gzip" }, body),
-    whole(`gzip of ${size}, Connect`, { ...connect, "content-encoding": "gzip" }, body),
-    whole(`gzip of ${size}, gRPC`, { ...grpc, "grpc-encoding": "gzip" }, envelope(body, 1)),
-    whole(`gzip of ${size}, gRPC-Web`, { ...grpcWeb, "grpc-encoding": "gzip" }, envelope(body, 1)),
-  ]),
+  ...[2, 200].flatMap((size) => {
+    const body = gzipSync(Buffer.alloc(size * MiB));
+    const enveloped = envelope(body, 1);
+    const gzip = { "content-encoding": "gzip" };
+    const grpcGzip = { "grpc-encoding": "gzip" };
+    return [
+      { what: "REST", headers: { ...rest, ...gzip }, body },
+      { what: "Connect", headers: { ...connect, ...gzip }, body },
+      { what: "gRPC", headers: { ...grpc, ...grpcGzip }, body: enveloped },
+      { what: "gRPC-Web", headers: { ...grpcWeb, ...grpcGzip }, body: enveloped },
+    ].map((one) => ({ ...one, what: `gzip of ${size} MiB, ${one.what}`, isWhole: true }));
+  }),
   { what: "all but the last byte, REST", headers: rest, body: held, isWhole: false },
   {
     what: "all but the last byte, gRPC",
@@ -50,10 +55,6 @@ export const hoards: readonly Hoard[] = [
     isWhole: false,
   },
 ];
-
-function whole(what: string, headers: Hoard["headers"], body: Buffer): Hoard {
-  return { what, headers, body, isWhole: true };
-}
 
 export interface Hoarding {
   readonly url: string;
@@ -95,15 +96,13 @@ export async function hoard({ headers, body, isWhole }: Hoard, hoarding: Hoardin
   return sent;
 }
 
-const floodMs = 1000;
-
 export const hoarders: Flood = {
   name: "bodies that take memory",
   async run({ url }) {
     let count = 0;
     for (const one of hoards) {
-      const crowd = { connections: one.isWhole ? 8 : 4, streams: 250, ms: floodMs };
-      count += await hoard(one, { url, ...crowd });
+      const connections = one.isWhole ? 8 : 4;
+      count += await hoard(one, { url, connections, streams: 250, ms: 1000 });
     }
     return { count, found: [] };
   },

@@ -1,0 +1,64 @@
+/** HTTP/2 of attackers, frame by frame. */
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  greeting,
+  settingsAck,
+} from "../../../packages/gateway/test/support/raw-http2.ts";
+import { fields } from "../../support/malformed/http2.ts";
+
+export const strangerToken = "a-token-that-nobody-knows";
+
+/** The fields of a request, except for these. */
+export function blockOf(other: Parameters<typeof fields>[0] = {}): Buffer {
+  return fieldBlock(fields(other));
+}
+
+export const strangerBlock: Buffer = blockOf({ authorization: `Bearer ${strangerToken}` });
+
+/** The bytes of a connection: the greeting, then these frames. */
+export function greet(...frames: readonly Buffer[]): Buffer {
+  return Buffer.concat([greeting, settingsAck, ...frames]);
+}
+
+export function headers(streamId = 1, payload = strangerBlock, flags: number = flag.endHeaders) {
+  return frame(frameType.headers, { flags, streamId, payload });
+}
+
+export function data(streamId: number, content: string | Buffer, flags = 0): Buffer {
+  return frame(frameType.data, {
+    flags,
+    streamId,
+    payload: Buffer.from(content as string, "latin1"),
+  });
+}
+
+export function windowUpdate(streamId: number, by: number): Buffer {
+  return frame(frameType.windowUpdate, { streamId, payload: uint32(by) });
+}
+
+export function priority(streamId: number, payload: Buffer): Buffer {
+  return frame(2, { streamId, payload });
+}
+
+export function reset(streamId: number, payload: Buffer = uint32(8)): Buffer {
+  return frame(frameType.rstStream, { streamId, payload });
+}
+
+/** The first bytes of a frame whose other bytes do not come. */
+export function headOf(whole: Buffer): Buffer {
+  return whole.subarray(0, 9);
+}
+
+/** One value of a settings frame. */
+export function setting(id: number, value: number): Buffer {
+  return Buffer.concat([Buffer.of(0, id), uint32(value)]);
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}

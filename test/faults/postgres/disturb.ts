@@ -1,0 +1,81 @@
+import type { PostgresInstallation } from "../../support/postgres-installation.ts";
+import { type Run, runParts } from "../campaign.ts";
+import type { ReadableStore } from "../history/recorder.ts";
+import { openCallers } from "../load/caller.ts";
+import { createClients, Load } from "../load/load.ts";
+import { deathOf, startServers } from "../server.ts";
+
+export interface PostgresRun extends Run {
+  readonly installation: PostgresInstallation;
+  /** The number of a fault for this run, of its full number; at least one. */
+  scaled(full: number): number;
+}
+
+export interface Parts {
+  /** The duration for the full numbers of faults. A shorter run has fewer. */
+  readonly fullMinutes: number;
+  readonly first: (run: PostgresRun) => Promise<void>;
+  /** The share of the time for the first. */
+  readonly share: number;
+  /** Needs copies of running servers. */
+  readonly promotions: (run: PostgresRun) => Promise<void>;
+}
+
+export async function runOn(
+  installations: readonly PostgresInstallation[],
+  run: Run,
+  { fullMinutes, first, share, promotions }: Parts,
+): Promise<void> {
+  const scale = Math.min(1, run.minutes / fullMinutes);
+  const scaled = (full: number) => Math.max(1, Math.round(full * scale));
+  const [any] = installations;
+  const copying = installations.find(({ hasBaseBackup }) => hasBaseBackup);
+  if (any === undefined) {
+    run.skipped.push("there is no PostgreSQL for it here");
+    return;
+  }
+  if (copying === undefined) {
+    run.skipped.push("promotions: no PostgreSQL here has pg_basebackup");
+  }
+  const parts = [
+    (part: Run) => first({ ...part, installation: any, scaled }),
+    ...(copying ? [(part: Run) => promotions({ ...part, installation: copying, scaled })] : []),
+  ];
+  await runParts(run, parts, [share, 1 - share]);
+}
+
+/** What happens to a database while servers use it. */
+export interface Disturbance {
+  /** The store URL of each server. */
+  readonly urls: readonly string[];
+  /** From where its plants are at the time. */
+  readonly store: ReadableStore;
+  readonly clientCount?: number;
+  /** Injects the faults. What it throws is a broken promise. */
+  inject(during: Disturbed): Promise<void>;
+}
+
+export interface Disturbed {
+  readonly load: Load;
+  /** Reads all plants for the history. */
+  readonly check: () => Promise<void>;
+}
+
+/** From less than a statement may take to less than the servers' retries. */
+const deadlinesMs = [3000, 9000] as const;
+
+/** Injects faults while clients use all of the servers. Then checks their history. */
+export async function disturb(where: string, run: Run, given: Disturbance): Promise<void> {
+  const { urls, store, clientCount = 10, inject } = given;
+  await using stack = new AsyncDisposableStack();
+  const servers = await startServers(stack, urls);
+  const callers = stack.use(openCallers(servers.map(({ url }) => url)));
+  const clients = createClients({ count: clientCount, seed: run.seed, deadlinesMs });
+  const { recorder } = clients;
+  const load = stack.use(new Load(clients, callers));
+  await run.attempt(where, () => inject({ load, check: () => recorder.read(store) }));
+  await run.attempt(where, () => load.settle());
+  run.find(where, servers.flatMap(deathOf));
+  await recorder.judge(run, where, store);
+  for (const [outcome, times] of Object.entries(recorder.counts)) run.count(outcome, times);
+}

@@ -1,0 +1,84 @@
+/** The servers of the campaigns. */
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { within } from "../../packages/gateway/test/support/within.ts";
+import { type ChildServer, type ChildServerOptions, spawnServer } from "../support/child-server.ts";
+
+/** Campaigns run on machines that are busy with other things and with their own load. */
+export const patienceMs = 120_000;
+
+/** A `plant-store serve` that is ready for requests. */
+export function startServer(options: ChildServerOptions = {}) {
+  return spawnServer({ ...options, startTimeoutMs: patienceMs });
+}
+
+/** A server for each URL of a store. */
+export async function startServers(stack: AsyncDisposableStack, storeUrls: readonly string[]) {
+  const servers: ChildServer[] = [];
+  for (const url of storeUrls) {
+    servers.push(stack.use(await startServer({ args: ["--store", url] })));
+  }
+  return servers;
+}
+
+/** Sends SIGTERM. @returns a line if it does not end well. */
+export async function stopServer(server: ChildServer): Promise<string[]> {
+  server.process.kill("SIGTERM");
+  return await endOf(server);
+}
+
+/** Of a server that was told to end. @returns a line if it does not end well. */
+export async function endOf({ exited, stderr }: ChildServer): Promise<string[]> {
+  const { code, signal } = await within("the end of the server", exited, patienceMs);
+  return code === 0 ? [] : [`the server ended with ${signal ?? code}: ${stderr.text.slice(-1000)}`];
+}
+
+/** Of a server that nobody told to end. @returns a line if it did. */
+export function deathOf({ process: { exitCode, signalCode }, stderr }: ChildServer): string[] {
+  if (exitCode === null && signalCode === null) return [];
+  return [`the server has died with ${exitCode ?? signalCode}: ${stderr.text.slice(-1000)}`];
+}
+
+/** What a server must not do if only its clients misbehave. */
+export function complaintsOf(server: ChildServer): string[] {
+  const complaints = new Set(server.stderr.text.split("\n").filter(isComplaint));
+  return [...deathOf(server), ...[...complaints].map((line) => `the server logged ${line}`)];
+}
+
+/** Whether a line of a server's log reports an internal failure or a crash. */
+export function isComplaint(line: string): boolean {
+  return /"level":"error"|^\s+at |^node:/.test(line);
+}
+
+/** The resources of a process, as counted by the kernel. */
+export interface Usage {
+  readonly memoryMiB: number;
+  /** The most memory that it ever had. */
+  readonly peakMiB: number;
+  /** Open files, including connections. */
+  readonly files: number;
+}
+
+/** Undefined if the process has ended, or this is not Linux. */
+export function usageOf({ process: { pid } }: ChildServer): Usage | undefined {
+  const folder = `/proc/${pid}`;
+  if (!existsSync(folder)) return undefined;
+  const status = readFileSync(`${folder}/status`, "utf8");
+  const mebibytes = (name: string) =>
+    Math.round(Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) / 1024);
+  const files = readdirSync(`${folder}/fd`).length;
+  return { memoryMiB: mebibytes("VmRSS"), peakMiB: mebibytes("VmHWM"), files };
+}
+
+/** Follows the memory of a server until the end of a `using`. */
+export function watchMemory(server: ChildServer): Disposable & { readonly peakMiB: number } {
+  let peakMiB = 0;
+  const timer = setInterval(() => {
+    peakMiB = Math.max(peakMiB, usageOf(server)?.memoryMiB ?? 0);
+  }, 20);
+  return {
+    get peakMiB() {
+      return peakMiB;
+    },
+    [Symbol.dispose]: () => clearInterval(timer),
+  };
+}
