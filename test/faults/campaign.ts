@@ -23,6 +23,8 @@ export interface Run extends RunOptions {
   readonly found: string[];
   /** What could not be tested on this machine, and why. */
   readonly skipped: string[];
+  /** Adds to `skipped`. */
+  skip(what: string): void;
   /** Whether there is no time for another fault. */
   isOver(): boolean;
   /** Adds to `tried`. */
@@ -45,6 +47,7 @@ export function createRun(
     void found.push(...lines.map((line) => `${where}: ${line}`));
   return {
     ...{ seed, minutes, log, signal, tried, found, skipped, find },
+    skip: (what) => void skipped.push(what),
     isOver: () => signal.aborted || performance.now() >= end,
     count: (name, times) => count(tried, name, times),
     attempt: (where, work) =>

@@ -1,14 +1,41 @@
-import type { Campaign } from "./campaign.ts";
-import { citus } from "./citus/citus.ts";
+import { findPostgres } from "../support/postgres-installation.ts";
+import { type Campaign, runParts } from "./campaign.ts";
+import { findCitus } from "./citus/cluster.ts";
+import { promotions } from "./citus/promotions.ts";
+import { operatorStatements } from "./citus/statements.ts";
 import { hostile } from "./hostile/hostile.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
-import { overload } from "./overload/overload.ts";
-import { postgres } from "./postgres/postgres.ts";
+import { crowd } from "./overload/crowd.ts";
+import { drain } from "./overload/drain.ts";
+import { flood } from "./overload/flood.ts";
+import { memory } from "./overload/memory.ts";
+import { starve } from "./overload/starve.ts";
+import { crashes } from "./postgres/crashes.ts";
+import { runOn } from "./postgres/disturb.ts";
+import { failOvers } from "./postgres/fail-overs.ts";
 import { power } from "./power/power.ts";
 import { race } from "./race.ts";
 import { space } from "./space.ts";
 import { upstream } from "./upstream/upstream.ts";
+
+/** Two replicas on a Citus cluster, while operators change it. */
+const citus: Campaign = {
+  name: "citus",
+  run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, 0.7, promotions]),
+};
+
+/** More work than the service can do, more connections, too few resources, ends under load. */
+const overload: Campaign = {
+  name: "overload",
+  run: (run) => runParts(run, [flood, starve, memory, crowd, drain]),
+};
+
+/** Two replicas, while their PostgreSQL is killed, loses connections, and fails over. */
+const postgres: Campaign = {
+  name: "postgres",
+  run: (run) => runOn(findPostgres(), run, [10, crashes, 0.65, failOvers]),
+};
 
 /** In the order of a run, which divides its time among them. */
 export const campaigns: readonly Campaign[] = [

@@ -28,20 +28,11 @@ const clientCount = 12;
 /** Long, because here the kill ends requests. */
 const deadlinesMs = [8000, 10_000] as const;
 
-export const kill: Campaign = {
-  name: "kill",
-  run: (run) =>
-    runParts(
-      run,
-      storeKinds.map((kind) => (part) => killOn(kind, part)),
-    ),
-};
+const parts = storeKinds.map((kind) => (run: Run) => killOn(kind, run));
+export const kill: Campaign = { name: "kill", run: (run) => runParts(run, parts) };
 
 async function killOn({ store, isMissing, open }: StoreKind, run: Run): Promise<void> {
-  if (isMissing) {
-    run.skipped.push(`${store}: there is none here`);
-    return;
-  }
+  if (isMissing) return run.skip(`${store}: there is none here`);
   let kills = 0;
   const isDone = () => run.isOver() || kills >= killsMax;
   for (let number = 0; number === 0 || (run.found.length === 0 && !isDone()); number++) {

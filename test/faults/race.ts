@@ -21,19 +21,16 @@ const racesMin = 5;
 const deadlineMs = 10_000;
 const triesMax = 6;
 
-export const race: Campaign = {
-  name: "race",
-  run: (run) =>
-    runParts(run, [(part) => raceOn(sqliteKind, 1, part), (part) => raceOn(postgresKind, 2, part)]),
-};
+const parts = [
+  (run: Run) => raceOn(sqliteKind, 1, run),
+  (run: Run) => raceOn(postgresKind, 2, run),
+];
+export const race: Campaign = { name: "race", run: (run) => runParts(run, parts) };
 
 /** @param replicas The number of processes on the same store. */
 async function raceOn(kind: StoreKind, replicas: number, run: Run): Promise<void> {
   const name = `${kind.store}, replicas: ${replicas}`;
-  if (kind.isMissing) {
-    run.skipped.push(name);
-    return;
-  }
+  if (kind.isMissing) return run.skip(name);
   await using stack = new AsyncDisposableStack();
   const place = stack.use(await kind.open());
   const servers = await startServers(stack, Array<string>(replicas).fill(place.url));

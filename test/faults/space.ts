@@ -25,10 +25,7 @@ const times = ["running", "stopped"] as const;
 export const space: Campaign = {
   name: "space",
   async run(run) {
-    if (!canMount) {
-      run.skipped.push("only root may mount a small disk");
-      return;
-    }
+    if (!canMount) return run.skip("only root may mount a small disk");
     const random = createRandom(run.seed, "space");
     const cases = fileSystems.flatMap((kind) =>
       times.flatMap((time) => free.map((freeKib) => ({ kind, time, freeKib }))),

@@ -1,10 +1,19 @@
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
+import type { NewPlant } from "../../../src/plant.ts";
+import { openPlantReader, openStore } from "../../../src/store/open.ts";
+import { readPages } from "../../../src/store/plant-reader.ts";
+import { openDatabase } from "../../../src/store/sqlite/database.ts";
+import { valuesOf } from "../../../src/store/sqlite/messages.ts";
+import { Writer } from "../../../src/store/sqlite/writer.ts";
+import { readRows } from "../../support/sqlite-rows.ts";
+import { checkSqlite } from "../history/integrity.ts";
 import type { Random } from "../random.ts";
 import { acknowledgedBy, type Call } from "./call-log.ts";
 import { crash, type OutageName } from "./crash-state.ts";
-import type { Tree } from "./disk.ts";
-import type { Recording } from "./recording.ts";
-import { verifyCrash } from "./verify.ts";
+import { materialise, type Tree } from "./disk.ts";
+import { type PlantSizes, plantOfNumber } from "./plants.ts";
+import { databaseName, type Recording } from "./recording.ts";
 
 /** One power failure. */
 export interface Outage {
@@ -54,12 +63,86 @@ export async function* tryCrashes(
     made = Math.max(made, moment);
     const left = crash(disk, kind, random.next);
     const expected = { sizes: recording.sizes, acknowledged, triedBelow };
-    const through = random.chance(throughStoreShare) ? "store" : "database";
-    const problem = await verifyCrash(left, join(folder, "crashed"), expected, through);
+    const use = random.chance(throughStoreShare) ? useStore : useDatabase;
+    const problem = await verify(left, join(folder, "crashed"), expected, use);
     const call = calls[moment - 1];
     const where = call === undefined ? "before the first call" : `after ${call.kind} ${call.path}`;
     const how = `when the power failed after call ${moment} (${where}) and left ${kind}`;
     const wrong = problem === undefined ? [] : [`${problem}, ${how}`];
     yield { kind, wrong, left, acknowledged: new Set(acknowledged) };
   }
+}
+
+type Plants = Map<bigint, Omit<NewPlant, "id">>;
+
+interface Expected extends Pick<CrashOptions, "triedBelow"> {
+  readonly sizes: PlantSizes;
+  readonly acknowledged: ReadonlySet<number>;
+}
+
+/** Opens what a crash has left with the store's own code. @returns What is wrong with it. */
+async function verify(
+  left: Tree,
+  folder: string,
+  expected: Expected,
+  use: typeof useStore,
+): Promise<string | undefined> {
+  await materialise(left, folder);
+  const path = join(folder, databaseName);
+  try {
+    const found = await use(path, plantOfNumber(expected.triedBelow, expected.sizes));
+    const damage = checkSqlite(path);
+    return damage.length > 0 ? damage.join("; ") : compare(found, expected);
+  } catch (error) {
+    return `the store does not work: ${error instanceof Error ? error.message : error}`;
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** With its thread, and a reader. @returns Its plants. Another plant can be created then. */
+async function useStore(path: string, next: NewPlant): Promise<Plants> {
+  const url = `sqlite:${path}`;
+  const store = await openStore(url);
+  try {
+    const reader = await openPlantReader(url);
+    const found: Plants = new Map();
+    for await (const page of readPages(reader))
+      for (const plant of page) found.set(plant.id, plant);
+    await reader.close();
+    await store.create(next);
+    return found;
+  } finally {
+    await store.close();
+  }
+}
+
+/** What the thread does, in this thread, in a tenth of the time. */
+async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
+  const db = openDatabase(path, 100);
+  try {
+    const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
+      db,
+      "SELECT * FROM plants",
+    );
+    new Writer(db).write(valuesOf([next]));
+    return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
+  } finally {
+    db.close();
+  }
+}
+
+function compare(found: Plants, { sizes, acknowledged, triedBelow }: Expected): string | undefined {
+  let known = 0;
+  for (let number = 0; number < triedBelow; number++) {
+    const tried = plantOfNumber(number, sizes);
+    const stored = found.get(tried.id);
+    if (stored === undefined) {
+      if (acknowledged.has(number)) return `plant ${number} is lost`;
+      continue;
+    }
+    known++;
+    if (stored.name !== tried.name || stored.tag !== tried.tag) return `plant ${number} is changed`;
+  }
+  return known === found.size ? undefined : `${found.size - known} plants are there by nobody`;
 }

@@ -64,8 +64,6 @@ export class DiskFile {
   readonly size: Versions<number>;
   /** The pages of the last call that wrote to it. */
   lastPages: readonly number[] = [];
-  /** What a sync may have to write. */
-  readonly #touched = new Set<Versions<unknown>>();
 
   constructor(content: Buffer = Buffer.alloc(0)) {
     this.size = new Versions(content.byteLength);
@@ -85,7 +83,7 @@ export class DiskFile {
         data.copy(bytes, from - page * pageBytes, from - offset);
       });
     }
-    if (end > this.size.last) this.#resize(end);
+    if (end > this.size.last) this.size.push(end);
   }
 
   truncate(size: number): void {
@@ -94,12 +92,11 @@ export class DiskFile {
     for (const page of pages) {
       this.#change(page, (bytes) => bytes.fill(0, Math.max(size - page * pageBytes, 0)));
     }
-    this.#resize(size);
+    this.size.push(size);
   }
 
   sync(isDone: boolean): void {
-    for (const versions of this.#touched) versions.sync(isDone);
-    this.#touched.clear();
+    for (const versions of [this.size, ...this.pages.values()]) versions.sync(isDone);
   }
 
   #change(page: number, edit: (bytes: Buffer) => void): void {
@@ -108,13 +105,7 @@ export class DiskFile {
     const bytes = Buffer.from(versions.last);
     edit(bytes);
     versions.push(bytes);
-    this.#touched.add(versions);
     this.lastPages = [...this.lastPages, page];
-  }
-
-  #resize(size: number): void {
-    this.size.push(size);
-    this.#touched.add(this.size);
   }
 }
 

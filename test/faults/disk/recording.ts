@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
@@ -29,7 +29,7 @@ export interface Fault {
   readonly short?: boolean;
 }
 
-export interface Faults {
+interface Faults {
   /** Not together with `killAt`. */
   readonly fault?: Fault | undefined;
   /** The process is killed before this call. */
@@ -37,35 +37,14 @@ export interface Faults {
   readonly switchPath?: string | undefined;
 }
 
-export interface RecordingOptions {
+interface RecordingOptions {
   readonly shimPath: string;
   readonly sizes: PlantSizes;
   /** The durable content of the root at the beginning. */
   readonly before?: Tree | undefined;
 }
 
-/** Processes that create plants in one store, one after another, and all their calls. */
-export interface Recording extends AsyncDisposable {
-  readonly root: string;
-  readonly url: string;
-  readonly sizes: PlantSizes;
-  /** The environment of a process that is to be recorded. */
-  environment(faults: Faults): Record<string, string>;
-  /** @returns The final output of the process; undefined if it was killed. */
-  run(
-    options: Omit<CreatingOptions, "root" | "url" | "sizes"> & Faults,
-  ): Promise<CreatingReport | undefined>;
-  calls(): Promise<readonly Call[]>;
-  /** The numbers of the plants acknowledged so far. */
-  acknowledged(): Promise<ReadonlySet<number>>;
-  /** The disk before the first call. */
-  disk(): Disk;
-  /**
-   * Checks that applying all recorded writes gives the content of the files: nothing bypassed the
-   * shim.
-   */
-  assertComplete(): Promise<void>;
-}
+export type Recording = Awaited<ReturnType<typeof openRecording>>;
 
 /** The numbered calls of a store without faults. */
 export async function recordCalls(
@@ -77,16 +56,21 @@ export async function recordCalls(
   return (await recording.calls()).filter(isNumbered);
 }
 
-/** @param folder A new directory. Removed at the end of an `await using`. */
+/**
+ * Processes that create plants in one store, one after another, and all their calls.
+ *
+ * @param folder A new directory. Removed at the end of an `await using`.
+ */
 export async function openRecording(
   folder: string,
   { shimPath, sizes, before = new Map() }: RecordingOptions,
-): Promise<Recording> {
+) {
   const root = join(folder, "root");
   const log = join(folder, "log");
   const url = `sqlite:${join(root, databaseName)}`;
   await materialise(before, root);
 
+  /** The environment of a process that is to be recorded. */
   function environment({ fault, killAt, switchPath }: Faults): Record<string, string> {
     const at = fault?.at ?? killAt ?? { call: 0 };
     const number = "sync" in at ? at.sync : at.call;
@@ -102,47 +86,65 @@ export async function openRecording(
     };
   }
 
+  /** @returns The final output of the process; undefined if it was killed. */
+  async function run({
+    fault,
+    killAt,
+    ...creating
+  }: Omit<CreatingOptions, "root" | "url" | "sizes"> & Faults): Promise<
+    CreatingReport | undefined
+  > {
+    const { switchPath } = creating;
+    if (switchPath !== undefined) await writeFile(switchPath, "");
+    const options: CreatingOptions = { root, url, sizes, ...creating };
+    const running = spawn(process.execPath, [child, JSON.stringify(options)], {
+      stdio: ["ignore", "pipe", "pipe"],
+      timeout: 60_000,
+      env: {
+        PATH: process.env["PATH"],
+        NODE_OPTIONS: process.env["NODE_OPTIONS"], // the sources of connect-gateway
+        ...environment({ fault, killAt, switchPath }),
+      },
+    });
+    const [stdout, stderr, [code, signal]] = await Promise.all([
+      text(running.stdout),
+      text(running.stderr),
+      once(running, "close"),
+    ]);
+    if (signal === "SIGKILL" && killAt !== undefined) return undefined;
+    if (code === 0) return JSON.parse(stdout);
+    throw new Error(`the process that creates plants ended: ${signal ?? code} ${stderr}`);
+  }
+
   const calls = async () => parseCallLog(await readFile(log));
-  return {
-    ...{ root, url, sizes, environment, calls },
-    async run({ fault, killAt, ...creating }) {
-      const { switchPath } = creating;
-      if (switchPath !== undefined) await writeFile(switchPath, "");
-      const options: CreatingOptions = { root, url, sizes, ...creating };
-      const running = spawn(process.execPath, [child, JSON.stringify(options)], {
-        stdio: ["ignore", "pipe", "pipe"],
-        timeout: 60_000,
-        env: {
-          PATH: process.env["PATH"],
-          NODE_OPTIONS: process.env["NODE_OPTIONS"], // the sources of connect-gateway
-          ...environment({ fault, killAt, switchPath }),
-        },
-      });
-      const [stdout, stderr, [code, signal]] = await Promise.all([
-        text(running.stdout),
-        text(running.stderr),
-        once(running, "close"),
-      ]);
-      if (signal === "SIGKILL" && killAt !== undefined) return undefined;
-      if (code === 0) return JSON.parse(stdout);
-      throw new Error(`the process that creates plants ended: ${signal ?? code} ${stderr}`);
-    },
-    acknowledged: async () => new Set((await calls()).flatMap(acknowledgedBy)),
-    disk: () => new Disk(root, before),
-    async assertComplete() {
-      const disk = new Disk(root, before);
-      for (const call of await calls()) disk.apply(call);
-      const whole = crash(disk, "everything", () => 0);
-      for (const path of disk.entries.keys()) {
-        const content = whole.get(path);
-        if (content === undefined && existsSync(join(root, path))) {
-          throw new Error(`${path} is there, by no call that was recorded`);
-        }
-        if (Buffer.isBuffer(content) && !content.equals(readFileSync(join(root, path)))) {
-          throw new Error(`${path} holds what was not recorded`);
-        }
+
+  /** The numbers of the plants acknowledged so far. */
+  const acknowledged = async () => new Set((await calls()).flatMap(acknowledgedBy));
+
+  /** The disk before the first call. */
+  const disk = () => new Disk(root, before);
+
+  /**
+   * Checks that applying all recorded writes gives the content of the files: nothing bypassed the
+   * shim.
+   */
+  async function assertComplete(): Promise<void> {
+    const written = disk();
+    for (const call of await calls()) written.apply(call);
+    const whole = crash(written, "everything", () => 0);
+    for (const path of written.entries.keys()) {
+      const content = whole.get(path);
+      if (content === undefined && existsSync(join(root, path))) {
+        throw new Error(`${path} is there, by no call that was recorded`);
       }
-    },
+      if (Buffer.isBuffer(content) && !content.equals(await readFile(join(root, path)))) {
+        throw new Error(`${path} holds what was not recorded`);
+      }
+    }
+  }
+
+  return {
+    ...{ root, url, sizes, environment, run, calls, acknowledged, disk, assertComplete },
     [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
   };
 }

@@ -21,16 +21,12 @@ export async function withShim(run: Run, work: (place: Place) => Promise<void>):
   await using workplace = await createTemporaryFolder(memoryFolder);
   const shimPath = join(workplace.path, "shim.so");
   const args = ["-shared", "-fPIC", "-O2", "-o", shimPath, source, "-ldl", "-lpthread"];
-  if (process.platform !== "linux") {
-    run.skipped.push("calls are recorded on Linux alone");
-    return;
-  }
+  if (process.platform !== "linux") return run.skip("calls are recorded on Linux alone");
   try {
     await promisify(execFile)("cc", args);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
-    run.skipped.push("there is no C compiler (cc)");
-    return;
+    return run.skip("there is no C compiler (cc)");
   }
   await work({ folder: workplace.path, shimPath });
 }

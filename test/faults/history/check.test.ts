@@ -48,52 +48,38 @@ type Case = [
   starvedMs?: number,
 ];
 
+const acknowledged = ask(mine, 0, 10);
+const cutOff = ask(mine, 0, 10, cut);
+const empty = [read(100)];
+const there = [read(100, mine)];
+const thereLater = [read(20), read(100, mine)];
+const longAfter = [read(latest + 1000, mine)];
+
 const allowed: readonly Case[] = [
-  ["nothing at all", [], [read(100)]],
-  ["a success", [ask(mine, 0, 10)], [read(100, mine)]],
-  [
-    "retries of the owner, at once and later",
-    [ask(mine, 0, 10), ask(mine, 5, 15), ask(mine, 50, 60)],
-    [read(100, mine)],
-  ],
+  ["nothing at all", [], empty],
+  ["a success", [acknowledged], there],
+  ["retries at once and later", [acknowledged, ask(mine, 5, 15), ask(mine, 50, 60)], there],
   [
     "a race that one wins",
-    [ask(mine, 0, 10), ask(yours, 0, 10, taken), ask(yours, 20, 30, taken)],
-    [read(100, mine)],
+    [acknowledged, ask(yours, 0, 10, taken), ask(yours, 20, 30, taken)],
+    there,
   ],
-  [
-    "a race that one wins without ever hearing of it",
-    [ask(mine, 0, 10, cut), ask(yours, 5, 10, taken)],
-    [read(100, mine)],
-  ],
+  ["a race that one wins without ever hearing of it", [cutOff, ask(yours, 5, 10, taken)], there],
   [
     "taken, and the winner hears of it much later, from a retry",
-    [ask(mine, 0, 10, cut), ask(yours, 20, 30, taken), ask(mine, 40, 50)],
-    [read(100, mine)],
+    [cutOff, ask(yours, 20, 30, taken), ask(mine, 40, 50)],
+    there,
   ],
-  ["an unknown one that was not stored", [ask(mine, 0, 10, unavailable)], [read(100)]],
-  [
-    "an unknown one that is stored after it was given up",
-    [ask(mine, 0, 10, late)],
-    [read(20), read(100, mine)],
-  ],
-  [
-    "a success after the begin of a read that misses it",
-    [ask(mine, 0, 25)],
-    [read(20), read(100, mine)],
-  ],
+  ["an unknown one that was not stored", [ask(mine, 0, 10, unavailable)], empty],
+  ["an unknown one that is stored after it was given up", [ask(mine, 0, 10, late)], thereLater],
+  ["a success after the begin of a read that misses it", [ask(mine, 0, 25)], thereLater],
   ["one that ends at the last moment", [ask(mine, 0, latest)], [read(latest, mine)]],
-  [
-    "one that is late by no more than the machine kept it waiting",
-    [ask(mine, 0, latest + 700)],
-    [read(latest + 1000, mine)],
-    700,
-  ],
+  ["one that is late by what the machine took", [ask(mine, 0, latest + 700)], longAfter, 700],
 ];
 
 const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   created_twice: [
-    ["two plants of one id, both stored", [ask(mine, 0, 10), ask(yours, 0, 10)], [read(100, mine)]],
+    ["two plants of one id, both stored", [acknowledged, ask(yours, 0, 10)], there],
     [
       "no tag and an empty one, both stored",
       [ask(untagged, 0, 10), ask(emptyTag, 20, 30)],
@@ -101,41 +87,25 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   lost: [
-    ["an acknowledged plant that is not there", [ask(mine, 0, 10)], [read(100)]],
-    [
-      "an acknowledged plant that is missing for a while",
-      [ask(mine, 0, 10)],
-      [read(20), read(100, mine)],
-    ],
-    ["a plant that was seen, and is gone", [ask(mine, 0, 10, cut)], [read(20, mine), read(100)]],
+    ["an acknowledged plant that is not there", [acknowledged], empty],
+    ["an acknowledged plant that is missing for a while", [acknowledged], thereLater],
+    ["a plant that was seen, and is gone", [cutOff], [read(20, mine), ...empty]],
   ],
   changed: [
-    [
-      "an acknowledged plant that was overwritten",
-      [ask(mine, 0, 10), ask(yours, 20, 30, cut)],
-      [read(100, yours)],
-    ],
+    ["what was overwritten", [acknowledged, ask(yours, 20, 30, cut)], [read(100, yours)]],
     ["an acknowledged plant without its tag", [ask(emptyTag, 0, 10)], [read(100, untagged)]],
     [
       "a plant that was seen, and is another one later",
-      [ask(mine, 0, 10, cut), ask(yours, 0, 10, cut)],
+      [cutOff, ask(yours, 0, 10, cut)],
       [read(20, mine), read(100, yours)],
     ],
   ],
   taken_from_owner: [
-    [
-      "ALREADY_EXISTS to a retry after a success",
-      [ask(mine, 0, 10), ask(mine, 20, 30, taken)],
-      [read(100, mine)],
-    ],
-    [
-      "ALREADY_EXISTS to a retry after an unknown end",
-      [ask(mine, 0, 10, cut), ask(mine, 20, 30, taken)],
-      [read(100, mine)],
-    ],
+    ["ALREADY_EXISTS after a success", [acknowledged, ask(mine, 20, 30, taken)], there],
+    ["ALREADY_EXISTS after an unknown end", [cutOff, ask(mine, 20, 30, taken)], there],
   ],
   taken_by_nobody: [
-    ["ALREADY_EXISTS, and nobody has the id", [ask(mine, 0, 10, taken)], [read(100)]],
+    ["ALREADY_EXISTS, and nobody has the id", [ask(mine, 0, 10, taken)], empty],
     [
       "ALREADY_EXISTS before the winner had asked",
       [ask(mine, 0, 10, taken), ask(yours, 20, 30)],
@@ -143,21 +113,13 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   unasked: [
-    ["a plant out of nowhere", [], [read(100, mine)]],
-    [
-      "another plant than the one that was asked for",
-      [ask(mine, 0, 10, cut)],
-      [read(100, renamed)],
-    ],
-    ["a plant that was called invalid", [ask(mine, 0, 10, invalid)], [read(100, mine)]],
-    [
-      "a plant that is asked for only later",
-      [ask(mine, 50, 60)],
-      [read(20, mine), read(100, mine)],
-    ],
+    ["a plant out of nowhere", [], there],
+    ["another plant than the one that was asked for", [cutOff], [read(100, renamed)]],
+    ["a plant that was called invalid", [ask(mine, 0, 10, invalid)], there],
+    ["a plant that is asked for only later", [ask(mine, 50, 60)], [read(20, mine), ...there]],
   ],
   wrong_answer: [
-    ["a success with another name", [ask(mine, 0, 10, stored(renamed))], [read(100, mine)]],
+    ["a success with another name", [ask(mine, 0, 10, stored(renamed))], there],
     [
       "a success with a tag that was not asked for",
       [ask(untagged, 0, 10, stored(emptyTag))],
@@ -166,17 +128,12 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   ],
   late: [
     ["an answer after deadline and slack", [ask(mine, 0, latest + 1)], [read(latest + 10, mine)]],
-    [
-      "an answer that is later than the machine kept it waiting",
-      [ask(mine, 0, latest + 701)],
-      [read(latest + 1000, mine)],
-      700,
-    ],
-    ["no answer at all", [ask(mine, 0, 10, unanswered)], [read(100)]],
+    ["an answer later than what the machine took", [ask(mine, 0, latest + 701)], longAfter, 700],
+    ["no answer at all", [ask(mine, 0, 10, unanswered)], empty],
   ],
   refused: [
-    ["a valid plant that was called invalid", [ask(mine, 0, 10, invalid)], [read(100)]],
-    ["an internal error", [ask(mine, 0, 10, failed)], [read(100)]],
+    ["a valid plant that was called invalid", [ask(mine, 0, 10, invalid)], empty],
+    ["an internal error", [ask(mine, 0, 10, failed)], empty],
   ],
 };
 

@@ -53,23 +53,16 @@ function http1Answers(received: Buffer): Answer[] {
 function http2Answers(frames: readonly Frame[]): Answer[] {
   const heads = frames.filter(({ type }) => type === frameType.headers);
   const byStream = Map.groupBy(heads, ({ streamId }) => streamId);
-  return [...byStream.values()].map(([head]): Answer => {
-    switch (firstDigit(head?.payload ?? Buffer.alloc(0))) {
-      case 2:
-        return isTrailersOnly(frames, head) ? "refused" : "accepted";
-      case 5:
-        return "failed";
-      default:
-        return "refused";
-    }
+  return [...byStream].map(([streamId, [head]]): Answer => {
+    const digit = firstDigit(head?.payload ?? Buffer.alloc(0));
+    if (digit === 5) return "failed";
+    return digit === 2 && !isTrailersOnly(frames, streamId) ? "accepted" : "refused";
   });
 }
 
 /** A gRPC or gRPC-Web answer without a message: its status is 200 even for an error. */
-function isTrailersOnly(frames: readonly Frame[], head: Frame | undefined): boolean {
-  const data = frames.filter(
-    ({ type, streamId }) => type === frameType.data && streamId === head?.streamId,
-  );
+function isTrailersOnly(frames: readonly Frame[], streamId: number): boolean {
+  const data = frames.filter((one) => one.type === frameType.data && one.streamId === streamId);
   const body = Buffer.concat(data.map(({ payload }) => payload));
   return body.length === 0 || ((body[0] ?? 0) & 0x80) !== 0;
 }
@@ -79,18 +72,10 @@ function isTrailersOnly(frames: readonly Frame[], head: Frame | undefined): bool
  * C.6).
  */
 function firstDigit(block: Buffer): number {
-  const indexed: Readonly<Record<number, number>> = {
-    8: 2,
-    9: 2,
-    10: 2,
-    11: 3,
-    12: 4,
-    13: 4,
-    14: 5,
-  };
   const at = (block[0] ?? 0) >> 5 === 1 ? 1 : 0; // after a change of the table's size
   const first = block[at] ?? 0;
-  if ((first & 0x80) !== 0) return indexed[first & 0x7f] ?? 0;
+  // In the static table: 200, 204, 206, 304, 400, 404, 500.
+  if ((first & 0x80) !== 0) return [2, 2, 2, 3, 4, 4, 5][(first & 0x7f) - 8] ?? 0;
   const [length = 0, value = 0] = block.subarray(at + 1);
   if ((length & 0x80) === 0) return value - 0x30;
   // Huffman: 0, 1 and 2 have five bits, the others six.

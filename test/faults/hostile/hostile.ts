@@ -66,7 +66,7 @@ export const hostile: Campaign = {
     const args = ["--store", place.url];
     const server = stack.use(await startServer({ cwd, args, env: smallServer }));
     const tls = hasOpenssl ? stack.use(await startTlsServer(cwd)) : undefined;
-    if (tls === undefined) run.skipped.push("TLS: there is no openssl to make a certificate with");
+    if (tls === undefined) run.skip("TLS: there is no openssl to make a certificate with");
     const corpus = createCorpus(seed);
     const answers: Record<string, number> = {};
     /** Valid plants of the attackers, which may be stored. */
@@ -113,9 +113,7 @@ export const hostile: Campaign = {
 
     const isLong = minutes * 60_000 >= idleLimitMs;
     if (!isLong) {
-      run.skipped.push(
-        `clients that rest: the limit is that of ${Math.round(idleLimitMs / 1000)} s`,
-      );
+      run.skip(`clients that rest: the limit is that of ${Math.round(idleLimitMs / 1000)} s`);
     }
     const idle = isLong ? beIdle(server.port) : undefined;
     await using witness = openWitness({ url: server.url, seed });
@@ -139,7 +137,7 @@ export const hostile: Campaign = {
     if (idle !== undefined) add("clients that rest", await idle);
     const after = await rest();
     if (before === undefined || after === undefined) {
-      run.skipped.push("memory and open files: only Linux tells them");
+      run.skip("memory and open files: only Linux tells them");
     } else {
       const grownMiB = after.memoryMiB - before.memoryMiB;
       const moreFiles = after.files - before.files;

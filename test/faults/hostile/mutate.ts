@@ -25,27 +25,24 @@ const changes: readonly Change[] = [
     return replaceAt(bytes, random, () => random.int(0, 255));
   },
   function insertPiece(bytes, random) {
-    const at = random.int(0, bytes.length);
-    return Buffer.concat([bytes.subarray(0, at), random.pick(pieces), bytes.subarray(at)]);
+    const [before, after] = cut(bytes, random);
+    return Buffer.concat([before, random.pick(pieces), after]);
   },
   function removeRange(bytes, random) {
-    const [from, to] = range(bytes, random);
-    return Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);
+    const [before, , after] = cutRange(bytes, random);
+    return Buffer.concat([before, after]);
   },
   function repeatRange(bytes, random) {
-    const [from, to] = range(bytes, random);
-    const part = bytes.subarray(from, to);
-    const times = random.int(1, 4);
-    return Buffer.concat([bytes.subarray(0, to), ...Array(times).fill(part), bytes.subarray(to)]);
+    const [before, part, after] = cutRange(bytes, random);
+    return Buffer.concat([before, ...Array(random.int(2, 5)).fill(part), after]);
   },
   function moveRange(bytes, random) {
-    const [from, to] = range(bytes, random);
-    const rest = Buffer.concat([bytes.subarray(0, from), bytes.subarray(to)]);
-    const at = random.int(0, rest.length);
-    return Buffer.concat([rest.subarray(0, at), bytes.subarray(from, to), rest.subarray(at)]);
+    const [before, part, after] = cutRange(bytes, random);
+    const [first, rest] = cut(Buffer.concat([before, after]), random);
+    return Buffer.concat([first, part, rest]);
   },
   function cutEnd(bytes, random) {
-    return bytes.subarray(0, random.int(0, bytes.length));
+    return cut(bytes, random)[0];
   },
 ];
 
@@ -57,7 +54,13 @@ function replaceAt(bytes: Buffer, random: Random, change: (byte: number) => numb
   return copy;
 }
 
-function range(bytes: Buffer, random: Random): [from: number, to: number] {
-  const from = random.int(0, bytes.length);
-  return [from, Math.min(bytes.length, from + random.int(1, 12))];
+function cut(bytes: Buffer, random: Random): [before: Buffer, after: Buffer] {
+  const at = random.int(0, bytes.length);
+  return [bytes.subarray(0, at), bytes.subarray(at)];
+}
+
+function cutRange(bytes: Buffer, random: Random): [before: Buffer, part: Buffer, after: Buffer] {
+  const [before, rest] = cut(bytes, random);
+  const length = random.int(1, 12);
+  return [before, rest.subarray(0, length), rest.subarray(length)];
 }

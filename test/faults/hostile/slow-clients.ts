@@ -14,17 +14,15 @@ import { knownToken } from "../../support/test-server.ts";
 import { starvedMs } from "../history/starvation.ts";
 import { openConnection } from "./connection.ts";
 import type { FloodResult } from "./floods/flood.ts";
-import { blockOf, data, greet, headers, headOf, setting } from "./frames.ts";
+import { blockOf, data, greet, headers, headOf, http1, setting } from "./wire.ts";
 
-interface SlowClient {
-  readonly what: string;
-  /** Sent at once. Default: nothing. */
-  readonly first?: string | Buffer;
-  /** Sent byte by byte, repeatedly, without an end. */
-  readonly again?: string | Buffer;
-  /** Whether it reads nothing from the server. */
-  readonly isDeaf?: boolean;
-}
+type SlowClient = readonly [
+  what: string,
+  /** Sent at once. */
+  first?: string | Buffer,
+  /** Sent byte by byte, repeatedly, without an end; `deaf` reads nothing from the server. */
+  again?: string | Buffer | "deaf",
+];
 
 const intervalMs = 400;
 
@@ -33,11 +31,8 @@ const slackMs = 10_000;
 
 const copies = 4;
 
-function http1(more: string): string {
-  const token = `Authorization: Bearer ${knownToken}\r\nContent-Type: application/json\r\n`;
-  return `POST /plants HTTP/1.1\r\nHost: a\r\n${token}${more}`;
-}
-
+const post = (rest: string) =>
+  http1("POST /plants", knownToken, `Content-Type: application/json\r\n${rest}`);
 const open = headers(1, blockOf());
 const grpc = headers(1, blockOf({ ":path": createPlantPath, "content-type": "application/grpc" }));
 const longFrame = Buffer.alloc(16_000);
@@ -62,59 +57,44 @@ const closedWindow = Buffer.concat([
 
 /** A server must end these within the time for a request. */
 const unfinished: readonly SlowClient[] = [
-  { what: "says nothing" },
-  { what: "says half a preface", first: greeting.subarray(0, 12) },
-  { what: "says a preface by the byte", again: greeting.subarray(0, 23) },
-  { what: "says P", first: "P" },
-  { what: "says a preface, and no settings", first: greeting.subarray(0, 24) },
-  { what: "sends half a head", first: http1("X: ") },
-  { what: "sends a head by the byte", first: http1("X: "), again: "x" },
-  { what: "sends headers by the line", first: http1(""), again: "X: x\r\n" },
-  { what: "sends line breaks before a request", again: "\r\n" },
-  { what: "sends half a body", first: http1('Content-Length: 100\r\n\r\n{"id":') },
-  { what: "sends a body by the byte", first: http1("Content-Length: 1000\r\n\r\n"), again: " " },
-  { what: "sends chunks by the byte", first: http1(chunked), again: "1\r\n \r\n" },
-  {
-    what: "sends trailers by the line",
-    first: http1(`${chunked}1\r\n{\r\n0\r\n`),
-    again: "X: x\r\n",
-  },
-  {
-    what: "sends the body of a refused request by the byte",
-    first: "POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
-    again: " ",
-  },
-  { what: "opens a stream, and sends no data", first: greet(open) },
-  {
-    what: "opens a stream of gRPC, and sends half an envelope",
-    first: greet(grpc, data(1, "\0\0\0")),
-  },
-  { what: "sends a stream without an end", first: greet(open), again: data(1, " ") },
-  {
-    what: "sends a frame by the byte",
-    first: greet(open, headOf(data(1, longFrame))),
-    again: " ",
-  },
+  ["says nothing"],
+  ["says half a preface", greeting.subarray(0, 12)],
+  ["says a preface by the byte", "", greeting.subarray(0, 23)],
+  ["says P", "P"],
+  ["says a preface, and no settings", greeting.subarray(0, 24)],
+  ["sends half a head", post("X: ")],
+  ["sends a head by the byte", post("X: "), "x"],
+  ["sends headers by the line", post(""), "X: x\r\n"],
+  ["sends line breaks before a request", "", "\r\n"],
+  ["sends half a body", post('Content-Length: 100\r\n\r\n{"id":')],
+  ["sends a body by the byte", post("Content-Length: 1000\r\n\r\n"), " "],
+  ["sends chunks by the byte", post(chunked), "1\r\n \r\n"],
+  ["sends trailers by the line", post(`${chunked}1\r\n{\r\n0\r\n`), "X: x\r\n"],
+  [
+    "sends the body of a refused request by the byte",
+    "POST /plants HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n",
+    " ",
+  ],
+  ["opens a stream, and sends no data", greet(open)],
+  ["opens a stream of gRPC, and sends half an envelope", greet(grpc, data(1, "\0\0\0"))],
+  ["sends a stream without an end", greet(open), data(1, " ")],
+  ["sends a frame by the byte", greet(open, headOf(data(1, longFrame))), " "],
 ];
 
 /** Over TLS, within the same time. */
 const unfinishedTls: readonly SlowClient[] = [
-  { what: "says nothing" },
-  { what: "says half a handshake", first: clientHello },
-  { what: "says a handshake by the byte", first: clientHello.subarray(0, 11), again: "\x07" },
+  ["says nothing"],
+  ["says half a handshake", clientHello],
+  ["says a handshake by the byte", clientHello.subarray(0, 11), "\x07"],
 ];
 
 /** Within the time for a connection without requests. */
 const idle: readonly SlowClient[] = [
   // Until its frame is complete, node:http2 does not know that there is a request.
-  {
-    what: "sends a block of fields by the byte",
-    first: greet(headOf(headers(1, longFrame))),
-    again: "\0",
-  },
-  { what: "greets, and no more", first: greet() },
-  { what: "has a window of 0", first: closedWindow },
-  { what: "takes no answers", first: closedWindow, isDeaf: true },
+  ["sends a block of fields by the byte", greet(headOf(headers(1, longFrame))), "\0"],
+  ["greets, and no more", greet()],
+  ["has a window of 0", closedWindow],
+  ["takes no answers", closedWindow, "deaf"],
 ];
 
 /**
@@ -126,11 +106,13 @@ export const idleLimitMs: number = 2 * defaultLimits.idleTimeoutMs + slackMs;
 /** @param tlsPort Undefined if no certificate can be created. */
 export async function beSlow(port: number, tlsPort: number | undefined): Promise<FloodResult> {
   const limitMs = defaultLimits.requestTimeoutMs + slackMs;
+  const overTls = tlsPort === undefined ? [] : unfinishedTls;
   return await beAll([
-    ...unfinished.map((client) => () => beOne(client, port, limitMs, hasEnded)),
-    ...(tlsPort === undefined ? [] : unfinishedTls).map(
-      (client) => () => beOne({ ...client, what: `${client.what} (TLS)` }, tlsPort ?? 0, limitMs),
-    ),
+    ...unfinished.map((client) => () => beOne(client, port, limitMs, isRefused)),
+    ...overTls.map(([what, ...sent]) => {
+      const client: SlowClient = [`${what} (TLS)`, ...sent];
+      return () => beOne(client, tlsPort ?? 0, limitMs);
+    }),
   ]);
 }
 
@@ -148,15 +130,16 @@ async function beAll(clients: readonly (() => Promise<string[]>)[]): Promise<Flo
 
 /** @param isOver Whether the server has ended it, although the connection is open. */
 async function beOne(
-  { what, first = "", again = "", isDeaf = false }: SlowClient,
+  [what, first = "", again = ""]: SlowClient,
   port: number,
   limitMs: number,
   isOver: (received: Buffer) => boolean = () => false,
 ): Promise<string[]> {
+  const isDeaf = again === "deaf";
   const connection = openConnection(port, isDeaf);
   const { socket } = connection;
   socket.write(first);
-  const repeated = Buffer.from(again as string, "latin1");
+  const repeated = Buffer.from(isDeaf ? "" : (again as string), "latin1");
   let sent = 0;
   const timer = setInterval(() => {
     if (repeated.length === 0 || !socket.writable) return;
@@ -179,7 +162,7 @@ async function beOne(
 }
 
 /** A stream that was reset, or a response that ends the connection. */
-function hasEnded(received: Buffer): boolean {
+function isRefused(received: Buffer): boolean {
   if (received.includes("HTTP/1.1 ")) return false; // the connection must end as well
   return parseFrames(received).some(
     ({ type }) => type === frameType.rstStream || type === frameType.goaway,

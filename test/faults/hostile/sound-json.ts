@@ -16,23 +16,17 @@ export function readJsonPlant(bytes: Buffer, kind: "rest" | "rpc"): TestPlant | 
   return Object.keys(value).every(isKnown) ? plantOf(value) : undefined;
 }
 
-/** A number as written. */
-class NumberSource {
-  readonly source: string;
-  constructor(source: string) {
-    this.source = source;
-  }
-}
+/** Of a number in JSON. Its value would be rounded. */
+class NumberSource extends String {}
 
-function keepSource(_key: string, value: unknown, { source }: { source?: string }): unknown {
-  return typeof value === "number" && source !== undefined ? new NumberSource(source) : value;
+function keepSource(_key: string, value: unknown, { source = "" }: { source?: string }): unknown {
+  return typeof value === "number" ? new NumberSource(source) : value;
 }
 
 type Members = Readonly<Record<string, unknown>>;
 
 function isObject(value: unknown): value is Members {
-  const isMap = typeof value === "object" && value !== null && !Array.isArray(value);
-  return isMap && !(value instanceof NumberSource);
+  return Object.prototype.toString.call(value) === "[object Object]";
 }
 
 function plantOf(members: Members): TestPlant | undefined {
@@ -49,10 +43,9 @@ function isText(value: unknown): value is string {
 
 function integerOf(value: unknown): bigint | undefined {
   if (typeof value === "string" && !/^-?(0|[1-9]\d*)$/.test(value)) return undefined;
-  const source = value instanceof NumberSource ? value.source : value;
-  if (typeof source !== "string") return undefined;
+  if (typeof value !== "string" && !(value instanceof NumberSource)) return undefined;
   const [, sign, whole = "", part = "", power = "0"] =
-    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source) ?? [];
+    /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(String(value)) ?? [];
   if (sign === undefined) return undefined;
   const digits = (whole + part).replace(/^0+/, "");
   if (digits === "") return 0n;

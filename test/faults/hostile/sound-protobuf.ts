@@ -26,13 +26,11 @@ function plantOf(bytes: Buffer): TestPlant | undefined {
     fields.findLast((field) => field.number === number && field.wire === wire);
   // Each text is decoded, even one that is overwritten.
   const texts = fields.filter(({ number, wire }) => (number === 2 || number === 3) && wire === 2);
-  for (const { data } of texts)
-    if (!Buffer.from(data.toString("utf8")).equals(data)) return undefined;
+  if (texts.some(({ data }) => !Buffer.from(data.toString("utf8")).equals(data))) return undefined;
   const id = last(1, 0)?.value;
   const name = last(2, 2)?.data.toString("utf8");
   const tag = last(3, 2)?.data.toString("utf8");
-  if (id === undefined || name === undefined || `${name}${tag ?? ""}`.includes("\0"))
-    return undefined;
+  if (id === undefined || name === undefined || /\0/.test(name + (tag ?? ""))) return undefined;
   return { id: BigInt.asIntN(64, id), name, ...(tag !== undefined && { tag }) };
 }
 
@@ -62,7 +60,6 @@ function readFields(bytes: Buffer): Field[] {
       const tag = Number(varint());
       const [number, wire] = [Math.floor(tag / 8), tag % 8];
       if (number === 0) throw new RangeError("field number 0");
-      const isInner = group !== undefined;
       let value = 0n;
       let data: Buffer = Buffer.alloc(0);
       if (wire === 0) value = varint();
@@ -72,7 +69,7 @@ function readFields(bytes: Buffer): Field[] {
       else if (wire === 4 && number === group) return;
       else if (wire === 5) take(4);
       else throw new RangeError("an unknown wire type, or the end of another group");
-      if (!isInner) fields.push({ number, wire, value, data });
+      if (group === undefined) fields.push({ number, wire, value, data });
     }
     if (group !== undefined) throw new RangeError("a group without an end");
   }

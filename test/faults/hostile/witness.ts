@@ -3,18 +3,8 @@ import { Worker } from "node:worker_threads";
 import type { RequestRecord } from "../history/check.ts";
 import type { WitnessSetup } from "./witness-thread.ts";
 
-export interface Witness extends AsyncDisposable {
-  /**
-   * Lets the running requests end.
-   *
-   * @returns All requests.
-   * @throws What the thread has thrown.
-   */
-  finish(): Promise<readonly RequestRecord[]>;
-}
-
 /** Well-behaved clients that run all the time on a separate thread. */
-export function openWitness(workerData: WitnessSetup): Witness {
+export function openWitness(workerData: WitnessSetup) {
   const url = new URL("witness-thread.ts", import.meta.url);
   const thread = new Worker(url, { workerData, name: "witness" });
   const exit = once(thread, "exit").then(([code]) => {
@@ -24,7 +14,8 @@ export function openWitness(workerData: WitnessSetup): Witness {
   // It may fail while nobody waits for it: `finish` reports it.
   requests.catch(() => {});
   return {
-    async finish() {
+    /** Lets the running requests end. @returns All. @throws What the thread has thrown. */
+    async finish(): Promise<readonly RequestRecord[]> {
       thread.postMessage("finish");
       const [all] = await requests;
       return all;

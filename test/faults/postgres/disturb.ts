@@ -11,36 +11,32 @@ export interface PostgresRun extends Run {
   scaled(full: number): number;
 }
 
-export interface Parts {
+type Part = (run: PostgresRun) => Promise<void>;
+
+export type Parts = readonly [
   /** The duration for the full numbers of faults. A shorter run has fewer. */
-  readonly fullMinutes: number;
-  readonly first: (run: PostgresRun) => Promise<void>;
+  fullMinutes: number,
+  first: Part,
   /** The share of the time for the first. */
-  readonly share: number;
+  share: number,
   /** Needs copies of running servers. */
-  readonly promotions: (run: PostgresRun) => Promise<void>;
-}
+  second: Part,
+];
 
 export async function runOn(
   installations: readonly PostgresInstallation[],
   run: Run,
-  { fullMinutes, first, share, promotions }: Parts,
+  [fullMinutes, first, share, second]: Parts,
 ): Promise<void> {
   const scale = Math.min(1, run.minutes / fullMinutes);
   const scaled = (full: number) => Math.max(1, Math.round(full * scale));
+  const on = (part: Part, installation: PostgresInstallation) => (run: Run) =>
+    part({ ...run, installation, scaled });
   const [any] = installations;
   const copying = installations.find(({ hasBaseBackup }) => hasBaseBackup);
-  if (any === undefined) {
-    run.skipped.push("there is no PostgreSQL for it here");
-    return;
-  }
-  if (copying === undefined) {
-    run.skipped.push("promotions: no PostgreSQL here has pg_basebackup");
-  }
-  const parts = [
-    (part: Run) => first({ ...part, installation: any, scaled }),
-    ...(copying ? [(part: Run) => promotions({ ...part, installation: copying, scaled })] : []),
-  ];
+  if (any === undefined) return run.skip("there is no PostgreSQL for it here");
+  if (copying === undefined) run.skip("promotions: no PostgreSQL here has pg_basebackup");
+  const parts = [on(first, any), ...(copying ? [on(second, copying)] : [])];
   await runParts(run, parts, [share, 1 - share]);
 }
 
@@ -51,14 +47,8 @@ export interface Disturbance {
   /** From where its plants are at the time. */
   readonly store: ReadableStore;
   readonly clientCount?: number;
-  /** Injects the faults. What it throws is a broken promise. */
-  inject(during: Disturbed): Promise<void>;
-}
-
-export interface Disturbed {
-  readonly load: Load;
-  /** Reads all plants for the history. */
-  readonly check: () => Promise<void>;
+  /** Injects the faults. What it throws is a broken promise. `check` reads all plants. */
+  inject(during: { load: Load; check: () => Promise<void> }): Promise<void>;
 }
 
 /** From less than a statement may take to less than the servers' retries. */

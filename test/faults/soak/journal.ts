@@ -1,27 +1,19 @@
 /** The requests of a soak, in a file: an answer in one piece must still be true in the next. */
 import { appendFileSync, existsSync, readFileSync } from "node:fs";
-import type { RequestOutcome, RequestRecord, TestPlant } from "../history/check.ts";
-
-interface Line {
-  readonly plant: Omit<TestPlant, "id"> & { readonly id: string };
-  readonly outcome: RequestOutcome;
-}
+import type { RequestRecord } from "../history/check.ts";
 
 /** Synchronously, because a piece may be killed. */
 export function appendRequest(path: string, { plant, outcome }: RequestRecord): void {
-  const line: Line = { plant: { ...plant, id: String(plant.id) }, outcome };
+  const line = { plant: { ...plant, id: String(plant.id) }, outcome };
   appendFileSync(path, `${JSON.stringify(line)}\n`);
 }
 
 /** As requests that ended before this piece began. */
 export function readRequests(path: string): readonly RequestRecord[] {
-  return readLines<Line>(path).map(({ plant, outcome }) => ({
-    client: "a client of an earlier piece",
+  const past = { client: "a client of an earlier piece", startMs: 0, endMs: 0, deadlineMs: 0 };
+  return readLines<RequestRecord>(path).map(({ plant, outcome }) => ({
+    ...{ ...past, outcome },
     plant: { ...plant, id: BigInt(plant.id) },
-    startMs: 0,
-    endMs: 0,
-    deadlineMs: 0,
-    outcome,
   }));
 }
 

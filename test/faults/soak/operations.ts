@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { connect } from "node:tls";
+import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { knownToken } from "../../../packages/proxy/test/support/token-leaks.ts";
 import { spawnChild } from "../../support/child.ts";
@@ -58,9 +58,14 @@ export const operations: Readonly<Record<string, Operation>> = {
   },
 
   async certificate({ folder, certificate, sqlite }) {
-    const pem = renewCertificate(folder, certificate);
-    const isServed = async () => (await isTrusted(sqlite.server.url, pem)) === true;
-    await until("the renewed certificate is served", isServed);
+    const ca = renewCertificate(folder, certificate);
+    const request = { origin: sqlite.server.url, path: "/healthz", method: "GET", ca } as const;
+    await until("the renewed certificate is served", () =>
+      exchange({ ...request, version: "1.1" }).then(
+        () => true,
+        () => false,
+      ),
+    );
     return [];
   },
 
@@ -175,17 +180,6 @@ async function ask(
   const signal = AbortSignal.timeout(patienceMs);
   const sent = { path, method, headers, body: Buffer.from(body), signal };
   return (await sender.send(sent)).status;
-}
-
-async function isTrusted(url: string, pem: string): Promise<boolean> {
-  const { hostname, port } = new URL(url);
-  const answer = Promise.withResolvers<boolean>();
-  const socket = connect({ host: hostname, port: Number(port), ca: pem });
-  socket.once("secureConnect", () => answer.resolve(true));
-  socket.once("error", () => answer.resolve(false));
-  const isTrusted = await answer.promise;
-  socket.destroy();
-  return isTrusted;
 }
 
 /** Until all requests have ended that clients had begun. */

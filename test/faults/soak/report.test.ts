@@ -3,8 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import { writeReport } from "./report.ts";
-import { type MetricName, metricNames, metrics, type Sample } from "./sample.ts";
+import { type MetricName, metricNames, metrics, type Sample, writeReport } from "./report.ts";
 
 const level = { memory: 150, objects: 20, code: 6, external: 8, files: 40, delay: 1, wal: 16 };
 

@@ -21,7 +21,7 @@ import { findToken } from "../../../packages/proxy/test/support/token-leaks.ts";
 import { environmentWithoutSettings, main, nodeOptions } from "../../support/child.ts";
 import { collectOutput } from "../../support/output.ts";
 import { isComplaint, patienceMs } from "../server.ts";
-import type { Sample } from "./sample.ts";
+import type { Sample } from "./report.ts";
 
 export interface SoakServerOptions {
   readonly name: string;
@@ -32,23 +32,11 @@ export interface SoakServerOptions {
   readonly walBytes: () => number;
 }
 
-export interface SoakServer extends AsyncDisposable {
-  readonly name: string;
-  readonly url: string;
-  sample(life: string): Promise<Sample>;
-  /**
-   * Like logrotate's `copytruncate`. @returns a line for everything that the log should not
-   * contain.
-   */
-  rotateLog(complaints: "any" | "no complaints"): string[];
-  /** Sends SIGTERM. @returns a line if it does not end well, or had ended before. */
-  drain(): Promise<string[]>;
-}
+export type SoakServer = Awaited<ReturnType<typeof startSoakServer>>;
 
 const preload = fileURLToPath(new URL("measure-child.js", import.meta.url));
 
-export async function startSoakServer(options: SoakServerOptions): Promise<SoakServer> {
-  const { name, folder, args, walBytes } = options;
+export async function startSoakServer({ name, folder, args, walBytes }: SoakServerOptions) {
   const log = join(folder, `${name}.log`);
   // Appends at the end of the file, wherever that is: rotation truncates it.
   const logFile = openSync(log, "a");
@@ -70,7 +58,7 @@ export async function startSoakServer(options: SoakServerOptions): Promise<SoakS
   });
   return {
     ...{ name, url },
-    async sample(life) {
+    async sample(life: string): Promise<Sample> {
       const answer = once(child, "message");
       child.send("measure");
       const [usage] = await within(`what ${name} takes up`, answer, patienceMs);
@@ -80,7 +68,8 @@ export async function startSoakServer(options: SoakServerOptions): Promise<SoakS
       const values = { ...Object.fromEntries(mebibytes), files, delay: delayMs };
       return { server: name, life, atMs: Date.now(), values };
     },
-    rotateLog(complaints) {
+    /** Like logrotate's `copytruncate`. @returns a line for everything that the log must not have. */
+    rotateLog(complaints: "any" | "no complaints"): string[] {
       if (statSync(log).size === 0) return [`${name}: nothing was logged since the last rotation`];
       copyFileSync(log, `${log}.1`);
       truncateSync(log);
@@ -89,7 +78,8 @@ export async function startSoakServer(options: SoakServerOptions): Promise<SoakS
       if (findToken(text, "log") !== undefined) wrong.push("a token");
       return wrong.map((line) => `${name} logged ${line}`);
     },
-    async drain() {
+    /** Sends SIGTERM. @returns a line if it does not end well, or had ended before. */
+    async drain(): Promise<string[]> {
       const wasRunning = child.exitCode === null && child.signalCode === null;
       child.kill("SIGTERM");
       const [code] = await within(`the end of ${name}`, ended, patienceMs);

@@ -4,39 +4,17 @@ import { join } from "node:path";
 import { createCertificate } from "../../../packages/gateway/test/support/certificate.ts";
 import { runChild } from "../../support/child.ts";
 import { findFreePort } from "../../support/free-port.ts";
-import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { type ReadableStore, Recorder } from "../history/recorder.ts";
+import { Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
 import { createClients, Load } from "../load/load.ts";
 import { appendRequest, readRequests } from "./journal.ts";
-import { type Issuer, openIssuer } from "./keys.ts";
+import { openIssuer } from "./keys.ts";
 import { type SoakServer, type SoakServerOptions, startSoakServer } from "./server.ts";
 
-/** One store, with its clients. */
-export interface SoakStore extends ReadableStore {
-  readonly name: string;
-  readonly url: string;
-  readonly server: SoakServer;
-  readonly recorder: Recorder;
-  readonly load: Load;
-}
-
-export interface Services extends AsyncDisposable {
-  readonly folder: string;
-  readonly sqlite: SoakStore;
-  /** The second of its servers is drained and restarted; the first stays. */
-  readonly postgres: SoakStore & {
-    second: SoakServer;
-    readonly startSecond: () => Promise<SoakServer>;
-    readonly database: PostgresServer;
-  };
-  readonly issuer: Issuer;
-  /** The clients' credentials, changed while they use them. */
-  readonly tokens: { opaque: string; jwt: string; readonly names: string[] };
-  readonly certificate: { readonly certFile: string; readonly keyFile: string };
-}
+export type Services = Awaited<ReturnType<typeof openServices>>;
 
 /** Of each store, each with one request at a time. */
 const clientCount = 2;
@@ -53,12 +31,13 @@ const deadlinesMs = [10_000, 10_000] as const;
 export async function openServices(
   folder: string,
   { piece, seed }: { readonly piece: number; readonly seed: number },
-): Promise<Services> {
+) {
   await using stack = new AsyncDisposableStack();
   mkdirSync(join(folder, "data"), { recursive: true });
   const issuer = stack.use(await openIssuer());
   const name = `piece-${piece}`;
   const opaque = await createToken(folder, name);
+  /** The clients' credentials, changed while they use them. */
   const tokens = { opaque, names: [name], jwt: await issuer.sign() };
   let turn = 0;
   const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
@@ -107,6 +86,7 @@ export async function openServices(
     ...{ name: "SQLite", url, server, ...use(0, recorder, [server]) },
     read: async () => readStoredPlants(file),
   };
+  /** The second of its servers is drained and restarted; the first stays. */
   const postgres = {
     ...{ name: "PostgreSQL", url: postgresUrl, server: first, second, startSecond, database },
     ...use(1, new Recorder(), [first, second]),
@@ -131,7 +111,7 @@ export async function createToken(folder: string, name: string): Promise<string>
 /** With the same file names, like an ACME client. @returns the new certificate in PEM. */
 export function renewCertificate(
   folder: string,
-  { certFile, keyFile }: Services["certificate"],
+  { certFile, keyFile }: { readonly certFile: string; readonly keyFile: string },
 ): string {
   const renewed = createCertificate(folder, "renewed");
   copyFileSync(renewed.keyFile, keyFile);

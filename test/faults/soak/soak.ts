@@ -9,8 +9,7 @@ import type { Campaign, Run } from "../campaign.ts";
 import { createRandom } from "../random.ts";
 import { readLines } from "./journal.ts";
 import { operations } from "./operations.ts";
-import { writeReport } from "./report.ts";
-import type { Sample } from "./sample.ts";
+import { type Sample, writeReport } from "./report.ts";
 import { openServices } from "./services.ts";
 
 /** For a long run; a short one has more events. */
@@ -25,10 +24,7 @@ export function soakIn(folder: string): Campaign {
 }
 
 async function runPiece(folder: string, run: Run): Promise<void> {
-  if (process.platform !== "linux") {
-    run.skipped.push("it reads /proc");
-    return;
-  }
+  if (process.platform !== "linux") return run.skip("it reads /proc");
   mkdirSync(folder, { recursive: true });
   const samplesFile = join(folder, "samples.ndjson");
   const samples = [...readLines<Sample>(samplesFile)];

@@ -34,14 +34,7 @@ const resets = [
   [11, 8],
 ] as const;
 
-interface Call extends Planned {
-  readonly caller: Caller;
-  readonly timeoutMs: number | undefined;
-  readonly elapsedMs: number;
-  /** Of those, how long the processes had to wait for a CPU. */
-  readonly starvedMs: number;
-  readonly outcome: Outcome;
-}
+type Call = Awaited<ReturnType<typeof callAll>>[number];
 
 function planAnswer(random: Random): AnswerPlan {
   const afterMs = random.chance(0.1) ? random.int(1, slowMs) : 0;
@@ -61,10 +54,10 @@ function planAnswer(random: Random): AnswerPlan {
 export async function callAll(
   callers: readonly Caller[],
   { random, name, count }: { random: Random; name: string; count: number },
-): Promise<readonly Call[]> {
+) {
   return await Promise.all(
     Array.from({ length: count }, async (_, index) => {
-      const planned = { id: `${name}-${index}`, plan: planAnswer(random) };
+      const planned: Planned = { id: `${name}-${index}`, plan: planAnswer(random) };
       const caller = random.pick(callers);
       const startMs = random.int(0, 150);
       const patienceMs = random.chance(0.3) ? random.int(50, 3000) : undefined;
@@ -73,8 +66,16 @@ export async function callAll(
       const begin = performance.now();
       const outcome = await Promise.race([caller.call(planned, timeoutMs), givenUp()]);
       const end = performance.now();
-      const times = { elapsedMs: end - begin, starvedMs: starvedMs(begin, end) };
-      return { ...planned, caller, timeoutMs, outcome, ...times };
+      const elapsedMs = end - begin;
+      // Of this, the processes had to wait for a CPU.
+      return {
+        ...planned,
+        caller,
+        timeoutMs,
+        outcome,
+        elapsedMs,
+        starvedMs: starvedMs(begin, end),
+      };
     }),
   );
 }

@@ -8,43 +8,32 @@ const program = fileURLToPath(
   import.meta.resolve("../../../packages/gateway/test/support/model-upstream/main.ts"),
 );
 
-export class ModelProcess {
-  readonly host: string;
-  /** Told the id of each call that it serves. */
-  readonly #onServed: (id: string) => void;
-  #child: ChildProcess | undefined;
-  #port = 0;
+export type ModelProcess = ReturnType<typeof createModel>;
 
-  constructor(host: string, onServed: (id: string) => void) {
-    this.#onServed = onServed;
-    this.host = host;
-  }
-
-  /** Also after `kill`. @param port Default: that of the last start. @returns the port. */
-  async start(port: number = this.#port): Promise<number> {
-    const child = fork(program, [this.host, `${port}`]);
-    this.#child = child;
-    const ended = once(child, "exit").then(() => Promise.reject(new Error("the model has ended")));
-    ended.catch(() => {});
-    const [chosen] = await Promise.race([once(child, "message"), ended]);
-    this.#port = Number(chosen);
-    child.on("message", this.#onServed);
-    return this.#port;
-  }
-
-  inject(fault: ConnectionFault): void {
-    this.#child?.send(fault);
-  }
-
-  signal(name: "SIGSTOP" | "SIGCONT"): void {
-    this.#child?.kill(name);
-  }
-
-  async kill(): Promise<void> {
-    const child = this.#child;
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
-    const exited = once(child, "exit");
-    child.kill("SIGKILL");
-    await exited;
-  }
+/** @param onServed Told the id of each call that it serves. */
+export function createModel(host: string, onServed: (id: string) => void) {
+  let child: ChildProcess | undefined;
+  let ownPort = 0;
+  return {
+    host,
+    /** Also after `kill`. @param port Default: that of the last start. @returns the port. */
+    async start(port = ownPort): Promise<number> {
+      const started = fork(program, [host, `${port}`]);
+      child = started;
+      const ended = once(started, "exit").then(() => Promise.reject(new Error("it has ended")));
+      ended.catch(() => {});
+      const [chosen] = await Promise.race([once(started, "message"), ended]);
+      started.on("message", onServed);
+      ownPort = Number(chosen);
+      return ownPort;
+    },
+    inject: (fault: ConnectionFault) => child?.send(fault),
+    signal: (name: "SIGSTOP" | "SIGCONT") => child?.kill(name),
+    async kill(): Promise<void> {
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      const exited = once(child, "exit");
+      child.kill("SIGKILL");
+      await exited;
+    },
+  };
 }

@@ -18,7 +18,7 @@ import { connectionFaults } from "../../../packages/gateway/test/support/model-u
 import type { Campaign } from "../campaign.ts";
 import { createRandom, type Random } from "../random.ts";
 import { callAll, judge, quietMsMax } from "./calls.ts";
-import { ModelProcess } from "./model-process.ts";
+import { createModel } from "./model-process.ts";
 
 /** With those to its process and to the addresses of its name. */
 const faults = [...connectionFaults, "stop", "kill", "leave", "join"] as const;
@@ -36,10 +36,8 @@ const foundMax = 20;
 export const upstream: Campaign = {
   name: "upstream",
   async run(run) {
-    if (process.platform !== "linux") {
-      run.skipped.push("other systems have no second loopback address");
-      return;
-    }
+    if (process.platform !== "linux")
+      return run.skip("other systems have no second loopback address");
     await using arena = await openArena();
     const { callers, served, servedTwice } = arena;
     for (let round = 0; round < roundsMin || !run.isOver(); round++) {
@@ -66,24 +64,18 @@ export const upstream: Campaign = {
   },
 };
 
-interface Arena extends AsyncDisposable {
-  readonly models: readonly ModelProcess[];
-  /** Those that the name has now. */
-  readonly addresses: Set<string>;
-  readonly callers: readonly Caller[];
-  /** The ids of calls that a model has taken. */
-  readonly served: ReadonlySet<string>;
-  /** The ids of calls that went out again though they were served. */
-  readonly servedTwice: ReadonlySet<string>;
-}
+type Arena = Awaited<ReturnType<typeof openArena>>;
 
-async function openArena(): Promise<Arena> {
+async function openArena() {
+  /** The ids of calls that a model has taken. */
   const served = new Set<string>();
+  /** The ids of calls that went out again though they were served. */
   const servedTwice = new Set<string>();
   const onServed = (id: string) => void (served.has(id) ? servedTwice : served).add(id);
-  const models = hosts.map((host) => new ModelProcess(host, onServed));
+  const models = hosts.map((host) => createModel(host, onServed));
   let port = 0;
   for (const model of models) port = await model.start(port);
+  /** Those that the name has now. */
   const addresses = new Set<string>(hosts);
   const unname = nameAddresses(addresses);
   const descriptors = readDescriptors(modelDescriptors);

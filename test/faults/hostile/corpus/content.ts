@@ -2,15 +2,16 @@
  * Bodies in valid HTTP, for every protocol: the rows of the tests, generated ones, and mutations.
  */
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import { BinaryWriter } from "@bufbuild/protobuf/wire";
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { rows as restRows } from "../../../support/malformed/rest.ts";
 import { faces } from "../../../support/malformed/rpc.ts";
-import { createPlantPath, newPlantJson, requestBinary } from "../../../support/protocol/message.ts";
+import { createPlantPath, newPlantJson } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { ContentAttack } from "../attack.ts";
-import { strangerToken } from "../frames.ts";
 import { mutate } from "../mutate.ts";
+import { strangerToken } from "../wire.ts";
 
 /** Rows with a valid path, small enough to be sent often. Without a token. */
 const rows: readonly ContentAttack[] = [
@@ -63,16 +64,21 @@ const protocols = [
 /** An almost valid plant, in one protocol, without a token. */
 function almostRight(id: bigint, random: Random): ContentAttack {
   const [path = "", type = ""] = random.pick(protocols).split(" ");
-  const plant = { id, name: `${random.pick(texts)}~`, tag: random.pick(texts) };
+  const spoilt = random.chance(0.3) ? random.pick(notUtf8) : Buffer.from("~");
+  const [name, tag] = [random.pick(texts), random.pick(texts)];
   let message: Buffer;
   if (type.endsWith("json")) {
     const extra = random.chance(0.3) ? `,${random.pick(extraMembers)}}` : "}";
-    const json = newPlantJson(plant).replace(/\}$/, () => extra);
-    message = Buffer.from(path === "/plants" ? json : `{"plant":${json}}`);
+    const json = newPlantJson({ id, name: `${name}~`, tag }).replace(/\}$/, () => extra);
+    const whole = path === "/plants" ? json : `{"plant":${json}}`;
+    const [before = "", after = ""] = whole.split("~");
+    message = Buffer.concat([Buffer.from(before), spoilt, Buffer.from(after)]);
   } else {
-    message = Buffer.from(requestBinary(plant));
+    const plant = new BinaryWriter().tag(1, 0).int64(id).tag(2, 2);
+    plant.bytes(Buffer.concat([Buffer.from(name), spoilt]));
+    plant.tag(3, 2).string(tag);
+    message = Buffer.from(new BinaryWriter().tag(1, 2).bytes(plant.finish()).finish());
   }
-  if (random.chance(0.3)) message = spoilText(message, random);
   const isPacked = random.chance(0.15);
   const isEnveloped = type.startsWith("application/grpc");
   // Brotli is not supported: a plant that is otherwise valid must be rejected.
@@ -88,21 +94,6 @@ function almostRight(id: bigint, random: Random): ContentAttack {
     headers: { "content-type": type, ...(isPacked && { [coding]: packing }) },
     body: isEnveloped ? spoilEnvelope(packed, isPacked ? 1 : 0, random) : packed,
   };
-}
-
-/** Replaces the mark in the name with bytes that are not UTF-8. */
-function spoilText(message: Buffer, random: Random): Buffer {
-  const at = message.indexOf("~");
-  const bytes = random.pick(notUtf8);
-  const spoilt = Buffer.concat([message.subarray(0, at), bytes, message.subarray(at + 1)]);
-  // In protobuf, the lengths before the text must grow with it.
-  for (let index = 0; index < at && message[0] === 0x0a; index++) {
-    const isLength =
-      index === 1 || (spoilt[index] === 0x12 && spoilt[index + 1] === at - index - 1);
-    const place = index === 1 ? 1 : index + 1;
-    if (isLength) spoilt[place] = (spoilt[place] ?? 0) + bytes.length - 1;
-  }
-  return spoilt;
 }
 
 /** Usually a valid envelope; otherwise one with wrong flags, length or count. */

@@ -15,6 +15,7 @@ import {
 } from "../../../support/malformed/http2.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
+import { mutate } from "../mutate.ts";
 import {
   data,
   greet,
@@ -25,8 +26,7 @@ import {
   strangerBlock,
   uint32,
   windowUpdate,
-} from "../frames.ts";
-import { mutate } from "../mutate.ts";
+} from "../wire.ts";
 
 const padded = 8;
 const withPriority = 0x20;

@@ -6,7 +6,7 @@
 import { plantOverHttp1 } from "../../../support/plant-request.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
-import { strangerToken } from "../frames.ts";
+import { http1, strangerToken } from "../wire.ts";
 
 /** The lines that frame a body, and its content. The inner request must stay part of the body. */
 type Framing = readonly [
@@ -122,12 +122,7 @@ export function smuggle(id: bigint, random: Random): BytesAttack {
   const [lines, body] = frame(plantOverHttp1(`{"id":${id},"name":"smuggled"}`));
   const first = random.pick(["POST /plants", "GET /plants", "POST /nowhere"]);
   const more = random.pick(["", "Connection: keep-alive\r\n", "Connection: Transfer-Encoding\r\n"]);
-  const head =
-    `${first} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${strangerToken}\r\n` +
-    `Content-Type: application/json\r\n${more}${lines}\r\n`;
-  return {
-    what: `smuggling behind ${first}: ${what}`,
-    version: "1.1",
-    bytes: Buffer.from(head + body, "latin1"),
-  };
+  const rest = `Content-Type: application/json\r\n${more}${lines}\r\n${body}`;
+  const bytes = http1(first, strangerToken, rest);
+  return { what: `smuggling behind ${first}: ${what}`, version: "1.1", bytes };
 }

@@ -11,7 +11,7 @@ import {
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
-import { data, greet, headers, strangerToken } from "../frames.ts";
+import { data, greet, headers, strangerToken } from "../wire.ts";
 
 const jwtOfNobody = forge({ alg: "none", typ: "JWT" }, { sub: "me", exp: 9999999999 }, "");
 

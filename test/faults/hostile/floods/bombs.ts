@@ -5,7 +5,7 @@ import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Attack, ContentAttack } from "../attack.ts";
 import { attackAll } from "../attackers.ts";
-import { strangerToken } from "../frames.ts";
+import { http1, strangerToken } from "../wire.ts";
 import type { Flood } from "./flood.ts";
 
 const megabyte = 1024 * 1024;
@@ -94,12 +94,8 @@ const large: readonly ContentAttack[] = [
 ];
 
 function head(lines: string): Attack {
-  const first = `POST /plants HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${strangerToken}\r\n`;
-  return {
-    what: `bomb: ${JSON.stringify(lines.slice(0, 20))}…`,
-    version: "1.1",
-    bytes: Buffer.from(`${first}${lines}\r\n`, "latin1"),
-  };
+  const what = `bomb: ${JSON.stringify(lines.slice(0, 20))}…`;
+  return { what, version: "1.1", bytes: http1("POST /plants", strangerToken, `${lines}\r\n`) };
 }
 
 const heads: readonly Attack[] = [

@@ -2,7 +2,7 @@
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import { type Connection, openConnection } from "../connection.ts";
-import { blockOf, data, greet, headers } from "../frames.ts";
+import { blockOf, data, greet, headers, http1 } from "../wire.ts";
 import { type Flood, patienceMs } from "./flood.ts";
 
 const connections = 1000;
@@ -14,20 +14,17 @@ const length = `Content-Length: ${2 ** 32 - 1}\r\n\r\n`;
 const envelopeHead = Buffer.of(0, 0xff, 0xff, 0xff, 0xff);
 const grpc = { ":path": createPlantPath, "content-type": "application/grpc" };
 
-function http1(path: string, type: string, rest: string): Buffer {
-  const token = `Authorization: Bearer ${knownToken}\r\nContent-Type: ${type}\r\n`;
-  return Buffer.from(`POST ${path} HTTP/1.1\r\nHost: a\r\n${token}${rest}`, "latin1");
+function claim(path: string, type: string, rest: string): Buffer {
+  return http1(`POST ${path}`, knownToken, `Content-Type: application/${type}\r\n${rest}`);
 }
 
+/** One incomplete chunk: the head of the envelope is there. */
+const chunk = `Transfer-Encoding: chunked\r\n\r\nffff\r\n${envelopeHead.toString("latin1")}`;
+
 const claims: readonly Buffer[] = [
-  http1("/plants", "application/json", length),
-  http1(createPlantPath, "application/json", length),
-  // One incomplete chunk: the head of the envelope is there.
-  http1(
-    createPlantPath,
-    "application/grpc-web",
-    `Transfer-Encoding: chunked\r\n\r\nffff\r\n${envelopeHead.toString("latin1")}`,
-  ),
+  claim("/plants", "json", length),
+  claim(createPlantPath, "json", length),
+  claim(createPlantPath, "grpc-web", chunk),
   greet(headers(1, blockOf(grpc)), data(1, envelopeHead)),
 ];
 

@@ -2,7 +2,7 @@
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { openSender } from "../../load/sender.ts";
-import { strangerToken } from "../frames.ts";
+import { strangerToken } from "../wire.ts";
 import { type Flood, patienceMs } from "./flood.ts";
 
 /** Of each kind. */

@@ -5,7 +5,7 @@ import {
 } from "../../../../packages/gateway/test/support/raw-http2.ts";
 import type { Random } from "../../random.ts";
 import { openConnection } from "../connection.ts";
-import { greet } from "../frames.ts";
+import { greet } from "../wire.ts";
 
 /** A large amount of one thing at once. */
 export interface Flood {

@@ -56,19 +56,15 @@ export const hoards: readonly Hoard[] = [
   },
 ];
 
-export interface Hoarding {
-  readonly url: string;
-  readonly connections: number;
-  readonly streams: number;
-  readonly ms: number;
-}
-
 /** As a refused client is told. */
 const retryMs = 1000;
 
 /** @returns how many requests were sent. */
-export async function hoard({ headers, body, isWhole }: Hoard, hoarding: Hoarding) {
-  const { url, connections, streams, ms } = hoarding;
+export async function hoard(
+  { headers, body, isWhole }: Hoard,
+  options: { url: string; connections: number; streams: number; ms: number },
+): Promise<number> {
+  const { url, connections, streams, ms } = options;
   let sent = 0;
   const send = (session: http2.ClientHttp2Session) => {
     if (session.destroyed || session.closed) return;

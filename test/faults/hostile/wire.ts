@@ -1,4 +1,4 @@
-/** HTTP/2 of attackers, frame by frame. */
+/** What attackers send, byte by byte. */
 import {
   fieldBlock,
   flag,
@@ -11,7 +11,13 @@ import { fields } from "../../support/malformed/http2.ts";
 
 export const strangerToken = "a-token-that-nobody-knows";
 
-/** The fields of a request, except for these. */
+/** A request over HTTP/1.1, up to its token, and what follows. */
+export function http1(line: string, token: string, rest: string): Buffer {
+  const head = `${line} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer ${token}\r\n`;
+  return Buffer.from(head + rest, "latin1");
+}
+
+/** The fields of a request over HTTP/2, except for these. */
 export function blockOf(other: Parameters<typeof fields>[0] = {}): Buffer {
   return fieldBlock(fields(other));
 }
