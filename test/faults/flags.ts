@@ -1,17 +1,10 @@
 import { randomInt } from "node:crypto";
 import { parseArgs } from "node:util";
 
-export interface Flags {
-  readonly minutes: number;
-  readonly seed: number;
-  /** The names of the campaigns to run. */
-  readonly only: readonly string[];
-  /** The directory of a soak, which then runs alone. */
-  readonly soak?: string;
-}
+export type Flags = ReturnType<typeof parseFlags>;
 
 /** @throws {TypeError} that says what is wrong with the command line. */
-export function parseFlags(args: readonly string[], names: readonly string[]): Flags {
+export function parseFlags(args: readonly string[], names: readonly string[]) {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
@@ -38,7 +31,8 @@ export function parseFlags(args: readonly string[], names: readonly string[]): F
       : parseNumber("minutes", values.minutes, numberForm),
     seed: parseNumber("seed", values.seed, /^\d{1,10}$/),
     only: values.only,
-    ...(isSoak && { soak: values.folder }),
+    /** The directory of a soak, which then runs alone. */
+    soak: isSoak ? values.folder : undefined,
   };
 }
 

@@ -1,21 +1,17 @@
-/** A random generator that repeats its sequence for the same seed. */
-export interface Random {
-  /** From 0 up to, but excluding, 1. */
-  next(): number;
-  /** An integer from `min` to `max`, including both. */
-  int(min: number, max: number): number;
-  /** True in this share of all cases. */
-  chance(share: number): boolean;
-  pick<T>(list: readonly [T, ...T[]] | readonly T[]): T;
-  /** The list in random order. */
-  shuffle<T>(list: readonly T[]): T[];
-}
+export type Random = ReturnType<typeof createRandom>;
 
-/** @param name Gives each user of a seed its own sequence, independent of the others. */
-export function createRandom(seed: number, name: string): Random {
+/**
+ * A random generator that repeats its sequence for the same seed.
+ *
+ * @param name Gives each user of a seed its own sequence, independent of the others.
+ */
+export function createRandom(seed: number, name: string) {
   let state = hash(`${seed} ${name}`);
 
-  /** Mulberry32, by Tommy Ettinger: 32 bits of state are enough for a plan. */
+  /**
+   * From 0 up to, but excluding, 1. Mulberry32, by Tommy Ettinger: 32 bits of state are enough for
+   * a plan.
+   */
   function next(): number {
     state = (state + 0x6d2b79f5) | 0;
     let bits = Math.imul(state ^ (state >>> 15), 1 | state);
@@ -23,17 +19,20 @@ export function createRandom(seed: number, name: string): Random {
     return ((bits ^ (bits >>> 14)) >>> 0) / 2 ** 32;
   }
 
+  /** An integer from `min` to `max`, including both. */
   const int = (min: number, max: number) => min + Math.floor(next() * (max - min + 1));
   return {
     next,
     int,
-    chance: (share) => next() < share,
-    pick(list) {
+    /** True in this share of all cases. */
+    chance: (share: number) => next() < share,
+    pick<T>(list: readonly [T, ...T[]] | readonly T[]): T {
       const index = int(0, list.length - 1);
       if (!(index in list)) throw new RangeError("nothing to pick from");
-      return list[index] as (typeof list)[number];
+      return list[index] as T;
     },
-    shuffle: (list) =>
+    /** The list in random order. */
+    shuffle: <T>(list: readonly T[]): T[] =>
       list
         .map((value) => ({ value, place: next() }))
         .sort((a, b) => a.place - b.place)

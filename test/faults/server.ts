@@ -49,28 +49,20 @@ export function isComplaint(line: string): boolean {
   return /"level":"error"|^\s+at |^node:/.test(line);
 }
 
-/** The resources of a process, as counted by the kernel. */
-export interface Usage {
-  readonly memoryMiB: number;
-  /** The most memory that it ever had. */
-  readonly peakMiB: number;
-  /** Open files, including connections. */
-  readonly files: number;
-}
-
-/** Undefined if the process has ended, or this is not Linux. */
-export function usageOf({ process: { pid } }: ChildServer): Usage | undefined {
+/** Its resources, as counted by the kernel. Undefined if it has ended, or this is not Linux. */
+export function usageOf({ process: { pid } }: ChildServer) {
   const folder = `/proc/${pid}`;
   if (!existsSync(folder)) return undefined;
   const status = readFileSync(`${folder}/status`, "utf8");
   const mebibytes = (name: string) =>
     Math.round(Number(new RegExp(`^${name}:\\s+(\\d+) kB$`, "m").exec(status)?.[1] ?? 0) / 1024);
+  // Files include connections.
   const files = readdirSync(`${folder}/fd`).length;
   return { memoryMiB: mebibytes("VmRSS"), peakMiB: mebibytes("VmHWM"), files };
 }
 
 /** Follows the memory of a server until the end of a `using`. */
-export function watchMemory(server: ChildServer): Disposable & { readonly peakMiB: number } {
+export function watchMemory(server: ChildServer) {
   let peakMiB = 0;
   const timer = setInterval(() => {
     peakMiB = Math.max(peakMiB, usageOf(server)?.memoryMiB ?? 0);

@@ -7,18 +7,8 @@ import { migrateStore } from "../../../src/store/open.ts";
 import { findPostgres, type PostgresInstallation } from "../../support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { everyPlant, toStoredPlant } from "../../support/store-place.ts";
-import type { StoredPlant } from "../../support/stored-plants.ts";
 
-/** A coordinator, and workers over which the table is distributed. */
-export interface CitusCluster extends AsyncDisposable {
-  readonly url: string;
-  readonly workers: readonly PostgresServer[];
-  /** Starts a server with the same settings, for a standby. */
-  start(): Promise<PostgresServer>;
-  /** Runs SQL on the coordinator. */
-  query(sql: string): Promise<readonly Record<string, unknown>[]>;
-  read(): Promise<readonly StoredPlant[]>;
-}
+export type CitusCluster = Awaited<ReturnType<typeof startCluster>>;
 
 /** Nodes connect to each other without a password, and standbys to primaries. */
 const access = "local all all trust\nhost all,replication all 127.0.0.1/32 trust\n";
@@ -50,15 +40,14 @@ export function findCitus(): PostgresInstallation | undefined {
   });
 }
 
-export async function startCluster(
-  installation: PostgresInstallation,
-  workerCount: number,
-): Promise<CitusCluster> {
+/** A coordinator, and workers over which the table is distributed. */
+export async function startCluster(installation: PostgresInstallation, workerCount: number) {
   await using stack = new AsyncDisposableStack();
   let owned: AsyncDisposableStack = stack;
   const folder = stack.use(await createTemporaryFolder());
   const hba = join(folder.path, "pg_hba.conf");
   await writeFile(hba, access);
+  /** A server with the same settings. */
   const start = async () => {
     const options = { installation, settings, files: { "pg_hba.conf": hba } };
     const server = owned.use(await startPostgres(options));
@@ -69,6 +58,7 @@ export async function startCluster(
   const [coordinator, ...workers] = servers as [PostgresServer, ...PostgresServer[]];
   // The first database of a server has the same name everywhere.
   const [database] = await Promise.all(servers.map((server) => server.createDatabase()));
+  /** Runs SQL on the coordinator. */
   const query = (sql: string) => coordinator.query(sql, database);
   await Promise.all(servers.map((server) => server.query("CREATE EXTENSION citus", database)));
   await query(`SELECT citus_set_coordinator_host('127.0.0.1', ${coordinator.port})`);

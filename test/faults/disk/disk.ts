@@ -61,17 +61,13 @@ export class Versions<T> {
 
 export class DiskFile {
   readonly pages = new Map<number, Versions<Buffer>>();
-  readonly size: Versions<number>;
+  readonly size = new Versions(0);
   /** The pages of the last call that wrote to it. */
   lastPages: readonly number[] = [];
 
   constructor(content: Buffer = Buffer.alloc(0)) {
-    this.size = new Versions(content.byteLength);
-    for (let page = 0; page * pageBytes < content.byteLength; page++) {
-      const bytes = Buffer.alloc(pageBytes);
-      content.copy(bytes, 0, page * pageBytes);
-      this.pages.set(page, new Versions(bytes));
-    }
+    this.write(0, content);
+    this.sync(true);
   }
 
   write(offset: number, data: Buffer): void {

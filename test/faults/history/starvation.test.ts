@@ -3,15 +3,15 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { readWaits, StarvationClock, type Waits } from "./starvation.ts";
+import { createStarvationClock, readWaits, type Waits } from "./starvation.ts";
 
 const waits = (...processes: [pid: number, threads: Record<string, number>][]): Waits =>
   new Map(processes.map(([pid, threads]) => [pid, new Map(Object.entries(threads))]));
 
 /** A clock of these samples, one a second. */
-function clockOf(...samples: Waits[]): StarvationClock {
+function clockOf(...samples: Waits[]) {
   const rest = [...samples];
-  const clock = new StarvationClock(() => rest.shift() ?? new Map(), 0);
+  const clock = createStarvationClock(() => rest.shift() ?? new Map(), 0);
   for (let second = 1; second < samples.length; second++) clock.sample(second * 1000);
   return clock;
 }
@@ -40,28 +40,19 @@ test("times between samples get all of their own waiting, and no other", () => {
   expect(clockOf(...samples).starvedMs(3500, 9000)).toBe(80);
 });
 
-test.skipIf(process.platform !== "linux")(
-  "two processes that share one CPU wait for it",
-  async () => {
-    const shell = spawn(
-      "taskset",
-      ["-c", "0", "sh", "-c", "while :; do :; done & while :; do :; done"],
-      {
-        stdio: "ignore",
-        detached: true,
-      },
-    );
-    try {
-      await once(shell, "spawn");
-      const waitedMs = () =>
-        readWaits([shell.pid ?? 0])
-          .get(shell.pid ?? 0)
-          ?.values()
-          .next().value;
-      while ((waitedMs() ?? 0) < 50) await delay(10);
-      expect(waitedMs()).toBeGreaterThanOrEqual(50);
-    } finally {
-      process.kill(-(shell.pid ?? 0), "SIGKILL");
-    }
-  },
-);
+const onLinux = test.skipIf(process.platform !== "linux");
+
+onLinux("two processes that share one CPU wait for it", async () => {
+  const loops = "while :; do :; done & while :; do :; done";
+  const options = { stdio: "ignore", detached: true } as const;
+  const shell = spawn("taskset", ["-c", "0", "sh", "-c", loops], options);
+  const { pid = 0 } = shell;
+  try {
+    await once(shell, "spawn");
+    const waitedMs = () => readWaits([pid]).get(pid)?.values().next().value ?? 0;
+    while (waitedMs() < 50) await delay(10);
+    expect(waitedMs()).toBeGreaterThanOrEqual(50);
+  } finally {
+    process.kill(-pid, "SIGKILL");
+  }
+});

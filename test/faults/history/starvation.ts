@@ -14,60 +14,51 @@ const intervalMs = 250;
  * Processes add up, because a request may have to wait for all of them. So with many processes, it
  * is more than any request has lost, and never less.
  */
-export class StarvationClock {
-  readonly #read: () => Waits;
-  readonly #samples: { readonly atMs: number; readonly starvedMs: number }[] = [];
-  #waits: Waits;
-
-  constructor(read: () => Waits, atMs: number) {
-    this.#read = read;
-    this.#waits = read();
-    this.#samples.push({ atMs, starvedMs: 0 });
-  }
-
-  sample(atMs: number): void {
-    const waits = this.#read();
-    const starvedMs = (this.#samples.at(-1)?.starvedMs ?? 0) + waitedBetween(this.#waits, waits);
-    this.#samples.push({ atMs, starvedMs });
-    this.#waits = waits;
-  }
-
-  /** From the last sample before to the first one after. */
-  starvedMs(fromMs: number, untilMs: number): number {
-    const before = this.#samples.findLast(({ atMs }) => atMs <= fromMs) ?? this.#samples[0];
-    const after = this.#samples.find(({ atMs }) => atMs >= untilMs) ?? this.#samples.at(-1);
-    return (after?.starvedMs ?? 0) - (before?.starvedMs ?? 0);
-  }
+export function createStarvationClock(read: () => Waits, startMs: number) {
+  const samples = [{ atMs: startMs, starvedMs: 0 }];
+  let waits = read();
+  return {
+    sample(atMs: number): void {
+      const before = waits;
+      waits = read();
+      const starvedMs = (samples.at(-1)?.starvedMs ?? 0) + waitedBetween(before, waits);
+      samples.push({ atMs, starvedMs });
+    },
+    /** From the last sample before to the first one after. */
+    starvedMs(fromMs: number, untilMs: number): number {
+      const before = samples.findLast(({ atMs }) => atMs <= fromMs) ?? samples[0];
+      const after = samples.find(({ atMs }) => atMs >= untilMs) ?? samples.at(-1);
+      return (after?.starvedMs ?? 0) - (before?.starvedMs ?? 0);
+    },
+  };
 }
 
 function waitedBetween(before: Waits, after: Waits): number {
-  let sum = 0;
-  for (const [pid, threads] of after) {
+  const longest = [...after].map(([pid, threads]) => {
     const known = before.get(pid);
-    const waited = [...threads].map(([thread, ms]) => ms - (known?.get(thread) ?? 0));
-    sum += Math.max(0, ...waited);
-  }
-  return sum;
+    return Math.max(0, ...[...threads].map(([thread, ms]) => ms - (known?.get(thread) ?? 0)));
+  });
+  return longest.reduce((sum, ms) => sum + ms, 0);
 }
 
 /** As reported by Linux. Ended threads are skipped. */
 export function readWaits(pids: readonly number[]): Waits {
-  return new Map(pids.map((pid) => [pid, readThreads(pid)]));
-}
-
-function readThreads(pid: number): ReadonlyMap<string, number> {
-  const waits = new Map<string, number>();
-  try {
-    for (const thread of readdirSync(`/proc/${pid}/task`)) {
-      // proc(5): time on the CPU and time waiting for one, both in ns, and the number of time
-      // slices.
-      const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8");
-      waits.set(thread, Number(text.split(" ")[1] ?? 0) / 1e6);
-    }
-  } catch {
-    // It has ended, or this Linux does not count.
-  }
-  return waits;
+  return new Map(
+    pids.map((pid) => {
+      const threads = new Map<string, number>();
+      try {
+        for (const thread of readdirSync(`/proc/${pid}/task`)) {
+          // proc(5): time on the CPU and time waiting for one, both in ns, and the number of time
+          // slices.
+          const text = readFileSync(`/proc/${pid}/task/${thread}/schedstat`, "utf8");
+          threads.set(thread, Number(text.split(" ")[1] ?? 0) / 1e6);
+        }
+      } catch {
+        // It has ended, or this Linux does not count.
+      }
+      return [pid, threads];
+    }),
+  );
 }
 
 /** The child processes of the main thread; empty on systems other than Linux. */
@@ -77,17 +68,14 @@ export function childPids(): number[] {
   return list.split(" ").filter(Boolean).map(Number);
 }
 
-let clock: StarvationClock | undefined;
+let clock: ReturnType<typeof createStarvationClock> | undefined;
 
 /** For the rest of this process. Works only on Linux; elsewhere, the result is always 0. */
 export function watchStarvation(): void {
   if (process.platform !== "linux") return;
-  const own = new StarvationClock(
-    () => readWaits([process.pid, ...childPids()]),
-    performance.now(),
-  );
-  setInterval(() => own.sample(performance.now()), intervalMs).unref();
-  clock = own;
+  const read = () => readWaits([process.pid, ...childPids()]);
+  clock = createStarvationClock(read, performance.now());
+  setInterval(() => clock?.sample(performance.now()), intervalMs).unref();
 }
 
 /** Between two times of `performance.now()`; 0 if nothing is watched. */

@@ -19,15 +19,6 @@ export interface AttackOptions {
   readonly max?: number;
 }
 
-export interface AttackReport {
-  /** How many. */
-  readonly count: number;
-  readonly answers: readonly (Answer | "none")[];
-  readonly found: readonly string[];
-  /** Plants that a mutation has made valid, so they may be stored. */
-  readonly sound: readonly TestPlant[];
-}
-
 /** A client's time limit for sending a request, doubled for a busy machine. */
 const answerLimitMs = 3 * defaultLimits.requestTimeoutMs;
 
@@ -37,9 +28,10 @@ const silenceMs = 400;
 export async function attackAll(
   attacks: Iterator<Attack>,
   { url, port, signal, atOnce, max = Number.POSITIVE_INFINITY }: AttackOptions,
-): Promise<AttackReport> {
+) {
   const answers: (Answer | "none")[] = [];
   const found: string[] = [];
+  /** Plants that a mutation has made valid, so they may be stored. */
   const sound: TestPlant[] = [];
   let count = 0;
   using http1 = openSender("1.1", url);
@@ -65,15 +57,12 @@ export async function attackAll(
         tookMs > answerLimitMs ? `no end after ${Math.round(tookMs)} ms` : undefined,
       ].filter((problem) => problem !== undefined);
       // Enough to identify it and to send it again.
-      found.push(...wrong.map((problem) => `${attack.what}: ${problem}: ${shown(attack)}`));
+      const shown = JSON.stringify(textOf(attack).slice(0, 600));
+      found.push(...wrong.map((problem) => `${attack.what}: ${problem}: ${shown}`));
     }
   }
   await Promise.all(Array.from({ length: atOnce }, attackOn));
   return { count, answers, found, sound };
-}
-
-function shown(attack: Attack): string {
-  return JSON.stringify(textOf(attack).slice(0, 600));
 }
 
 function judge(attack: Attack, given: readonly Answer[], isSound: boolean): string | undefined {

@@ -106,26 +106,25 @@ export const idleLimitMs: number = 2 * defaultLimits.idleTimeoutMs + slackMs;
 /** @param tlsPort Undefined if no certificate can be created. */
 export async function beSlow(port: number, tlsPort: number | undefined): Promise<FloodResult> {
   const limitMs = defaultLimits.requestTimeoutMs + slackMs;
-  const overTls = tlsPort === undefined ? [] : unfinishedTls;
-  return await beAll([
-    ...unfinished.map((client) => () => beOne(client, port, limitMs, isRefused)),
-    ...overTls.map(([what, ...sent]) => {
-      const client: SlowClient = [`${what} (TLS)`, ...sent];
-      return () => beOne(client, tlsPort ?? 0, limitMs);
-    }),
+  return await resultOf([
+    ...copiesOf(unfinished).map((client) => beOne(client, port, limitMs, isRefused)),
+    ...(tlsPort === undefined ? [] : copiesOf(unfinishedTls)).map(([what, ...sent]) =>
+      beOne([`${what} (TLS)`, ...sent], tlsPort ?? 0, limitMs),
+    ),
   ]);
 }
 
 /** Takes `idleLimitMs`. */
 export async function beIdle(port: number): Promise<FloodResult> {
-  return await beAll(idle.map((client) => () => beOne(client, port, idleLimitMs)));
+  return await resultOf(copiesOf(idle).map((client) => beOne(client, port, idleLimitMs)));
 }
 
-/** Some copies of each, until all were ended. @returns which are still there after the limit. */
-async function beAll(clients: readonly (() => Promise<string[]>)[]): Promise<FloodResult> {
-  const all = clients.flatMap((be) => Array.from({ length: copies }, be));
-  const found = (await Promise.all(all)).flat();
-  return { count: all.length, found: [...new Set(found)] };
+function copiesOf(clients: readonly SlowClient[]): SlowClient[] {
+  return Array(copies).fill(clients).flat();
+}
+
+async function resultOf(clients: readonly Promise<string[]>[]): Promise<FloodResult> {
+  return { count: clients.length, found: [...new Set((await Promise.all(clients)).flat())] };
 }
 
 /** @param isOver Whether the server has ended it, although the connection is open. */

@@ -11,15 +11,6 @@ export function readProtobufPlant(bytes: Buffer): TestPlant | undefined {
   }
 }
 
-interface Field {
-  readonly number: number;
-  readonly wire: number;
-  /** The value of a varint. */
-  readonly value: bigint;
-  /** The bytes of a length-delimited field. */
-  readonly data: Buffer;
-}
-
 function plantOf(bytes: Buffer): TestPlant | undefined {
   const fields = readFields(bytes);
   const last = (number: number, wire: number) =>
@@ -34,8 +25,9 @@ function plantOf(bytes: Buffer): TestPlant | undefined {
   return { id: BigInt.asIntN(64, id), name, ...(tag !== undefined && { tag }) };
 }
 
-function readFields(bytes: Buffer): Field[] {
-  const fields: Field[] = [];
+/** The value is that of a varint, the data that of a field with a length. */
+function readFields(bytes: Buffer) {
+  const fields: { number: number; wire: number; value: bigint; data: Buffer }[] = [];
   let at = 0;
 
   function varint(): bigint {

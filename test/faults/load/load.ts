@@ -6,6 +6,9 @@ import { createRandom } from "../random.ts";
 import type { Caller } from "./caller.ts";
 import { ownIds, randomPlant } from "./plants.ts";
 
+export type Clients = ReturnType<typeof createClients>;
+type Client = Clients["list"][number];
+
 export interface ClientsOptions {
   readonly count: number;
   readonly seed: number;
@@ -16,18 +19,6 @@ export interface ClientsOptions {
   readonly recorder?: Recorder;
 }
 
-export interface Clients {
-  readonly recorder: Recorder;
-  readonly list: readonly Client[];
-}
-
-interface Client {
-  /** Whether the outcome of a plant is still unknown. */
-  isPending(): boolean;
-  /** One request, over any of the callers. @returns whether a plant is known to be stored. */
-  step(callers: readonly Caller[]): Promise<boolean>;
-}
-
 /** Enough old plants to request again. */
 const rememberedMax = 50;
 
@@ -35,9 +26,9 @@ const rememberedMax = 50;
  * Clients that store their own plants and retry until they know the outcome of each. Sometimes they
  * repeat an old one, or request another plant with one of their own ids.
  */
-export function createClients(options: ClientsOptions): Clients {
+export function createClients(options: ClientsOptions) {
   const { count, seed, deadlinesMs, first = 0, recorder = new Recorder() } = options;
-  const list = Array.from({ length: count }, (_, index): Client => {
+  const list = Array.from({ length: count }, (_, index) => {
     const client = `client ${first + index}`;
     const random = createRandom(seed, client);
     const takeId = ownIds(first + index);
@@ -51,8 +42,10 @@ export function createClients(options: ClientsOptions): Clients {
     }
 
     return {
+      /** Whether the outcome of a plant is still unknown. */
       isPending: () => pending !== undefined,
-      async step(callers) {
+      /** One request, over any of the callers. @returns whether a plant is known to be stored. */
+      async step(callers: readonly Caller[]): Promise<boolean> {
         const plant = pending ?? choose();
         const deadlineMs = random.int(...deadlinesMs);
         const caller = random.pick(callers);

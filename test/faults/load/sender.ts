@@ -1,6 +1,8 @@
+import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
+import { buffer } from "node:stream/consumers";
 import {
   type HttpResponse,
   type HttpVersion,
@@ -34,23 +36,20 @@ function overHttp1(url: string, localAddress: string | undefined): Sender {
   const protocol = url.startsWith("https:") ? https : http;
   const agent = new protocol.Agent({ keepAlive: true, ...anyCertificate });
   return {
-    send({ path, method = "POST", headers, body, signal }) {
-      const answer = Promise.withResolvers<HttpResponse>();
+    async send({ path, method = "POST", headers, body, signal }) {
       const options = { method, agent, headers, signal, localAddress };
-      const request = protocol.request(`${url}${path}`, options, (response) => {
-        response.once("error", answer.reject);
-        collect(response, (bytes) => {
-          answer.resolve({
-            status: response.statusCode ?? 0,
-            headers: headersFrom(response.headersDistinct),
-            trailers: headersFrom(response.trailersDistinct),
-            body: bytes,
-          });
-        });
-      });
-      request.once("error", answer.reject);
+      const request = protocol.request(`${url}${path}`, options);
+      // After an early answer, the rest of a body may find a closed connection.
+      request.on("error", () => {});
       request.end(body);
-      return answer.promise;
+      const [response] = (await once(request, "response")) as [http.IncomingMessage];
+      const bytes = await buffer(response);
+      return {
+        status: response.statusCode ?? 0,
+        headers: headersFrom(response.headersDistinct),
+        trailers: headersFrom(response.trailersDistinct),
+        body: bytes,
+      };
     },
     [Symbol.dispose]: () => agent.destroy(),
   };
@@ -68,41 +67,25 @@ function overHttp2(url: string): Sender {
   }
 
   return {
-    send({ path, method = "POST", headers, body, signal }) {
-      const answer = Promise.withResolvers<HttpResponse>();
+    async send({ path, method = "POST", headers, body, signal }) {
       const fields = { ":method": method, ":path": path, ...headers };
       const stream = open().request(fields, { signal });
       let head: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader = {};
       let trailers = new Headers();
-      let bytes: Buffer | undefined;
       stream.once("response", (received) => {
         head = received;
       });
       stream.once("trailers", (received) => {
         trailers = headersFrom(received);
       });
-      collect(stream, (all) => {
-        bytes = all;
-      });
-      stream.once("error", answer.reject);
-      stream.once("close", () => {
-        const { ":status": status, ...others } = head;
-        const isWhole = stream.rstCode === http2.constants.NGHTTP2_NO_ERROR && !stream.aborted;
-        if (!isWhole || bytes === undefined || status === undefined) {
-          answer.reject(new Error("the stream was cut"));
-        } else {
-          answer.resolve({ status, headers: headersFrom(others), trailers, body: bytes });
-        }
-      });
+      const closed = once(stream, "close");
       stream.end(body);
-      return answer.promise;
+      const [bytes] = await Promise.all([buffer(stream), closed]);
+      const { ":status": status, ...others } = head;
+      const isCut = stream.aborted || stream.rstCode !== http2.constants.NGHTTP2_NO_ERROR;
+      if (isCut || status === undefined) throw new Error("the stream was cut");
+      return { status, headers: headersFrom(others), trailers, body: bytes };
     },
     [Symbol.dispose]: () => session?.destroy(),
   };
-}
-
-function collect(stream: NodeJS.ReadableStream, onEnd: (bytes: Buffer) => void): void {
-  const chunks: Buffer[] = [];
-  stream.on("data", (chunk: Buffer) => chunks.push(chunk));
-  stream.once("end", () => onEnd(Buffer.concat(chunks)));
 }

@@ -56,7 +56,7 @@ export async function crowd(part: Run): Promise<void> {
       );
     const waits: number[] = [];
     {
-      using crowd = new Crowd(server.port, sent);
+      using crowd = openCrowd(server.port, sent);
       for (let opened = 0; opened < size; opened += openedAtOnce) {
         await crowd.open(Math.min(openedAtOnce, size - opened));
         await create(0);
@@ -71,7 +71,7 @@ export async function crowd(part: Run): Promise<void> {
       run.log(
         `crowd: beside ${size} connections that ${what}, ${newcomers} newcomers waited ` +
           `${median(waits).toFixed(1)} ms (median), ${Math.max(...waits).toFixed(1)} ms at most; ` +
-          `${crowd.reopened} reopened`,
+          `${crowd.reopened()} reopened`,
       );
     }
     run.count(`newcomers beside ${size} that ${what}`, newcomers);
@@ -87,45 +87,41 @@ function filesMax(): number {
 }
 
 /** Idle connections. Those that the server closes are reopened, some at a time. */
-class Crowd implements Disposable {
-  readonly #port: number;
-  readonly #sent: string;
-  readonly #sockets = new Set<Socket>();
-  readonly #timer: NodeJS.Timeout;
-  #closed = 0;
-  reopened = 0;
-
-  constructor(port: number, sent: string) {
-    this.#port = port;
-    this.#sent = sent;
-    this.#timer = setInterval(() => {
-      const count = Math.min(this.#closed, reopening.atOnce);
-      this.#closed -= count;
-      this.reopened += count;
-      void this.open(count);
-    }, reopening.everyMs);
-  }
+function openCrowd(port: number, sent: string) {
+  const sockets = new Set<Socket>();
+  let closed = 0;
+  let reopened = 0;
 
   /** @returns when all of them are established for the kernel. */
-  async open(count: number): Promise<void> {
+  async function open(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, async () => {
-        const socket = connect({ port: this.#port, host: "127.0.0.1", localAddress: "127.0.0.1" });
-        this.#sockets.add(socket);
+        const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.1" });
+        sockets.add(socket);
         socket.on("error", () => {});
         socket.once("close", () => {
-          this.#sockets.delete(socket);
-          this.#closed++;
+          sockets.delete(socket);
+          closed++;
         });
         socket.resume();
-        socket.write(this.#sent);
+        socket.write(sent);
         await once(socket, "connect").catch(() => {});
       }),
     );
   }
 
-  [Symbol.dispose](): void {
-    clearInterval(this.#timer);
-    for (const socket of this.#sockets) socket.destroy();
-  }
+  const timer = setInterval(() => {
+    const count = Math.min(closed, reopening.atOnce);
+    closed -= count;
+    reopened += count;
+    void open(count);
+  }, reopening.everyMs);
+  return {
+    open,
+    reopened: () => reopened,
+    [Symbol.dispose]() {
+      clearInterval(timer);
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }

@@ -6,14 +6,6 @@ export interface Point {
   readonly value: number;
 }
 
-export interface Slope {
-  /** The median of the slopes between all pairs of points of one life, per hour. */
-  readonly perHour: number;
-  /** The ends of its confidence interval. */
-  readonly lowest: number;
-  readonly highest: number;
-}
-
 const hourMs = 3_600_000;
 
 /** The beginning of each life is ignored: caches fill, code is compiled. */
@@ -37,7 +29,7 @@ const normalQuantile = 2.576;
  *
  * @returns undefined if there is too little data.
  */
-export function slopeOf(lives: readonly (readonly Point[])[]): Slope | undefined {
+export function slopeOf(lives: readonly (readonly Point[])[]) {
   const settled = lives.map((life) => condense(afterWarmUp(life)));
   const usable = settled.filter(
     (points) => points.length >= least.points && lengthMs(points) >= least.settledMs,
@@ -52,13 +44,14 @@ export function slopeOf(lives: readonly (readonly Point[])[]): Slope | undefined
     slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))] ?? Number.NaN;
   return {
     perHour: median(slopes),
+    // The ends of its confidence interval.
     lowest: at((slopes.length - reach) / 2),
     highest: at((slopes.length + reach) / 2),
   };
 }
 
 /** Whether it grows by more than the limit, and not by chance. */
-export function isGrowing(slope: Slope | undefined, limit: number): boolean {
+export function isGrowing(slope: ReturnType<typeof slopeOf>, limit: number): boolean {
   return slope !== undefined && slope.lowest > limit;
 }
 

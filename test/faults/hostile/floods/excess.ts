@@ -1,8 +1,10 @@
-/** Connections that announce how much will come, and send nothing of it. */
+/** Clients that announce more than they send, or send more than anyone reads. */
+import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
+import { openSender } from "../../load/sender.ts";
 import { type Connection, openConnection } from "../connection.ts";
-import { blockOf, data, greet, headers, http1 } from "../wire.ts";
+import { blockOf, data, greet, headers, http1, strangerToken } from "../wire.ts";
 import { type Flood, patienceMs } from "./flood.ts";
 
 const connections = 1000;
@@ -28,6 +30,7 @@ const claims: readonly Buffer[] = [
   greet(headers(1, blockOf(grpc)), data(1, envelopeHead)),
 ];
 
+/** Connections that announce how much will come, and send nothing of it. */
 export const fourGiBClaims: Flood = {
   name: "claims of 4 GiB",
   async run({ port }) {
@@ -51,5 +54,41 @@ export const fourGiBClaims: Flood = {
     for (const { socket } of open) socket.destroy();
     const found = unanswered === 0 ? [] : [`claims of 4 GiB: ${unanswered} had no answer`];
     return { count: connections, found };
+  },
+};
+
+/** Of each kind. */
+const clients = 10;
+
+/** Over every limit, and more than a stream and its reader can buffer. */
+const body = envelope(Buffer.alloc(1024 * 1024));
+
+const calls: readonly (readonly [path: string, contentType: string])[] = [
+  [createPlantPath, "application/grpc"],
+  ["/plants", "application/json"],
+  ["/grpc.health.v1.Health/Check", "application/grpc"],
+  ["/grpc.health.v1.Health/Watch", "application/grpc"],
+  ["/grpc.health.v1.Health/Watch", "application/grpc-web"],
+  ["/grpc.health.v1.Health/Watch", "application/connect+proto"],
+  ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc"],
+];
+
+/** Clients that leave when they have sent it. */
+export const departures: Flood = {
+  name: "clients that leave",
+  async run({ url }) {
+    const found: string[] = [];
+    for (const [path, contentType] of calls) {
+      const authorization = `Bearer ${strangerToken}`;
+      const headers = { "content-type": contentType, authorization, te: "trailers" };
+      for (let client = 0; client < clients; client++) {
+        using sender = openSender("2", url);
+        const signal = AbortSignal.timeout(patienceMs);
+        // The server may answer or cut it, but must end it.
+        await sender.send({ path, headers, body, signal }).catch(() => {});
+        if (signal.aborted) found.push(`clients that leave: a call of ${path} had no end`);
+      }
+    }
+    return { count: calls.length * clients, found };
   },
 };
