@@ -19,32 +19,17 @@ import { race } from "./race.ts";
 import { space } from "./space.ts";
 import { upstream } from "./upstream/upstream.ts";
 
-/** Two replicas on a Citus cluster, while operators change it. */
-const citus: Campaign = {
-  name: "citus",
-  run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, 0.7, promotions]),
-};
-
-/** More work than the service can do, more connections, too few resources, ends under load. */
-const overload: Campaign = {
-  name: "overload",
-  run: (run) => runParts(run, [flood, starve, memory, crowd, drain]),
-};
-
-/** Two replicas, while their PostgreSQL is killed, loses connections, and fails over. */
-const postgres: Campaign = {
-  name: "postgres",
-  run: (run) => runOn(findPostgres(), run, [10, crashes, 0.65, failOvers]),
-};
-
 /** In the order of a run, which divides its time among them. */
 export const campaigns: readonly Campaign[] = [
-  citus,
+  {
+    name: "citus",
+    run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, 0.7, promotions]),
+  },
   hostile,
   io,
   kill,
-  overload,
-  postgres,
+  { name: "overload", run: (run) => runParts(run, [flood, starve, memory, crowd, drain]) },
+  { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, 0.65, failOvers]) },
   power,
   race,
   space,

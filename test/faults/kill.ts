@@ -6,11 +6,12 @@ import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { spawnChild } from "../support/child.ts";
+import type { ChildServer } from "../support/child-server.ts";
 import { type StoreKind, type StorePlace, storeKinds } from "../support/store-place.ts";
 import { knownToken } from "../support/test-server.ts";
 import { type Campaign, type Run, runParts } from "./campaign.ts";
 import { openCallers } from "./load/caller.ts";
-import { type Clients, createClients, Load } from "./load/load.ts";
+import { type Clients, createClients, type Load, openLoad } from "./load/load.ts";
 import { createRandom, type Random } from "./random.ts";
 import { deathOf, patienceMs, startServer } from "./server.ts";
 
@@ -48,7 +49,8 @@ async function killOn({ store, isMissing, open }: StoreKind, run: Run): Promise<
         run.count(`${store} kills${isAtStart ? " at the start" : ""}`);
         kills++;
       }
-      await settle(service);
+      // Clients retry until they know: they repeat the requests that a kill interrupted.
+      await underLoad(service, (_, load) => load.settle());
     });
     const { recorder } = clients;
     await recorder.judge(run, store, place);
@@ -76,31 +78,28 @@ async function killAtStart({ cwd, place, random }: Service): Promise<void> {
 }
 
 async function killUnderLoad(service: Service): Promise<void> {
-  const { place, random, clients } = service;
-  await using server = await start(service);
+  const { random } = service;
+  await underLoad(service, async (server, load) => {
+    // A kill right after an answer reveals one that was sent too early.
+    const stored = load.untilStored(random.int(1, 100));
+    const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
+    await Promise.race([stored, server.exited]);
+    const [death] = deathOf(server);
+    if (death !== undefined) throw new Error(death);
+    if (pauseMs > 0) await delay(pauseMs);
+    server.process.kill("SIGKILL");
+    void load.stop();
+    await within("the end of the server", server.exited, patienceMs);
+  });
+}
+
+async function underLoad(
+  { place, cwd, clients }: Service,
+  work: (server: ChildServer, load: Load) => Promise<void>,
+): Promise<void> {
+  await using server = await startServer({ cwd, args: ["--store", place.url] });
   await clients.recorder.read(place);
   using callers = openCallers([server.url]);
-  await using load = new Load(clients, callers);
-  // A kill right after an answer reveals one that was sent too early.
-  const stored = load.untilStored(random.int(1, 100));
-  const pauseMs = random.chance(0.5) ? 0 : random.int(1, 40);
-  await Promise.race([stored, server.exited]);
-  const [death] = deathOf(server);
-  if (death !== undefined) throw new Error(death);
-  if (pauseMs > 0) await delay(pauseMs);
-  server.process.kill("SIGKILL");
-  void load.stop();
-  await within("the end of the server", server.exited, patienceMs);
-}
-
-/** Clients retry until they know: they repeat the requests that a kill interrupted. */
-async function settle(service: Service): Promise<void> {
-  await using server = await start(service);
-  using callers = openCallers([server.url]);
-  await using load = new Load(service.clients, callers);
-  await load.settle();
-}
-
-function start({ cwd, place }: Service) {
-  return startServer({ cwd, args: ["--store", place.url] });
+  await using load = openLoad(clients, callers);
+  await work(server, load);
 }

@@ -42,7 +42,7 @@ async function raceOn(kind: StoreKind, replicas: number, run: Run): Promise<void
       const random = createRandom(run.seed, `${name} ${lane}`);
       for (let number = 0; number < racesMin || !run.isOver(); number++, races++) {
         const id = BigInt(lane - lanes / 2) * 2n ** 60n + BigInt(number);
-        await raceFor(id, { random, callers, recorder });
+        await raceFor(id, random, callers, recorder);
       }
     }),
   );
@@ -54,13 +54,7 @@ async function raceOn(kind: StoreKind, replicas: number, run: Run): Promise<void
   for (const [outcome, times] of Object.entries(recorder.counts)) run.count(outcome, times);
 }
 
-interface Field {
-  readonly random: Random;
-  readonly callers: readonly Caller[];
-  readonly recorder: Recorder;
-}
-
-async function raceFor(id: bigint, { random, callers, recorder }: Field): Promise<void> {
+async function raceFor(id: bigint, random: Random, callers: readonly Caller[], recorder: Recorder) {
   const rivals = rivalPlants(id, random).slice(0, random.int(1, 3));
   // All on one connection, so that they share a commit.
   const multiplexed = callers.filter(({ protocol }) => protocol.endsWith("HTTP/2"));

@@ -71,10 +71,7 @@ function end(code: number): never {
   process.exit(code);
 }
 
-async function runOne(
-  campaign: Campaign,
-  plan: { seed: number; minutes: number },
-): Promise<"passed" | "failed" | "skipped"> {
+async function runOne(campaign: Campaign, plan: { seed: number; minutes: number }) {
   const begin = performance.now();
   const log = (line: string) => print(`${campaign.name}: ${line}`);
   const run = createRun({ ...plan, log, signal });

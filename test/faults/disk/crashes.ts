@@ -81,12 +81,7 @@ interface Expected extends Pick<CrashOptions, "triedBelow"> {
 }
 
 /** Opens what a crash has left with the store's own code. @returns What is wrong with it. */
-async function verify(
-  left: Tree,
-  folder: string,
-  expected: Expected,
-  use: typeof useStore,
-): Promise<string | undefined> {
+async function verify(left: Tree, folder: string, expected: Expected, use: typeof useStore) {
   await materialise(left, folder);
   const path = join(folder, databaseName);
   try {

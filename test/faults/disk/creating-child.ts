@@ -14,11 +14,8 @@ export interface CreatingOptions {
   readonly root: string;
   readonly url: string;
   readonly sizes: PlantSizes;
-  /**
-   * For each opening of the store, the numbers of its plants: from the first up to, but excluding,
-   * the second.
-   */
-  readonly openings: readonly (readonly [number, number])[];
+  /** For each opening of the store, up to which number it creates plants, from where the last ended. */
+  readonly openings: readonly number[];
   /** The number of concurrent creates. */
   readonly concurrency: number;
   /**
@@ -54,7 +51,8 @@ const onFailure = (error: Error) => {
   report.failure = "code" in error ? String(error.code) : error.message;
 };
 
-for (const [from, to] of openings) {
+for (const [index, to] of openings.entries()) {
+  const from = openings[index - 1] ?? 0;
   const store = await openStore(url, { onFailure }).catch((error: unknown) => {
     report.refused = error instanceof Error ? error.message : String(error);
   });

@@ -37,6 +37,8 @@ interface Faults {
   readonly switchPath?: string | undefined;
 }
 
+type ProcessOptions = Pick<CreatingOptions, "openings" | "concurrency"> & Faults;
+
 interface RecordingOptions {
   readonly shimPath: string;
   readonly sizes: PlantSizes;
@@ -87,17 +89,12 @@ export async function openRecording(
   }
 
   /** @returns The final output of the process; undefined if it was killed. */
-  async function run({
-    fault,
-    killAt,
-    ...creating
-  }: Omit<CreatingOptions, "root" | "url" | "sizes"> & Faults): Promise<
-    CreatingReport | undefined
-  > {
+  async function run(options: ProcessOptions): Promise<CreatingReport | undefined> {
+    const { fault, killAt, ...creating } = options;
     const { switchPath } = creating;
     if (switchPath !== undefined) await writeFile(switchPath, "");
-    const options: CreatingOptions = { root, url, sizes, ...creating };
-    const running = spawn(process.execPath, [child, JSON.stringify(options)], {
+    const argument: CreatingOptions = { root, url, sizes, ...creating };
+    const running = spawn(process.execPath, [child, JSON.stringify(argument)], {
       stdio: ["ignore", "pipe", "pipe"],
       timeout: 60_000,
       env: {

@@ -101,10 +101,7 @@ export function checkHistory({ requests, reads, starvedMs = () => 0 }: History):
 }
 
 /** Violations visible in a single request. */
-function checkAnswer(
-  request: RequestRecord,
-  starvedMs: NonNullable<History["starvedMs"]>,
-): Violation[] {
+function checkAnswer(request: RequestRecord, starvedMs: NonNullable<History["starvedMs"]>) {
   const { plant, outcome, startMs, endMs, deadlineMs } = request;
   const tookMs = endMs - startMs;
   const lateMs = tookMs - deadlineMs - deadlineSlackMs;
@@ -168,10 +165,7 @@ function checkReads(
 }
 
 /** @param owner The plant that owns the id, as far as known. */
-function checkTaken(
-  requests: readonly RequestRecord[],
-  owner: StoredPlant | undefined,
-): Violation[] {
+function checkTaken(requests: readonly RequestRecord[], owner: StoredPlant | undefined) {
   const taken = requests.filter(({ outcome }) => outcome.kind === "taken");
   return taken.flatMap((request) => {
     if (owner !== undefined && isSameRow(owner, storedForm(request.plant))) {

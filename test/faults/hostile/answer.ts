@@ -35,19 +35,12 @@ export function answerOf({ status, headers, trailers, body }: HttpResponse): Ans
 
 /** All answers in what a connection has received. */
 export function answersIn(received: Buffer, version: HttpVersion): Answer[] {
-  return version === "1.1" ? http1Answers(received) : http2Answers(parseFrames(received));
-}
-
-function http1Answers(received: Buffer): Answer[] {
+  if (version === "2") return http2Answers(parseFrames(received));
   const responses = parseHttp1Responses(received).filter(({ status }) => status >= 200);
-  return responses.map(({ status, headers, body }) =>
-    answerOf({
-      status,
-      headers: new Headers([...headers]),
-      trailers: new Headers(),
-      body: Buffer.from(body, "latin1"),
-    }),
-  );
+  return responses.map(({ status, headers: fields, body: text }) => {
+    const headers = new Headers([...fields]);
+    return answerOf({ status, headers, trailers: headers, body: Buffer.from(text, "latin1") });
+  });
 }
 
 function http2Answers(frames: readonly Frame[]): Answer[] {

@@ -6,7 +6,7 @@ import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/check.ts";
 import { openSender, type Sender } from "../load/sender.ts";
 import { type Answer, answerOf, answersIn } from "./answer.ts";
-import { type Attack, type BytesAttack, textOf } from "./attack.ts";
+import { type Attack, type BytesAttack, type ContentAttack, textOf } from "./attack.ts";
 import { openConnection } from "./connection.ts";
 import { readSound } from "./sound.ts";
 
@@ -66,8 +66,7 @@ export async function attackAll(
 }
 
 function judge(attack: Attack, given: readonly Answer[], isSound: boolean): string | undefined {
-  if (given.includes("failed") && !mayFail(attack))
-    return "was answered as a failure of the server";
+  if (given.includes("failed") && !mayFail(attack)) return "was answered as its own failure";
   if (given.includes("accepted") && !isSound) return "was accepted";
   if (isStranger(attack) && given.some((answer) => answer !== "unauthenticated")) {
     return `was answered ${given}, not that its token is unknown`;
@@ -110,14 +109,10 @@ function hasStreamEnded(received: Buffer): boolean {
   );
 }
 
-async function sendContent(
-  attack: Parameters<typeof readSound>[0],
-  sender: Sender,
-): Promise<Answer[]> {
-  try {
-    const signal = AbortSignal.timeout(answerLimitMs);
-    return [answerOf(await sender.send({ ...attack, signal }))];
-  } catch {
-    return []; // aborted: a server may close after an early answer
-  }
+async function sendContent(attack: ContentAttack, sender: Sender): Promise<Answer[]> {
+  const sent = sender.send({ ...attack, signal: AbortSignal.timeout(answerLimitMs) });
+  return await sent.then(
+    (response) => [answerOf(response)],
+    () => [], // aborted: a server may close after an early answer
+  );
 }

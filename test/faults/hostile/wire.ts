@@ -34,11 +34,8 @@ export function headers(streamId = 1, payload = strangerBlock, flags: number = f
 }
 
 export function data(streamId: number, content: string | Buffer, flags = 0): Buffer {
-  return frame(frameType.data, {
-    flags,
-    streamId,
-    payload: Buffer.from(content as string, "latin1"),
-  });
+  const payload = Buffer.from(content as string, "latin1");
+  return frame(frameType.data, { flags, streamId, payload });
 }
 
 export function windowUpdate(streamId: number, by: number): Buffer {

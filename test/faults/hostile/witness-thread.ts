@@ -5,7 +5,7 @@
 import { once } from "node:events";
 import { type MessagePort, parentPort, workerData } from "node:worker_threads";
 import { openCallers } from "../load/caller.ts";
-import { createClients, Load } from "../load/load.ts";
+import { createClients, openLoad } from "../load/load.ts";
 
 export interface WitnessSetup {
   readonly url: string;
@@ -22,7 +22,7 @@ const { url, seed } = workerData as WitnessSetup;
 const port = parentPort as MessagePort;
 const clients = createClients({ count: 3, seed, deadlinesMs });
 using callers = openCallers([url]);
-const load = new Load(clients, callers, pauseMs);
+const load = openLoad(clients, callers, pauseMs);
 await once(port, "message");
 await load.stop();
 port.postMessage(clients.recorder.requests);

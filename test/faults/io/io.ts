@@ -29,22 +29,12 @@ const crashesPerFault = 4;
  */
 interface Workload extends Pick<CreatingOptions, "sizes" | "openings"> {
   readonly name: string;
-  /** Plants from this number on are not tried. */
-  readonly triedBelow: number;
 }
 
-const first = [0, 6] as const;
-const second = [6, 10] as const;
-const small: Workload = {
-  ...{ name: "creates, a close and a start", sizes: "small" },
-  ...{ openings: [first, second], triedBelow: 10 },
-};
+const small: Workload = { name: "creates, a close and a start", sizes: "small", openings: [6, 10] };
 
 /** Enough for a checkpoint, and for commits that overwrite the log it has copied. */
-const large: Workload = {
-  ...{ name: "a checkpoint under load", sizes: "large" },
-  ...{ openings: [[0, 142]], triedBelow: 142 },
-};
+const large: Workload = { name: "a checkpoint under load", sizes: "large", openings: [142] };
 
 /** Those of the small workload take a tenth of the time of the others. */
 const smallPerLarge = 8;
@@ -105,7 +95,8 @@ async function tryFault(
   { folder, shimPath }: Place,
   random: Random,
 ): Promise<void> {
-  const { name, sizes, openings, triedBelow } = workload;
+  const { name, sizes, openings } = workload;
+  const triedBelow = openings.at(-1) ?? 0;
   const own = join(folder, "fault");
   await using recording = await openRecording(own, { shimPath, sizes });
   const fault = { ...kind, at: { call: number } };
@@ -113,7 +104,7 @@ async function tryFault(
   const report = await recording.run({ openings, concurrency: 1, fault, switchPath });
   const callsOfFault = await recording.calls();
   const wrong = report === undefined ? [] : judge(report, callsOfFault, kind);
-  const after = await recording.run({ openings: [[0, triedBelow]], concurrency: 1 });
+  const after = await recording.run({ openings: [triedBelow], concurrency: 1 });
   if (after?.refused !== undefined) wrong.push(`the next start is refused: ${after.refused}`);
   else if (after?.failed !== 0) wrong.push("the next start cannot create");
   await recording.assertComplete();

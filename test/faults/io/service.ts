@@ -13,7 +13,7 @@ const { EIO, ENOSPC } = constants.errno;
 
 /** It must end with an exit code and a line with the reason, so that it is restarted. */
 export async function tryFailedSync(run: Run, place: Place): Promise<void> {
-  const calls = await recordCalls(place, { sizes: "small", openings: [[0, 1]] });
+  const calls = await recordCalls(place, { sizes: "small", openings: [1] });
   const firstSyncOfLog = calls.findIndex(
     ({ kind, path }) => kind === "sync" && path.endsWith(`${databaseName}-wal`),
   );

@@ -36,11 +36,7 @@ export function openCallers(urls: readonly string[], token?: () => string): Call
 }
 
 /** One request over REST, on a connection of its own. @returns its outcome, in a word. */
-export async function createOnce(
-  url: string,
-  plant: TestPlant,
-  localAddress?: string,
-): Promise<string> {
+export async function createOnce(url: string, plant: TestPlant, localAddress?: string) {
   using caller = openCaller(rawProtocols[0] as RawProtocol, url, { localAddress });
   return wordFor(await caller.create(plant, patienceMs));
 }

@@ -65,84 +65,75 @@ export function createClients(options: ClientsOptions) {
 /** An undisturbed service must recover within this time. */
 const recoveryMs = 60_000;
 
-/** Clients that run until they are stopped, each with one request at a time. */
-export class Load implements AsyncDisposable {
-  readonly #clients: Clients;
-  readonly #callers: readonly Caller[];
-  readonly #progress = new EventEmitter().setMaxListeners(0);
-  readonly #stop = new AbortController();
-  readonly #ended: Promise<unknown>;
-  #running = 0;
-  #rest: Promise<unknown> | undefined;
+export type Load = ReturnType<typeof openLoad>;
 
-  /** @param pauseMs Of each client, between two requests. */
-  constructor(clients: Clients, callers: readonly Caller[], pauseMs = 0) {
-    this.#clients = clients;
-    this.#callers = callers;
-    this.#ended = Promise.all(clients.list.map((client) => this.#use(client, pauseMs)));
-    this.#ended.catch(() => {});
-  }
+/**
+ * Clients that run until they are stopped, each with one request at a time.
+ *
+ * @param pauseMs Of each client, between two requests.
+ */
+export function openLoad({ recorder, list }: Clients, callers: readonly Caller[], pauseMs = 0) {
+  const progress = new EventEmitter().setMaxListeners(0);
+  const stopping = new AbortController();
+  const { signal } = stopping;
+  let running = 0;
+  let rest: Promise<unknown> | undefined;
 
-  /**
-   * Waits for this many more successes.
-   *
-   * @throws If the service does not recover.
-   */
-  async untilStored(count: number): Promise<void> {
-    const { recorder } = this.#clients;
-    const wanted = recorder.stored + count;
-    const signal = AbortSignal.timeout(recoveryMs);
-    try {
-      while (recorder.stored < wanted) await once(this.#progress, "stored", { signal });
-    } catch (cause) {
-      throw new Error(`no plant was stored within ${recoveryMs} ms after a fault`, { cause });
-    }
-  }
-
-  /** Works while no request is under way. */
-  async restDuring(work: () => Promise<unknown>): Promise<void> {
-    const over = Promise.withResolvers<void>();
-    this.#rest = over.promise;
-    try {
-      while (this.#running > 0) await once(this.#progress, "answered");
-      await work();
-    } finally {
-      this.#rest = undefined;
-      over.resolve();
-    }
-  }
-
-  /** Ends the load, and retries all requests with an unknown outcome. */
-  async settle(): Promise<void> {
-    await this.stop();
-    for (const client of this.#clients.list) {
-      for (let tries = 0; client.isPending() && tries < 20; tries++) {
-        await client.step(this.#callers);
-      }
-      if (client.isPending()) throw new Error("no answer from a service that nobody disturbs");
-    }
-  }
-
-  /** Each client ends after its current request. */
-  async stop(): Promise<void> {
-    this.#stop.abort();
-    await this.#ended;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.allSettled([this.stop()]);
-  }
-
-  async #use(client: Client, pauseMs: number): Promise<void> {
-    const { signal } = this.#stop;
+  async function use(client: Client): Promise<void> {
     while (!signal.aborted) {
-      await this.#rest;
-      this.#running++;
-      const isStored = await client.step(this.#callers);
-      this.#running--;
-      this.#progress.emit("answered");
-      if (isStored) this.#progress.emit("stored");
+      await rest;
+      running++;
+      const isStored = await client.step(callers);
+      running--;
+      progress.emit("answered");
+      if (isStored) progress.emit("stored");
       if (pauseMs > 0) await delay(pauseMs, undefined, { signal }).catch(() => {});
     }
   }
+
+  const ended = Promise.all(list.map(use));
+  ended.catch(() => {});
+
+  /** Each client ends after its current request. */
+  async function stop(): Promise<void> {
+    stopping.abort();
+    await ended;
+  }
+
+  return {
+    stop,
+    /** Waits for this many more successes. @throws If the service does not recover. */
+    async untilStored(count: number): Promise<void> {
+      const wanted = recorder.stored + count;
+      const signal = AbortSignal.timeout(recoveryMs);
+      try {
+        while (recorder.stored < wanted) await once(progress, "stored", { signal });
+      } catch (cause) {
+        throw new Error(`no plant was stored within ${recoveryMs} ms after a fault`, { cause });
+      }
+    },
+    /** Works while no request is under way. */
+    async restDuring(work: () => Promise<unknown>): Promise<void> {
+      const over = Promise.withResolvers<void>();
+      rest = over.promise;
+      try {
+        while (running > 0) await once(progress, "answered");
+        await work();
+      } finally {
+        rest = undefined;
+        over.resolve();
+      }
+    },
+    /** Ends the load, and retries all requests with an unknown outcome. */
+    async settle(): Promise<void> {
+      await stop();
+      for (const client of list) {
+        for (let tries = 0; client.isPending() && tries < 20; tries++) await client.step(callers);
+        if (client.isPending()) throw new Error("no answer from a service that nobody disturbs");
+      }
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.allSettled([stop()]);
+    },
+  };
 }

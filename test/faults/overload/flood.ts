@@ -1,6 +1,7 @@
 /** Ten times the requests that the server can handle. */
 import { DatabaseSync } from "node:sqlite";
 import { setTimeout as delay } from "node:timers/promises";
+import type { Load } from "../../../bench/load/load.ts";
 import { runGenerator } from "../../../bench/load/run-generator.ts";
 import { token } from "../../../bench/requests.ts";
 import { median } from "../../../bench/statistics.ts";
@@ -8,48 +9,33 @@ import { readValue } from "../../../src/store/sqlite/driver.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { Run } from "../campaign.ts";
 import { type Caller, openCallers, wordFor } from "../load/caller.ts";
-import { startServer, usageOf } from "../server.ts";
+import { residentMiBMax, smallHeap, startServer, usageOf } from "../server.ts";
 import { recover } from "./recover.ts";
 
 /** The share of the rate without overload: here, the generator uses part of the same cores. */
 const goodputMin = 0.5;
 
-/** The requests of all clients at once would take many times that. */
-const heapMiB = 256;
-
-/** Including buffers, threads and code. */
-const residentMiBMax = 512;
-
 const sampleIntervalMs = 250;
 
 export async function flood(run: Run): Promise<void> {
-  const heap = `--max-old-space-size=${heapMiB}`;
-  const env = { PLANT_STORE_TOKENS: `${knownToken},${token}`, NODE_OPTIONS: heap };
+  // The requests of all clients at once would take many times this heap.
+  const env = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${token}` };
   await using server = await startServer({ env });
   const { database } = server;
   const seconds = Math.max(3, Math.min(30, run.minutes * 15));
   const common = { urls: [server.url], kind: "grpc", until: { seconds } } as const;
 
-  const peak = await measure(database, seconds, () =>
-    runGenerator({
-      ...common,
-      ids: { stream: 0, order: "random" },
-      connections: 8,
-      streams: 32,
-    }),
-  );
+  const peak = await measure(database, {
+    ...{ ...common, ids: { stream: 0, order: "random" } },
+    ...{ connections: 8, streams: 32 },
+  });
   const probes = new AbortController();
   using callers = openCallers([server.url]);
   const probing = probe(callers[0] as Caller, probes.signal);
-  const over = await measure(database, seconds, () =>
-    runGenerator({
-      ...common,
-      ids: { stream: 1, order: "random" },
-      connections: 96, // with more concurrent requests than the store's queue holds
-      streams: 256,
-      rate: Math.round(10 * peak),
-    }),
-  );
+  const over = await measure(database, {
+    ...{ ...common, ids: { stream: 1, order: "random" }, rate: Math.round(10 * peak) },
+    ...{ connections: 96, streams: 256 }, // more requests than the store's queue holds
+  });
   probes.abort();
   const { stored, unavailable, odd } = await probing;
 
@@ -72,14 +58,13 @@ export async function flood(run: Run): Promise<void> {
  */
 async function measure(
   database: string,
-  seconds: number,
-  load: () => Promise<unknown>,
+  load: Load & { readonly until: { readonly seconds: number } },
 ): Promise<number> {
   using db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
   const samples: { readonly at: number; readonly plants: number }[] = [];
   const over = new AbortController();
   // Late answers do not matter here.
-  const ended = load()
+  const ended = runGenerator(load)
     .catch(() => {})
     .finally(() => over.abort());
   do {
@@ -88,7 +73,7 @@ async function measure(
     await Promise.race([ended, delay(sampleIntervalMs)]);
   } while (!over.signal.aborted);
   const rates = samples.map((first) => {
-    const last = samples.find(({ at }) => at - first.at >= seconds * 500);
+    const last = samples.find(({ at }) => at - first.at >= load.until.seconds * 500);
     return last === undefined ? 0 : ((last.plants - first.plants) / (last.at - first.at)) * 1000;
   });
   return Math.max(...rates);

@@ -5,10 +5,17 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import { spawnChild } from "../../support/child.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import { createRun, type Run } from "../campaign.ts";
-import { hoard, hoards, residentMiBMax, smallServer } from "../hostile/floods/hoards.ts";
+import { hoard, hoards, smallServer } from "../hostile/floods/hoards.ts";
 import { openWitness } from "../hostile/witness.ts";
 import { createRandom } from "../random.ts";
-import { deathOf, patienceMs, startServer, usageOf, watchMemory } from "../server.ts";
+import {
+  deathOf,
+  patienceMs,
+  residentMiBMax,
+  startServer,
+  usageOf,
+  watchMemory,
+} from "../server.ts";
 
 const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));

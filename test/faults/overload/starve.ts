@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { readRows } from "../../support/sqlite-rows.ts";
 import { count, type Run } from "../campaign.ts";
 import { createOnce, openCallers, wordFor } from "../load/caller.ts";
-import { deathOf, patienceMs, startServer, stopServer } from "../server.ts";
+import { deathOf, patienceMs, smallHeap, startServer, stopServer } from "../server.ts";
 import { recover } from "./recover.ts";
 
 /**
@@ -21,8 +21,7 @@ const starvedMsMax = 20_000;
 export async function starve(run: Run): Promise<void> {
   const tally: Record<string, number> = {};
   const acknowledged: bigint[] = [];
-  const env = { NODE_OPTIONS: "--max-old-space-size=256" };
-  await using server = await startServer({ env, filesMax: 256 });
+  await using server = await startServer({ env: smallHeap, filesMax: 256 });
   const end = performance.now() + starvedMsMax;
   let nextId = 1n;
 

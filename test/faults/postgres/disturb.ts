@@ -2,7 +2,7 @@ import type { PostgresInstallation } from "../../support/postgres-installation.t
 import { type Run, runParts } from "../campaign.ts";
 import type { ReadableStore } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
-import { createClients, Load } from "../load/load.ts";
+import { createClients, type Load, openLoad } from "../load/load.ts";
 import { deathOf, startServers } from "../server.ts";
 
 export interface PostgresRun extends Run {
@@ -62,7 +62,7 @@ export async function disturb(where: string, run: Run, given: Disturbance): Prom
   const callers = stack.use(openCallers(servers.map(({ url }) => url)));
   const clients = createClients({ count: clientCount, seed: run.seed, deadlinesMs });
   const { recorder } = clients;
-  const load = stack.use(new Load(clients, callers));
+  const load = stack.use(openLoad(clients, callers));
   await run.attempt(where, () => inject({ load, check: () => recorder.read(store) }));
   await run.attempt(where, () => load.settle());
   run.find(where, servers.flatMap(deathOf));

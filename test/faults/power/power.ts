@@ -34,14 +34,14 @@ const sessions: readonly Session[] = [
   {
     name: "a new store, closed and opened again",
     triedBelow: 60,
-    record: ({ run }, random) => run({ openings: pair(0, 40, 60), concurrency: random.int(1, 8) }),
+    record: ({ run }, random) => run({ openings: [40, 60], concurrency: random.int(1, 8) }),
   },
   {
     // Its log is recovered at once, copied, and restarted over the old one.
     name: "a start after a loss of power",
     isAfterCrash: true,
     triedBelow: 120,
-    record: ({ run }, random) => run({ openings: [[0, 120]], concurrency: random.int(1, 8) }),
+    record: ({ run }, random) => run({ openings: [120], concurrency: random.int(1, 8) }),
   },
   {
     // What the killed process wrote without syncing is there, and is requested again.
@@ -53,8 +53,8 @@ const sessions: readonly Session[] = [
       const killAt = random.chance(0.5)
         ? { sync: random.int(8, 8 + 100 / concurrency) }
         : { call: random.int(1, 300) };
-      await run({ openings: [[0, 100]], concurrency, killAt });
-      await run({ openings: [[0, 120]], concurrency });
+      await run({ openings: [100], concurrency, killAt });
+      await run({ openings: [120], concurrency });
     },
   },
   {
@@ -67,23 +67,18 @@ const sessions: readonly Session[] = [
       const concurrency = random.int(1, 8);
       const at = { sync: random.int(8, 8 + 100 / concurrency) };
       const fault = { at, errno: constants.errno.EIO, scope: "same" } as const;
-      await run({ openings: [[0, 100]], concurrency, fault });
+      await run({ openings: [100], concurrency, fault });
       // First the plants that were tried before: all of them are already visible.
       const tried = (await acknowledged()).size + concurrency;
-      await run({ openings: [[0, tried]], concurrency });
-      await run({ openings: [[0, 120]], concurrency });
+      await run({ openings: [tried], concurrency });
+      await run({ openings: [120], concurrency });
     },
   },
   {
     ...{ name: "a checkpoint under load", sizes: "large", triedBelow: 170, crashes: 11 },
-    record: ({ run }) => run({ openings: pair(0, 160, 170), concurrency: 4 }),
+    record: ({ run }) => run({ openings: [160, 170], concurrency: 4 }),
   },
 ];
-
-/** A store that is opened twice. */
-function pair(first: number, second: number, end: number) {
-  return [[first, second] as const, [second, end] as const];
-}
 
 /** More of the same adds no information. */
 const foundMax = 20;

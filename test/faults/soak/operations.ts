@@ -16,15 +16,11 @@ import { patienceMs } from "../server.ts";
 import { createToken, renewCertificate, type Services } from "./services.ts";
 
 /** @returns a line for each broken promise. */
-type Operation = (services: Services, turn: OperationContext) => Promise<readonly string[]>;
-
-export interface OperationContext {
-  readonly random: Random;
-  /** The number of the operation, unique across all pieces. */
-  readonly number: number;
-  /** Aborts when clients start no new requests. */
-  readonly over: AbortSignal;
-}
+type Operation = (
+  services: Services,
+  /** The number is unique across all pieces. `over` aborts when clients start no new requests. */
+  turn: { readonly random: Random; readonly number: number; readonly over: AbortSignal },
+) => Promise<readonly string[]>;
 
 const importedPlants = 200;
 
@@ -162,19 +158,13 @@ async function run({ folder, tokens, certificate }: Services, args: readonly str
   return { code, stderr: child.stderr.text };
 }
 
-interface Asked {
-  readonly body?: string;
-  readonly method?: string;
-  readonly path?: string;
-  readonly type?: string;
-}
-
 /** The status of a request that contains no plant, on a connection of its own. */
 async function ask(
   url: string,
   token: string,
-  { body = "{}", method = "POST", path = "/plants", type = "application/json" }: Asked = {},
+  given: { body?: string; method?: string; path?: string; type?: string } = {},
 ): Promise<number> {
+  const { body = "{}", method = "POST", path = "/plants", type = "application/json" } = given;
   using sender = openSender("1.1", url);
   const headers = { authorization: `Bearer ${token}`, "content-type": type };
   const signal = AbortSignal.timeout(patienceMs);

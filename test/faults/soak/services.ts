@@ -9,7 +9,7 @@ import { readPostgresPlants } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
-import { createClients, Load } from "../load/load.ts";
+import { createClients, openLoad } from "../load/load.ts";
 import { appendRequest, readRequests } from "./journal.ts";
 import { openIssuer } from "./keys.ts";
 import { type SoakServer, type SoakServerOptions, startSoakServer } from "./server.ts";
@@ -60,7 +60,7 @@ export async function openServices(
     const callers = stack.use(openCallers(urls, token));
     const first = piece * 100 + index * clientCount;
     const clients = createClients({ count: clientCount, first, seed, deadlinesMs, recorder });
-    return { recorder, load: stack.use(new Load(clients, callers, pauseMs)) };
+    return { recorder, load: stack.use(openLoad(clients, callers, pauseMs)) };
   }
 
   const file = join(folder, "data/plants.db");

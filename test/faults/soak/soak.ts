@@ -76,11 +76,7 @@ async function runPiece(folder: string, run: Run): Promise<void> {
 }
 
 /** Repeats until the end. */
-async function repeat(
-  everyMs: number,
-  over: AbortSignal,
-  work: () => Promise<void>,
-): Promise<void> {
+async function repeat(everyMs: number, over: AbortSignal, work: () => Promise<void>) {
   const isOver = () => delay(everyMs, false, { signal: over }).catch(() => true);
   while (!(await isOver())) await work();
 }

@@ -27,13 +27,6 @@ const graceMs = 3000;
 /** Far more than any call may take. */
 const callMsMax = 20_000;
 
-/** By the table of PROTOCOL-HTTP2; refused streams are sent again. */
-const resets = [
-  [2, 13],
-  [8, 1],
-  [11, 8],
-] as const;
-
 type Call = Awaited<ReturnType<typeof callAll>>[number];
 
 function planAnswer(random: Random): AnswerPlan {
@@ -44,8 +37,10 @@ function planAnswer(random: Random): AnswerPlan {
     return { kind: "error", code: random.int(1, 16), oddity: random.pick(oddities), afterMs };
   }
   if (share < 0.94) {
-    const [reset, code] = random.pick(resets);
-    return { kind: "reset", reset, code };
+    // By the table of PROTOCOL-HTTP2; refused streams are sent again.
+    const codes = { 2: 13, 8: 1, 11: 8 } as const;
+    const reset = random.pick([2, 8, 11] as const);
+    return { kind: "reset", reset, code: codes[reset] };
   }
   return { kind: share < 0.97 ? "no status" : "large success" };
 }

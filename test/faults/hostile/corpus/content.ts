@@ -15,25 +15,27 @@ import { strangerToken } from "../wire.ts";
 
 /** Rows with a valid path, small enough to be sent often. Without a token. */
 const rows: readonly ContentAttack[] = [
-  ...restRows
-    .filter(({ path = "/plants" }) => path === "/plants")
-    .map(({ what, body = "", headers }) => ({
-      what: `REST: ${what}`,
-      version: "1.1" as const,
+  {
+    ...({
+      name: "REST",
+      version: "1.1",
       path: "/plants",
-      headers: { "content-type": "application/json", ...headers },
-      body: Buffer.from(body as Uint8Array),
-    })),
-  ...faces.flatMap(({ name, protocol, contentType, rows }) =>
-    rows.map(({ what, body, headers }) => ({
-      what: `${name}: ${what}`,
-      version: protocol.version,
-      path: createPlantPath,
+      contentType: "application/json",
+    } as const),
+    rows: restRows.filter(({ path = "/plants" }) => path === "/plants"),
+  },
+  ...faces.map(({ protocol, ...face }) => ({
+    ...{ ...face, version: protocol.version, path: createPlantPath },
+  })),
+].flatMap(({ name, version, path, contentType, rows }) =>
+  rows
+    .map(({ what, body = "", headers }) => ({
+      ...{ what: `${name}: ${what}`, version, path },
       headers: { "content-type": contentType, ...headers },
       body: Buffer.from(body as Uint8Array),
-    })),
-  ),
-].filter(({ body }) => body.length < 20_000);
+    }))
+    .filter(({ body }) => body.length < 20_000),
+);
 
 const texts: readonly string[] = ["", "Basil", "Caf\u00e9", "🌱", "'; --", "\\", '"', "\u0001"];
 
@@ -101,15 +103,13 @@ function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
   const sound = envelope(message, flags);
   if (random.chance(0.6)) return sound;
   const wrong = Buffer.from(sound);
+  const { length } = message;
   switch (random.int(0, 4)) {
     case 0:
       wrong[0] = random.int(0, 255);
       return wrong;
     case 1:
-      wrong.writeUInt32BE(
-        random.pick([0, 1, message.length - 1, message.length + 1, 2 ** 32 - 1]),
-        1,
-      );
+      wrong.writeUInt32BE(random.pick([0, 1, length - 1, length + 1, 2 ** 32 - 1]), 1);
       return wrong;
     case 2:
       return Buffer.concat([sound, sound]);

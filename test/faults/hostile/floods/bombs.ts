@@ -43,12 +43,7 @@ const fields: Readonly<Record<string, Buffer>> = {
 const versions = ["1.1", "2"] as const;
 
 /** Over both versions of HTTP, except for gRPC. */
-function bomb(
-  what: string,
-  path: string,
-  headers: ContentAttack["headers"],
-  body: Buffer,
-): readonly ContentAttack[] {
+function bomb(what: string, path: string, headers: ContentAttack["headers"], body: Buffer) {
   const given = { authorization: `Bearer ${knownToken}`, ...headers };
   return versions
     .filter((version) => version === "2" || headers["te"] === undefined)

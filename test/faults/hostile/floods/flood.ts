@@ -38,11 +38,7 @@ const pieceBytes = 64 * 1024;
  * @param isDeaf Whether it reads nothing from the server.
  * @returns Whether the server closed the connection.
  */
-export async function pour(
-  port: number,
-  frames: Iterable<Buffer>,
-  isDeaf: boolean,
-): Promise<boolean> {
+export async function pour(port: number, frames: Iterable<Buffer>, isDeaf: boolean) {
   const connection = openConnection(port, isDeaf);
   const { socket } = connection;
   socket.write(greet());

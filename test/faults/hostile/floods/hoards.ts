@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
 import { createPlantPath } from "../../../support/protocol/message.ts";
 import { knownToken } from "../../../support/test-server.ts";
+import { smallHeap } from "../../server.ts";
 import type { Flood } from "./flood.ts";
 
 const MiB = 1024 * 1024;
@@ -12,20 +13,10 @@ const MiB = 1024 * 1024;
 /** Of a caller that is no other: those with its token share what it may hold. */
 const hoarderToken = "a-token-of-who-hoards";
 
-/** A heap with which a server has to stay below `residentMiBMax`, as in a container of a usual size. */
-export const smallServer = {
-  NODE_OPTIONS: "--max-old-space-size=256",
-  PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}`,
-};
-export const residentMiBMax = 512;
+/** Accepts the hoarder, too. */
+export const smallServer = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}` };
 
-export interface Hoard {
-  readonly what: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
-  /** Whether the body ends. */
-  readonly isWhole: boolean;
-}
+export type Hoard = (typeof hoards)[number];
 
 const held = Buffer.alloc(1000 * 1024, " ");
 const rest = { ":path": "/plants", "content-type": "application/json" };
@@ -34,7 +25,7 @@ const grpcWeb = { ":path": createPlantPath, "content-type": "application/grpc-we
 const grpc = { ":path": createPlantPath, "content-type": "application/grpc", te: "trailers" };
 
 /** A small one costs the sender nothing, so that many are unpacked at a time. */
-export const hoards: readonly Hoard[] = [
+export const hoards = [
   ...[2, 200].flatMap((size) => {
     const body = gzipSync(Buffer.alloc(size * MiB));
     const enveloped = envelope(body, 1);
@@ -47,6 +38,7 @@ export const hoards: readonly Hoard[] = [
       { what: "gRPC-Web", headers: { ...grpcWeb, ...grpcGzip }, body: enveloped },
     ].map((one) => ({ ...one, what: `gzip of ${size} MiB, ${one.what}`, isWhole: true }));
   }),
+  // These do not end.
   { what: "all but the last byte, REST", headers: rest, body: held, isWhole: false },
   {
     what: "all but the last byte, gRPC",
