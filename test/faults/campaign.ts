@@ -5,7 +5,7 @@ export interface Campaign {
   run(run: Run): Promise<void>;
 }
 
-export interface RunOptions {
+interface RunOptions {
   /** Determines the whole plan: which faults, in which order, with which plants. */
   readonly seed: number;
   /** The approximate duration. A campaign tries fewer faults rather than take longer. */

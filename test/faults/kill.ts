@@ -17,15 +17,11 @@ import { deathOf, patienceMs, startServer } from "./server.ts";
 
 /** For each engine. A run with more time stops there. */
 const killsMax = 500;
-
 /** Even with little time: the first is while the store is created, the second under load. */
 const killsMin = 3;
-
 /** The number of kills for each store, because the whole store is read after each of them. */
 const killsPerStore = 25;
-
 const clientCount = 12;
-
 /** Long, because here the kill ends requests. */
 const deadlinesMs = [8000, 10_000] as const;
 

@@ -14,10 +14,8 @@ import { complaintsOf, startServers } from "./server.ts";
 
 /** Concurrent races, each with its own id. */
 const lanes = 4;
-
 /** The minimum in each lane, even with little time: fewer would not show much. */
 const racesMin = 5;
-
 const deadlineMs = 10_000;
 const triesMax = 6;
 

@@ -34,21 +34,16 @@ export const space: Campaign = {
       if (run.isOver() || run.found.length > 0) break;
       await using disk = await mountFileSystem(kind);
       const name = `${kind}, ${freeKib} KiB free, filled while ${time}`;
-      await run.attempt(name, async () =>
-        run.find(name, await tryOn(disk, { time, freeKib, random })),
-      );
+      const attempt = async () => run.find(name, await tryOn(disk, time, freeKib, random));
+      await run.attempt(name, attempt);
       run.count(kind);
     }
   },
 };
 
-interface Case {
-  readonly time: (typeof times)[number];
-  readonly freeKib: number;
-  readonly random: Random;
-}
+type Time = (typeof times)[number];
 
-async function tryOn(disk: FileSystem, { time, freeKib, random }: Case): Promise<string[]> {
+async function tryOn(disk: FileSystem, time: Time, freeKib: number, random: Random) {
   await using folder = await createTemporaryFolder();
   const database = join(disk.path, "plants.db");
   const options = { cwd: folder.path, args: ["--store", `sqlite:${database}`] };

@@ -22,7 +22,7 @@ export interface Outage {
   readonly kind: OutageName;
 }
 
-export interface CrashOptions {
+interface CrashOptions {
   readonly random: Random;
   readonly outages: readonly Outage[];
   /** Acknowledged before the recording began. */

@@ -18,7 +18,7 @@ const child = fileURLToPath(new URL("./creating-child.ts", import.meta.url));
 export const databaseName = "some/data/plants.db";
 
 /** A position among a process's disk calls; 1 is the first. */
-export type CallNumber = { readonly call: number } | { readonly sync: number };
+type CallNumber = { readonly call: number } | { readonly sync: number };
 
 /** How calls fail: see shim.c. */
 export interface Fault {

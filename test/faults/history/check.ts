@@ -42,7 +42,7 @@ export interface StoreRead {
 }
 
 /** What clients requested and received, and what the store was seen to contain. */
-export interface History {
+interface History {
   readonly requests: readonly RequestRecord[];
   /** In chronological order; the last one follows all requests. */
   readonly reads: readonly StoreRead[];

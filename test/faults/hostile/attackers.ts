@@ -10,7 +10,7 @@ import { type Attack, type BytesAttack, type ContentAttack, textOf } from "./att
 import { openConnection } from "./connection.ts";
 import { readSound } from "./sound.ts";
 
-export interface AttackOptions {
+interface AttackOptions {
   readonly url: string;
   readonly port: number;
   readonly signal: AbortSignal;
@@ -21,7 +21,6 @@ export interface AttackOptions {
 
 /** A client's time limit for sending a request, doubled for a busy machine. */
 const answerLimitMs = 3 * defaultLimits.requestTimeoutMs;
-
 /** HTTP/2 stays open after garbage that might still become a frame. */
 const silenceMs = 400;
 

@@ -31,28 +31,20 @@ import { openWitness } from "./witness.ts";
 
 /** Distinct attacks, in ten minutes. */
 const attacksPerMinute = 2000;
-
 /** After this many rounds, the heap has grown to what the floods need. */
 const warmUpRounds = 3;
-
 /** In each round of the warm-up: all of them together reach all code. */
 const warmUpAttacks = 200;
-
 /** Concurrent attacks of the corpus. */
 const atOnce = 16;
-
 /** A round is all floods once, and a part of the corpus. */
 const roundMinutes = 1;
-
 const restMs = 5000;
 const baselineMs = 5000;
-
 /** The allowed memory growth of a repetition: a leak of a KiB per request would exceed it. */
 const growthMaxMiB = 64;
-
 /** The allowed growth of open files in a repetition: well-behaved clients open a few again. */
 const moreFilesMax = 8;
-
 const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, hoarders, departures];
 
 export const hostile: Campaign = {

@@ -25,10 +25,8 @@ type SlowClient = readonly [
 ];
 
 const intervalMs = 400;
-
 /** For the server's check interval. */
 const slackMs = 10_000;
-
 const copies = 4;
 
 const post = (rest: string) =>

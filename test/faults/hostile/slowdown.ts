@@ -11,7 +11,6 @@ export interface Span {
 
 /** With fewer requests, even the slowest one says little. */
 const requestsMin = 20;
-
 /** Longer than this multiple of the undisturbed time is reported. */
 const factorMax = 2;
 

@@ -13,10 +13,8 @@ import { readProtobufPlant } from "./sound-protobuf.ts";
 
 /** Messages by themselves, and those in envelopes. */
 const types = /^application\/(?:(json|proto)|grpc(-web)?(?:\+(json|proto))?)$/;
-
 /** Headers that do not change the request, and the known codings. */
 const knownHeaders = ["authorization", "content-type", "content-encoding", "grpc-encoding", "te"];
-
 const bytesMax = schema.limits.bodyBytesMax.default;
 
 /** @returns The plant; undefined if no server may accept the request. */

@@ -14,7 +14,6 @@ export interface WitnessSetup {
 
 /** A client's pause between two requests: it is a witness, not another flood. */
 const pauseMs = 15;
-
 /** Sent to the server. Long, because no request of a well-behaved client may fail. */
 const deadlinesMs = [8000, 10_000] as const;
 

@@ -19,7 +19,6 @@ import { tryFailedSync, tryFullDisk } from "./service.ts";
 
 /** More of the same adds no information. */
 const foundMax = 20;
-
 /** Power failures after each fault: at the end of the process, and at any moment from then on. */
 const crashesPerFault = 4;
 
@@ -35,7 +34,6 @@ const small: Workload = { name: "creates, a close and a start", sizes: "small", 
 
 /** Enough for a checkpoint, and for commits that overwrite the log it has copied. */
 const large: Workload = { name: "a checkpoint under load", sizes: "large", openings: [142] };
-
 /** Those of the small workload take a tenth of the time of the others. */
 const smallPerLarge = 8;
 

@@ -17,7 +17,7 @@ export interface Caller extends Disposable {
   create(plant: TestPlant, deadlineMs: number, leave?: AbortSignal): Promise<RequestOutcome>;
 }
 
-export type Callers = readonly Caller[] & Disposable;
+type Callers = readonly Caller[] & Disposable;
 
 /**
  * A caller for each protocol to each server.

@@ -9,7 +9,7 @@ import { ownIds, randomPlant } from "./plants.ts";
 export type Clients = ReturnType<typeof createClients>;
 type Client = Clients["list"][number];
 
-export interface ClientsOptions {
+interface ClientsOptions {
   readonly count: number;
   readonly seed: number;
   /** Shortest and longest deadline of a request. */

@@ -9,7 +9,7 @@ import {
   headersFrom,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 
-export interface SentRequest {
+interface SentRequest {
   readonly path: string;
   /** Default: POST. */
   readonly method?: string;

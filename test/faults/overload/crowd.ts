@@ -11,18 +11,14 @@ import { recover } from "./recover.ts";
 
 /** More than the server accepts. */
 const excess = 300;
-
 const newcomers = 140;
-
 /** Files of a process besides its connections. */
 const otherFiles = 500;
 
 /** This is 200 per second. More would be a flood of connections, which is another attack. */
 const reopening = { everyMs: 100, atOnce: 20 };
-
 /** So that the server has accepted all of them before the newcomers come. */
 const openedAtOnce = 500;
-
 /** So that no timeout makes room for newcomers. */
 const patient = ["--request-timeout-ms", "600000", "--idle-timeout-ms", "600000"];
 

@@ -14,7 +14,6 @@ const clientCount = 400;
 
 /** Nearly the maximum of a body: all of them together are far more than the heap. */
 const name = "字".repeat(300_000);
-
 /** A gigabyte of plants is stored in ten seconds. More would add no information. */
 const starvedMsMax = 20_000;
 

@@ -13,7 +13,7 @@ export interface PostgresRun extends Run {
 
 type Part = (run: PostgresRun) => Promise<void>;
 
-export type Parts = readonly [
+type Parts = readonly [
   /** The duration for the full numbers of faults. A shorter run has fewer. */
   fullMinutes: number,
   first: Part,
@@ -41,7 +41,7 @@ export async function runOn(
 }
 
 /** What happens to a database while servers use it. */
-export interface Disturbance {
+interface Disturbance {
   /** The store URL of each server. */
   readonly urls: readonly string[];
   /** From where its plants are at the time. */

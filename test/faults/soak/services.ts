@@ -18,10 +18,8 @@ export type Services = Awaited<ReturnType<typeof openServices>>;
 
 /** Of each store, each with one request at a time. */
 const clientCount = 2;
-
 /** Between two requests of a client: a few plants a second in all, a few percent of a core. */
 const pauseMs = 800;
-
 const deadlinesMs = [10_000, 10_000] as const;
 
 /**

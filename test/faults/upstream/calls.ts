@@ -17,13 +17,10 @@ import type { Random } from "../random.ts";
 
 /** A silent server is given up after three times as long. */
 export const quietMsMax = 300;
-
 /** As long may the upstream take, in ms. */
 const slowMs = 600;
-
 /** As a call may wait for a connection as well. */
 const graceMs = 3000;
-
 /** Far more than any call may take. */
 const callMsMax = 20_000;
 

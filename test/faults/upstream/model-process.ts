@@ -8,8 +8,6 @@ const program = fileURLToPath(
   import.meta.resolve("../../../packages/gateway/test/support/model-upstream/main.ts"),
 );
 
-export type ModelProcess = ReturnType<typeof createModel>;
-
 /** @param onServed Told the id of each call that it serves. */
 export function createModel(host: string, onServed: (id: string) => void) {
   let child: ChildProcess | undefined;

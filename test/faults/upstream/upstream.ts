@@ -22,10 +22,8 @@ import { createModel } from "./model-process.ts";
 
 /** With those to its process and to the addresses of its name. */
 const faults = [...connectionFaults, "stop", "kill", "leave", "join"] as const;
-
 const hosts = ["127.0.0.1", "127.0.0.2"] as const;
 const name = "upstream.test";
-
 /** At least as many, even with little time. */
 const roundsMin = 5;
 const callsUnderFault = 30;

@@ -8,6 +8,7 @@ import {
   requestBinary,
   requestJson,
 } from "../../../support/protocol/message.ts";
+import type { PlantInput } from "../../../support/protocol/protocol.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { BytesAttack } from "../attack.ts";
@@ -45,17 +46,14 @@ const elsewhere: readonly (readonly [query: string, ...fields: Field[]])[] = [
   ["", ["authorization_", `Bearer ${knownToken}`]],
 ];
 
-/** A plant in each protocol. */
-const faces = [
+type Face = readonly [path: string, type: string, body: (plant: PlantInput) => string | Buffer];
+const enveloped = (plant: PlantInput) => envelope(requestBinary(plant));
+const faces: readonly Face[] = [
   ["/plants", "application/json", newPlantJson],
   [createPlantPath, "application/json", requestJson],
-  [createPlantPath, "application/grpc-web+proto", (plant) => envelope(requestBinary(plant))],
-  [createPlantPath, "application/grpc", (plant) => envelope(requestBinary(plant))],
-] as const satisfies (readonly [
-  path: string,
-  type: string,
-  body: (plant: { id: bigint; name: string }) => string | Buffer,
-])[];
+  [createPlantPath, "application/grpc-web+proto", enveloped],
+  [createPlantPath, "application/grpc", enveloped],
+];
 
 export function misuseToken(id: bigint, random: Random): BytesAttack {
   const [path, type, bodyOf] = random.pick(faces);

@@ -8,7 +8,6 @@ import { blockOf, data, greet, headers, http1, strangerToken } from "../wire.ts"
 import { type Flood, patienceMs } from "./flood.ts";
 
 const connections = 1000;
-
 /** How many are opened at a time: a kernel drops connections that arrive all at once. */
 const atOnce = 100;
 

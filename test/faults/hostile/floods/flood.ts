@@ -13,7 +13,7 @@ export interface Flood {
   run(target: Target): Promise<FloodResult>;
 }
 
-export interface Target {
+interface Target {
   readonly url: string;
   readonly port: number;
   readonly random: Random;

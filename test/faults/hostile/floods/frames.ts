@@ -25,6 +25,7 @@ type FrameFlood = readonly [
 const connectionsAtOnce = 3;
 
 const whole = flag.endHeaders | flag.endStream;
+const ended = (id: number) => headers(id, strangerBlock, whole);
 const wrongLength = blockOf({ authorization: null, "content-length": "1" });
 const emptySettings = [frame(frameType.settings)];
 const ping = [frame(frameType.ping, { payload: Buffer.alloc(8) })];
@@ -56,16 +57,8 @@ const fatal: readonly FrameFlood[] = [
   ["rapid reset", 4000, (id) => [headers(id), reset(id)]],
   [`${madeYouReset}a window update of 0`, 4000, (id) => [headers(id), windowUpdate(id, 0)]],
   [`${madeYouReset}a window over 2^31`, 4000, (id) => [headers(id), windowUpdate(id, 2 ** 31 - 1)]],
-  [
-    `${madeYouReset}a priority of four bytes`,
-    4000,
-    (id) => [headers(id), priority(id, Buffer.alloc(4))],
-  ],
-  [
-    `${madeYouReset}data behind the end`,
-    4000,
-    (id) => [headers(id, strangerBlock, whole), data(id, "x")],
-  ],
+  [`${madeYouReset}a priority of four bytes`, 4000, (id) => [headers(id), priority(id, uint32(0))]],
+  [`${madeYouReset}data behind the end`, 4000, (id) => [ended(id), data(id, "x")]],
   [
     `${madeYouReset}a length that is wrong`,
     4000,

@@ -9,14 +9,13 @@ import { smallHeap } from "../../server.ts";
 import type { Flood } from "./flood.ts";
 
 const MiB = 1024 * 1024;
-
 /** Of a caller that is no other: those with its token share what it may hold. */
 const hoarderToken = "a-token-of-who-hoards";
 
 /** Accepts the hoarder, too. */
 export const smallServer = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}` };
 
-export type Hoard = (typeof hoards)[number];
+type Hoard = (typeof hoards)[number];
 
 const held = Buffer.alloc(1000 * 1024, " ");
 const rest = { ":path": "/plants", "content-type": "application/json" };
