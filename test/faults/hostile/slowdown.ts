@@ -25,15 +25,9 @@ export function describeSlowdown(
   const spans = [rest, ...floods];
   const beside = Map.groupBy(requests, (request) => longestOf(spans, request)?.name);
   const figuresOf = (name: string) => {
-    const times = (beside.get(name) ?? []).map(({ startMs, endMs }) => endMs - startMs);
-    const { length: count } = times;
-    const p99Ms =
-      count === 0
-        ? 0
-        : quantile(
-            times.sort((a, b) => a - b),
-            0.99,
-          );
+    const waits = (beside.get(name) ?? []).map(({ startMs, endMs }) => endMs - startMs);
+    const { length: count } = waits.sort((a, b) => a - b);
+    const p99Ms = count === 0 ? 0 : quantile(waits, 0.99);
     return { name, count, p99Ms, shown: `p99 ${p99Ms.toFixed(1)} ms of ${count} requests` };
   };
 

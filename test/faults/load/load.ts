@@ -95,9 +95,9 @@ export function openLoad({ recorder, list }: Clients, callers: readonly Caller[]
   ended.catch(() => {});
 
   /** Each client ends after its current request. */
-  async function stop(): Promise<void> {
+  function stop(): Promise<unknown> {
     stopping.abort();
-    await ended;
+    return ended;
   }
 
   return {

@@ -46,22 +46,17 @@ async function runPiece(folder: string, run: Run): Promise<void> {
   const random = createRandom(run.seed, `operations ${piece}`);
   let number = piece * 10_000;
   let names: string[] = [];
-  const operating = repeat(
-    Math.min(longest.operationMs, runMs / least.operations),
-    over,
-    async () => {
-      if (names.length === 0) names = random.shuffle(Object.keys(operations));
-      const name = names.pop() ?? "";
-      run.find(
-        name,
-        (await operations[name]?.(services, { random, number: number++, over })) ?? [],
-      );
-      run.count(name);
-      if (names.length > 0) return;
-      run.log(`${samples.length - earlier} samples, ${JSON.stringify(run.tried)}`);
-    },
-  );
-  await run.attempt("broke off", () => Promise.all([sampling, operating]));
+  const operationMs = Math.min(longest.operationMs, runMs / least.operations);
+  const operating = repeat(operationMs, over, async () => {
+    if (names.length === 0) names = random.shuffle(Object.keys(operations));
+    const name = names.pop() ?? "";
+    const wrong = await operations[name]?.(services, { random, number: number++, over });
+    run.find(name, wrong ?? []);
+    run.count(name);
+    if (names.length > 0) return;
+    run.log(`${samples.length - earlier} samples, ${JSON.stringify(run.tried)}`);
+  });
+  await Promise.all([sampling, operating].map((one) => run.attempt("broke off", () => one)));
   for (const { name, load } of stores) await run.attempt(name, () => load.settle());
   for (const server of [services.sqlite.server, services.postgres.server, services.postgres.second])
     run.found.push(...(await server.drain()));
