@@ -6,7 +6,7 @@
  * recover from a full disk by itself.
  */
 import { join } from "node:path";
-import type { Campaign, Run } from "../campaign.ts";
+import { type Campaign, createRun, type Run } from "../campaign.ts";
 import type { Call } from "../disk/call-log.ts";
 import { outageNames } from "../disk/crash-state.ts";
 import { tryCrashes } from "../disk/crashes.ts";
@@ -43,7 +43,8 @@ export const io: Campaign = {
     withShim(run, async (place) => {
       await tryFailedSync(run, place);
       await tryFullDisk(run, place);
-      await tryStores(run, place);
+      // With all of the time.
+      await tryStores(createRun(run, run), place);
     }),
 };
 

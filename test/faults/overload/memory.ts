@@ -25,7 +25,6 @@ const streams = 250;
 const hoardMs = 4000;
 
 export async function memory(part: Run): Promise<void> {
-  const run = createRun({ ...part, minutes: Math.max(part.minutes, hoardMs / 60_000) }, part);
   await using folder = await createTemporaryFolder();
   await using server = await startServer({ cwd: folder.path, env });
   await using proxy = await spawnProxy(server, folder.path);
@@ -35,6 +34,8 @@ export async function memory(part: Run): Promise<void> {
       Object.entries(targets).map(([name, target]) => ({ connections, one, name, target })),
     ),
   );
+  // Time for one at least, from now on.
+  const run = createRun({ ...part, minutes: Math.max(part.minutes, hoardMs / 60_000) }, part);
   // Another part of them in each short run.
   for (const { connections, one, name, target } of createRandom(run.seed, "memory").shuffle(
     cases,
