@@ -45,8 +45,7 @@ export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
   return { ok: tag === undefined ? { name } : { name, tag } };
 }
 
-/** @param status The HTTP status, if known. */
-export function refusalFrom(error: ConnectError, status: number | undefined): Refusal {
+export function refusalFrom(error: ConnectError): Refusal {
   const [badRequest] = error.findDetails(BadRequestSchema);
   const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
   return {
@@ -58,6 +57,5 @@ export function refusalFrom(error: ConnectError, status: number | undefined): Re
     })),
     retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
     metadata: error.metadata,
-    status,
   };
 }
