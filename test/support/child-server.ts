@@ -8,17 +8,16 @@ export interface ChildServer extends Child {
   readonly port: number;
 }
 
-export interface SpawnedServer extends ChildServer {
+interface SpawnedServer extends ChildServer {
   readonly cwd: string;
   /** Where its SQLite file is by default. */
   readonly database: string;
 }
 
-export interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
+interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
   /** Default: a temporary one, removed after the process. */
   readonly cwd?: string;
   readonly args?: readonly string[];
-  /** The startup timeout. */
   readonly startTimeoutMs?: number;
 }
 
@@ -34,10 +33,7 @@ export async function spawnServer(options: ChildServerOptions = {}): Promise<Spa
   const child = stack.use(spawnChild(args, { ...options, cwd, env }));
   try {
     const welcome = /listens on (\S+)(?:.|\n)*-d .\{"plant".*\n.*\n\n/;
-    const ready = child.stdout.until(welcome, options.startTimeoutMs);
-    ready.catch(() => {});
-    const ended = child.exited.then(() => Promise.reject(new Error("it ended")));
-    const [, url = ""] = await Promise.race([ready, ended]);
+    const [, url = ""] = await child.stdout.until(welcome, options.startTimeoutMs);
     const opened = stack.move();
     return {
       ...{ ...child, url, cwd, port: Number(new URL(url).port) },
@@ -45,6 +41,8 @@ export async function spawnServer(options: ChildServerOptions = {}): Promise<Spa
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
   } catch (cause) {
+    // All its output has arrived then.
+    await child[Symbol.asyncDispose]();
     throw new Error(`the server did not start: ${child.stderr.text}`, { cause });
   }
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { once } from "node:events";
+import { join } from "node:path";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { collectOutput, type Output } from "./output.ts";
 
-export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 /** A `plant-store` process, started as a user would. */
 export interface Child extends AsyncDisposable {
@@ -11,12 +12,7 @@ export interface Child extends AsyncDisposable {
   readonly stdout: Output;
   readonly stderr: Output;
   /** Resolves when the process has ended and all its output has arrived. */
-  readonly exited: Promise<ChildExit>;
-}
-
-export interface ChildExit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
+  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
 }
 
 export interface ChildOptions {
@@ -48,20 +44,17 @@ export function spawnChild(
   const child = spawn(file, all, {
     cwd,
     env: { ...environmentWithoutSettings(), ...env, NODE_OPTIONS: nodeOptions(env) },
-    stdio: ["pipe", "pipe", "pipe"],
   });
   if (stdin !== "open") child.stdin.end(stdin);
-  const exit = Promise.withResolvers<ChildExit>();
-  child.once("error", exit.reject);
-  child.once("close", (code, signal) => exit.resolve({ code, signal }));
+  const exited = once(child, "close").then(([code, signal]) => ({ code, signal }));
   return {
     process: child,
     stdout: collectOutput(child.stdout, "stdout"),
     stderr: collectOutput(child.stderr, "stderr"),
-    exited: exit.promise,
+    exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
-      await within("the end of the child", exit.promise, 30_000);
+      await within("the end of the child", exited, 30_000);
     },
   };
 }

@@ -5,7 +5,7 @@ import { type Channel, watchForTokens } from "../../packages/proxy/test/support/
 /** The output of a process. */
 export interface Output {
   readonly text: string;
-  /** The first match of the pattern in the whole output, within the timeout. */
+  /** The first match of the pattern in the whole output, within the timeout and before its end. */
   until(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
 }
 
@@ -16,34 +16,36 @@ const startTimeoutMs = 15_000;
 export function collectOutput(stream: Readable, channel?: Channel): Output {
   let text = "";
   const listeners = new Set<() => void>();
+  const tell = () => {
+    for (const listener of listeners) listener();
+  };
   stream.setEncoding("utf8");
   stream.on("data", (chunk: string) => {
     text += chunk;
     if (channel !== undefined) watchForTokens(text, channel);
-    for (const listener of listeners) listener();
+    tell();
   });
-
-  async function until(pattern: RegExp, timeoutMs = startTimeoutMs): Promise<RegExpExecArray> {
-    const found = Promise.withResolvers<RegExpExecArray>();
-    const look = () => {
-      const match = pattern.exec(text);
-      if (match !== null) found.resolve(match);
-    };
-    listeners.add(look);
-    look();
-    try {
-      return await within(`output that matches ${pattern}`, found.promise, timeoutMs);
-    } catch (cause) {
-      throw new Error(`no output matches ${pattern}, in: ${text}`, { cause });
-    } finally {
-      listeners.delete(look);
-    }
-  }
-
+  stream.on("close", tell);
   return {
     get text() {
       return text;
     },
-    until,
+    async until(pattern, timeoutMs = startTimeoutMs) {
+      const found = Promise.withResolvers<RegExpExecArray>();
+      const look = () => {
+        const match = pattern.exec(text);
+        if (match !== null) found.resolve(match);
+        else if (stream.closed) found.reject(new Error("the output has ended"));
+      };
+      listeners.add(look);
+      look();
+      try {
+        return await within(`output that matches ${pattern}`, found.promise, timeoutMs);
+      } catch (cause) {
+        throw new Error(`no output matches ${pattern}, in: ${text}`, { cause });
+      } finally {
+        listeners.delete(look);
+      }
+    },
   };
 }

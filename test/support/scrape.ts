@@ -23,7 +23,7 @@ export async function scrape(url: string | undefined): Promise<Scrape> {
 
 const line = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\})? (\S+)$/;
 
-export function parseScrape(text: string): Scrape {
+function parseScrape(text: string): Scrape {
   const series = new Map<string, number>();
   const types = new Map<string, string>();
   expect(text.endsWith("\n")).toBe(true);
@@ -54,17 +54,16 @@ export function parseScrape(text: string): Scrape {
 }
 
 /** Scrapes until the condition holds, for values that the server updates after its answer. */
-export async function scrapeUntil(
+export function scrapeUntil(
   url: string | undefined,
   what: string,
   isThere: (scraped: Scrape) => boolean,
 ): Promise<Scrape> {
-  const look = async () => {
-    for (;;) {
-      const scraped = await scrape(url);
-      if (isThere(scraped)) return scraped;
-      await delay(20);
-    }
+  const look = async (): Promise<Scrape> => {
+    const scraped = await scrape(url);
+    if (isThere(scraped)) return scraped;
+    await delay(20);
+    return await look();
   };
-  return await within(what, look());
+  return within(what, look());
 }

@@ -1,14 +1,6 @@
 /** Small file systems of their own, to fill up. */
 import { spawnSync } from "node:child_process";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, rmSync, statSync, truncateSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -67,16 +59,8 @@ function runs(command: string, ...args: readonly string[]): boolean {
 }
 
 function fill(path: string, freeKib: number): void {
-  const file = openSync(path, "w");
-  const block = Buffer.alloc(1024);
-  let bytes = 0;
-  try {
-    for (;;) bytes += writeSync(file, block);
-  } catch {
-    // It is full.
-  }
-  fsyncSync(file);
-  ftruncateSync(file, Math.max(0, bytes - freeKib * 1024));
-  fsyncSync(file);
-  closeSync(file);
+  // It ends when nothing more has room.
+  runs("dd", "if=/dev/zero", `of=${path}`, "bs=1k", "conv=fsync");
+  truncateSync(path, Math.max(0, statSync(path).size - freeKib * 1024));
+  runs("sync", path);
 }
