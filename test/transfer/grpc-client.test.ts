@@ -6,13 +6,10 @@ import { once } from "node:events";
 import {
   constants,
   createServer,
-  type Http2Server,
-  type IncomingHttpHeaders,
   type OutgoingHttpHeaders,
-  type ServerHttp2Session,
   type ServerHttp2Stream,
 } from "node:http2";
-import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
@@ -27,36 +24,31 @@ import { readStoredPlants } from "../support/stored-plants.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
-interface Fake extends AsyncDisposable {
-  readonly url: string;
-  readonly creator: PlantCreator;
-}
+type Answer = (stream: ServerHttp2Stream) => void;
 
-type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
-
-/** A server that answers as a test says, and a creator that asks it. */
-async function openFake(answer: Answer): Promise<Fake> {
-  const sessions: ServerHttp2Session[] = [];
-  const server: Http2Server = createServer();
-  server.on("session", (session) => sessions.push(session));
-  server.on("stream", (stream: ServerHttp2Stream, headers) => {
-    stream.on("error", () => {});
-    stream.resume();
-    answer(stream, headers);
-  });
+/** A creator that asks a server of the test. */
+async function openCreator(server: Server, quietMsMax?: number) {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const creator = createPlantCreator({ url, token: knownToken });
+  const creator = createPlantCreator({ url, token: knownToken, ...(quietMsMax && { quietMsMax }) });
   return {
     ...{ url, creator },
     async [Symbol.asyncDispose]() {
       creator.close();
-      for (const session of sessions) session.destroy();
       server.close();
       await once(server, "close");
     },
   };
+}
+
+function openFake(answer: Answer) {
+  const server = createServer().on("stream", (stream: ServerHttp2Stream) => {
+    stream.on("error", () => {});
+    stream.resume();
+    answer(stream);
+  });
+  return openCreator(server);
 }
 
 const grpcHead = { ":status": 200, "content-type": "application/grpc+proto" } as const;
@@ -69,13 +61,6 @@ function answerWith(trailers: OutgoingHttpHeaders, head: OutgoingHttpHeaders = g
     stream.end(Buffer.alloc(5));
   };
 }
-
-/** All that there is, without a message. */
-function answerAtOnce(head: OutgoingHttpHeaders): Answer {
-  return (stream) => stream.respond(head, { endStream: true });
-}
-
-const answerOk = answerWith({ "grpc-status": "0" });
 
 const failureOf = (creator: PlantCreator) =>
   within(
@@ -129,11 +114,8 @@ describe("an answer that is an error means for its row what it should:", () => {
     ],
     [
       "no such page",
-      answerAtOnce({ ":status": 404 }),
-      {
-        kind: "fatal",
-        reason: expect.stringMatching(/no plant store at the URL.*HTTP status 404/),
-      },
+      (stream) => stream.respond({ ":status": 404 }, { endStream: true }),
+      { kind: "fatal", reason: expect.stringMatching(/no plant store at the URL.*status 404/) },
     ],
     [
       "a call that was refused before it began",
@@ -152,7 +134,7 @@ test("the end of a creator ends its calls", async () => {
 });
 
 test("nobody at the port is told as that", async () => {
-  const fake = await openFake(answerOk);
+  const fake = await openFake(() => {});
   await fake[Symbol.asyncDispose]();
   const { url } = fake;
   const error = await failureOf(createPlantCreator({ url, token: knownToken }));
@@ -160,16 +142,12 @@ test("nobody at the port is told as that", async () => {
 });
 
 test("a server that takes a connection and says nothing", async () => {
-  const sockets: Socket[] = [];
-  const server = createTcpServer((socket) => sockets.push(socket.resume()));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const error = await failureOf(createPlantCreator({ url, token: knownToken, quietMsMax: 50 }));
-  expect(judge(error)).toMatchObject({ kind: "temporary", reason: "the server does not answer" });
-  for (const socket of sockets) socket.destroy();
-  server.close();
-  await once(server, "close");
+  await using mute = await openCreator(
+    createTcpServer((socket) => socket.resume()),
+    50,
+  );
+  const verdict = { kind: "temporary", reason: "the server does not answer" };
+  expect(judge(await failureOf(mute.creator))).toMatchObject(verdict);
 });
 
 /** Each row's name is in one piece on the wire. */
@@ -187,13 +165,12 @@ describe("no row is lost", () => {
         ...{ url: `http://127.0.0.1:${proxy.port}`, token: knownToken },
         quietMsMax: 100,
       });
-      const rows = Array.from({ length: 100 }, (_, index) => rowOf(index + 1));
       const rejections: Rejection[] = [];
       const plantImport = new PlantImport(creator, {
         ...{ concurrency: 4, retryForMs: 60_000, signal: new AbortController().signal },
         onRejected: async (rejection) => void rejections.push(rejection),
       });
-      const end = await within("the end of the import", plantImport.run(each(rows)), 20_000);
+      const end = await within("the end of the import", plantImport.run(rows()), 20_000);
       creator.close();
       expect(end).toEqual({ kind: "complete" });
       expect(proxy.seen.filter((one) => one === interference).length).toBeGreaterThan(3);
@@ -205,11 +182,9 @@ describe("no row is lost", () => {
   );
 });
 
-const rowOf = (line: number): Row => ({
-  kind: "plant",
-  ...{ line, plant: { id: BigInt(line), name: `${mark} ${line}`, tag: undefined } },
-});
-
-async function* each(rows: readonly Row[]) {
-  yield* rows;
+async function* rows(): AsyncGenerator<Row> {
+  for (let line = 1; line <= 100; line++) {
+    const plant = { id: BigInt(line), name: `${mark} ${line}`, tag: undefined };
+    yield { kind: "plant", line, plant };
+  }
 }
