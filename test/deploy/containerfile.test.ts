@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { environmentOf, type Instruction, parseContainerfile } from "./containerfile.ts";
+import { environmentOf, parseContainerfile, textOf } from "./containerfile.ts";
 import { expectSettings, port, readDeployFile, readImage, stateFolder } from "./facts.ts";
 
 const stages = parseContainerfile(readDeployFile("Containerfile"));
@@ -45,8 +45,8 @@ describe("the build", () => {
 });
 
 const images = [
-  { name: "plant-store", folder: ".", prefix: "PLANT_STORE_", CMD: ["serve"] },
-  { name: "connect-gateway-proxy", folder: "packages/proxy", prefix: "CONNECT_GATEWAY_" },
+  { name: "plant-store", folder: ".", prefix: "PLANT_STORE_", CMD: [["serve"]] },
+  { name: "connect-gateway-proxy", folder: "packages/proxy", prefix: "CONNECT_GATEWAY_", CMD: [] },
 ];
 
 test("the images are these, and the store's is the one without a target", () => {
@@ -55,14 +55,10 @@ test("the images are these, and the store's is the one without a target", () => 
 });
 
 describe.each(images)("the image $name", ({ name, folder, prefix, ...expected }) => {
-  const { instructions } = readImage(name);
-  const find = (wanted: string) => instructions.filter((one) => one.name === wanted);
-  function only(wanted: string): Instruction {
-    expect(find(wanted)).toHaveLength(1);
-    return find(wanted)[0] as Instruction;
-  }
+  const image = readImage(name);
+  const find = (wanted: string) => image.instructions.filter((one) => one.name === wanted);
   const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
-  const program = ["node", `${only("WORKDIR").text}/${bin[name]}`];
+  const program = ["node", `${textOf(image, "WORKDIR")}/${bin[name]}`];
 
   test("takes from the build what the program needs, and nothing from the checkout", () => {
     const copies = find("COPY");
@@ -75,31 +71,31 @@ describe.each(images)("the image $name", ({ name, folder, prefix, ...expected })
   });
 
   test("runs the program without a shell, so that SIGTERM reaches it", () => {
-    expect(only("ENTRYPOINT").words).toEqual(program);
-    expect(find("CMD")[0]?.words).toEqual(expected.CMD);
-    expect(only("STOPSIGNAL").text).toBe("SIGTERM");
+    expect(JSON.parse(textOf(image, "ENTRYPOINT"))).toEqual(program);
+    expect(find("CMD").map(({ text }) => JSON.parse(text))).toEqual(expected.CMD);
+    expect(textOf(image, "STOPSIGNAL")).toBe("SIGTERM");
   });
 
   test("is a user's who is not root, and who owns the volume", () => {
-    const user = only("USER").text;
+    const user = textOf(image, "USER");
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     for (const { text } of find("VOLUME")) {
       expect(text).toBe(stateFolder);
-      const state = instructions.find((one) => one.text.endsWith(` ${stateFolder}`));
+      const state = image.instructions.find((one) => one.text.endsWith(` ${stateFolder}`));
       expect(state?.flags.get("chown")).toBe(user);
     }
   });
 
   test("listens to the outside, at the port that it says, and logs JSON", () => {
-    const variables = environmentOf(readImage(name));
+    const variables = environmentOf(image);
     expect(variables.get(`${prefix}HOST`)).toBe("0.0.0.0");
     expect(variables.get(`${prefix}PORT`)).toBe(String(port));
     expect(variables.get(`${prefix}LOG_FORMAT`)).toBe("json");
-    expect(only("EXPOSE").text).toBe(String(port));
+    expect(textOf(image, "EXPOSE")).toBe(String(port));
   });
 
   test("checks its health by its own command, without a shell", () => {
-    const [, command = ""] = /^CMD (.*)$/.exec(only("HEALTHCHECK").text) ?? [];
+    const command = textOf(image, "HEALTHCHECK").replace(/^CMD /, "");
     expect(JSON.parse(command)).toEqual([...program, "health"]);
   });
 });

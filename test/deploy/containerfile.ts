@@ -1,12 +1,10 @@
 /** A reader of Containerfiles: as much of their syntax as ours has, and an error for the rest. */
 
-export interface Instruction {
+interface Instruction {
   readonly name: string;
   /** `--from=build` is `["from", "build"]`. */
   readonly flags: ReadonlyMap<string, string>;
   readonly text: string;
-  /** Of the exec form, a JSON array. */
-  readonly words: readonly string[] | undefined;
 }
 
 export interface Stage {
@@ -15,14 +13,11 @@ export interface Stage {
   readonly instructions: readonly Instruction[];
 }
 
-const known = new Set(
-  "ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN STOPSIGNAL USER VOLUME WORKDIR".split(
-    " ",
-  ),
-);
+const known =
+  /^(ARG|CMD|COPY|ENTRYPOINT|ENV|EXPOSE|FROM|HEALTHCHECK|RUN|STOPSIGNAL|USER|VOLUME|WORKDIR)$/;
 
 export function parseContainerfile(text: string): readonly Stage[] {
-  const stages: { image: string; name: string | undefined; instructions: Instruction[] }[] = [];
+  const stages: (Stage & { instructions: Instruction[] })[] = [];
   for (const instruction of instructionsOf(text)) {
     if (instruction.name === "FROM") {
       const [, image = "", name] = /^(\S+)(?: AS (\S+))?$/.exec(instruction.text) ?? [];
@@ -44,17 +39,23 @@ function instructionsOf(text: string): Instruction[] {
 function parseInstruction(line: string): Instruction {
   const [, name = "", flagText = "", text = ""] =
     /^([A-Z]+)((?:\s+--[a-z-]+=\S+)*)\s+(.*)$/.exec(line) ?? [];
-  if (!known.has(name)) throw new Error(`not an instruction: ${line}`);
+  if (!known.test(name)) throw new Error(`not an instruction: ${line}`);
   const flags = [...flagText.matchAll(/--([a-z-]+)=(\S+)/g)];
   return {
     name,
     flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])),
     text,
-    words: /^\[.*\]$/.test(text) ? (JSON.parse(text) as string[]) : undefined,
   };
 }
 
-/** What the last ENV instructions of a stage set. */
+/** What the only instruction of a name says. */
+export function textOf({ instructions }: Stage, name: string): string {
+  const [found, ...others] = instructions.filter((instruction) => instruction.name === name);
+  if (found === undefined || others.length > 0) throw new Error(`one ${name} is expected`);
+  return found.text;
+}
+
+/** The variables that the ENV instructions of a stage set. */
 export function environmentOf({ instructions }: Stage): ReadonlyMap<string, string> {
   const pairs = instructions
     .filter(({ name }) => name === "ENV")
