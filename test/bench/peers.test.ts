@@ -11,11 +11,7 @@ import { startServer } from "../../bench/server-process.ts";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-interface NewPlant {
-  readonly id?: number;
-  readonly name?: string;
-  readonly tag?: string;
-}
+type NewPlant = Readonly<{ id?: number; name?: string; tag?: string }>;
 
 /** @returns whether it was created. */
 type Create = (url: string, plant: NewPlant, bearer: string) => Promise<boolean>;
@@ -29,7 +25,7 @@ const overRest: Create = async (url, plant, bearer) => {
   return ok;
 };
 
-const overGrpc: Create = async (url, { id, ...texts }, bearer) => {
+const overGrpc: Create = (url, { id, ...texts }, bearer) => {
   const client = createClient(PlantService, createGrpcTransport({ baseUrl: url }));
   const plant = id === undefined ? texts : { ...texts, id: BigInt(id) };
   const headers = { authorization: `Bearer ${bearer}` };
@@ -39,7 +35,7 @@ const overGrpc: Create = async (url, { id, ...texts }, bearer) => {
   );
 };
 
-const peers: readonly (readonly [name: string, Program, Create, isBuilt: boolean])[] = [
+const peers: readonly [name: string, Program, Create, isBuilt: boolean][] = [
   ["Fastify", fastifyDurable, overRest, true],
   ["axum", axumAndTonic, overRest, existsSync(peerPrograms.rust)],
   ["tonic", axumAndTonic, overGrpc, existsSync(peerPrograms.rust)],
@@ -48,12 +44,7 @@ const peers: readonly (readonly [name: string, Program, Create, isBuilt: boolean
 ];
 
 /** In this order, to one server. */
-const requests: readonly (readonly [
-  what: string,
-  NewPlant,
-  isCreated: boolean,
-  bearer?: string,
-])[] = [
+const requests: readonly [what: string, NewPlant, isCreated: boolean, bearer?: string][] = [
   ["a plant", { id: 1, name: "Basil", tag: "herb" }, true],
   ["the same plant again", { id: 1, name: "Basil", tag: "herb" }, true],
   ["another name under its id", { id: 1, name: "Mint", tag: "herb" }, false],
