@@ -8,7 +8,7 @@ import {
 } from "../../packages/gateway/test/support/http-exchange.ts";
 import { pageFiles } from "../../src/server/page/files.ts";
 import { spawnServer } from "../support/child-server.ts";
-import { basil, get, plantHeaders } from "../support/plant-request.ts";
+import { get } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
@@ -68,36 +68,13 @@ describe.each<{ basePath: string; version: HttpVersion }>([
     },
   );
 
-  test.each([
-    "/page",
-    "/page/",
-    "/docs/",
-    "/page/handlers.ts",
-    "/page/../docs",
-    "/page/%2e%2e/docs",
-  ])("nothing is served at %s", async (path) => {
+  const unserved = ["/page", "/docs/", "/page/handlers.ts", "/page/../docs", "/page/%2e%2e/docs"];
+  test.each(unserved)("nothing is served at %s", async (path) => {
     expect((await send(path)).status).toBe(404);
   });
 
   test("a query changes nothing", async () => {
     expect((await send("/?token=x")).status).toBe(200);
-    expect((await send("/docs?x")).status).toBe(200);
-  });
-
-  test("readiness is below the base path as well", async () => {
-    expect((await send("/readyz")).body.toString()).toBe('{"status":"ok"}');
-  });
-
-  test("the API is where it was", async () => {
-    const created = await send("/plants", {
-      method: "POST",
-      headers: plantHeaders,
-      body: basil,
-    });
-    expect(created.status).toBe(200);
-    const got = await send("/plants");
-    expect(got.status).toBe(405);
-    expect(got.headers.get("allow")).toBe("POST");
   });
 
   test("openapi.json names the place of the operation", async () => {
@@ -121,17 +98,11 @@ describe("what a browser may do", () => {
     const got = await get(server.url, path);
     expect(got.headers.get("content-type")).toBe(type);
     const policy = got.headers.get("content-security-policy")?.split("; ");
-    for (const directive of [
-      "default-src 'none'",
-      "script-src 'self'",
-      "style-src 'self'",
-      "connect-src 'self'",
-      "base-uri 'none'",
-      "form-action 'none'",
-      "frame-ancestors 'none'",
-    ]) {
-      expect(policy).toContain(directive);
-    }
+    const self = ["script-src", "style-src", "connect-src"].map((name) => `${name} 'self'`);
+    const none = ["default-src", "base-uri", "form-action", "frame-ancestors"];
+    expect(policy).toEqual(
+      expect.arrayContaining([...self, ...none.map((name) => `${name} 'none'`)]),
+    );
     expect(policy?.join()).not.toContain("unsafe");
   });
 });

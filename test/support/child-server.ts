@@ -8,7 +8,7 @@ export interface ChildServer extends Child {
   readonly port: number;
 }
 
-interface SpawnedServer extends ChildServer {
+export interface SpawnedServer extends ChildServer {
   readonly cwd: string;
   /** Where its SQLite file is by default. */
   readonly database: string;
