@@ -3,6 +3,7 @@
  * the store, again after a kill, and the proxy before it. The base image stands in for the real one: this
  * machine's shell, npm and libraries, with the checkout's Node. Where buildah and root are to be had.
  */
+import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, readFileSync, realpathSync } from "node:fs";
@@ -11,12 +12,14 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { parseContainerfile } from "../deploy/containerfile.ts";
 import { findFreePort } from "../support/free-port.ts";
 import { collectOutput } from "../support/output.ts";
-import type { Outcome } from "../support/protocol/protocol.ts";
+import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
+import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);
@@ -31,26 +34,21 @@ const commands = ["/bin/sh", "/bin/mkdir", "/usr/bin/env"];
 /** As much as npm needs to find its registry. */
 const files = ["/etc/passwd", "/etc/ssl/certs/ca-certificates.crt"];
 
-const reason = await whyNot();
-if (reason === undefined) await tryContainer();
-process.stdout.write(`container: ${reason === undefined ? "passed" : `skipped (${reason})`}\n`);
-
-async function whyNot(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return "it needs root";
-  return await run("buildah", ["--version"]).then(
-    () => undefined,
-    () => "there is no buildah",
-  );
-}
+using tally = createTally("container");
+await tally.add("deploy/Containerfile", async () => {
+  if (process.getuid?.() !== 0) throw new Unavailable("it needs root");
+  await run("buildah", ["--version"]).catch(() => {
+    throw new Unavailable("there is no buildah");
+  });
+  await tryContainer();
+});
 
 async function tryContainer(): Promise<void> {
   await using folder = await createTemporaryFolder();
   const storage = ["root", "runroot"].flatMap((name) => [`--${name}`, join(folder.path, name)]);
-  const buildah = async (...args: readonly string[]) => {
-    const options = { maxBuffer: 2 ** 24 };
-    const all = [...storage, "--storage-driver", "vfs", ...args];
-    return (await run("buildah", all, options)).stdout.trim();
-  };
+  storage.push("--storage-driver", "vfs");
+  const buildah = async (...args: readonly string[]) =>
+    (await run("buildah", [...storage, ...args], { maxBuffer: 2 ** 24 })).stdout.trim();
   const base = join(folder.path, "base");
   await fillBase(base);
   const bases = new Set(
@@ -64,25 +62,26 @@ async function tryContainer(): Promise<void> {
   for (const name of bases) await buildah("commit", "--quiet", scratch, name);
   const build = ["build", "--isolation", "chroot", "--pull-never", "--format", "docker"];
   const ignore = ["--ignorefile", `${containerfile}.dockerignore`];
-  const open = async (name: string): Promise<Container> => {
+  const open = async (name: string) => {
     await buildah(...build, ...ignore, "-f", containerfile, "--target", name, "-t", name, ".");
     const id = await buildah("from", "--pull-never", name);
     const { OCIv1, Docker } = JSON.parse(await buildah("inspect", id));
     const { Entrypoint, Cmd } = OCIv1.config;
     const health: string[] = Docker.config.Healthcheck.Test.slice(1);
-    const words = (env: Variables, program: readonly string[]) => {
+    const words = (env: Record<string, string>, program: readonly string[]) => {
       const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
-      const options = ["--isolation", "chroot", ...variables];
-      return [...storage, "--storage-driver", "vfs", "run", ...options, id, "--", ...program];
+      return [...storage, "run", "--isolation", "chroot", ...variables, id, "--", ...program];
     };
     return {
-      start: (env) => startServer(words(env, [...Entrypoint, ...(Cmd ?? [])])),
-      checkHealth: (env) => run("buildah", words(env, health)),
+      start: (env: Record<string, string>) =>
+        startServer(words(env, [...Entrypoint, ...(Cmd ?? [])])),
+      /** Runs the HEALTHCHECK. Rejects when it fails. */
+      checkHealth: (env: Record<string, string>) => run("buildah", words(env, health)),
     };
   };
 
   const containers = { store: await open(store), proxy: await open(proxy) };
-  const [port, proxyPort] = [await findFreePort(), await findFreePort()].map(String);
+  const [port, proxyPort] = [`${await findFreePort()}`, `${await findFreePort()}`] as const;
   const env = { PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken };
   const ofProxy = {
     CONNECT_GATEWAY_PORT: proxyPort,
@@ -112,15 +111,7 @@ async function tryContainer(): Promise<void> {
   // On a read-only root, too: all that its user has written is the store.
   const written = ["-uid", String(imagesUser), "-type", "f", "-not", "-name", "plants.db*"];
   const { stdout } = await run("find", [join(folder.path, "root"), ...written]);
-  expectEqual(stdout, "", "files that the servers wrote");
-}
-
-type Variables = Readonly<Record<string, string | undefined>>;
-
-interface Container {
-  start(env: Variables): Promise<Server>;
-  /** Runs the HEALTHCHECK. Rejects when it fails. */
-  checkHealth(env: Variables): Promise<unknown>;
+  assert.equal(stdout, "", "files that the servers wrote");
 }
 
 interface Server extends AsyncDisposable {
@@ -132,13 +123,9 @@ async function startServer(words: readonly string[]): Promise<Server> {
   const child = spawn("buildah", words, { stdio: ["ignore", "pipe", "pipe"] });
   const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   const exited = once(child, "exit");
-  const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
-  ended.catch(() => {});
-  const listening = [stderr.until(/"listening"/), stdout.until(/listening on/)];
-  for (const one of listening) one.catch(() => {});
-  await Promise.race([...listening, ended]);
+  await Promise.any([stderr.until(/"listening"/), stdout.until(/listening on/)]);
   const pid = serverBelow(child.pid ?? 0);
-  expectEqual(userOf(pid), imagesUser, "the user of the server");
+  assert.equal(userOf(pid), imagesUser, "the user of the server");
   return {
     ...{ pid, exited },
     async [Symbol.asyncDispose]() {
@@ -151,7 +138,7 @@ async function startServer(words: readonly string[]): Promise<Server> {
 async function stop({ pid, exited }: Server): Promise<void> {
   process.kill(pid, "SIGTERM");
   const [code] = await within("the end of the container", exited);
-  expectEqual(code, 0, "the exit code after SIGTERM");
+  assert.equal(code, 0, "the exit code after SIGTERM");
 }
 
 /** The services of a reflection are known soon. */
@@ -214,20 +201,11 @@ async function usePlants(url: string, isUsed = (_name: string) => true): Promise
     using caller = open(url);
     const plant = { id: BigInt(index), name, tag: "🌱" };
     const created = { ok: { name, tag: "🌱" } };
-    expectEqual(await caller.create(plant), created, `${name}: created`);
-    expectEqual(await caller.create(plant), created, `${name}: again`);
-    const other = codeOf(await caller.create({ ...plant, tag: "other" }));
-    expectEqual(other, Code.AlreadyExists, `${name}: taken`);
-    const stranger = codeOf(await caller.create(plant, { authorization: null }));
-    expectEqual(stranger, Code.Unauthenticated, `${name}: a stranger`);
+    assert.deepEqual(await caller.create(plant), created, `${name}: created`);
+    assert.deepEqual(await caller.create(plant), created, `${name}: again`);
+    const other = refusalOf(await caller.create({ ...plant, tag: "other" }));
+    assert.equal(other.code, Code.AlreadyExists, `${name}: taken`);
+    const stranger = refusalOf(await caller.create(plant, { authorization: null }));
+    assert.equal(stranger.code, Code.Unauthenticated, `${name}: a stranger`);
   }
-}
-
-function codeOf(outcome: Outcome): Code | undefined {
-  return "ok" in outcome ? undefined : outcome.code;
-}
-
-function expectEqual(actual: unknown, expected: unknown, what: string): void {
-  const [found, wanted] = [actual, expected].map((value) => JSON.stringify(value));
-  if (found !== wanted) throw new Error(`${what}: ${found} instead of ${wanted}`);
 }
