@@ -1,9 +1,7 @@
 /** The generators against servers that keep what they got, and answer wrong where told. */
 
-import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
-import type { AddressInfo, Server } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
@@ -18,6 +16,7 @@ import {
   type NewPlant,
   NewPlantSchema,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { listen } from "../support/free-port.ts";
 
 /** Whether the n-th plant, from 0, is refused. */
 type IsRefused = (n: number) => boolean;
@@ -27,7 +26,7 @@ function openServer(kind: RequestKind, isRefused: IsRefused = () => false) {
   return kind === "grpc" ? openGrpc(isRefused) : openHttp1(kind, isRefused);
 }
 
-function openHttp1(kind: Http1RequestKind, isRefused: IsRefused) {
+async function openHttp1(kind: Http1RequestKind, isRefused: IsRefused) {
   const plants: (NewPlant | undefined)[] = [];
   const server = http.createServer(async (request, response) => {
     const body = JSON.parse(await text(request));
@@ -42,10 +41,10 @@ function openHttp1(kind: Http1RequestKind, isRefused: IsRefused) {
     response.write(answers[kind]);
     response.end();
   });
-  return listen(server, plants);
+  return { ...(await listen(server)), plants };
 }
 
-function openGrpc(isRefused: IsRefused) {
+async function openGrpc(isRefused: IsRefused) {
   const plants: (NewPlant | undefined)[] = [];
   const server = http2.createServer();
   server.on("stream", async (stream: http2.ServerHttp2Stream) => {
@@ -56,16 +55,7 @@ function openGrpc(isRefused: IsRefused) {
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status }));
     stream.end(answers.grpc);
   });
-  return listen(server, plants);
-}
-
-async function listen(server: Server, plants: readonly (NewPlant | undefined)[] = []) {
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    plants,
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
+  return { ...(await listen(server)), plants };
 }
 
 /** @param answer Called once the whole request has arrived. */

@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import {
   type Frame,
   frame,
@@ -7,6 +6,7 @@ import {
   parseFrames,
   preface,
 } from "../../packages/gateway/test/support/raw-http2.ts";
+import { openRelay } from "../support/tcp-proxy.ts";
 
 /**
  * What becomes of an answer: it goes on; it is held until the client gives up;
@@ -21,14 +21,9 @@ type Fate = "pass" | "hold" | "cut";
  */
 export async function openLossyProxy(targetPort: number, fates: readonly Fate[]) {
   const fatesLeft = [...fates];
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
+  const relay = await openRelay(targetPort, (client, target) => {
     for (const socket of [client, target]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
       socket.on("close", () => {
-        sockets.delete(socket);
         client.destroy();
         target.destroy();
       });
@@ -38,19 +33,8 @@ export async function openLossyProxy(targetPort: number, fates: readonly Fate[])
       relay({ client, target, first, nextFate: () => fatesLeft.shift() ?? "pass" });
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    /** The fates that no answer has met yet. */
-    fatesLeft,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  /** The fates that no answer has met yet. */
+  return { ...relay, fatesLeft };
 }
 
 interface Relay {

@@ -2,14 +2,13 @@
  * What an import makes of the gRPC client's failures. answers.test.ts and liveness.test.ts of the
  * gateway have what servers may answer.
  */
-import { once } from "node:events";
 import {
   constants,
   createServer,
   type OutgoingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
-import { type AddressInfo, createServer as createTcpServer, type Server } from "node:net";
+import { createServer as createTcpServer, type Server } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
@@ -20,6 +19,7 @@ import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts"
 import type { Row } from "../../src/transfer/row.ts";
 import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
+import { listen } from "../support/free-port.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
@@ -28,16 +28,14 @@ type Answer = (stream: ServerHttp2Stream) => void;
 
 /** A creator that asks a server of the test. */
 async function openCreator(server: Server, quietMsMax?: number) {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const listener = await listen(server);
+  const { url } = listener;
   const creator = createPlantCreator({ url, token: knownToken, ...(quietMsMax && { quietMsMax }) });
   return {
     ...{ url, creator },
     async [Symbol.asyncDispose]() {
       creator.close();
-      server.close();
-      await once(server, "close");
+      await listener[Symbol.asyncDispose]();
     },
   };
 }
