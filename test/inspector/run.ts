@@ -47,10 +47,8 @@ try {
   process.stdout.write(`inspector: skipped: ${error}\n`);
   process.exit(0);
 }
-const inspector = join(
-  folder.path,
-  "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-);
+const launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = join(folder.path, "node_modules", launcher);
 
 const mcp = createMcp({ tools: [CatalogService.typeName] });
 const catalog = await openCatalog({ mcp });

@@ -433,12 +433,4 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(backgrounds[0]).not.toBe(backgrounds[1]);
     await page.emulateMedia({ forcedColors: null });
   });
-
-  test("says how to make a token as the terminal does", async () => {
-    await visit("/");
-    const hint = await page.locator(".snippets .hint").textContent();
-    expect(hint).toMatch(
-      /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no -- \S+) token create/,
-    );
-  });
 });

@@ -77,6 +77,12 @@ describe.each<{ basePath: string; version: HttpVersion }>([
     expect((await send("/?token=x")).status).toBe(200);
   });
 
+  test("the page says how to make a token as the terminal does", async () => {
+    expect((await send("/")).body.toString()).toMatch(
+      /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no -- \S+) token create/,
+    );
+  });
+
   test("openapi.json names the place of the operation", async () => {
     const document = JSON.parse((await send("/openapi.json")).body.toString());
     expect(document.servers).toEqual([{ url: basePath || "/" }]);

@@ -1,19 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { join } from "node:path";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { collectOutput, type Output } from "./output.ts";
+import { collectOutput } from "./output.ts";
 
 export const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
-/** A `plant-store` process, started as a user would. */
-export interface Child extends AsyncDisposable {
-  readonly process: ChildProcess;
-  readonly stdout: Output;
-  readonly stderr: Output;
-  /** Resolves when the process has ended and all its output has arrived. */
-  readonly exited: Promise<{ readonly code: number | null; readonly signal: string | null }>;
-}
+export type Child = ReturnType<typeof spawnChild>;
 
 export interface ChildOptions {
   readonly cwd: string;
@@ -29,11 +22,11 @@ export interface ChildOptions {
   readonly program?: string;
 }
 
-/** Starts `plant-store` with these arguments. Killed at the end of an `await using`. */
+/** A `plant-store` process, started as a user would. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
   { cwd, env, stdin, filesMax, terminal = false, program = main }: ChildOptions,
-): Child {
+) {
   const command = [process.execPath, program, ...args] as const;
   const inTerminal = `stty -onlcr; exec ${command.map((word) => `'${word}'`).join(" ")}`;
   const [file, ...all] = terminal
@@ -51,6 +44,7 @@ export function spawnChild(
     process: child,
     stdout: collectOutput(child.stdout, "stdout"),
     stderr: collectOutput(child.stderr, "stderr"),
+    /** Resolves when the process has ended and all its output has arrived. */
     exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");

@@ -8,18 +8,15 @@ import { migrateStore } from "../../src/store/open.ts";
 import { queryPostgres } from "./postgres-client.ts";
 import { password } from "./postgres-databases.ts";
 
-/** A schema and a role with the same name, whose search path contains only this schema. */
-export interface GivenSchema extends AsyncDisposable {
-  readonly url: string;
-  query(sql: string): Promise<readonly Record<string, unknown>[]>;
-}
-
 const given = process.env["PLANT_STORE_TEST_POSTGRES"];
 
 export const isPostgresGiven = given !== undefined;
 
-/** Creates a schema with the store's tables, distributed if the database is Citus. */
-export async function openGivenSchema(): Promise<GivenSchema> {
+/**
+ * Creates a schema with the store's tables, distributed if the database is Citus, and a role of the
+ * same name, whose search path contains only this schema.
+ */
+export async function openGivenSchema() {
   const admin = new URL(given ?? "");
   const name = `plants_${randomBytes(6).toString("hex")}`;
   await queryPostgres(
@@ -31,17 +28,12 @@ export async function openGivenSchema(): Promise<GivenSchema> {
   own.username = name;
   own.password = password;
   const url = own.href;
+  const query = (sql: string) => queryPostgres(url, sql);
   await migrateStore(url);
-  const [citus] = await queryPostgres(
-    url,
-    "SELECT to_regproc('create_distributed_table') AS found",
-  );
-  if (citus?.["found"] !== null) {
-    await queryPostgres(url, "SELECT create_distributed_table('plants', 'id')");
-  }
+  const [citus] = await query("SELECT to_regproc('create_distributed_table') AS found");
+  if (citus?.["found"] !== null) await query("SELECT create_distributed_table('plants', 'id')");
   return {
-    url,
-    query: (sql) => queryPostgres(url, sql),
+    ...{ url, query },
     async [Symbol.asyncDispose]() {
       await queryPostgres(admin.href, `DROP SCHEMA ${name} CASCADE`);
       await queryPostgres(admin.href, `DROP ROLE ${name}`);

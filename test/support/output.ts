@@ -2,18 +2,15 @@ import type { Readable } from "node:stream";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type Channel, watchForTokens } from "../../packages/proxy/test/support/token-leaks.ts";
 
-/** The output of a process. */
-export interface Output {
-  readonly text: string;
-  /** The first match of the pattern in the whole output, within the timeout and before its end. */
-  until(pattern: RegExp, timeoutMs?: number): Promise<RegExpExecArray>;
-}
-
 /** Startup may take a while on a busy machine. */
 const startTimeoutMs = 15_000;
 
-/** @param channel The channel of a server's output. It is checked for tokens. */
-export function collectOutput(stream: Readable, channel?: Channel): Output {
+/**
+ * The output of a process.
+ *
+ * @param channel The channel of a server's output. It is checked for tokens.
+ */
+export function collectOutput(stream: Readable, channel?: Channel) {
   let text = "";
   const listeners = new Set<() => void>();
   const tell = () => {
@@ -27,10 +24,11 @@ export function collectOutput(stream: Readable, channel?: Channel): Output {
   });
   stream.on("close", tell);
   return {
-    get text() {
+    get text(): string {
       return text;
     },
-    async until(pattern, timeoutMs = startTimeoutMs) {
+    /** The first match of the pattern in the whole output, within the timeout and before its end. */
+    async until(pattern: RegExp, timeoutMs = startTimeoutMs): Promise<RegExpExecArray> {
       const found = Promise.withResolvers<RegExpExecArray>();
       const look = () => {
         const match = pattern.exec(text);

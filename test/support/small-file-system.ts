@@ -26,12 +26,24 @@ export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promi
   const folder = await createTemporaryFolder();
   const path = join(folder.path, "mounted");
   await mkdir(path);
-  const isMounted = kind === "tmpfs" ? mountMemory(path) : mountImage(path, kind);
+  const image = `${path}.img`;
+  const [type = "", ...flags] = kind.split(" ");
+  const isMounted =
+    type === "tmpfs"
+      ? runs("mount", "-t", type, "-o", "size=12m", type, path)
+      : runs("truncate", "--size", "16M", image) &&
+        runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
+        runs("mount", image, path);
   if (!isMounted) throw new Error(`${kind} cannot be mounted`);
   const file = join(path, "filling");
   return {
     path,
-    fill: (freeKib) => fill(file, freeKib),
+    fill(freeKib) {
+      // It ends when nothing more has room.
+      runs("dd", "if=/dev/zero", `of=${file}`, "bs=1k", "conv=fsync");
+      truncateSync(file, Math.max(0, statSync(file).size - freeKib * 1024));
+      runs("sync", file);
+    },
     empty: () => rmSync(file, { force: true }),
     async [Symbol.asyncDispose]() {
       runs("umount", "--lazy", path);
@@ -40,27 +52,6 @@ export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promi
   };
 }
 
-function mountMemory(path: string): boolean {
-  return runs("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", path);
-}
-
-function mountImage(path: string, kind: string): boolean {
-  const image = `${path}.img`;
-  const [type, ...flags] = kind.split(" ");
-  return (
-    runs("truncate", "--size", "16M", image) &&
-    runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
-    runs("mount", image, path)
-  );
-}
-
 function runs(command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
-}
-
-function fill(path: string, freeKib: number): void {
-  // It ends when nothing more has room.
-  runs("dd", "if=/dev/zero", `of=${path}`, "bs=1k", "conv=fsync");
-  truncateSync(path, Math.max(0, statSync(path).size - freeKib * 1024));
-  runs("sync", path);
 }

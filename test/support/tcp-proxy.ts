@@ -14,27 +14,18 @@ export type Interference =
   | "truncate-answer"
   | "swallow";
 
-/** A proxy for PostgreSQL that interferes as the test says. */
-export interface TcpProxy extends AsyncDisposable {
-  readonly port: number;
-  /** What happened to each statement, in order, including cut ones. */
-  readonly seen: readonly Interference[];
-  /** The number of bytes sent by the server. */
-  readonly answerBytes: number;
-  /** Decides about each piece that contains the mark. May be replaced. */
-  interfere: (seenBefore: number) => Interference;
-  /** Closes all connections, and rejects new ones until it is allowed again. */
-  refuse(): void;
-  allow(): void;
-  /** From now on, accepts connections and everything on them, and never answers. */
-  hang(): void;
-}
+export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>;
 
 /** The length of ReadyForQuery, which ends every answer. */
 const readyForQueryBytes = 6;
 
-/** @param mark Bytes in each piece that the test is about, such as a part of a statement. */
-export async function openTcpProxy(targetPort: number, mark: string): Promise<TcpProxy> {
+/**
+ * A proxy for PostgreSQL that interferes as the test says.
+ *
+ * @param mark Bytes in each piece that the test is about, such as a part of a statement.
+ */
+export async function openTcpProxy(targetPort: number, mark: string) {
+  /** What happened to each statement, in order, including cut ones. */
   const seen: Interference[] = [];
   let isRefusing = false;
   let isHanging = false;
@@ -69,12 +60,15 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
       if (now === "truncate-answer") client.write(piece.subarray(0, -readyForQueryBytes), cut);
     });
   });
-  const proxy: TcpProxy = {
+  const proxy = {
     ...{ port: relay.port, seen },
+    /** The number of bytes sent by the server. */
     get answerBytes() {
       return answerBytes;
     },
-    interfere: () => "pass",
+    /** Decides about each piece that contains the mark. May be replaced. */
+    interfere: (_seenBefore: number): Interference => "pass",
+    /** Closes all connections, and rejects new ones until it is allowed again. */
     refuse() {
       isRefusing = true;
       relay.cut();
@@ -82,6 +76,7 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
     allow() {
       isRefusing = false;
     },
+    /** From now on, accepts connections and everything on them, and never answers. */
     hang() {
       isHanging = true;
     },

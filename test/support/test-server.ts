@@ -3,27 +3,14 @@ import { setTimeout as delay } from "node:timers/promises";
 import { isListening } from "../../packages/gateway/test/support/is-listening.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import {
-  createRecordedLog,
-  type RecordedLog,
-} from "../../packages/proxy/test/support/recorded-log.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
 import { knownToken } from "../../packages/proxy/test/support/token-leaks.ts";
 import type { ServerOptions } from "../../src/server/settings.ts";
-import { type RunningServer, startServer } from "../../src/server/start.ts";
+import { startServer } from "../../src/server/start.ts";
 
 export { knownToken };
 
-export interface TestServer extends AsyncDisposable {
-  /** The URL for clients, including the base path. */
-  readonly url: string;
-  readonly port: number;
-  /** The SQLite file. */
-  readonly database: string;
-  readonly log: RecordedLog;
-  readonly running: RunningServer;
-  /** Closes the server. Fails if anything of it is left, or if it had an internal error. */
-  close(): Promise<void>;
-}
+export type TestServer = Awaited<ReturnType<typeof openTestServer>>;
 
 export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
   /** The SQLite file. Default: one in its own directory. */
@@ -33,7 +20,7 @@ export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> 
 }
 
 /** A complete server in this process, on a free port. */
-export async function openTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+export async function openTestServer(options: TestServerOptions = {}) {
   const { database: given, ...rest } = options;
   await using stack = new AsyncDisposableStack();
   stack.defer(beginLeakCheck());
@@ -66,11 +53,10 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     return closed;
   };
   return {
+    /** For clients, including the base path. */
     url: running.url,
-    port,
-    database,
-    log,
-    running,
+    ...{ port, database, log, running },
+    /** Closes the server. Fails if anything of it is left, or if it had an internal error. */
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };

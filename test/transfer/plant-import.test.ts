@@ -48,11 +48,12 @@ async function run({ rows, answer, ...options }: Setup) {
 
 /** As a server answers: with headers. */
 function answered(code: Code, delayMs?: number): ConnectError {
-  const details =
-    delayMs === undefined
-      ? []
-      : [{ desc: RetryInfoSchema, value: { retryDelay: durationFromMs(delayMs) } }];
-  return new ConnectError("told so", code, { "content-type": "application/grpc" }, details);
+  const retry = delayMs && {
+    desc: RetryInfoSchema,
+    value: { retryDelay: durationFromMs(delayMs) },
+  };
+  const headers = { "content-type": "application/grpc" };
+  return new ConnectError("told so", code, headers, retry ? [retry] : []);
 }
 
 /** As our side of a connection fails. */
@@ -89,9 +90,8 @@ describe("a row that fails once", () => {
     const { end, tries, rejections, state } = await run({ rows: 3, answer });
     expect(end).toEqual({ kind: "complete" });
     expect(tries.get(2n)).toBe(1);
-    expect(rejections).toEqual([
-      { line: 2, reason: "told so", row: '{"id":2,"name":"plant 2","tag":"tag 2"}' },
-    ]);
+    const row = '{"id":2,"name":"plant 2","tag":"tag 2"}';
+    expect(rejections).toEqual([{ line: 2, reason: "told so", row }]);
     expect(state).toMatchObject({ stored: 2, rejected: 1 });
   });
 
@@ -124,10 +124,8 @@ test("the time that a server wants to be left alone is kept", async () => {
 test("a row that is rejected for too long ends the import, and all before it are done", async () => {
   const answer = (id: bigint) => (id === 7n ? lost("ECONNREFUSED") : undefined);
   const { end, state } = await run({ rows: 9, answer, retryForMs: 0 });
-  expect(end).toEqual({
-    kind: "failed",
-    reason: "the server did not accept line 7: ECONNREFUSED",
-  });
+  const reason = "the server did not accept line 7: ECONNREFUSED";
+  expect(end).toEqual({ kind: "failed", reason });
   expect(state.firstOpenLine).toBe(7);
 });
 

@@ -24,10 +24,8 @@ function refused(
   [status, error, message]: readonly [number, Code, RegExp],
   contents: Readonly<Record<string, Content>>,
 ): Row[] {
-  return Object.entries(contents).map(([what, content]) => ({
-    ...{ what, status, error, message },
-    ...content,
-  }));
+  const rows = Object.entries(contents);
+  return rows.map(([what, content]) => ({ what, status, error, message, ...content }));
 }
 
 function badBody(message: RegExp, bodies: Readonly<Record<string, string | Uint8Array>>): Row[] {
@@ -46,7 +44,6 @@ const coded = (coding: string, body: string | Uint8Array = plant) => ({
 export const rows: readonly Row[] = [
   ...badBody(/^the request is not valid JSON/, {
     "no end": '{"id":1,"name":"Basil"',
-    "a second value": `${plant}${plant}`,
     "a number more than once": `{"id":${"1,".repeat(2000)}1}`,
     "a byte order mark": `\ufeff${plant}`,
     "a character outside the BMP behind the value": `${plant}${"🌱".repeat(12)}`,
@@ -67,22 +64,16 @@ export const rows: readonly Row[] = [
   ...badBody(/^name is required$/, { "a null name": '{"id":1,"name":null,"tag":"herb"}' }),
   ...badBody(/^id is required; name is required$/, { "no body": "", "an empty object": "{}" }),
   ...badBody(/^id must be a 64-bit integer/, {
-    "an id of true": '{"id":true,"name":"Basil"}',
     "a fraction over 2^53": '{"id":9007199254740993.5,"name":"Basil"}',
     "one over the maximum": '{"id":9223372036854775808,"name":"Basil"}',
     "one under the minimum, as text": '{"id":"-9223372036854775809","name":"Basil"}',
-    "a huge exponent": '{"id":1e999999999,"name":"Basil"}',
     "a number of 60,000 digits": `{"id":${"9".repeat(60_000)},"name":"Basil"}`,
-    "a text in hexadecimal": '{"id":"0x10","name":"Basil"}',
   }),
   ...badBody(/^name must be a string$/, {
     "a name of a large number": '{"id":1,"name":9007199254740993}',
     "a name of an object": '{"id":1,"name":{"en":"Basil"}}',
   }),
   ...badBody(/^tag must be a string$/, { "a tag of true": '{"id":1,"name":"Basil","tag":true}' }),
-  ...badBody(/^name must not contain a lone surrogate$/, {
-    "surrogates in the wrong order": '{"id":1,"name":"\\udf31\\ud83c"}',
-  }),
   ...badBody(/^tag must not contain a lone surrogate$/, {
     "a lone surrogate in the tag": '{"id":1,"name":"Basil","tag":"\\ud83c"}',
   }),
@@ -124,18 +115,13 @@ export const rows: readonly Row[] = [
   }),
   ...refused([415, Code.InvalidArgument, /Content-Type/], {
     "no content type": typed(""),
-    "another kind of JSON": typed("application/problem+json"),
-    "JSON in UTF-16": typed("application/json; charset=utf-16"),
     "gRPC's content type": typed("application/grpc"),
     "no body, of text": { ...typed("text/plain"), body: "" },
   }),
   ...refused([400, Code.InvalidArgument, /^id is required; name is required$/], {
     "no body, without a content type": { ...typed(""), body: "" },
   }),
-  ...refused([415, Code.InvalidArgument, /^unknown compression/], {
-    Brotli: coded("br"),
-    "gzip twice": coded("gzip, gzip"),
-  }),
+  ...refused([415, Code.InvalidArgument, /^unknown compression/], { Brotli: coded("br") }),
   ...refused([400, Code.InvalidArgument, /./], {
     "not gzip at all": coded("gzip"),
     "gzip that is cut behind its data": coded("gzip", packed.subarray(0, -4)),
