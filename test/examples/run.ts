@@ -14,17 +14,6 @@ import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 import { openLossyProxy } from "./lossy-proxy.ts";
 
-interface Example {
-  /** The folder of it in `examples/`. */
-  readonly name: string;
-  /** A line that succeeds where the toolchain is. */
-  readonly toolchain: string;
-  /** What it has to print. */
-  readonly prints: string;
-  /** In place of the run line of its README. */
-  readonly run?: string;
-}
-
 const rpc = `created: Basil (herb)
 again: Basil (herb)
 taken: another plant has this id (choose another id or repeat its name and tag)
@@ -37,7 +26,7 @@ taken: {"error":6,"message":"another plant has this id (choose another id or rep
 refused: {"error":3,"message":"name is required"}
 `;
 
-/** The module of the page, in Node: the same `fetch`, but no page and no proxy before it. */
+/** In place of the line of its README: the same `fetch`, but no page and no proxy before it. */
 const pageInNode = `node --input-type=module --eval '
   import { showCalls } from "./create-plant.ts";
   const { PLANT_STORE_URL: baseUrl, PLANT_STORE_TOKEN: token } = process.env;
@@ -45,6 +34,9 @@ const pageInNode = `node --input-type=module --eval '
 
 const python = "python3 -c 'import ensurepip, sys; sys.exit(sys.version_info < (3, 10))'";
 
+type Example = Readonly<{ name: string; toolchain: string; prints: string; run?: string }>;
+
+/** By folder: a line that succeeds where the toolchain is, and what it has to print. */
 const examples: readonly Example[] = [
   { name: "curl", toolchain: "bash --version && curl --version", prints: rest },
   { name: "typescript-node", toolchain: "npm --version", prints: rpc },
@@ -94,7 +86,7 @@ async function tryExample({ name, toolchain, prints, run }: Example): Promise<vo
 }
 
 /** The commands of an example: the two lines of the first block in its README. */
-function commandsOf(readme: string): { readonly setUp: string; readonly run: string } {
+function commandsOf(readme: string) {
   const [, block = ""] = /```sh\n(.*?)```/s.exec(readme) ?? [];
   const [setUp, run, ...more] = block.replaceAll("\\\n", "").trim().split("\n");
   if (setUp === undefined || run === undefined || more.length > 0) {

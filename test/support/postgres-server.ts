@@ -13,25 +13,7 @@ import { findPostgres, type PostgresInstallation } from "./postgres-installation
 /** Whether tests that need PostgreSQL can run here. */
 export const hasPostgres = findPostgres().length > 0;
 
-/** A PostgreSQL server for tests. Removed with its data at the end of an `await using`. */
-export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
-  /** Its data directory. */
-  readonly data: string;
-  /** Changes a server setting. It is in effect when this resolves. */
-  set(name: string, value: string): Promise<void>;
-  /**
-   * `fast` ends every session cleanly. `immediate` is a crash of all its processes. `kill` is a
-   * crash in which its first process takes no part.
-   */
-  stop(how: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Starts it after a stop. */
-  start(settings?: Readonly<Record<string, string>>): Promise<void>;
-  /**
-   * Makes it the standby of another server of the same installation, with the name `standby`. Its
-   * data is replaced with a copy of the other's.
-   */
-  follow(primary: PostgresServer): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 export interface PostgresServerOptions {
   readonly installation?: PostgresInstallation;
@@ -48,13 +30,15 @@ const templateVariable = "PLANT_STORE_TEST_POSTGRES_TEMPLATE";
 /** A start after a crash recovers first, and everything takes longer on a busy machine. */
 const patienceMs = 60_000;
 
-export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+/** A PostgreSQL server for tests. Removed with its data at the end of an `await using`. */
+export async function startPostgres(options: PostgresServerOptions = {}) {
   const installation = options.installation ?? findPostgres()[0];
   if (installation === undefined) throw new Error("there is no PostgreSQL");
   await using stack = new AsyncDisposableStack();
   const folder = stack.use(await createTemporaryFolder());
   const firstSettings = options.settings ?? {};
   const identity = await findNobody();
+  /** Its data directory. */
   const data = join(folder.path, "data");
   await mkdir(data, { mode: 0o700 });
   const passwordFile = join(folder.path, "password");
@@ -109,6 +93,10 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
     running = { process: child, exited };
   }
 
+  /**
+   * `fast` ends every session cleanly. `immediate` is a crash of all its processes. `kill` is a
+   * crash in which its first process takes no part.
+   */
   async function stop(how: "fast" | "immediate" | "kill"): Promise<void> {
     if (running === undefined) return;
     const { process: child, exited } = running;
@@ -135,7 +123,8 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
   const owned = stack.move();
   return {
     ...{ ...databases, data, stop },
-    async set(name, value) {
+    /** Changes a server setting. It is in effect when this resolves. */
+    async set(name: string, value: string) {
       await query(`ALTER SYSTEM SET ${name} = '${value}'`);
       await query("SELECT pg_reload_conf()");
       // The server rereads its files some time after the signal.
@@ -145,8 +134,13 @@ export async function startPostgres(options: PostgresServerOptions = {}): Promis
       };
       await within(`${name} = ${value}`, look());
     },
+    /** Starts it after a stop. */
     start: (settings = firstSettings) => launch(settings),
-    async follow(primary) {
+    /**
+     * Makes it the standby of another server of the same installation, with the name `standby`. Its
+     * data is replaced with a copy of the other's.
+     */
+    async follow(primary: PostgresDatabases) {
       await stop("immediate");
       await rm(data, { recursive: true });
       const source = `host=127.0.0.1 port=${primary.port} user=postgres`;

@@ -14,13 +14,10 @@ import type { Outcome, PlantInput, Refusal } from "./protocol.ts";
 export const createPlantPath = `/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
 
 /** The id as a JSON number with all its digits. */
-export function newPlantJson({ id, name, tag }: PlantInput): string {
-  const members = [
-    id === undefined ? [] : `"id":${id}`,
-    name === undefined ? [] : `"name":${JSON.stringify(name)}`,
-    tag === undefined ? [] : `"tag":${JSON.stringify(tag)}`,
-  ];
-  return `{${members.flat().join(",")}}`;
+export function newPlantJson({ id, ...texts }: PlantInput): string {
+  const rest = JSON.stringify(texts);
+  if (id === undefined) return rest;
+  return `{"id":${id}${rest === "{}" ? "" : ","}${rest.slice(1)}`;
 }
 
 export function requestJson(plant: PlantInput): string {

@@ -1,13 +1,8 @@
-import { ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-  Http2SessionManager,
-} from "@connectrpc/connect-node";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
+import { openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
 import {
   createPlantPath,
   outcomeFrom,
@@ -18,15 +13,11 @@ import {
 import { authorizationOf, type Protocol } from "./protocol.ts";
 import { rawProtocols } from "./raw.ts";
 
-type Http2Options = { readonly baseUrl: string; readonly sessionManager: Http2SessionManager };
-
-/** A client of connect-es. Over HTTP/1.1, the session manager stays idle. */
-function connectEs(name: string, createTransport: (options: Http2Options) => Transport): Protocol {
-  return {
-    name,
+const connectEs = openProtocols.map(
+  (protocol): Protocol => ({
+    name: `the client of connect-es, ${protocol.name}`,
     open(url) {
-      const sessionManager = new Http2SessionManager(url);
-      const client = createClient(PlantService, createTransport({ baseUrl: url, sessionManager }));
+      const opened = protocol.open(PlantService, url);
       return {
         async create(plant, { timeoutMs, ...options } = {}) {
           const authorization = authorizationOf(options);
@@ -35,17 +26,17 @@ function connectEs(name: string, createTransport: (options: Http2Options) => Tra
             ...(timeoutMs !== undefined && { timeoutMs }),
           };
           try {
-            return outcomeFrom(await client.createPlant({ plant }, call));
+            return outcomeFrom(await opened.client.createPlant({ plant }, call));
           } catch (error) {
             if (error instanceof ConnectError) return refusalFrom(error);
             throw error;
           }
         },
-        [Symbol.dispose]: () => sessionManager.abort(),
+        [Symbol.dispose]: () => opened[Symbol.dispose](),
       };
     },
-  };
-}
+  }),
+);
 
 /** gRPC with an independent implementation. */
 export const grpcJs: Protocol = {
@@ -87,16 +78,8 @@ function errorFrom({ code, details, metadata }: ServiceError): ConnectError {
 /** All clients that the suite for all protocols runs with. */
 export const protocols: readonly Protocol[] = [
   ...rawProtocols,
-  connectEs("the Connect client, JSON over HTTP/1.1", (options) =>
-    createConnectTransport({ ...options, httpVersion: "1.1", useBinaryFormat: false }),
-  ),
-  connectEs("the Connect client, binary over HTTP/2", (options) =>
-    createConnectTransport({ ...options, httpVersion: "2" }),
-  ),
-  connectEs("the gRPC-Web client over HTTP/1.1", (options) =>
-    createGrpcWebTransport({ ...options, httpVersion: "1.1" }),
-  ),
-  connectEs("the gRPC client of connect-es", createGrpcTransport),
+  // What is only an other version of HTTP is among the raw ones.
+  ...connectEs.filter(({ name }) => !name.endsWith("gRPC-Web over HTTP/2")),
   grpcJs,
 ];
 

@@ -25,9 +25,8 @@ import {
   type Protocol,
 } from "./protocol.ts";
 
-/** How a protocol puts a message into an HTTP request, and reads the answer. */
-interface Wire {
-  readonly name: string;
+export interface RawProtocol extends Protocol {
+  readonly version: HttpVersion;
   readonly path: string;
   readonly contentType: string;
   /** The CreatePlant request in the encoding of the protocol. */
@@ -35,13 +34,11 @@ interface Wire {
   /** The body that contains the message. */
   frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
-}
-
-export interface RawProtocol extends Protocol, Wire {
-  readonly version: HttpVersion;
   /** Sends bytes instead of a valid message. */
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
+
+type Wire = Omit<RawProtocol, "version" | "open" | "send">;
 
 const rest: Wire = {
   name: "REST",
@@ -49,20 +46,18 @@ const rest: Wire = {
   contentType: "application/json",
   encode: (plant) => Buffer.from(newPlantJson(plant)),
   frame: (message) => message,
-  read({ status, headers, body }) {
-    const json = JSON.parse(body.toString("utf8"));
-    if (status === 200) return { ok: json };
-    const { error: code, message } = json;
-    return { code, message, violations: undefined, retryDelayMs: undefined, metadata: headers };
+  read({ status, headers: metadata, body }) {
+    const { error: code, message, ...ok } = JSON.parse(body.toString("utf8"));
+    if (status === 200) return { ok };
+    return { code, message, violations: undefined, retryDelayMs: undefined, metadata };
   },
 };
 
 const connectJson: Wire = {
+  ...rest,
   name: "Connect JSON",
   path: createPlantPath,
-  contentType: "application/json",
   encode: (plant) => Buffer.from(requestJson(plant)),
-  frame: (message) => message,
   read: (response) => readConnect(response, (body) => outcomeFromJson(body.toString("utf8"))),
 };
 
@@ -75,10 +70,9 @@ const connectBinary: Wire = {
 };
 
 const grpc: Wire = {
+  ...connectBinary,
   name: "gRPC",
-  path: createPlantPath,
   contentType: "application/grpc",
-  encode: requestBinary,
   frame: (message) => envelope(message),
   read(response) {
     const { headers, trailers, body } = response;
