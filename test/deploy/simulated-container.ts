@@ -40,14 +40,9 @@ export async function simulateContainer(build: string) {
   await chmod(home, 0o555);
 
   const port = await findFreePort();
-  const inImage = [...environmentOf(image)].map(
-    ([name, value]) => [name, value.replace(stateFolder, state)] as const,
-  );
-  const env = {
-    ...Object.fromEntries(inImage),
-    PLANT_STORE_PORT: String(port),
-    PLANT_STORE_TOKENS: knownToken,
-  };
+  const env: Record<string, string> = {};
+  for (const [name, value] of environmentOf(image)) env[name] = value.replace(stateFolder, state);
+  Object.assign(env, { PLANT_STORE_PORT: `${port}`, PLANT_STORE_TOKENS: knownToken });
   const options = { ...(isRoot && { uid, gid }), cwd: home, env };
 
   const folder = textOf(image, "WORKDIR");
@@ -59,10 +54,7 @@ export async function simulateContainer(build: string) {
   const exited = once(server, "exit");
 
   return {
-    server,
-    output: collectOutput(server.stderr, "stderr"),
-    port,
-    state,
+    ...{ server, output: collectOutput(server.stderr, "stderr"), port, state },
     /** Runs the HEALTHCHECK. Rejects when it fails. */
     checkHealth: () => promisify(execFile)(node, inHome(wordsOf("HEALTHCHECK")), options),
     async [Symbol.asyncDispose]() {

@@ -244,23 +244,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(await history.isVisible()).toBe(false);
   });
 
-  test("a plant is drawn as what it is called", async () => {
-    await visit("/");
-    for (const [index, [name, tag, kind]] of [
-      ["Aloe vera", "herb", "blades"],
-      ["Spike", "cactus", "cactus"],
-      ["Mint", "", "basil"],
-    ].entries()) {
-      await fill({ Token: knownToken, Id: `${200 + index}`, Name: name ?? "", Tag: tag ?? "" });
-      await create();
-      await page
-        .locator("#drawn")
-        .getByText(`id ${200 + index}`)
-        .waitFor();
-      expect(await page.locator("#drawn use").getAttribute("href")).toBe(`#plant-${kind}`);
-    }
-  });
-
   test("the keyboard alone is enough", async () => {
     await visit("/");
     const press = async (...keys: string[]) => {

@@ -8,10 +8,7 @@ import { type SpawnedServer, spawnServer } from "../support/child-server.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
 
-interface Shown {
-  readonly base: string;
-  readonly plant: Readonly<Record<"id" | "name" | "tag", string>>;
-}
+type Shown = Readonly<{ base: string; plant: Record<"id" | "name" | "tag", string> }>;
 
 /** The page's own scripts have no types. */
 const page: string = new URL("../../src/server/page/snippets.js", import.meta.url).href;
@@ -25,23 +22,17 @@ function render(language: string, shown: Shown): string {
   return snippet(shown);
 }
 
-type Command = readonly [string, ...string[]];
+const node = `"${process.execPath}" --conditions=connect-gateway-source`;
 
-/** The probe fails where the tool is missing. */
-const tools: readonly (readonly [language: string, probe: Command, file: string, run: Command])[] =
-  [
-    ["curl", ["curl", "-V"], "create.sh", ["sh", "create.sh"]],
-    ["buf curl", ["buf", "--version"], "buf.sh", ["sh", "buf.sh"]],
-    [
-      "TypeScript",
-      [process.execPath, "--version"],
-      "create.ts",
-      [process.execPath, "--conditions=connect-gateway-source", "create.ts"],
-    ],
-    ["Python", ["python3", "--version"], "create.py", ["python3", "create.py"]],
-    ["Go", ["go", "version"], "main.go", ["go", "run", "main.go"]],
-    ["Java", ["java", "--version"], "CreatePlant.java", ["java", "CreatePlant.java"]],
-  ];
+/** By language: a line that fails where the tool is missing, the file, and the line that runs it. */
+const tools = [
+  ["curl", "curl -V", "create.sh", "sh create.sh"],
+  ["buf curl", "buf --version", "buf.sh", "sh buf.sh"],
+  ["TypeScript", `${node} --version`, "create.ts", `${node} create.ts`],
+  ["Python", "python3 --version", "create.py", "python3 create.py"],
+  ["Go", "go version", "main.go", "go run main.go"],
+  ["Java", "java --version", "CreatePlant.java", "java CreatePlant.java"],
+] as const;
 
 const hard = { id: "-9223372036854775808", name: `It's \`"#"\` \\u0041 $HOME 🌿`, tag: '##"' };
 /** What a compiler may need on a busy machine; nothing here waits for time to pass. */
@@ -56,8 +47,7 @@ describe("the snippet", { timeout }, () => {
   }, timeout);
 
   describe.each(tools.entries().toArray())("%#", (index, [language, probe, file, command]) => {
-    const [program, ...args] = probe;
-    const isMissing = spawnSync(program, args).status !== 0;
+    const isMissing = spawnSync(probe, { shell: true }).status !== 0;
 
     function run(id: string, token: string) {
       const cwd = join(server.cwd, language);
@@ -68,8 +58,7 @@ describe("the snippet", { timeout }, () => {
         .replace("npx @bufbuild/buf", "buf");
       writeFileSync(join(cwd, file), text);
       const env = { ...process.env, TOKEN: token, GO111MODULE: "off" };
-      const [first, ...rest] = command;
-      return spawnSync(first, rest, { cwd, env, encoding: "utf8" });
+      return spawnSync(command, { cwd, env, encoding: "utf8", shell: true });
     }
 
     test.skipIf(isMissing)(`for ${language} creates it`, () => {
