@@ -18,10 +18,8 @@ import {
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { listen } from "../support/free-port.ts";
 
-/** Whether the n-th plant, from 0, is refused. */
 type IsRefused = (n: number) => boolean;
 
-/** A server that keeps the plants that it got. */
 function openServer(kind: RequestKind, isRefused: IsRefused = () => false) {
   return kind === "grpc" ? openGrpc(isRefused) : openHttp1(kind, isRefused);
 }
@@ -67,15 +65,13 @@ function openSimple(answer: (response: http.ServerResponse) => unknown) {
   );
 }
 
-const kinds: readonly RequestKind[] = ["rest", "connect", "mcp", "grpc"];
-
 function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): Load {
   const ids = { stream: 3, order };
   const streams = kind === "grpc" ? 8 : 1;
   return { urls: [url], kind, ids, connections: 4, streams, until: { requests: 500 } };
 }
 
-describe.each(kinds)("a load of %s", (kind) => {
+describe.each<RequestKind>(["rest", "connect", "mcp", "grpc"])("a load of %s", (kind) => {
   test.each<IdOrder>(["ascending", "random"])(
     "creates each plant of %s ids once",
     async (order) => {

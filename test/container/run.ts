@@ -53,7 +53,7 @@ async function tryContainer(): Promise<void> {
   const scratch = await buildah("from", "scratch");
   await buildah("copy", "--quiet", scratch, base, "/");
   for (const [name, value] of await npmSettings()) {
-    await buildah("config", "--env", `${name}=${value}`, scratch);
+    if (value !== undefined) await buildah("config", "--env", `${name}=${value}`, scratch);
   }
   for (const name of new Set(stages.map(({ image }) => image)))
     await buildah("commit", "--quiet", scratch, name);
@@ -165,15 +165,13 @@ async function fillBase(base: string): Promise<void> {
 }
 
 /** What this machine's npm is told about its registry. */
-async function npmSettings(): Promise<readonly (readonly [string, string])[]> {
-  const registry = (await run("npm", ["config", "get", "registry"])).stdout.trim();
-  const given = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"].flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  const certificates = "/etc/ssl/certs/ca-certificates.crt";
-  const trusted = existsSync(certificates) ? [["NODE_EXTRA_CA_CERTS", certificates] as const] : [];
-  return [["npm_config_registry", registry], ...given, ...trusted];
+async function npmSettings() {
+  const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+  return [
+    ["npm_config_registry", (await run("npm", ["config", "get", "registry"])).stdout.trim()],
+    ...names.map((name) => [name, process.env[name]] as const),
+    ["NODE_EXTRA_CA_CERTS", files.find((file) => file.endsWith(".crt") && existsSync(file))],
+  ] as const;
 }
 
 /** buildah starts itself anew in the container, from any of its threads, and Node below that. */

@@ -48,14 +48,12 @@ function parseInstruction(line: string): Instruction {
   };
 }
 
-/** What the only instruction of a name says. */
 export function textOf({ instructions }: Stage, name: string): string {
   const [found, ...others] = instructions.filter((instruction) => instruction.name === name);
   if (found === undefined || others.length > 0) throw new Error(`one ${name} is expected`);
   return found.text;
 }
 
-/** The variables that the ENV instructions of a stage set. */
 export function environmentOf({ instructions }: Stage): ReadonlyMap<string, string> {
   const pairs = instructions
     .filter(({ name }) => name === "ENV")

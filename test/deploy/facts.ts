@@ -8,12 +8,12 @@ import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { parseContainerfile, type Stage } from "./containerfile.ts";
 
-const defaults = resolveSettings({});
+const { port, drainTimeoutMs } = resolveSettings({});
 
-export const port = defaults.port;
+export { port };
 
 /** The longest that a server takes to end after SIGTERM. */
-export const stopSecondsMax = (defaults.drainTimeoutMs + stuckGraceMs) / 1000;
+export const stopSecondsMax = (drainTimeoutMs + stuckGraceMs) / 1000;
 
 export const stateFolder = "/var/lib/plant-store";
 
@@ -42,14 +42,14 @@ export function readDeployFile(path: string): string {
 
 /** Without types, as of JSON.parse. @throws For anything that is not YAML, or has a key twice. */
 export function readAllYaml(path: string) {
-  const documents = parseAllDocuments(readDeployFile(path), { strict: true, uniqueKeys: true });
-  expect([...documents].flatMap(({ errors }) => errors)).toEqual([]);
-  return [...documents].map((document) => document.toJS());
+  const documents = [...parseAllDocuments(readDeployFile(path), { strict: true })];
+  expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+  return documents.map((document) => document.toJS());
 }
 
 /** The same of a file with one document. */
 export function readYaml(path: string) {
-  const documents = readAllYaml(path);
-  expect(documents).toHaveLength(1);
-  return documents[0];
+  const [document, ...others] = readAllYaml(path);
+  expect(others).toEqual([]);
+  return document;
 }

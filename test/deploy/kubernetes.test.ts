@@ -38,11 +38,6 @@ const [container] = pod.containers;
 const inForce = variablesInForce("plant-store", container);
 const proxy = readAllYaml("connect-gateway-proxy/kubernetes.yaml");
 
-const workloads = [
-  { name: "plant-store", objects: [deployment, service, budget] },
-  { name: "connect-gateway-proxy", objects: proxy },
-];
-
 interface Container {
   readonly env: readonly { name: string; value?: string; valueFrom?: { secretKeyRef: object } }[];
 }
@@ -65,8 +60,10 @@ test("every file is applied, but for examples", () => {
   expect(kustomization.images).toEqual([{ name: container.image, newTag: version }]);
 });
 
-describe.each(workloads)("$name", ({ name, objects }) => {
-  const [own, ownService, ownBudget] = objects;
+describe.each([
+  ["plant-store", deployment, service, budget],
+  ["connect-gateway-proxy", ...proxy],
+])("%s", (name, own, ownService, ownBudget) => {
   const { metadata, spec } = own.spec.template;
   const [ownContainer] = spec.containers;
 

@@ -1,6 +1,5 @@
 /** The dashboard and the alert rules ask for nothing that a server does not export. */
 import { spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -107,21 +106,15 @@ describe.each([...targets, ...variables, ...alerts])("$title: $expr", (query) =>
   });
 });
 
-function promtool(...args: string[]) {
-  return spawnSync("promtool", args, { encoding: "utf8" });
-}
+const promtool = (...args: string[]) => spawnSync("promtool", args, { encoding: "utf8" });
 
 describe.skipIf(promtool("--version").status !== 0)("promtool", () => {
-  const pathOf = (file: string) => fileURLToPath(new URL(file, import.meta.url));
-
   test.each([
-    ["accepts them", ["check", "rules", pathOf(`../../deploy/${alertsFile}`)], "rules found"],
-    ["sees them fire, and stop", ["test", "rules", pathOf("alerts.promtool.yaml")], "SUCCESS"],
+    ["accepts them", ["check", "rules", `deploy/${alertsFile}`], "rules found"],
+    ["sees them fire, and stop", ["test", "rules", "test/deploy/alerts.promtool.yaml"], "SUCCESS"],
   ])("%s", (_what, args, said) => {
     const { status, stdout, stderr } = promtool(...args);
-    expect({ status, said: stdout + stderr }).toEqual({
-      status: 0,
-      said: expect.stringContaining(said),
-    });
+    expect(stdout + stderr).toContain(said);
+    expect(status).toBe(0);
   });
 });

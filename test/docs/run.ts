@@ -19,7 +19,6 @@ import { needsCitus, startCitusNodes } from "./citus-nodes.ts";
 
 const run = promisify(execFile);
 
-/** The address in the pages. */
 const shownUrl = "http://127.0.0.1:8080";
 
 /** After `<!-- not run: REASON -->`, a block cannot run here. */

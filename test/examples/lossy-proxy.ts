@@ -37,13 +37,8 @@ export async function openLossyProxy(targetPort: number, fates: readonly Fate[])
   return { ...relay, fatesLeft };
 }
 
-interface Relay {
-  readonly client: Socket;
-  readonly target: Socket;
-  /** What the client has sent already. */
-  readonly first: Buffer;
-  nextFate(): Fate;
-}
+/** The first piece is what the client has sent already. */
+type Relay = Readonly<{ client: Socket; target: Socket; first: Buffer; nextFate: () => Fate }>;
 
 /** Over HTTP/1.1, to give up is to close the connection: a held answer has nowhere to go. */
 function relayHttp1({ client, target, first, nextFate }: Relay): void {

@@ -55,7 +55,6 @@ async function openMachine(folder: string, version: string, npm: string) {
     bare: environment(bin),
     /** The same before the programs of the system: a shell, curl. */
     usual: environment(`${bin}:/usr/bin:/bin`),
-    /** Whether the packages say that they need a later one. */
     isOld: version.startsWith("20."),
   };
 }

@@ -78,7 +78,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await page.getByLabel(protocol, { exact: true }).check({ force: true });
   }
 
-  /** Sends a plant from a new visit. */
   async function createAs(protocol: string, values: Parameters<typeof fill>[0]): Promise<void> {
     await visit("/");
     await sendAs(protocol);

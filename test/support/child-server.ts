@@ -8,11 +8,7 @@ export interface ChildServer extends Child {
   readonly port: number;
 }
 
-export interface SpawnedServer extends ChildServer {
-  readonly cwd: string;
-  /** Where its SQLite file is by default. */
-  readonly database: string;
-}
+export type SpawnedServer = Awaited<ReturnType<typeof spawnServer>>;
 
 interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
   /** Default: a temporary one, removed after the process. */
@@ -25,7 +21,7 @@ interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
  * `plant-store serve` on a free port, ready for requests. It accepts the tests' token unless the
  * environment says otherwise.
  */
-export async function spawnServer(options: ChildServerOptions = {}): Promise<SpawnedServer> {
+export async function spawnServer(options: ChildServerOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const cwd = options.cwd ?? stack.use(await createTemporaryFolder()).path;
   const env = { PLANT_STORE_TOKENS: knownToken, ...options.env };
@@ -37,6 +33,7 @@ export async function spawnServer(options: ChildServerOptions = {}): Promise<Spa
     const opened = stack.move();
     return {
       ...{ ...child, url, cwd, port: Number(new URL(url).port) },
+      /** Where its SQLite file is by default. */
       database: join(cwd, "data/plants.db"),
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };

@@ -56,7 +56,6 @@ export function spawnChild(
 export const hasTerminal =
   process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
-/** Runs a command and waits for its end. */
 export async function runChild(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
   const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited, 15_000);

@@ -13,7 +13,6 @@ export async function openPostgresClient(url: string) {
   };
 }
 
-/** Runs SQL in its own session. */
 export async function queryPostgres(url: string, sql: string) {
   await using client = await openPostgresClient(url);
   return await client.query(sql);

@@ -25,14 +25,12 @@ export function openDatabases(port: number, params: readonly string[]) {
   let names = 0;
   return {
     ...{ port, url, query },
-    /** Creates an empty database and returns its name. */
     async createDatabase(options = "ENCODING 'UTF8'") {
       // Several processes may share the server.
       const name = `plants_${process.pid}_${++names}`;
       await query(`CREATE DATABASE ${name} TEMPLATE template0 ${options}`);
       return name;
     },
-    /** Creates a role with login and returns its name. */
     async createRole(options = "") {
       const name = `role_${process.pid}_${++names}`;
       await query(`CREATE ROLE ${name} LOGIN PASSWORD '${password}' ${options}`);

@@ -10,7 +10,6 @@ import { collectOutput } from "./output.ts";
 import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
 
-/** Whether tests that need PostgreSQL can run here. */
 export const hasPostgres = findPostgres().length > 0;
 
 export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
@@ -38,7 +37,6 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
   const folder = stack.use(await createTemporaryFolder());
   const firstSettings = options.settings ?? {};
   const identity = await findNobody();
-  /** Its data directory. */
   const data = join(folder.path, "data");
   await mkdir(data, { mode: 0o700 });
   const passwordFile = join(folder.path, "password");
@@ -134,7 +132,6 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
       };
       await within(`${name} = ${value}`, look());
     },
-    /** Starts it after a stop. */
     start: (settings = firstSettings) => launch(settings),
     /**
      * Makes it the standby of another server of the same installation, with the name `standby`. Its

@@ -1,4 +1,3 @@
-/** Small file systems of their own, to fill up. */
 import { spawnSync } from "node:child_process";
 import { existsSync, rmSync, statSync, truncateSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -10,7 +9,6 @@ export interface FileSystem extends AsyncDisposable {
   readonly path: string;
   /** Fills it with a file that leaves this much. */
   fill(freeKib: number): void;
-  /** Removes that file. */
   empty(): void;
 }
 

@@ -18,7 +18,6 @@ export interface StorePlace extends AsyncDisposable {
 /** A kind of store, as a row for tests of what all of them promise. */
 export interface StoreKind {
   readonly store: string;
-  /** Whether it is not available on this machine. */
   readonly isMissing: boolean;
   open(): Promise<StorePlace>;
 }

@@ -62,7 +62,6 @@ export async function openTcpProxy(targetPort: number, mark: string) {
   });
   const proxy = {
     ...{ port: relay.port, seen },
-    /** The number of bytes sent by the server. */
     get answerBytes() {
       return answerBytes;
     },

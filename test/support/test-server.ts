@@ -15,11 +15,9 @@ export type TestServer = Awaited<ReturnType<typeof openTestServer>>;
 export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
   /** The SQLite file. Default: one in its own directory. */
   readonly database?: string;
-  /** The store URL, instead of a file. */
   readonly store?: string;
 }
 
-/** A complete server in this process, on a free port. */
 export async function openTestServer(options: TestServerOptions = {}) {
   const { database: given, ...rest } = options;
   await using stack = new AsyncDisposableStack();

@@ -26,7 +26,6 @@ import { knownToken, openTestServer } from "../support/test-server.ts";
 
 type Answer = (stream: ServerHttp2Stream) => void;
 
-/** A creator that asks a server of the test. */
 async function openCreator(server: Server, quietMsMax?: number) {
   const listener = await listen(server);
   const { url } = listener;

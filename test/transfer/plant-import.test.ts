@@ -11,7 +11,6 @@ import { plantOf } from "../store/plant-of.ts";
 const rowOf = (line: number): Row => ({ kind: "plant", line, plant: plantOf(BigInt(line)) });
 
 interface Setup {
-  /** How many there are, or what gives them. */
   readonly rows: number | AsyncIterable<Row>;
   /** Called with each plant's id, and how often it was tried before. */
   readonly answer: (id: bigint, triesBefore: number) => unknown;

@@ -16,7 +16,6 @@ interface Parts {
   readonly framing?: string;
   readonly more?: string;
   readonly body?: string;
-  /** All of it. */
   readonly bytes?: string;
 }
 
@@ -50,24 +49,19 @@ export const rows: readonly Row[] = [
     "a target with a NUL": { line: "POST /pla\0nts HTTP/1.1" },
     "a target without a slash": { line: "POST plants HTTP/1.1" },
     "the version 2.0": { line: "POST /plants HTTP/2.0" },
-    "another protocol": { line: "POST /plants ICE/1.0" },
     "a greeting of TLS": { bytes: "\x16\x03\x01\x00\xa5\x01\x00\x00\xa1\x03\x03" },
     "a preface that goes wrong": { bytes: "PRI * HTTP/2.0\r\n\r\nXX\r\n\r\n" },
-    "nothing but line breaks, then garbage": { bytes: "\r\n\r\n\x01\x02\r\n\r\n" },
     "a header without a colon": { more: "Garbage\r\n" },
     "a header with a space before its colon": { more: "X : z\r\n" },
     "a header with a NUL": { more: "X: a\0b\r\n" },
-    "a header that begins with a space": { host: " Host: a\r\n" },
     "a header with a lone CR": { more: "X: a\rb\r\n" },
     "a length of letters": ofLength("ten"),
     "a negative length": ofLength(-1),
-    "a length over 64 bits": ofLength(`1${"0".repeat(30)}`),
     "two lengths": ofLength("23\r\nContent-Length: 24"),
     "a list of lengths": ofLength("23, 23"),
     "a length and chunks": { framing: `Content-Length: 5\r\n${chunked}`, body: "0\r\n\r\n" },
     "an unknown transfer coding": { framing: "Transfer-Encoding: rot13\r\n" },
     "a chunk size of letters": chunks("zz\r\n"),
-    "a chunk size over 64 bits": chunks(`${"f".repeat(20)}\r\n`),
     "a chunk longer than its size": chunks("2\r\n{}}\r\n0\r\n\r\n"),
     "a chunk that ends without CR": chunks("2\r\n{}\n0\r\n\r\n"),
     "chunks that hold half a plant": chunks('6\r\n{"id":\r\n0\r\n\r\n'),

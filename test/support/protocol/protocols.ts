@@ -3,15 +3,9 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { Client, credentials, Metadata, type ServiceError } from "@grpc/grpc-js";
 import { PlantService } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { openProtocols } from "../../../packages/gateway/test/support/open-client.ts";
-import {
-  createPlantPath,
-  outcomeFrom,
-  outcomeFromBinary,
-  refusalFrom,
-  requestBinary,
-} from "./message.ts";
+import { createPlantPath, requestBinary } from "./message.ts";
 import { authorizationOf, type Protocol } from "./protocol.ts";
-import { rawProtocols } from "./raw.ts";
+import { outcomeFrom, outcomeFromBinary, rawProtocols, refusalFrom } from "./raw.ts";
 
 const connectEs = openProtocols.map(
   (protocol): Protocol => ({
@@ -83,7 +77,6 @@ export const protocols: readonly Protocol[] = [
   grpcJs,
 ];
 
-/** The name of a protocol in logs and metrics. */
 export function labelOf(protocolName: string): string {
   if (protocolName.includes("gRPC-Web")) return "grpc-web";
   if (protocolName.includes("gRPC")) return "grpc";

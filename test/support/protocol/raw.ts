@@ -1,28 +1,27 @@
 /** Each protocol written by hand, so that a test can send what no client would. */
+import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import {
+  type CreatePlantResponse,
+  PlantService,
+} from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import {
   exchange,
   type HttpResponse,
   type HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
-import {
-  createPlantPath,
-  newPlantJson,
-  outcomeFromBinary,
-  outcomeFromJson,
-  refusalFrom,
-  requestBinary,
-  requestJson,
-} from "./message.ts";
+import { createPlantPath, newPlantJson, requestBinary, requestJson } from "./message.ts";
 import {
   authorizationOf,
   type CallOptions,
   type Outcome,
   type PlantInput,
   type Protocol,
+  type Refusal,
 } from "./protocol.ts";
 
 export interface RawProtocol extends Protocol {
@@ -40,6 +39,8 @@ export interface RawProtocol extends Protocol {
 
 type Wire = Omit<RawProtocol, "version" | "open" | "send">;
 
+const { output } = PlantService.method.createPlant;
+
 const rest: Wire = {
   name: "REST",
   path: "/plants",
@@ -47,8 +48,9 @@ const rest: Wire = {
   encode: (plant) => Buffer.from(newPlantJson(plant)),
   frame: (message) => message,
   read({ status, headers: metadata, body }) {
-    const { error: code, message, ...ok } = JSON.parse(body.toString("utf8"));
-    if (status === 200) return { ok };
+    const json = JSON.parse(`${body}`);
+    if (status === 200) return { ok: json };
+    const { error: code, message } = json;
     return { code, message, violations: undefined, retryDelayMs: undefined, metadata };
   },
 };
@@ -58,7 +60,8 @@ const connectJson: Wire = {
   name: "Connect JSON",
   path: createPlantPath,
   encode: (plant) => Buffer.from(requestJson(plant)),
-  read: (response) => readConnect(response, (body) => outcomeFromJson(body.toString("utf8"))),
+  read: (response) =>
+    readConnect(response, (body) => outcomeFrom(fromJsonString(output, `${body}`))),
 };
 
 const connectBinary: Wire = {
@@ -93,6 +96,31 @@ const grpcWeb: Wire = {
     return readGrpc(response, end, message);
   },
 };
+
+export function outcomeFromBinary(bytes: Uint8Array): Outcome {
+  return outcomeFrom(fromBinary(output, bytes));
+}
+
+export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
+  const { name, tag } = plant ?? {};
+  if (name === undefined) throw new Error("the answer has no plant with a name");
+  return { ok: tag === undefined ? { name } : { name, tag } };
+}
+
+export function refusalFrom(error: ConnectError): Refusal {
+  const [badRequest] = error.findDetails(BadRequestSchema);
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
+  return {
+    code: error.code,
+    message: error.rawMessage,
+    violations: badRequest?.fieldViolations.map(({ field, description }) => ({
+      field,
+      description,
+    })),
+    retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
+    metadata: error.metadata,
+  };
+}
 
 function readConnect({ status, headers, body }: HttpResponse, read: (body: Buffer) => Outcome) {
   if (status === 200) return read(body);
