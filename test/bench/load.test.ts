@@ -14,7 +14,6 @@ import { answers, type Http1RequestKind, type RequestKind } from "../../bench/re
 import {
   CreatePlantRequestSchema,
   type NewPlant,
-  NewPlantSchema,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { listen } from "../support/free-port.ts";
 
@@ -28,11 +27,8 @@ async function openHttp1(kind: Http1RequestKind, isRefused: IsRefused) {
   const plants: (NewPlant | undefined)[] = [];
   const server = http.createServer(async (request, response) => {
     const body = JSON.parse(await text(request));
-    const json = kind === "mcp" ? body.params.arguments : body;
-    const plant =
-      kind === "rest"
-        ? fromJson(NewPlantSchema, json)
-        : fromJson(CreatePlantRequestSchema, json).plant;
+    const json = kind === "mcp" ? body.params.arguments : kind === "rest" ? { plant: body } : body;
+    const { plant } = fromJson(CreatePlantRequestSchema, json);
     const status = isRefused(plants.push(plant) - 1) ? 503 : 200;
     // Chunked, where no length is told before.
     response.writeHead(status, { "content-type": "application/json" });

@@ -113,12 +113,7 @@ async function tryContainer(): Promise<void> {
   assert.equal(stdout, "", "files that the servers wrote");
 }
 
-interface Server extends AsyncDisposable {
-  readonly pid: number;
-  readonly exited: Promise<unknown[]>;
-}
-
-async function startServer(words: readonly string[]): Promise<Server> {
+async function startServer(words: readonly string[]) {
   const child = spawn("buildah", words, { stdio: ["ignore", "pipe", "pipe"] });
   const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   const exited = once(child, "exit");
@@ -134,7 +129,7 @@ async function startServer(words: readonly string[]): Promise<Server> {
   };
 }
 
-async function stop({ pid, exited }: Server): Promise<void> {
+async function stop({ pid, exited }: { pid: number; exited: Promise<unknown[]> }) {
   process.kill(pid, "SIGTERM");
   const [code] = await within("the end of the container", exited);
   assert.equal(code, 0, "the exit code after SIGTERM");

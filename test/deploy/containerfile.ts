@@ -1,24 +1,19 @@
 /** A reader of Containerfiles: as much of their syntax as ours has, and an error for the rest. */
 
-interface Instruction {
-  readonly name: string;
-  /** `--from=build` is `["from", "build"]`. */
-  readonly flags: ReadonlyMap<string, string>;
-  readonly text: string;
-}
-
 export interface Stage {
   readonly image: string;
   readonly name: string | undefined;
-  readonly instructions: readonly Instruction[];
+  readonly instructions: ReturnType<typeof parseInstruction>[];
 }
 
 const known =
   /^(ARG|CMD|COPY|ENTRYPOINT|ENV|EXPOSE|FROM|HEALTHCHECK|RUN|STOPSIGNAL|USER|VOLUME|WORKDIR)$/;
 
 export function parseContainerfile(text: string): readonly Stage[] {
-  const stages: (Stage & { instructions: Instruction[] })[] = [];
-  for (const instruction of instructionsOf(text)) {
+  const stages: Stage[] = [];
+  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
+  for (const line of lines.join("\n").replaceAll("\\\n", " ").split("\n")) {
+    const instruction = parseInstruction(line);
     if (instruction.name === "FROM") {
       const [, image = "", name] = /^(\S+)(?: AS (\S+))?$/.exec(instruction.text) ?? [];
       stages.push({ image, name, instructions: [] });
@@ -31,21 +26,13 @@ export function parseContainerfile(text: string): readonly Stage[] {
   return stages;
 }
 
-function instructionsOf(text: string): Instruction[] {
-  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
-  return lines.join("\n").replaceAll("\\\n", " ").split("\n").map(parseInstruction);
-}
-
-function parseInstruction(line: string): Instruction {
+function parseInstruction(line: string) {
   const [, name = "", flagText = "", text = ""] =
     /^([A-Z]+)((?:\s+--[a-z-]+=\S+)*)\s+(.*)$/.exec(line) ?? [];
   if (!known.test(name)) throw new Error(`not an instruction: ${line}`);
   const flags = [...flagText.matchAll(/--([a-z-]+)=(\S+)/g)];
-  return {
-    name,
-    flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])),
-    text,
-  };
+  // `--from=build` is `["from", "build"]`.
+  return { name, text, flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])) };
 }
 
 export function textOf({ instructions }: Stage, name: string): string {

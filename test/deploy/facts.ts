@@ -31,9 +31,7 @@ export async function expectSettings(variables: ReadonlyMap<string, string>): Pr
 /** A stage of the Containerfile that is an image: the last, or the `--target` of its name. */
 export function readImage(name: string): Stage {
   const stages = parseContainerfile(readDeployFile("Containerfile"));
-  const image = stages.find((stage) => stage.name === name);
-  if (image === undefined) throw new Error(`no image ${name}`);
-  return image;
+  return stages.find((stage) => stage.name === name) ?? expect.fail(`no image ${name}`);
 }
 
 export function readDeployFile(path: string): string {

