@@ -17,6 +17,8 @@ export interface Refusal {
     | undefined;
   /** The delay of the RetryInfo in the details; undefined if there is none. */
   readonly retryDelayMs: number | undefined;
+  /** The HTTP status; undefined for all but REST. */
+  readonly status?: number;
   /** The headers and trailers of the error. */
   readonly metadata: Headers;
 }

@@ -51,7 +51,7 @@ const rest: Wire = {
     const json = JSON.parse(`${body}`);
     if (status === 200) return { ok: json };
     const { error: code, message } = json;
-    return { code, message, violations: undefined, retryDelayMs: undefined, metadata };
+    return { code, message, status, violations: undefined, retryDelayMs: undefined, metadata };
   },
 };
 
