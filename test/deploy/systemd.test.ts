@@ -1,41 +1,38 @@
 /** deploy/systemd: by systemd's own tools where they are, and by its text. */
-import { execFile, spawnSync } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { promisify } from "node:util";
 import { defaultLimits } from "connect-gateway/limits";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { expectSettings, readDeployFile, stateFolder, stopSecondsMax } from "./facts.ts";
 
-const run = promisify(execFile);
-const units = ["plant-store.service", "plant-store@.service"] as const;
-
-const hasSystemd = spawnSync("systemd-analyze", ["--version"]).status === 0;
+const analyze = (...args: readonly string[]) =>
+  spawnSync("systemd-analyze", args, { encoding: "utf8" });
 
 /** What systemd has to say about a unit; some releases fail where others warn. */
-async function complaintsAbout(path: string, unit: string): Promise<string[]> {
+function complaintsAbout(path: string, unit: string): string[] {
   // As installed, but with programs that are on this machine.
-  await writeFile(path, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
-  const done = run("systemd-analyze", ["verify", "--man=no", path]);
-  const { stderr } = await done.catch((error: { stderr: string }) => error);
+  writeFileSync(path, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
+  const { stderr } = analyze("verify", "--man=no", path);
   return stderr.split("\n").filter((line) => line.includes(basename(path)));
 }
 
-describe.each(units)("%s", (file) => {
+describe.each(["plant-store.service", "plant-store@.service"])("%s", (file) => {
   const unit = readDeployFile(`systemd/${file}`);
   const values = (name: string) =>
     [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-  test.skipIf(!hasSystemd)("systemd understands every line, and finds little exposed", async () => {
+  const isMissing = analyze("--version").status !== 0;
+  test.skipIf(isMissing)("systemd understands every line, and finds little exposed", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, file.replace("@", "@1"));
     // Else the next line would prove nothing.
-    expect(await complaintsAbout(path, `${unit}\n[Service]\nNoSuch=1\n`)).toHaveLength(1);
-    expect(await complaintsAbout(path, unit)).toEqual([]);
+    expect(complaintsAbout(path, `${unit}\n[Service]\nNoSuch=1\n`)).toHaveLength(1);
+    expect(complaintsAbout(path, unit)).toEqual([]);
     // In tenths, of 100 for a service without any of this; it was 14 when this was written.
-    await run("systemd-analyze", ["security", "--offline=yes", "--threshold=20", path]);
+    const { status, stdout } = analyze("security", "--offline=yes", "--threshold=20", path);
+    expect(status, stdout).toBe(0);
   });
 
   test("it runs the program of an installation, with settings that exist", async () => {

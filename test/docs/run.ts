@@ -5,7 +5,7 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -30,8 +30,8 @@ const clone = join(folder.path, "clone");
 await run("git", ["clone", "--quiet", process.cwd(), clone]);
 const bin = join(folder.path, "bin");
 await mkdir(bin);
-await writeFile(join(bin, "plant-store"), '#!/bin/sh\nexec npm run -s plant-store -- "$@"\n');
-await chmod(join(bin, "plant-store"), 0o755);
+const program = '#!/bin/sh\nexec npm run -s plant-store -- "$@"\n';
+await writeFile(join(bin, "plant-store"), program, { mode: 0o755 });
 const env = {
   ...environmentWithoutSettings(),
   TOKEN: knownToken,
