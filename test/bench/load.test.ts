@@ -2,7 +2,6 @@
 
 import http from "node:http";
 import http2 from "node:http2";
-import type { AddressInfo, Server } from "node:net";
 import { buffer, text } from "node:stream/consumers";
 import { setImmediate } from "node:timers/promises";
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
@@ -15,67 +14,52 @@ import { answers, type Http1RequestKind, type RequestKind } from "../../bench/re
 import {
   CreatePlantRequestSchema,
   type NewPlant,
-  NewPlantSchema,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import { listen } from "../support/free-port.ts";
 
-interface RecordingServer extends AsyncDisposable {
-  readonly url: string;
-  readonly plants: readonly (NewPlant | undefined)[];
-}
-
-/** Whether the n-th plant, from 0, is refused. */
 type IsRefused = (n: number) => boolean;
 
-const servers: Record<RequestKind, (isRefused: IsRefused) => Promise<RecordingServer>> = {
-  rest: (isRefused) => openHttp1("rest", isRefused),
-  connect: (isRefused) => openHttp1("connect", isRefused),
-  mcp: (isRefused) => openHttp1("mcp", isRefused),
-  grpc: openGrpc,
-};
+function openServer(kind: RequestKind, isRefused: IsRefused = () => false) {
+  return kind === "grpc" ? openGrpc(isRefused) : openHttp1(kind, isRefused);
+}
 
-function openHttp1(kind: Http1RequestKind, isRefused: IsRefused): Promise<RecordingServer> {
+async function openHttp1(kind: Http1RequestKind, isRefused: IsRefused) {
   const plants: (NewPlant | undefined)[] = [];
   const server = http.createServer(async (request, response) => {
-    const body = await text(request);
-    const json = kind === "mcp" ? JSON.parse(body).params.arguments : JSON.parse(body);
-    plants.push(
-      kind === "rest"
-        ? fromJson(NewPlantSchema, json)
-        : fromJson(CreatePlantRequestSchema, json).plant,
-    );
-    const status = isRefused(plants.length - 1) ? 503 : 200;
+    const body = JSON.parse(await text(request));
+    const json = kind === "mcp" ? body.params.arguments : kind === "rest" ? { plant: body } : body;
+    const { plant } = fromJson(CreatePlantRequestSchema, json);
+    const status = isRefused(plants.push(plant) - 1) ? 503 : 200;
     // Chunked, where no length is told before.
     response.writeHead(status, { "content-type": "application/json" });
     response.write(answers[kind]);
     response.end();
   });
-  return listen(server, plants);
+  return { ...(await listen(server)), plants };
 }
 
-function openGrpc(isRefused: IsRefused): Promise<RecordingServer> {
+async function openGrpc(isRefused: IsRefused) {
   const plants: (NewPlant | undefined)[] = [];
   const server = http2.createServer();
   server.on("stream", async (stream: http2.ServerHttp2Stream) => {
     const body = await buffer(stream);
-    plants.push(fromBinary(CreatePlantRequestSchema, body.subarray(5)).plant);
-    const status = isRefused(plants.length - 1) ? "14" : "0";
+    const { plant } = fromBinary(CreatePlantRequestSchema, body.subarray(5));
+    const status = isRefused(plants.push(plant) - 1) ? "14" : "0";
     stream.respond({ "content-type": "application/grpc+proto" }, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": status }));
     stream.end(answers.grpc);
   });
-  return listen(server, plants);
+  return { ...(await listen(server)), plants };
 }
 
-async function listen(server: Server, plants: RecordingServer["plants"]): Promise<RecordingServer> {
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    plants,
-    [Symbol.asyncDispose]: () => new Promise<void>((resolve) => server.close(() => resolve())),
-  };
+/** @param answer Called once the whole request has arrived. */
+function openSimple(answer: (response: http.ServerResponse) => unknown) {
+  return listen(
+    http.createServer((request, response) => {
+      request.resume().on("end", () => answer(response));
+    }),
+  );
 }
-
-const kinds: readonly RequestKind[] = ["rest", "connect", "mcp", "grpc"];
 
 function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): Load {
   const ids = { stream: 3, order };
@@ -83,11 +67,11 @@ function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): L
   return { urls: [url], kind, ids, connections: 4, streams, until: { requests: 500 } };
 }
 
-describe.each(kinds)("a load of %s", (kind) => {
+describe.each<RequestKind>(["rest", "connect", "mcp", "grpc"])("a load of %s", (kind) => {
   test.each<IdOrder>(["ascending", "random"])(
     "creates each plant of %s ids once",
     async (order) => {
-      await using server = await servers[kind](() => false);
+      await using server = await openServer(kind);
       const { created, failed } = await runLoad(loadOf(server.url, kind, order));
       expect(failed).toBe(0);
       expect(created).toBe(server.plants.length);
@@ -100,7 +84,7 @@ describe.each(kinds)("a load of %s", (kind) => {
   );
 
   test("counts every answer that is not a success as failed", async () => {
-    await using server = await servers[kind]((n) => n >= 100 && n % 7 === 0);
+    await using server = await openServer(kind, (n) => n >= 100 && n % 7 === 0);
     const { created, failed } = await runLoad(loadOf(server.url, kind));
     expect(created + failed).toBe(server.plants.length);
     const refused = server.plants.filter((_, n) => n >= 100 && n % 7 === 0);
@@ -108,14 +92,14 @@ describe.each(kinds)("a load of %s", (kind) => {
   });
 
   test("does not take a server for right that refuses everything", async () => {
-    await using server = await servers[kind](() => true);
+    await using server = await openServer(kind, () => true);
     const outcome = runLoad(loadOf(server.url, kind));
     if (kind === "grpc") await expect(outcome).rejects.toThrow("grpc-status 14");
     else expect(await outcome).toMatchObject({ created: 0, failed: 500 });
   });
 
   test("at a given rate, sends nothing before it has fallen due", async () => {
-    await using server = await servers[kind](() => false);
+    await using server = await openServer(kind);
     const load: Load = { ...loadOf(server.url, kind), until: { requests: 50 }, rate: 200 };
     const { created, requestsPerSecond } = await runLoad(load);
     expect(created).toBe(server.plants.length);
@@ -125,8 +109,7 @@ describe.each(kinds)("a load of %s", (kind) => {
 });
 
 test("an answer in pieces is put together, whatever other connections get meanwhile", async () => {
-  const server = http.createServer(async (request, response) => {
-    request.resume();
+  await using slow = await openSimple(async (response) => {
     response.writeHead(200, { "content-length": answers.rest.length });
     for (const byte of answers.rest) {
       response.write(Buffer.of(byte));
@@ -134,50 +117,38 @@ test("an answer in pieces is put together, whatever other connections get meanwh
     }
     response.end();
   });
-  await using slow = await listen(server, []);
   const load: Load = { ...loadOf(slow.url, "rest"), until: { requests: 40 } };
   expect(await runLoad(load)).toMatchObject({ created: 40, failed: 0 });
 });
 
 test("a connection that the server ends fails the load", async () => {
   let answered = 0;
-  const server = http.createServer((request, response) => {
-    request.resume();
-    request.on("end", () => {
-      if (++answered > 20) request.socket.end();
-      else response.end(answers.rest);
-    });
+  await using ending = await openSimple((response) => {
+    if (++answered > 20) response.socket?.end();
+    else response.end(answers.rest);
   });
-  await using ending = await listen(server, []);
   await expect(runLoad(loadOf(ending.url, "rest"))).rejects.toThrow("ended the connection");
 });
 
 test("what is sent to warm up is stored, and not measured", async () => {
+  const slowMs = 800;
   let answered = 0;
-  const server = http.createServer((request, response) => {
-    request.resume();
-    request.on("end", () => {
-      answered++;
-      setTimeout(() => response.end(answers.rest), answered <= 10 ? 1500 : 0);
-    });
+  await using recording = await openSimple((response) => {
+    setTimeout(() => response.end(answers.rest), ++answered <= 10 ? slowMs : 0);
   });
-  await using recording = await listen(server, []);
   const { created, p99Ms } = await runLoad({
     ...loadOf(recording.url, "rest"),
-    connections: 20,
-    until: { seconds: 0.3 },
-    warmUpSeconds: 0.3,
-    rate: 100,
+    ...{ connections: 20, until: { seconds: 0.3 }, warmUpSeconds: 0.3, rate: 100 },
   });
   expect(created).toBe(answered);
   expect(answered).toBeGreaterThan(10);
-  expect(p99Ms).toBeLessThan(1500); // what was slow was sent to warm up
+  expect(p99Ms).toBeLessThan(slowMs); // what was slow was sent to warm up
 });
 
 const wrk = await findWrk();
 
 test.skipIf(wrk === undefined)("wrk repeats no id over its threads", async () => {
-  await using server = await servers.rest((n) => n % 2 === 1);
+  await using server = await openServer("rest", (n) => n % 2 === 1);
   const stream = 5;
   const load = { kind: "rest", stream, threads: 2, connections: 4, seconds: 1 } as const;
   const { created, failed, unanswered } = await runWrk({ url: server.url, ...load });

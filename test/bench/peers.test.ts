@@ -1,45 +1,37 @@
-/** That peers do the work that they are compared for. Those in other languages are tested where the bench has built them. */
+/**
+ * That peers do the work that they are compared for. Those in other languages are tested where the
+ * bench has built them.
+ */
 import { existsSync } from "node:fs";
-import { createClient } from "@connectrpc/connect";
-import { createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { peerPrograms } from "../../bench/peers/build.ts";
 import type { Program } from "../../bench/program.ts";
 import { axumAndTonic, fastifyDurable, grpcGateway, grpcGo } from "../../bench/programs.ts";
 import { token } from "../../bench/requests.ts";
 import { startServer } from "../../bench/server-process.ts";
-import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-
-interface NewPlant {
-  readonly id?: number;
-  readonly name?: string;
-  readonly tag?: string;
-}
+import { postPlant } from "../support/plant-request.ts";
+import { newPlantJson } from "../support/protocol/message.ts";
+import type { PlantInput } from "../support/protocol/protocol.ts";
+import { grpcJs } from "../support/protocol/protocols.ts";
 
 /** @returns whether it was created. */
-type Create = (url: string, plant: NewPlant, bearer: string) => Promise<boolean>;
+type Create = (url: string, plant: PlantInput, authorization: string) => Promise<boolean>;
 
-const overRest: Create = async (url, plant, bearer) => {
-  const { ok } = await fetch(`${url}/plants`, {
-    method: "POST",
-    headers: { authorization: `Bearer ${bearer}`, "content-type": "application/json" },
-    body: JSON.stringify(plant),
+const overRest: Create = async (url, plant, authorization) => {
+  const { status } = await postPlant(url, {
+    headers: { authorization },
+    body: newPlantJson(plant),
   });
-  return ok;
+  return status === 200;
 };
 
-const overGrpc: Create = async (url, { id, ...texts }, bearer) => {
-  const client = createClient(PlantService, createGrpcTransport({ baseUrl: url }));
-  const plant = id === undefined ? texts : { ...texts, id: BigInt(id) };
-  const headers = { authorization: `Bearer ${bearer}` };
-  return client.createPlant({ plant }, { headers }).then(
-    () => true,
-    () => false,
-  );
+const overGrpc: Create = async (url, plant, authorization) => {
+  using caller = grpcJs.open(url);
+  return "ok" in (await caller.create(plant, { authorization }));
 };
 
-const peers: readonly (readonly [name: string, Program, Create, isBuilt: boolean])[] = [
+const peers: readonly [name: string, Program, Create, isBuilt: boolean][] = [
   ["Fastify", fastifyDurable, overRest, true],
   ["axum", axumAndTonic, overRest, existsSync(peerPrograms.rust)],
   ["tonic", axumAndTonic, overGrpc, existsSync(peerPrograms.rust)],
@@ -48,24 +40,19 @@ const peers: readonly (readonly [name: string, Program, Create, isBuilt: boolean
 ];
 
 /** In this order, to one server. */
-const requests: readonly (readonly [
-  what: string,
-  NewPlant,
-  isCreated: boolean,
-  bearer?: string,
-])[] = [
-  ["a plant", { id: 1, name: "Basil", tag: "herb" }, true],
-  ["the same plant again", { id: 1, name: "Basil", tag: "herb" }, true],
-  ["another name under its id", { id: 1, name: "Mint", tag: "herb" }, false],
-  ["another tag under its id", { id: 1, name: "Basil" }, false],
-  ["a plant without a tag", { id: 2, name: "Basil" }, true],
-  ["the same without a tag", { id: 2, name: "Basil" }, true],
-  ["an empty tag where there was none", { id: 2, name: "Basil", tag: "" }, false],
-  ["zero and empty", { id: 0, name: "" }, true],
+const requests: readonly [what: string, PlantInput, isCreated: boolean, bearer?: string][] = [
+  ["a plant", { id: 1n, name: "Basil", tag: "herb" }, true],
+  ["the same plant again", { id: 1n, name: "Basil", tag: "herb" }, true],
+  ["another name under its id", { id: 1n, name: "Mint", tag: "herb" }, false],
+  ["another tag under its id", { id: 1n, name: "Basil" }, false],
+  ["a plant without a tag", { id: 2n, name: "Basil" }, true],
+  ["the same without a tag", { id: 2n, name: "Basil" }, true],
+  ["an empty tag where there was none", { id: 2n, name: "Basil", tag: "" }, false],
+  ["zero and empty", { id: 0n, name: "" }, true],
   ["no id", { name: "Basil" }, false],
-  ["no name", { id: 3 }, false],
-  ["U+0000", { id: 4, name: "Ba\0sil" }, false],
-  ["another token", { id: 5, name: "Basil" }, false, "another"],
+  ["no name", { id: 3n }, false],
+  ["U+0000", { id: 4n, name: "Ba\0sil" }, false],
+  ["another token", { id: 5n, name: "Basil" }, false, "another"],
 ];
 
 describe.each(peers)("%s", (_name, program, create, isBuilt) => {
@@ -75,7 +62,7 @@ describe.each(peers)("%s", (_name, program, create, isBuilt) => {
     await using server = await startServer(start);
     const outcomes: [string, boolean][] = [];
     for (const [what, plant, , bearer = token] of requests) {
-      outcomes.push([what, await create(server.url, plant, bearer)]);
+      outcomes.push([what, await create(server.url, plant, `Bearer ${bearer}`)]);
     }
     expect(outcomes).toEqual(requests.map(([what, , isCreated]) => [what, isCreated]));
     await server.stop();

@@ -3,6 +3,7 @@
  * the store, again after a kill, and the proxy before it. The base image stands in for the real one: this
  * machine's shell, npm and libraries, with the checkout's Node. Where buildah and root are to be had.
  */
+import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, globSync, readFileSync, realpathSync } from "node:fs";
@@ -11,18 +12,18 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { parseContainerfile } from "../deploy/containerfile.ts";
 import { findFreePort } from "../support/free-port.ts";
 import { collectOutput } from "../support/output.ts";
-import type { Outcome } from "../support/protocol/protocol.ts";
+import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
+import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);
 const containerfile = "deploy/Containerfile";
-const store = "plant-store";
-const proxy = "connect-gateway-proxy";
 const imagesUser = 1000;
 
 /** What RUN and npm call, beside Node. */
@@ -31,80 +32,77 @@ const commands = ["/bin/sh", "/bin/mkdir", "/usr/bin/env"];
 /** As much as npm needs to find its registry. */
 const files = ["/etc/passwd", "/etc/ssl/certs/ca-certificates.crt"];
 
-const reason = await whyNot();
-if (reason === undefined) await tryContainer();
-process.stdout.write(`container: ${reason === undefined ? "passed" : `skipped (${reason})`}\n`);
-
-async function whyNot(): Promise<string | undefined> {
-  if (process.getuid?.() !== 0) return "it needs root";
-  return await run("buildah", ["--version"]).then(
-    () => undefined,
-    () => "there is no buildah",
-  );
-}
+using tally = createTally("container");
+await tally.add("deploy/Containerfile", async () => {
+  if (process.getuid?.() !== 0) throw new Unavailable("it needs root");
+  await run("buildah", ["--version"]).catch(() => {
+    throw new Unavailable("there is no buildah");
+  });
+  await tryContainer();
+});
 
 async function tryContainer(): Promise<void> {
   await using folder = await createTemporaryFolder();
   const storage = ["root", "runroot"].flatMap((name) => [`--${name}`, join(folder.path, name)]);
-  const buildah = async (...args: readonly string[]) => {
-    const options = { maxBuffer: 2 ** 24 };
-    const all = [...storage, "--storage-driver", "vfs", ...args];
-    return (await run("buildah", all, options)).stdout.trim();
-  };
+  storage.push("--storage-driver", "vfs");
+  const buildah = async (...args: readonly string[]) =>
+    (await run("buildah", [...storage, ...args], { maxBuffer: 2 ** 24 })).stdout.trim();
   const base = join(folder.path, "base");
   await fillBase(base);
-  const bases = new Set(
-    parseContainerfile(readFileSync(containerfile, "utf8")).map((s) => s.image),
-  );
+  const stages = parseContainerfile(readFileSync(containerfile, "utf8"));
   const scratch = await buildah("from", "scratch");
   await buildah("copy", "--quiet", scratch, base, "/");
   for (const [name, value] of await npmSettings()) {
-    await buildah("config", "--env", `${name}=${value}`, scratch);
+    if (value !== undefined) await buildah("config", "--env", `${name}=${value}`, scratch);
   }
-  for (const name of bases) await buildah("commit", "--quiet", scratch, name);
+  for (const name of new Set(stages.map(({ image }) => image)))
+    await buildah("commit", "--quiet", scratch, name);
   const build = ["build", "--isolation", "chroot", "--pull-never", "--format", "docker"];
   const ignore = ["--ignorefile", `${containerfile}.dockerignore`];
-  const open = async (name: string): Promise<Container> => {
+  const open = async (name: string) => {
     await buildah(...build, ...ignore, "-f", containerfile, "--target", name, "-t", name, ".");
     const id = await buildah("from", "--pull-never", name);
     const { OCIv1, Docker } = JSON.parse(await buildah("inspect", id));
     const { Entrypoint, Cmd } = OCIv1.config;
     const health: string[] = Docker.config.Healthcheck.Test.slice(1);
-    const words = (env: Variables, program: readonly string[]) => {
+    return (env: Record<string, string>) => {
       const variables = Object.entries(env).flatMap(([key, value]) => ["--env", `${key}=${value}`]);
-      const options = ["--isolation", "chroot", ...variables];
-      return [...storage, "--storage-driver", "vfs", "run", ...options, id, "--", ...program];
-    };
-    return {
-      start: (env) => startServer(words(env, [...Entrypoint, ...(Cmd ?? [])])),
-      checkHealth: (env) => run("buildah", words(env, health)),
+      const words = [...storage, "run", "--isolation", "chroot", ...variables, id, "--"];
+      return {
+        start: () => startServer([...words, ...Entrypoint, ...(Cmd ?? [])]),
+        /** Runs the HEALTHCHECK. Rejects when it fails. */
+        checkHealth: () => run("buildah", [...words, ...health]),
+      };
     };
   };
 
-  const containers = { store: await open(store), proxy: await open(proxy) };
-  const [port, proxyPort] = [await findFreePort(), await findFreePort()].map(String);
-  const env = { PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken };
-  const ofProxy = {
+  const openStore = await open("plant-store");
+  const openProxy = await open("connect-gateway-proxy");
+  const [port, proxyPort] = [`${await findFreePort()}`, `${await findFreePort()}`] as const;
+  const [url, proxyUrl] = [`http://127.0.0.1:${port}`, `http://127.0.0.1:${proxyPort}`];
+  const store = openStore({ PLANT_STORE_PORT: port, PLANT_STORE_TOKENS: knownToken });
+  const proxy = openProxy({
     CONNECT_GATEWAY_PORT: proxyPort,
-    CONNECT_GATEWAY_UPSTREAM: `http://127.0.0.1:${port}`,
+    CONNECT_GATEWAY_UPSTREAM: url,
     CONNECT_GATEWAY_REFLECTION: "on",
-  };
-  const url = `http://127.0.0.1:${port}`;
+  });
   {
-    await using server = await containers.store.start(env);
+    await using server = await store.start();
     await usePlants(url);
-    await containers.store.checkHealth(env);
-    await using before = await containers.proxy.start(ofProxy);
-    await containers.proxy.checkHealth(ofProxy);
-    await ready(`http://127.0.0.1:${proxyPort}`);
+    await store.checkHealth();
+    await using before = await proxy.start();
+    await proxy.checkHealth();
+    // The services of a reflection are known soon.
+    const signal = AbortSignal.timeout(20_000);
+    while ((await fetch(`${proxyUrl}/readyz`, { signal })).status !== 200);
     // Over REST, errors are the gateway's own and not the store's.
-    await usePlants(`http://127.0.0.1:${proxyPort}`, (name) => !name.startsWith("REST"));
+    await usePlants(proxyUrl, (name) => !name.startsWith("REST"));
     await stop(before);
     process.kill(server.pid, "SIGKILL");
     await within("the end of the container", server.exited);
   }
   {
-    await using server = await containers.store.start(env);
+    await using server = await store.start();
     // Again, and so found stored.
     await usePlants(url);
     await stop(server);
@@ -112,33 +110,16 @@ async function tryContainer(): Promise<void> {
   // On a read-only root, too: all that its user has written is the store.
   const written = ["-uid", String(imagesUser), "-type", "f", "-not", "-name", "plants.db*"];
   const { stdout } = await run("find", [join(folder.path, "root"), ...written]);
-  expectEqual(stdout, "", "files that the servers wrote");
+  assert.equal(stdout, "", "files that the servers wrote");
 }
 
-type Variables = Readonly<Record<string, string | undefined>>;
-
-interface Container {
-  start(env: Variables): Promise<Server>;
-  /** Runs the HEALTHCHECK. Rejects when it fails. */
-  checkHealth(env: Variables): Promise<unknown>;
-}
-
-interface Server extends AsyncDisposable {
-  readonly pid: number;
-  readonly exited: Promise<unknown[]>;
-}
-
-async function startServer(words: readonly string[]): Promise<Server> {
+async function startServer(words: readonly string[]) {
   const child = spawn("buildah", words, { stdio: ["ignore", "pipe", "pipe"] });
   const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   const exited = once(child, "exit");
-  const ended = exited.then(() => Promise.reject(new Error(`it ended: ${stderr.text}`)));
-  ended.catch(() => {});
-  const listening = [stderr.until(/"listening"/), stdout.until(/listening on/)];
-  for (const one of listening) one.catch(() => {});
-  await Promise.race([...listening, ended]);
+  await Promise.any([stderr.until(/"listening"/), stdout.until(/listening on/)]);
   const pid = serverBelow(child.pid ?? 0);
-  expectEqual(userOf(pid), imagesUser, "the user of the server");
+  assert.equal(userOf(pid), imagesUser, "the user of the server");
   return {
     ...{ pid, exited },
     async [Symbol.asyncDispose]() {
@@ -148,16 +129,10 @@ async function startServer(words: readonly string[]): Promise<Server> {
   };
 }
 
-async function stop({ pid, exited }: Server): Promise<void> {
+async function stop({ pid, exited }: { pid: number; exited: Promise<unknown[]> }) {
   process.kill(pid, "SIGTERM");
   const [code] = await within("the end of the container", exited);
-  expectEqual(code, 0, "the exit code after SIGTERM");
-}
-
-/** The services of a reflection are known soon. */
-async function ready(origin: string): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
-  while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
+  assert.equal(code, 0, "the exit code after SIGTERM");
 }
 
 /** A root file system with what the build runs. */
@@ -185,15 +160,13 @@ async function fillBase(base: string): Promise<void> {
 }
 
 /** What this machine's npm is told about its registry. */
-async function npmSettings(): Promise<readonly (readonly [string, string])[]> {
-  const registry = (await run("npm", ["config", "get", "registry"])).stdout.trim();
-  const given = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"].flatMap((name) => {
-    const value = process.env[name];
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  const certificates = "/etc/ssl/certs/ca-certificates.crt";
-  const trusted = existsSync(certificates) ? [["NODE_EXTRA_CA_CERTS", certificates] as const] : [];
-  return [["npm_config_registry", registry], ...given, ...trusted];
+async function npmSettings() {
+  const names = ["HTTPS_PROXY", "https_proxy", "NO_PROXY", "no_proxy"];
+  return [
+    ["npm_config_registry", (await run("npm", ["config", "get", "registry"])).stdout.trim()],
+    ...names.map((name) => [name, process.env[name]] as const),
+    ["NODE_EXTRA_CA_CERTS", files.find((file) => file.endsWith(".crt") && existsSync(file))],
+  ] as const;
 }
 
 /** buildah starts itself anew in the container, from any of its threads, and Node below that. */
@@ -214,20 +187,11 @@ async function usePlants(url: string, isUsed = (_name: string) => true): Promise
     using caller = open(url);
     const plant = { id: BigInt(index), name, tag: "🌱" };
     const created = { ok: { name, tag: "🌱" } };
-    expectEqual(await caller.create(plant), created, `${name}: created`);
-    expectEqual(await caller.create(plant), created, `${name}: again`);
-    const other = codeOf(await caller.create({ ...plant, tag: "other" }));
-    expectEqual(other, Code.AlreadyExists, `${name}: taken`);
-    const stranger = codeOf(await caller.create(plant, { authorization: null }));
-    expectEqual(stranger, Code.Unauthenticated, `${name}: a stranger`);
+    assert.deepEqual(await caller.create(plant), created, `${name}: created`);
+    assert.deepEqual(await caller.create(plant), created, `${name}: again`);
+    const other = refusalOf(await caller.create({ ...plant, tag: "other" }));
+    assert.equal(other.code, Code.AlreadyExists, `${name}: taken`);
+    const stranger = refusalOf(await caller.create(plant, { authorization: null }));
+    assert.equal(stranger.code, Code.Unauthenticated, `${name}: a stranger`);
   }
-}
-
-function codeOf(outcome: Outcome): Code | undefined {
-  return "ok" in outcome ? undefined : outcome.code;
-}
-
-function expectEqual(actual: unknown, expected: unknown, what: string): void {
-  const [found, wanted] = [actual, expected].map((value) => JSON.stringify(value));
-  if (found !== wanted) throw new Error(`${what}: ${found} instead of ${wanted}`);
 }

@@ -27,9 +27,7 @@ test("the settings exist, and the store is the database beside it", async () => 
 
 test("every secret is a variable of .env.example, and has no value there", () => {
   const example = readDeployFile(".env.example");
-  const used = [...readDeployFile("compose.yaml").matchAll(/\$\{(\w+):\?/g)].map(
-    ([, name]) => name,
-  );
+  const used = readDeployFile("compose.yaml").match(/(?<=\$\{)\w+(?=:\?)/g);
   const offered = [...example.matchAll(/^(\w+)=(.*)$/gm)];
   expect(new Set(offered.map(([, name]) => name))).toEqual(new Set(used));
   expect(offered.map(([, , value]) => value)).toEqual(["", ""]);

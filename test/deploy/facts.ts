@@ -1,6 +1,5 @@
 /** What files of deploy/ have to agree with, as the code says it. */
 import { readFileSync } from "node:fs";
-import { createHealthHandlers } from "connect-gateway/health";
 import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
@@ -9,29 +8,22 @@ import { describeStoreUrl } from "../../src/store/open.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { parseContainerfile, type Stage } from "./containerfile.ts";
 
-const defaults = resolveSettings({});
+const { port, drainTimeoutMs } = resolveSettings({});
 
-export const port = defaults.port;
+export { port };
 
 /** The longest that a server takes to end after SIGTERM. */
-export const stopSecondsMax = (defaults.drainTimeoutMs + stuckGraceMs) / 1000;
+export const stopSecondsMax = (drainTimeoutMs + stuckGraceMs) / 1000;
 
 export const stateFolder = "/var/lib/plant-store";
-
-export function isHealthPath(path: string): boolean {
-  return createHealthHandlers({ isReady: () => true }).has(path);
-}
 
 /** Fails for a variable of ours that no setting has, or whose value no start would take. */
 export async function expectSettings(variables: ReadonlyMap<string, string>): Promise<void> {
   const { stdout } = await runInProcess(["serve", "--help"]);
-  const known = new Set(stdout.match(/PLANT_STORE_\w+/g));
-  const ours = [...variables].filter(([name]) => name.startsWith("PLANT_STORE_"));
-  expect(ours.length).toBeGreaterThan(0);
-  expect(ours.map(([name]) => name).filter((name) => !known.has(name))).toEqual([]);
-  // Nothing else reads what is not ours.
-  const others = [...variables.keys()].filter((name) => !name.startsWith("PLANT_STORE_"));
-  expect(others.filter((name) => !["NODE_ENV", "PGPASSWORD"].includes(name))).toEqual([]);
+  // And what others read.
+  const known = new Set([...(stdout.match(/PLANT_STORE_\w+/g) ?? []), "NODE_ENV", "PGPASSWORD"]);
+  expect([...variables.keys()].filter((name) => !known.has(name))).toEqual([]);
+  expect([...variables.keys()].join()).toContain("PLANT_STORE_");
   const store = variables.get("PLANT_STORE_STORE");
   if (store !== undefined) expect(describeStoreUrl(store)).not.toBe("");
 }
@@ -39,9 +31,7 @@ export async function expectSettings(variables: ReadonlyMap<string, string>): Pr
 /** A stage of the Containerfile that is an image: the last, or the `--target` of its name. */
 export function readImage(name: string): Stage {
   const stages = parseContainerfile(readDeployFile("Containerfile"));
-  const image = stages.find((stage) => stage.name === name);
-  if (image === undefined) throw new Error(`no image ${name}`);
-  return image;
+  return stages.find((stage) => stage.name === name) ?? expect.fail(`no image ${name}`);
 }
 
 export function readDeployFile(path: string): string {
@@ -50,14 +40,14 @@ export function readDeployFile(path: string): string {
 
 /** Without types, as of JSON.parse. @throws For anything that is not YAML, or has a key twice. */
 export function readAllYaml(path: string) {
-  const documents = parseAllDocuments(readDeployFile(path), { strict: true, uniqueKeys: true });
-  expect([...documents].flatMap(({ errors }) => errors)).toEqual([]);
-  return [...documents].map((document) => document.toJS());
+  const documents = [...parseAllDocuments(readDeployFile(path), { strict: true })];
+  expect(documents.flatMap(({ errors }) => errors)).toEqual([]);
+  return documents.map((document) => document.toJS());
 }
 
 /** The same of a file with one document. */
 export function readYaml(path: string) {
-  const documents = readAllYaml(path);
-  expect(documents).toHaveLength(1);
-  return documents[0];
+  const [document, ...others] = readAllYaml(path);
+  expect(others).toEqual([]);
+  return document;
 }

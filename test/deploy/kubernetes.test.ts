@@ -1,16 +1,16 @@
 /** deploy/kubernetes agrees with itself, with the code, and with the image. */
-import { execFileSync } from "node:child_process";
+import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
-import { fileURLToPath } from "node:url";
+import { join } from "node:path";
+import { createHealthHandlers } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { parseAddress } from "../../src/store/postgres/address.ts";
 import { defaultConnectionsMax } from "../../src/store/postgres/limits.ts";
 import { runChild } from "../support/child.ts";
-import { environmentOf } from "./containerfile.ts";
+import { environmentOf, textOf } from "./containerfile.ts";
 import {
   expectSettings,
-  isHealthPath,
   port,
   readAllYaml,
   readDeployFile,
@@ -20,7 +20,7 @@ import {
   stopSecondsMax,
 } from "./facts.ts";
 
-const folder = fileURLToPath(new URL("../../deploy/kubernetes", import.meta.url));
+const folder = "deploy/kubernetes";
 const read = (file: string) => readYaml(`kubernetes/${file}`);
 const kustomization = read("kustomization.yaml");
 const deployment = read("deployment.yaml");
@@ -34,27 +34,21 @@ const grpcRoute = read("grpc-route.example.yaml");
 const ingress = read("ingress.example.yaml");
 const pod = deployment.spec.template.spec;
 const [container] = pod.containers;
-const image = readImage("plant-store");
 
-const plainVariables = variablesOf(container);
-// What the container runs with: the image's variables, and those of the manifest over them.
-const inForce = new Map([...environmentOf(image), ...plainVariables]);
-
+const inForce = variablesInForce("plant-store", container);
 const proxy = readAllYaml("connect-gateway-proxy/kubernetes.yaml");
 
-const workloads = [
-  { name: "plant-store", objects: [deployment, service, budget] },
-  { name: "connect-gateway-proxy", objects: proxy },
-];
-
-interface Variable {
-  readonly name: string;
-  readonly value?: string;
-  readonly valueFrom?: { readonly secretKeyRef: object };
+interface Container {
+  readonly env: readonly { name: string; value?: string; valueFrom?: { secretKeyRef: object } }[];
 }
 
-function variablesOf({ env }: { env: readonly Variable[] }): ReadonlyMap<string, string> {
+function variablesOf({ env }: Container): ReadonlyMap<string, string> {
   return new Map(env.map(({ name, value = "" }) => [name, value]));
+}
+
+/** Those of the image, and those of the manifest over them. */
+function variablesInForce(image: string, container: Container): ReadonlyMap<string, string> {
+  return new Map([...environmentOf(readImage(image)), ...variablesOf(container)]);
 }
 
 test("every file is applied, but for examples", () => {
@@ -66,29 +60,26 @@ test("every file is applied, but for examples", () => {
   expect(kustomization.images).toEqual([{ name: container.image, newTag: version }]);
 });
 
-describe.each(workloads)("$name", ({ name, objects }) => {
-  const [own, ownService, ownBudget] = objects;
+describe.each([
+  ["plant-store", deployment, service, budget],
+  ["connect-gateway-proxy", ...proxy],
+])("%s", (name, own, ownService, ownBudget) => {
   const { metadata, spec } = own.spec.template;
   const [ownContainer] = spec.containers;
 
   test("its objects select its pods", () => {
     const { labels } = metadata;
     expect(labels).toEqual({ "app.kubernetes.io/name": name });
-    for (const selector of [
-      own.spec.selector.matchLabels,
-      ownService.spec.selector,
-      ownBudget.spec.selector.matchLabels,
-      spec.topologySpreadConstraints[0].labelSelector.matchLabels,
-    ]) {
-      expect(selector).toEqual(labels);
-    }
+    const spread = spec.topologySpreadConstraints[0].labelSelector;
+    const selectors = [own.spec.selector, ownBudget.spec.selector, spread];
+    expect(selectors.map(({ matchLabels }) => matchLabels)).toEqual([labels, labels, labels]);
+    expect(ownService.spec.selector).toEqual(labels);
   });
 
   test("the port is the server's, all the way, over HTTP/2", () => {
     expect(ownContainer.ports[0]).toEqual({ name: "http", containerPort: port });
-    expect(ownService.spec.ports).toMatchObject([
-      { targetPort: "http", appProtocol: "kubernetes.io/h2c" },
-    ]);
+    const toPod = { targetPort: "http", appProtocol: "kubernetes.io/h2c" };
+    expect(ownService.spec.ports).toMatchObject([toPod]);
   });
 
   test.each([
@@ -97,31 +88,22 @@ describe.each(workloads)("$name", ({ name, objects }) => {
     ["livenessProbe", "/healthz"],
   ] as const)("the %s asks %s, which there is", (probe, path) => {
     expect(ownContainer[probe].httpGet).toEqual({ path, port: "http" });
-    expect(isHealthPath(path)).toBe(true);
+    expect(createHealthHandlers({ isReady: () => true }).has(path)).toBe(true);
   });
 
   test("a pod that ends has the time to drain, and then some", () => {
     const preStopSeconds = ownContainer.lifecycle.preStop.sleep.seconds;
     expect(preStopSeconds).toBeGreaterThan(0);
-    const variables = [
-      ...environmentOf(readImage(name)).keys(),
-      ...variablesOf(ownContainer).keys(),
-    ];
-    expect(variables.filter((variable) => variable.endsWith("DRAIN_TIMEOUT_MS"))).toEqual([]);
+    const variables = variablesInForce(name, ownContainer);
+    expect([...variables.keys()].join()).not.toContain("DRAIN_TIMEOUT_MS");
     expect(spec.terminationGracePeriodSeconds).toBeGreaterThan(preStopSeconds + stopSecondsMax);
   });
 
   test("the pod meets the restricted Pod Security Standard, with a read-only root", () => {
-    const [user, group] =
-      readImage(name)
-        .instructions.find((instruction) => instruction.name === "USER")
-        ?.text.split(":") ?? [];
-    expect(spec.securityContext).toMatchObject({
-      runAsNonRoot: true,
-      seccompProfile: { type: "RuntimeDefault" },
-      runAsUser: Number(user),
-      runAsGroup: Number(group),
-    });
+    const { runAsUser, runAsGroup, ...context } = spec.securityContext;
+    expect(`${runAsUser}:${runAsGroup}`).toBe(textOf(readImage(name), "USER"));
+    const restricted = { runAsNonRoot: true, seccompProfile: { type: "RuntimeDefault" } };
+    expect(context).toMatchObject(restricted);
     expect(ownContainer.securityContext).toEqual({
       allowPrivilegeEscalation: false,
       readOnlyRootFilesystem: true,
@@ -145,27 +127,20 @@ test("the proxy's settings are right, and its metrics are for other pods alone",
   const [own] = spec.template.spec.containers;
   const { version } = JSON.parse(readFileSync("packages/proxy/package.json", "utf8"));
   expect(own.image).toBe(`connect-gateway-proxy:${version}`);
-  const variables = new Map([
-    ...environmentOf(readImage("connect-gateway-proxy")),
-    ...variablesOf(own),
-  ]);
+  const variables = variablesInForce("connect-gateway-proxy", own);
   await using cwd = await createTemporaryFolder();
-  const program = fileURLToPath(new URL("../../packages/proxy/src/cli/main.ts", import.meta.url));
+  const program = join(import.meta.dirname, "../../packages/proxy/src/cli/main.ts");
   const options = { cwd: cwd.path, env: Object.fromEntries(variables), program };
-  expect(await runChild(["config", "check"], options)).toEqual({
-    code: 0,
-    stdout: "the settings are valid\n",
-    stderr: "",
-  });
+  expect(await runChild(["config", "check"], options)).toMatchObject({ code: 0, stderr: "" });
   const metrics = Number(variables.get("CONNECT_GATEWAY_ADMIN_PORT"));
   expect(own.ports[1]).toEqual({ name: "metrics", containerPort: metrics });
   expect(toProxy.ports).toMatchObject([{ targetPort: "http" }]);
 });
 
 test("the settings exist, and each secret has a key in the example", async () => {
-  await expectSettings(plainVariables);
-  const variables: readonly Variable[] = container.env;
-  const refs = variables.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []);
+  await expectSettings(variablesOf(container));
+  const { env }: Container = container;
+  const refs = env.flatMap(({ valueFrom }) => valueFrom?.secretKeyRef ?? []);
   const keys = Object.keys(secret.stringData);
   expect(refs).toEqual(keys.map((key) => ({ name: secret.metadata.name, key })));
   expect(new Set(Object.values(secret.stringData))).toEqual(new Set(["REPLACE"]));
@@ -207,23 +182,16 @@ test("at its largest, with one more for a roll-out, it leaves most connections o
   expect(autoscaler.spec.minReplicas).toBeGreaterThan(budget.spec.maxUnavailable);
 });
 
-const hasKubectl = (() => {
-  try {
-    execFileSync("kubectl", ["kustomize", "--help"], { stdio: "ignore" });
-    return true;
-  } catch {
-    return false;
-  }
-})();
+const kubectl = (...args: readonly string[]) => spawnSync("kubectl", args, { encoding: "utf8" });
 
-test.skipIf(!hasKubectl)(
+test.skipIf(kubectl("kustomize", "--help").status !== 0)(
   "kubectl puts them together",
   () => {
-    const text = execFileSync("kubectl", ["kustomize", folder], { encoding: "utf8" });
+    const { stdout } = kubectl("kustomize", folder);
     for (const { kind } of [deployment, service, budget, autoscaler, policy]) {
-      expect(text).toContain(`kind: ${kind}\n`);
+      expect(stdout).toContain(`kind: ${kind}\n`);
     }
-    expect(text).toContain(`image: plant-store:${kustomization.images[0]?.newTag}`);
+    expect(stdout).toContain(`image: plant-store:${kustomization.images[0]?.newTag}`);
   },
   30_000,
 );

@@ -1,58 +1,38 @@
 /** deploy/systemd: by systemd's own tools where they are, and by its text. */
-import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
-import { promisify } from "node:util";
 import { defaultLimits } from "connect-gateway/limits";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { expectSettings, readDeployFile, stateFolder, stopSecondsMax } from "./facts.ts";
 
-const run = promisify(execFile);
-const units = ["plant-store.service", "plant-store@.service"] as const;
+const analyze = (...args: readonly string[]) =>
+  spawnSync("systemd-analyze", args, { encoding: "utf8" });
 
-const hasSystemd = await run("systemd-analyze", ["--version"]).then(
-  () => true,
-  () => false,
-);
-
-/** All values of a directive, in order. */
-function valuesIn(unit: string, name: string): string[] {
-  return [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
-}
-
-/** As installed, but with programs that are on this machine. */
-async function verifiable(text: string, folder: string, name: string): Promise<string> {
-  const path = join(folder, name.replace("@", "@1"));
-  await writeFile(path, text.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
-  return path;
-}
-
-/** What it has to say; some releases fail where others warn. */
-async function complaintsAbout(path: string): Promise<string[]> {
-  const done = run("systemd-analyze", ["verify", "--man=no", path]);
-  const { stderr } = await done.catch((error: { stderr: string }) => error);
+/** What systemd has to say about a unit; some releases fail where others warn. */
+function complaintsAbout(path: string, unit: string): string[] {
+  // As installed, but with programs that are on this machine.
+  writeFileSync(path, unit.replace(/^ExecStart=\S+/m, `ExecStart=${process.execPath}`));
+  const { stderr } = analyze("verify", "--man=no", path);
   return stderr.split("\n").filter((line) => line.includes(basename(path)));
 }
 
-describe.each(units)("%s", (file) => {
+describe.each(["plant-store.service", "plant-store@.service"])("%s", (file) => {
   const unit = readDeployFile(`systemd/${file}`);
-  const values = (name: string) => valuesIn(unit, name);
+  const values = (name: string) =>
+    [...unit.matchAll(new RegExp(`^${name}=(.*)$`, "gm"))].map(([, value = ""]) => value);
 
-  test.skipIf(!hasSystemd)("systemd understands every line", async () => {
+  const isMissing = analyze("--version").status !== 0;
+  test.skipIf(isMissing)("systemd understands every line, and finds little exposed", async () => {
     await using folder = await createTemporaryFolder();
-    expect(await complaintsAbout(await verifiable(unit, folder.path, file))).toEqual([]);
-    // Else the line above would prove nothing.
-    const wrong = await verifiable(`${unit}\n[Service]\nNoSuch=1\n`, folder.path, file);
-    expect(await complaintsAbout(wrong)).toHaveLength(1);
-  });
-
-  test.skipIf(!hasSystemd)("systemd finds little that the service is exposed to", async () => {
-    await using folder = await createTemporaryFolder();
-    const path = await verifiable(unit, folder.path, file);
+    const path = join(folder.path, file.replace("@", "@1"));
+    // Else the next line would prove nothing.
+    expect(complaintsAbout(path, `${unit}\n[Service]\nNoSuch=1\n`)).toHaveLength(1);
+    expect(complaintsAbout(path, unit)).toEqual([]);
     // In tenths, of 100 for a service without any of this; it was 14 when this was written.
-    await run("systemd-analyze", ["security", "--offline=yes", "--threshold=20", path]);
+    const { status, stdout } = analyze("security", "--offline=yes", "--threshold=20", path);
+    expect(status, stdout).toBe(0);
   });
 
   test("it runs the program of an installation, with settings that exist", async () => {
@@ -77,30 +57,26 @@ describe.each(units)("%s", (file) => {
     expect(variables.get("PLANT_STORE_TOKEN_FILE")).toMatch(`${stateFolder}/`);
   });
 
-  test("its start has ended once calls are served, however long a migration takes", () => {
-    expect(values("Type")).toEqual(["notify"]);
-    expect(values("NotifyAccess")).toEqual(["all"]);
-    expect(values("TimeoutStartSec")).toEqual(["1h"]);
-  });
-
   test("it gives the time to drain, and a file to every connection", () => {
-    expect(values("KillSignal")).toEqual(["SIGTERM"]);
     expect(Number(values("TimeoutStopSec"))).toBeGreaterThan(stopSecondsMax);
     expect(Number(values("LimitNOFILE"))).toBeGreaterThan(defaultLimits.connectionsMax);
-    // The exit code of a wrong setting.
-    expect(values("RestartPreventExitStatus")).toEqual(["2"]);
   });
 
-  test("it is confined, as far as V8 lets it", () => {
-    const wanted = {
-      DynamicUser: "yes",
-      NoNewPrivileges: "yes",
-      ProtectSystem: "strict",
-      CapabilityBoundingSet: "",
-      MemoryDenyWriteExecute: "no",
-      SystemCallErrorNumber: "EPERM",
-    };
-    for (const [name, value] of Object.entries(wanted)) expect(values(name), name).toEqual([value]);
-    expect(values("SystemCallFilter")).toEqual(["@system-service", "~@privileged"]);
-  });
+  test.each([
+    // A start has ended once calls are served, however long a migration takes.
+    ["Type", "notify"],
+    ["NotifyAccess", "all"],
+    ["TimeoutStartSec", "1h"],
+    ["KillSignal", "SIGTERM"],
+    // The exit code of a wrong setting.
+    ["RestartPreventExitStatus", "2"],
+    // It is confined, as far as V8 lets it.
+    ["DynamicUser", "yes"],
+    ["NoNewPrivileges", "yes"],
+    ["ProtectSystem", "strict"],
+    ["CapabilityBoundingSet", ""],
+    ["MemoryDenyWriteExecute", "no"],
+    ["SystemCallErrorNumber", "EPERM"],
+    ["SystemCallFilter", "@system-service", "~@privileged"],
+  ])("it has %s=%s", (name, ...wanted) => expect(values(name)).toEqual(wanted));
 });

@@ -13,14 +13,8 @@ export const needsCitus = "it needs Citus";
 /** By the names in the page. */
 const addresses = { coordinator: "127.0.0.2", worker1: "127.0.0.3", worker2: "127.0.0.4" } as const;
 
-export interface CitusNodes extends AsyncDisposable {
-  readonly env: Readonly<Record<string, string>>;
-  /** Replaces the hosts and the port. */
-  localize(commands: string): string;
-}
-
 /** @returns undefined if Citus is not installed. */
-export async function startCitusNodes(page: string): Promise<CitusNodes | undefined> {
+export async function startCitusNodes(page: string) {
   const installation = findCitus();
   // Only Linux has all of 127.0.0.0/8.
   if (installation === undefined || process.platform !== "linux") return undefined;
@@ -36,7 +30,8 @@ export async function startCitusNodes(page: string): Promise<CitusNodes | undefi
   const owned = stack.move();
   return {
     env: { PGPASSWORD: password },
-    localize: (commands) =>
+    /** Replaces the hosts and the port. */
+    localize: (commands: string) =>
       Object.entries(addresses)
         .reduce(
           (text, [name, address]) => text.replaceAll(new RegExp(`\\b${name}\\b`, "g"), address),

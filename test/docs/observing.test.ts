@@ -1,9 +1,8 @@
 /** docs/metrics.md and docs/logging.md name all that a server exports and logs, and nothing else. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { spawnServer } from "../support/child-server.ts";
-import { newPlantJson } from "../support/protocol/message.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { scrape } from "../support/scrape.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
 
@@ -32,28 +31,15 @@ test("docs/metrics.md has every metric, its type and its labels", async () => {
 });
 
 test("docs/logging.md has every field of a request's line", async () => {
-  await using folder = await createTemporaryFolder();
-  const args = ["--access-log", "on"];
-  await using server = await spawnServer({ cwd: folder.path, args });
+  await using server = await spawnServer({ args: ["--access-log", "on"] });
   for (const token of [knownToken, "nobody-knows-this"]) {
-    await fetch(`${server.url}/plants`, {
-      method: "POST",
-      headers: {
-        authorization: `Bearer ${token}`,
-        "content-type": "application/json",
-        traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
-      },
-      body: newPlantJson({ id: 1n, name: "Basil" }),
-    });
+    const traceparent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    await postPlant(server.url, { headers: { authorization: `Bearer ${token}`, traceparent } });
   }
   const [lines] = await server.stderr.until(/.*"msg":"request".*\n.*"msg":"request".*/);
   const [served, refused] = lines.split("\n").map((line) => {
     const { level, time, msg, ...fields } = JSON.parse(line);
-    expect({ level, time, msg }).toEqual({
-      level: "info",
-      time: expect.any(String),
-      msg: "request",
-    });
+    expect([level, typeof time, msg]).toEqual(["info", "string", "request"]);
     return Object.keys(fields);
   });
   const rows = rowsOf("docs/logging.md").map(([name]) => name);

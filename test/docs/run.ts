@@ -5,33 +5,35 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { globSync } from "node:fs";
-import { chmod, mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { environmentWithoutSettings } from "../support/child.ts";
 import { collectOutput } from "../support/output.ts";
+import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 import { needsCitus, startCitusNodes } from "./citus-nodes.ts";
-import { findShellBlocks } from "./shell-blocks.ts";
 
 const run = promisify(execFile);
 
-/** The address in the pages. */
 const shownUrl = "http://127.0.0.1:8080";
 
-const count = { passed: 0, failed: 0, skipped: 0 };
+/** After `<!-- not run: REASON -->`, a block cannot run here. */
+const shellBlock = /(?:<!-- not run: (.+) -->\n\n)?^```sh\n([\s\S]*?)^```$/gm;
 
+using tally = createTally("docs");
 await using folder = await createTemporaryFolder();
 const clone = join(folder.path, "clone");
 await run("git", ["clone", "--quiet", process.cwd(), clone]);
 const bin = join(folder.path, "bin");
 await mkdir(bin);
-await writeFile(join(bin, "plant-store"), '#!/bin/sh\nexec npm run -s plant-store -- "$@"\n');
-await chmod(join(bin, "plant-store"), 0o755);
-const own = Object.entries(process.env).filter(([name]) => !/^(npm_|PLANT_STORE_)/.test(name));
+const program = '#!/bin/sh\nexec npm run -s plant-store -- "$@"\n';
+await writeFile(join(bin, "plant-store"), program, { mode: 0o755 });
 const env = {
-  ...Object.fromEntries(own),
+  ...environmentWithoutSettings(),
   TOKEN: knownToken,
   PATH: `${bin}:${process.env["PATH"]}`,
 };
@@ -48,34 +50,19 @@ try {
   const pages = process.argv.slice(2);
   for (const page of pages.length > 0 ? pages : ["README.md", ...globSync("docs/*.md").sort()]) {
     const text = await readFile(page, "utf8");
-    const blocks = findShellBlocks(text);
-    const isOfCitus = blocks.some(({ notRun }) => notRun === needsCitus);
-    await using nodes = isOfCitus ? await startCitusNodes(text) : undefined;
-    for (const block of blocks) {
-      const name = `${page}:${block.line}`;
-      const own = block.notRun === needsCitus ? nodes : undefined;
-      if (block.notRun !== undefined && own === undefined) {
-        count.skipped++;
-        process.stdout.write(`${name}: not run: ${block.notRun}\n`);
-        continue;
-      }
-      const commands = (own?.localize(block.commands) ?? block.commands).replaceAll(shownUrl, url);
-      try {
-        const environment = { ...env, ...own?.env };
-        await run("bash", ["-euo", "pipefail", "-c", commands], { cwd: clone, env: environment });
-        count.passed++;
-        process.stdout.write(`${name}: passed\n`);
-      } catch (error) {
-        count.failed++;
-        process.stdout.write(`${name}: failed: ${error}\n`);
-      }
+    await using nodes = text.includes(needsCitus) ? await startCitusNodes(text) : undefined;
+    for (const { index, 1: notRun, 2: block = "" } of text.matchAll(shellBlock)) {
+      const line = text.slice(0, index).split("\n").length;
+      await tally.add(`${page}:${line}`, async () => {
+        const own = notRun === needsCitus ? nodes : undefined;
+        if (notRun !== undefined && own === undefined) throw new Unavailable(notRun);
+        const commands = (own?.localize(block) ?? block).replaceAll(shownUrl, url);
+        const options = { cwd: clone, env: { ...env, ...own?.env } };
+        await run("bash", ["-euo", "pipefail", "-c", commands], options);
+      });
     }
   }
 } finally {
   server.kill("SIGTERM");
   await within("the end of the server", ended);
 }
-
-const { passed, failed, skipped } = count;
-process.stdout.write(`\ndocs: ${passed} passed, ${failed} failed, ${skipped} skipped\n`);
-if (failed > 0) process.exitCode = 1;

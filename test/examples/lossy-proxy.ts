@@ -1,34 +1,29 @@
-import { once } from "node:events";
-import { connect, createServer, type Socket } from "node:net";
-import { splitFrames } from "./frames.ts";
+import type { Socket } from "node:net";
+import {
+  type Frame,
+  frame,
+  frameType,
+  parseFrames,
+  preface,
+} from "../../packages/gateway/test/support/raw-http2.ts";
+import { openRelay } from "../support/tcp-proxy.ts";
 
 /**
  * What becomes of an answer: it goes on; it is held until the client gives up;
  * or the connection is cut in its place. In each case the server has given it.
  */
-export type Fate = "pass" | "hold" | "cut";
+type Fate = "pass" | "hold" | "cut";
 
-/** A way to a server on which answers are lost; requests are not. */
-export interface LossyProxy extends AsyncDisposable {
-  readonly url: string;
-  /** The fates that no answer has met yet. */
-  readonly fatesLeft: readonly Fate[];
-}
-
-/** @param fates Of the first answers, in their order, over all connections. Later ones pass. */
-export async function openLossyProxy(
-  targetPort: number,
-  fates: readonly Fate[],
-): Promise<LossyProxy> {
+/**
+ * A way to a server on which answers are lost; requests are not.
+ *
+ * @param fates Of the first answers, in their order, over all connections. Later ones pass.
+ */
+export async function openLossyProxy(targetPort: number, fates: readonly Fate[]) {
   const fatesLeft = [...fates];
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
+  const relay = await openRelay(targetPort, (client, target) => {
     for (const socket of [client, target]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
       socket.on("close", () => {
-        sockets.delete(socket);
         client.destroy();
         target.destroy();
       });
@@ -38,27 +33,12 @@ export async function openLossyProxy(
       relay({ client, target, first, nextFate: () => fatesLeft.shift() ?? "pass" });
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  return {
-    url: `http://127.0.0.1:${port}`,
-    fatesLeft,
-    async [Symbol.asyncDispose]() {
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
+  /** The fates that no answer has met yet. */
+  return { ...relay, fatesLeft };
 }
 
-interface Relay {
-  readonly client: Socket;
-  readonly target: Socket;
-  /** What the client has sent already. */
-  readonly first: Buffer;
-  nextFate(): Fate;
-}
+/** The first piece is what the client has sent already. */
+type Relay = Readonly<{ client: Socket; target: Socket; first: Buffer; nextFate: () => Fate }>;
 
 /** Over HTTP/1.1, to give up is to close the connection: a held answer has nowhere to go. */
 function relayHttp1({ client, target, first, nextFate }: Relay): void {
@@ -77,11 +57,6 @@ function relayHttp1({ client, target, first, nextFate }: Relay): void {
   });
 }
 
-/** Octets of "PRI * HTTP/2.0 ... SM", RFC 9113 section 3.4. */
-const prefaceBytes = 24;
-const headers = 1;
-const resetStream = 3;
-
 /**
  * Over HTTP/2, to give up is RST_STREAM, and the connection goes on: what was held
  * follows then, in its order, as header compression has a state.
@@ -99,22 +74,23 @@ function relayHttp2({ client, target, first, nextFate }: Relay): void {
     for (const frame of held.splice(0)) client.write(frame);
   }
 
-  const fromClient = splitFrames(({ type, stream }) => {
-    if (type === resetStream) release(stream);
+  const fromClient = splitFrames(({ type, streamId }) => {
+    if (type === frameType.rstStream) release(streamId);
   });
-  const fromTarget = splitFrames(({ type, stream, bytes }) => {
+  const fromTarget = splitFrames((one) => {
+    const { type, streamId } = one;
     // The second HEADERS of a stream are its trailers.
-    if (type === headers && !answered.has(stream) && !cancelled.has(stream)) {
-      answered.add(stream);
+    if (type === frameType.headers && !answered.has(streamId) && !cancelled.has(streamId)) {
+      answered.add(streamId);
       const fate = nextFate();
       if (fate === "cut") client.destroy();
-      if (fate === "hold") heldStream = stream;
+      if (fate === "hold") heldStream = streamId;
     }
-    if (heldStream === undefined) client.write(bytes);
-    else held.push(bytes);
+    if (heldStream === undefined) client.write(frame(type, one));
+    else held.push(frame(type, one));
   });
 
-  let skip = prefaceBytes;
+  let skip = preface.length;
   const onClientData = (piece: Buffer) => {
     target.write(piece);
     fromClient(piece.subarray(skip));
@@ -123,4 +99,16 @@ function relayHttp2({ client, target, first, nextFate }: Relay): void {
   onClientData(first);
   client.on("data", onClientData);
   target.on("data", fromTarget);
+}
+
+/** Takes pieces of a stream of frames, and gives the frames. */
+function splitFrames(onFrame: (frame: Frame) => void): (piece: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  return (piece) => {
+    rest = Buffer.concat([rest, piece]);
+    for (const one of parseFrames(rest)) {
+      rest = rest.subarray(9 + one.payload.length);
+      onFrame(one);
+    }
+  };
 }

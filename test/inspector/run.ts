@@ -12,15 +12,8 @@ import { nodeOfSources, startServer } from "../../packages/gateway/test/runtimes
 import { CatalogService, openCatalog } from "../../packages/gateway/test/support/catalog.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { runTool } from "../../packages/gateway/test/support/tool.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
-
-interface Row {
-  readonly tool: string;
-  readonly args: Readonly<Record<string, unknown>>;
-  /** What REST has then. */
-  readonly path: string;
-  readonly result?: (rest: unknown) => unknown;
-}
+import { authorization, postPlant } from "../support/plant-request.ts";
+import { openTestServer } from "../support/test-server.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 const parent = "shelves/inspected";
@@ -28,22 +21,18 @@ const id = "9007199254740993";
 const name = `${parent}/volumes/${id}`;
 const path = `/v1/${name}`;
 
+const volumes = `/v1/${parent}/volumes`;
+const update = { volume: { name, title: "Persuasion" }, updateMask: "title" };
+
+/** The path is that of what REST has then. */
+type Row = readonly [tool: string, args: object, path: string, result?: (rest: unknown) => object];
 const rows: readonly Row[] = [
-  { tool: "create_volume", args: { parent, volume: { id, title: "Emma" } }, path },
-  { tool: "get_volume", args: { name }, path },
-  { tool: "list_volumes", args: { parent }, path: `/v1/${parent}/volumes` },
-  {
-    tool: "update_volume",
-    args: { volume: { name, title: "Persuasion" }, updateMask: "title" },
-    path,
-  },
-  {
-    tool: "watch_volumes",
-    args: { parent },
-    path,
-    result: (volume) => ({ messages: [volume], truncated: false }),
-  },
-  { tool: "delete_volume", args: { name }, path, result: () => ({}) },
+  ["create_volume", { parent, volume: { id, title: "Emma" } }, path],
+  ["get_volume", { name }, path],
+  ["list_volumes", { parent }, volumes],
+  ["update_volume", update, path],
+  ["watch_volumes", { parent }, path, (volume) => ({ messages: [volume], truncated: false })],
+  ["delete_volume", { name }, path, () => ({})],
 ];
 
 await using folder = await createTemporaryFolder();
@@ -54,10 +43,8 @@ try {
   process.stdout.write(`inspector: skipped: ${error}\n`);
   process.exit(0);
 }
-const inspector = join(
-  folder.path,
-  "node_modules/@modelcontextprotocol/inspector/clients/launcher/build/index.js",
-);
+const launcher = "@modelcontextprotocol/inspector/clients/launcher/build/index.js";
+const inspector = join(folder.path, "node_modules", launcher);
 
 const mcp = createMcp({ tools: [CatalogService.typeName] });
 const catalog = await openCatalog({ mcp });
@@ -75,17 +62,15 @@ await runTool(root, ["buf", "build", ...config, ...proto, "--output", image]);
 await catalog[Symbol.asyncDispose]();
 
 const store = await openTestServer({ mcp: true });
-const header = { authorization: `Bearer ${knownToken}` };
 const plant = { id, name: "Basil", tag: "herb" };
-const created = await call(store.url, "create_plant", { plant }, header);
-const init = { method: "POST", headers: { ...header, "content-type": "application/json" } };
-const rest = await fetch(`${store.url}/plants`, { ...init, body: JSON.stringify(plant) });
-assert.deepEqual(created, { plant: await rest.json() });
+const created = await call(store.url, "create_plant", { plant }, `authorization: ${authorization}`);
+const rest = await postPlant(store.url, { body: JSON.stringify(plant) });
+assert.deepEqual(created, { plant: JSON.parse(rest.body.toString()) });
 await store.close();
 process.stdout.write(`inspector: ${2 * rows.length + 1} calls passed\n`);
 
 async function callAll(how: string, origin: string): Promise<void> {
-  for (const { tool, args, path: at, result = (json: unknown) => json } of rows) {
+  for (const [tool, args, at, result = (json: unknown) => json] of rows) {
     const structured = await call(origin, tool, args);
     assert.deepEqual(structured, result(await (await fetch(origin + at)).json()), tool);
     process.stdout.write(`passed ${tool} ${how}\n`);
@@ -93,20 +78,15 @@ async function callAll(how: string, origin: string): Promise<void> {
 }
 
 /** @returns the structured content. */
-async function call(
-  origin: string,
-  tool: string,
-  args: Row["args"],
-  headers: Readonly<Record<string, string>> = {},
-): Promise<unknown> {
+async function call(origin: string, tool: string, args: object, header = ""): Promise<unknown> {
   const output = await runTool(folder.path, [
-    ...[process.execPath, inspector, "--cli", `${origin}/mcp`, "--transport", "http"],
+    ...([process.execPath, inspector, "--cli", `${origin}/mcp`, "--transport", "http"] as const),
     ...["--method", "tools/call", "--tool-name", tool],
     ...Object.entries(args).flatMap(([key, one]) => [
       "--tool-arg",
       `${key}=${JSON.stringify(one)}`,
     ]),
-    ...Object.entries(headers).flatMap(([key, one]) => ["--header", `${key}: ${one}`]),
-  ] as unknown as readonly [string, ...string[]]);
+    ...(header === "" ? [] : ["--header", header]),
+  ]);
   return JSON.parse(output).structuredContent;
 }

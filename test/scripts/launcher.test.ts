@@ -7,13 +7,13 @@ import { expect, test } from "vitest";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { main } from "../support/child.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { collectOutput } from "../support/output.ts";
 import { basil, plantOverHttp1 } from "../support/plant-request.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const launcher = join(import.meta.dirname, "../../scripts/node.js");
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
 test("hands over arguments, output and the exit code", async () => {
   const script = "process.stdout.write(process.argv[1]); process.exit(7)";

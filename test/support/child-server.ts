@@ -8,17 +8,12 @@ export interface ChildServer extends Child {
   readonly port: number;
 }
 
-export interface SpawnedServer extends ChildServer {
-  readonly cwd: string;
-  /** Where its SQLite file is by default. */
-  readonly database: string;
-}
+export type SpawnedServer = Awaited<ReturnType<typeof spawnServer>>;
 
-export interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
+interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
   /** Default: a temporary one, removed after the process. */
   readonly cwd?: string;
   readonly args?: readonly string[];
-  /** The startup timeout. */
   readonly startTimeoutMs?: number;
 }
 
@@ -26,7 +21,7 @@ export interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
  * `plant-store serve` on a free port, ready for requests. It accepts the tests' token unless the
  * environment says otherwise.
  */
-export async function spawnServer(options: ChildServerOptions = {}): Promise<SpawnedServer> {
+export async function spawnServer(options: ChildServerOptions = {}) {
   await using stack = new AsyncDisposableStack();
   const cwd = options.cwd ?? stack.use(await createTemporaryFolder()).path;
   const env = { PLANT_STORE_TOKENS: knownToken, ...options.env };
@@ -34,17 +29,17 @@ export async function spawnServer(options: ChildServerOptions = {}): Promise<Spa
   const child = stack.use(spawnChild(args, { ...options, cwd, env }));
   try {
     const welcome = /listens on (\S+)(?:.|\n)*-d .\{"plant".*\n.*\n\n/;
-    const ready = child.stdout.until(welcome, options.startTimeoutMs);
-    ready.catch(() => {});
-    const ended = child.exited.then(() => Promise.reject(new Error("it ended")));
-    const [, url = ""] = await Promise.race([ready, ended]);
+    const [, url = ""] = await child.stdout.until(welcome, options.startTimeoutMs);
     const opened = stack.move();
     return {
       ...{ ...child, url, cwd, port: Number(new URL(url).port) },
+      /** Where its SQLite file is by default. */
       database: join(cwd, "data/plants.db"),
       [Symbol.asyncDispose]: () => opened.disposeAsync(),
     };
   } catch (cause) {
+    // All its output has arrived then.
+    await child[Symbol.asyncDispose]();
     throw new Error(`the server did not start: ${child.stderr.text}`, { cause });
   }
 }

@@ -1,23 +1,12 @@
-import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { join } from "node:path";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { collectOutput, type Output } from "./output.ts";
+import { collectOutput } from "./output.ts";
 
-export const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
+export const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
-/** A `plant-store` process, started as a user would. */
-export interface Child extends AsyncDisposable {
-  readonly process: ChildProcess;
-  readonly stdout: Output;
-  readonly stderr: Output;
-  /** Resolves when the process has ended and all its output has arrived. */
-  readonly exited: Promise<ChildExit>;
-}
-
-export interface ChildExit {
-  readonly code: number | null;
-  readonly signal: NodeJS.Signals | null;
-}
+export type Child = ReturnType<typeof spawnChild>;
 
 export interface ChildOptions {
   readonly cwd: string;
@@ -33,11 +22,11 @@ export interface ChildOptions {
   readonly program?: string;
 }
 
-/** Starts `plant-store` with these arguments. Killed at the end of an `await using`. */
+/** A `plant-store` process, started as a user would. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
   { cwd, env, stdin, filesMax, terminal = false, program = main }: ChildOptions,
-): Child {
+) {
   const command = [process.execPath, program, ...args] as const;
   const inTerminal = `stty -onlcr; exec ${command.map((word) => `'${word}'`).join(" ")}`;
   const [file, ...all] = terminal
@@ -48,20 +37,18 @@ export function spawnChild(
   const child = spawn(file, all, {
     cwd,
     env: { ...environmentWithoutSettings(), ...env, NODE_OPTIONS: nodeOptions(env) },
-    stdio: ["pipe", "pipe", "pipe"],
   });
   if (stdin !== "open") child.stdin.end(stdin);
-  const exit = Promise.withResolvers<ChildExit>();
-  child.once("error", exit.reject);
-  child.once("close", (code, signal) => exit.resolve({ code, signal }));
+  const exited = once(child, "close").then(([code, signal]) => ({ code, signal }));
   return {
     process: child,
     stdout: collectOutput(child.stdout, "stdout"),
     stderr: collectOutput(child.stderr, "stderr"),
-    exited: exit.promise,
+    /** Resolves when the process has ended and all its output has arrived. */
+    exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
-      await within("the end of the child", exit.promise, 30_000);
+      await within("the end of the child", exited, 30_000);
     },
   };
 }
@@ -69,7 +56,6 @@ export function spawnChild(
 export const hasTerminal =
   process.platform === "linux" && spawnSync("script", ["--version"]).status === 0;
 
-/** Runs a command and waits for its end. */
 export async function runChild(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
   const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited, 15_000);

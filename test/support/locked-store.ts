@@ -1,16 +1,10 @@
 import { DatabaseSync } from "node:sqlite";
 
-/** Blocks the writes of a store while it lives, like a stalled disk. */
-export interface StoreLock extends Disposable {
-  /** Lets the writes continue. */
-  release(): void;
-}
-
 /**
- * Takes SQLite's write lock on another connection. A commit of the server waits for it for up to 5
- * seconds.
+ * Blocks the writes of a store like a stalled disk, until the release: takes SQLite's write lock on
+ * another connection. A commit of the server waits for it for up to 5 seconds.
  */
-export function lockStore(database: string): StoreLock {
+export function lockStore(database: string) {
   const db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("BEGIN IMMEDIATE");
   const release = () => {

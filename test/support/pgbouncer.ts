@@ -20,21 +20,17 @@ const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
 export const hasPgbouncer = program !== undefined;
 
 /** A pooler for a server. Accepts everyone that the server accepts. */
-export interface Pgbouncer extends AsyncDisposable {
-  readonly port: number;
-}
-
-export async function startPgbouncer(serverPort: number, mode: PoolMode): Promise<Pgbouncer> {
+export async function startPgbouncer(serverPort: number, mode: PoolMode) {
   if (program === undefined) throw new Error("there is no PgBouncer");
-  const folder = await createTemporaryFolder();
-  try {
-    const port = await findFreePort();
-    const users = join(folder.path, "users");
-    const settings = join(folder.path, "pgbouncer.ini");
-    await writeFile(users, `"postgres" "${password}"\n`);
-    await writeFile(
-      settings,
-      `[databases]
+  await using stack = new AsyncDisposableStack();
+  const cwd = stack.use(await createTemporaryFolder()).path;
+  const port = await findFreePort();
+  const users = join(cwd, "users");
+  const settings = join(cwd, "pgbouncer.ini");
+  await writeFile(users, `"postgres" "${password}"\n`);
+  await writeFile(
+    settings,
+    `[databases]
 * = host=127.0.0.1 port=${serverPort} auth_user=postgres
 [pgbouncer]
 listen_addr = 127.0.0.1
@@ -47,35 +43,21 @@ default_pool_size = 20
 server_login_retry = 0.1
 max_client_conn = 1000
 `,
-    );
-    const identity = await findNobody();
-    if (identity !== undefined) {
-      for (const path of [folder.path, users, settings]) {
-        await chown(path, identity.uid, identity.gid);
-      }
-    }
-    const child = spawn(program, [settings], {
-      ...identity,
-      cwd: folder.path,
-      stdio: ["ignore", "ignore", "pipe"],
-    });
-    const output = collectOutput(child.stderr);
-    const exited = once(child, "close");
-    const ended = exited.then(() => {
-      throw new Error(`pgbouncer ended: ${output.text}`);
-    });
-    ended.catch(() => {});
-    await Promise.race([output.until(/process up/), ended]);
-    return {
-      port,
-      async [Symbol.asyncDispose]() {
-        child.kill("SIGKILL");
-        await exited;
-        await folder[Symbol.asyncDispose]();
-      },
-    };
-  } catch (error) {
-    await folder[Symbol.asyncDispose]();
-    throw error;
+  );
+  const identity = await findNobody();
+  if (identity !== undefined) {
+    for (const path of [cwd, users, settings]) await chown(path, identity.uid, identity.gid);
   }
+  const child = spawn(program, [settings], {
+    ...{ ...identity, cwd },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  const exited = once(child, "close");
+  stack.defer(async () => {
+    child.kill("SIGKILL");
+    await exited;
+  });
+  await collectOutput(child.stderr).until(/process up/);
+  const owned = stack.move();
+  return { port, [Symbol.asyncDispose]: () => owned.disposeAsync() };
 }

@@ -1,4 +1,3 @@
-/** Requests over REST with the tests' token. */
 import {
   exchange,
   type HttpRequest,
@@ -27,7 +26,6 @@ export function get(
   return exchange({ origin, version, method: "GET", path });
 }
 
-/** The bytes over HTTP/1.1. */
 export function plantOverHttp1(body: string, ...more: readonly string[]): string {
   const fields = ["Host: a", `Authorization: ${authorization}`, "Content-Type: application/json"];
   const all = [...fields, `Content-Length: ${body.length}`, ...more];

@@ -1,23 +1,17 @@
 import { queryPostgres } from "./postgres-client.ts";
 
-/** Databases and roles of a running PostgreSQL. */
-export interface PostgresDatabases {
-  readonly port: number;
-  /** The store URL of one of its databases, with settings such as `sslmode=require`. */
-  url(database: string, role?: string, ...params: readonly string[]): string;
-  /** Creates an empty database and returns its name. */
-  createDatabase(options?: string): Promise<string>;
-  /** Creates a role with login and returns its name. */
-  createRole(options?: string): Promise<string>;
-  /** Runs SQL as the superuser. */
-  query(sql: string, database?: string): Promise<readonly Record<string, unknown>[]>;
-}
+export type PostgresDatabases = ReturnType<typeof openDatabases>;
 
 /** The password of every role. Conspicuous where it should not appear. */
 export const password = "a/secret:that@nobody?sees#";
 
-/** @param params Added to every store URL. */
-export function openDatabases(port: number, params: readonly string[]): PostgresDatabases {
+/**
+ * Databases and roles of a running PostgreSQL.
+ *
+ * @param params Added to every store URL.
+ */
+export function openDatabases(port: number, params: readonly string[]) {
+  /** The store URL of one of its databases, with settings such as `sslmode=require`. */
   function url(database: string, role = "postgres", ...given: readonly string[]): string {
     const all = [...given, ...params];
     const login = `${role}:${encodeURIComponent(password)}`;
@@ -25,13 +19,12 @@ export function openDatabases(port: number, params: readonly string[]): Postgres
     return `postgres://${login}@127.0.0.1:${port}/${database}${query}`;
   }
 
+  /** Runs SQL as the superuser. */
   const query = (sql: string, database = "postgres") => queryPostgres(url(database), sql);
 
   let names = 0;
   return {
-    port,
-    url,
-    query,
+    ...{ port, url, query },
     async createDatabase(options = "ENCODING 'UTF8'") {
       // Several processes may share the server.
       const name = `plants_${process.pid}_${++names}`;

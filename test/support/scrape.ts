@@ -3,14 +3,7 @@ import { expect } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 
 /** A server's metrics as Prometheus parses them. */
-export interface Scrape {
-  /** By name and labels, as written: `up{a="b"}`. */
-  readonly series: ReadonlyMap<string, number>;
-  /** The type of each metric, by name. */
-  readonly types: ReadonlyMap<string, string>;
-  /** The value of a series. Fails the test if there is none. */
-  value(series: string): number;
-}
+export type Scrape = ReturnType<typeof parseScrape>;
 
 /** Scrapes once. Fails the test for anything that the text format does not allow. */
 export async function scrape(url: string | undefined): Promise<Scrape> {
@@ -23,8 +16,10 @@ export async function scrape(url: string | undefined): Promise<Scrape> {
 
 const line = /^([a-zA-Z_:][\w:]*)(\{(?:[a-zA-Z_]\w*="(?:[^"\\\n]|\\["\\n])*",?)*\})? (\S+)$/;
 
-export function parseScrape(text: string): Scrape {
+function parseScrape(text: string) {
+  /** By name and labels, as written: `up{a="b"}`. */
   const series = new Map<string, number>();
+  /** The type of each metric, by name. */
   const types = new Map<string, string>();
   expect(text.endsWith("\n")).toBe(true);
   for (const one of text.split("\n")) {
@@ -43,9 +38,9 @@ export function parseScrape(text: string): Scrape {
     series.set(name + labels, Number(value.replace("Inf", "Infinity")));
   }
   return {
-    series,
-    types,
-    value(name) {
+    ...{ series, types },
+    /** Fails the test if there is no such series. */
+    value(name: string): number {
       const value = series.get(name);
       if (value === undefined) throw new Error(`there is no series ${name}`);
       return value;
@@ -54,17 +49,16 @@ export function parseScrape(text: string): Scrape {
 }
 
 /** Scrapes until the condition holds, for values that the server updates after its answer. */
-export async function scrapeUntil(
+export function scrapeUntil(
   url: string | undefined,
   what: string,
   isThere: (scraped: Scrape) => boolean,
 ): Promise<Scrape> {
-  const look = async () => {
-    for (;;) {
-      const scraped = await scrape(url);
-      if (isThere(scraped)) return scraped;
-      await delay(20);
-    }
+  const look = async (): Promise<Scrape> => {
+    const scraped = await scrape(url);
+    if (isThere(scraped)) return scraped;
+    await delay(20);
+    return await look();
   };
-  return await within(what, look());
+  return within(what, look());
 }

@@ -2,7 +2,6 @@ import { once } from "node:events";
 import http2, { type ClientHttp2Session } from "node:http2";
 import { within } from "../../packages/gateway/test/support/within.ts";
 
-/** Opens an HTTP/2 connection, and waits until it can be used. */
 export async function openSession(origin: string): Promise<ClientHttp2Session> {
   const session = http2.connect(origin);
   session.on("error", () => {});

@@ -1,10 +1,5 @@
-/** A file that a README contains completely. Its first line is a comment with its path. */
-export interface ShownFile {
-  readonly path: string;
-  readonly text: string;
-}
-
-export function findShownFiles(markdown: string): readonly ShownFile[] {
+/** The files that a README contains completely. The first line of each is a comment with its path. */
+export function findShownFiles(markdown: string) {
   const blocks = markdown.matchAll(/^```\w+\n(?:\/\/|#) ([\w./[\]-]+\.\w+)\n[\s\S]*?^```$/gm);
   return [...blocks].map(([block, path = ""]) => ({
     path,

@@ -1,26 +1,10 @@
-/** Small file systems of their own, to fill up. */
 import { spawnSync } from "node:child_process";
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  openSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, rmSync, statSync, truncateSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-/** Unmounted and removed at the end of an `await using`. */
-export interface FileSystem extends AsyncDisposable {
-  readonly path: string;
-  /** Fills it with a file that leaves this much. */
-  fill(freeKib: number): void;
-  /** Removes that file. */
-  empty(): void;
-}
+export type FileSystem = Awaited<ReturnType<typeof mountFileSystem>>;
 
 export const fileSystems = ["tmpfs", "ext4 -b 1024", "ext4 -b 4096"] as const;
 
@@ -30,16 +14,30 @@ export const canMount =
   runs("unshare", "--mount", "mount", "-t", "tmpfs", "tmpfs", "/mnt") &&
   existsSync("/dev/loop-control");
 
-export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promise<FileSystem> {
+/** Unmounted and removed at the end of an `await using`. */
+export async function mountFileSystem(kind: (typeof fileSystems)[number]) {
   const folder = await createTemporaryFolder();
   const path = join(folder.path, "mounted");
   await mkdir(path);
-  const isMounted = kind === "tmpfs" ? mountMemory(path) : mountImage(path, kind);
+  const image = `${path}.img`;
+  const [type = "", ...flags] = kind.split(" ");
+  const isMounted =
+    type === "tmpfs"
+      ? runs("mount", "-t", type, "-o", "size=12m", type, path)
+      : runs("truncate", "--size", "16M", image) &&
+        runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
+        runs("mount", image, path);
   if (!isMounted) throw new Error(`${kind} cannot be mounted`);
   const file = join(path, "filling");
   return {
     path,
-    fill: (freeKib) => fill(file, freeKib),
+    /** Fills it with a file that leaves this much. */
+    fill(freeKib: number) {
+      // It ends when nothing more has room.
+      runs("dd", "if=/dev/zero", `of=${file}`, "bs=1k", "conv=fsync");
+      truncateSync(file, Math.max(0, statSync(file).size - freeKib * 1024));
+      runs("sync", file);
+    },
     empty: () => rmSync(file, { force: true }),
     async [Symbol.asyncDispose]() {
       runs("umount", "--lazy", path);
@@ -48,35 +46,6 @@ export async function mountFileSystem(kind: (typeof fileSystems)[number]): Promi
   };
 }
 
-function mountMemory(path: string): boolean {
-  return runs("mount", "-t", "tmpfs", "-o", "size=12m", "tmpfs", path);
-}
-
-function mountImage(path: string, kind: string): boolean {
-  const image = `${path}.img`;
-  const [type, ...flags] = kind.split(" ");
-  return (
-    runs("truncate", "--size", "16M", image) &&
-    runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
-    runs("mount", image, path)
-  );
-}
-
 function runs(command: string, ...args: readonly string[]): boolean {
   return spawnSync(command, args, { stdio: "ignore" }).status === 0;
-}
-
-function fill(path: string, freeKib: number): void {
-  const file = openSync(path, "w");
-  const block = Buffer.alloc(1024);
-  let bytes = 0;
-  try {
-    for (;;) bytes += writeSync(file, block);
-  } catch {
-    // It is full.
-  }
-  fsyncSync(file);
-  ftruncateSync(file, Math.max(0, bytes - freeKib * 1024));
-  fsyncSync(file);
-  closeSync(file);
 }

@@ -23,15 +23,8 @@ const everyPlant = `
   SELECT id, hex(name) AS name, CASE WHEN tag IS NOT NULL THEN hex(tag) END AS tag
   FROM plants ORDER BY id`;
 
-/** The expected row of a plant. */
 export function storedForm(plant: { id: bigint; name: string; tag?: string }): StoredPlant {
-  return {
-    id: plant.id,
-    name: hex(plant.name),
-    tag: plant.tag === undefined ? null : hex(plant.tag),
-  };
-}
-
-function hex(text: string): string {
-  return Buffer.from(text, "utf8").toString("hex").toUpperCase();
+  const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
+  const { id, name, tag } = plant;
+  return { id, name: hex(name), tag: tag === undefined ? null : hex(tag) };
 }

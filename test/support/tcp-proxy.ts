@@ -1,5 +1,5 @@
-import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
+import { listen } from "./free-port.ts";
 
 /**
  * What happens to a piece from the client. It is forwarded. The connection is cut before or after
@@ -14,51 +14,32 @@ export type Interference =
   | "truncate-answer"
   | "swallow";
 
-/** A proxy for PostgreSQL that interferes as the test says. */
-export interface TcpProxy extends AsyncDisposable {
-  readonly port: number;
-  /** What happened to each statement, in order, including cut ones. */
-  readonly seen: readonly Interference[];
-  /** The number of bytes sent by the server. */
-  readonly answerBytes: number;
-  /** Decides about each piece that contains the mark. May be replaced. */
-  interfere: (seenBefore: number) => Interference;
-  /** Closes all connections, and rejects new ones until it is allowed again. */
-  refuse(): void;
-  allow(): void;
-  /** From now on, accepts connections and everything on them, and never answers. */
-  hang(): void;
-}
+export type TcpProxy = Awaited<ReturnType<typeof openTcpProxy>>;
 
 /** The length of ReadyForQuery, which ends every answer. */
 const readyForQueryBytes = 6;
 
-/** @param mark Bytes in each piece that the test is about, such as a part of a statement. */
-export async function openTcpProxy(targetPort: number, mark: string): Promise<TcpProxy> {
-  const sockets = new Set<Socket>();
+/**
+ * A proxy for PostgreSQL that interferes as the test says.
+ *
+ * @param mark Bytes in each piece that the test is about, such as a part of a statement.
+ */
+export async function openTcpProxy(targetPort: number, mark: string) {
+  /** What happened to each statement, in order, including cut ones. */
   const seen: Interference[] = [];
   let isRefusing = false;
   let isHanging = false;
   let answerBytes = 0;
-
-  const server = createServer((client) => {
-    if (isRefusing) {
-      client.destroy();
-      return;
-    }
-    const target = connect(targetPort, "127.0.0.1");
+  const relay = await openRelay(targetPort, (client, target) => {
     let now: Interference = "pass";
     const cut = () => {
       client.destroy();
       target.destroy();
     };
+    if (isRefusing) cut();
     for (const socket of [client, target]) {
-      sockets.add(socket);
       socket.on("error", cut);
-      socket.on("close", () => {
-        sockets.delete(socket);
-        if (now !== "swallow") cut();
-      });
+      socket.on("close", () => now !== "swallow" && cut());
     }
     client.on("data", (piece: Buffer) => {
       if (isHanging) return;
@@ -74,46 +55,59 @@ export async function openTcpProxy(targetPort: number, mark: string): Promise<Tc
       answerBytes += piece.length;
       if (now === "pass" && !isHanging) client.write(piece);
       // The server has committed by the time it reports that it is ready.
-      if (!isEndOfAnswer(piece)) return;
+      if (piece.at(-readyForQueryBytes) !== "Z".charCodeAt(0)) return;
       if (now === "lose-answer") cut();
-      if (now === "truncate-answer") {
-        const rest = piece.subarray(0, piece.length - readyForQueryBytes);
-        client.write(rest, cut);
-      }
+      if (now === "truncate-answer") client.write(piece.subarray(0, -readyForQueryBytes), cut);
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-
-  const cutAll = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const proxy: TcpProxy = {
-    port: (server.address() as { port: number }).port,
-    seen,
+  const proxy = {
+    ...{ port: relay.port, seen },
     get answerBytes() {
       return answerBytes;
     },
-    interfere: () => "pass",
+    /** Decides about each piece that contains the mark. May be replaced. */
+    interfere: (_seenBefore: number): Interference => "pass",
+    /** Closes all connections, and rejects new ones until it is allowed again. */
     refuse() {
       isRefusing = true;
-      cutAll();
+      relay.cut();
     },
     allow() {
       isRefusing = false;
     },
+    /** From now on, accepts connections and everything on them, and never answers. */
     hang() {
       isHanging = true;
     },
-    async [Symbol.asyncDispose]() {
-      cutAll();
-      server.close();
-      await once(server, "close");
-    },
+    [Symbol.asyncDispose]: relay[Symbol.asyncDispose],
   };
   return proxy;
 }
 
-function isEndOfAnswer(piece: Buffer): boolean {
-  return piece.at(-readyForQueryBytes) === "Z".charCodeAt(0);
+/** A server that connects each client to another one, for a function that relays between them. */
+export async function openRelay(
+  targetPort: number,
+  relay: (client: Socket, target: Socket) => void,
+) {
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const target = connect(targetPort, "127.0.0.1");
+    for (const socket of [client, target]) {
+      sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => sockets.delete(socket));
+    }
+    relay(client, target);
+  });
+  const listener = await listen(server);
+  const cut = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    ...{ port: listener.port, url: listener.url, cut },
+    async [Symbol.asyncDispose]() {
+      cut();
+      await listener[Symbol.asyncDispose]();
+    },
+  };
 }

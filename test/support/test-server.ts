@@ -1,68 +1,44 @@
-import { once } from "node:events";
-import { connect } from "node:net";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import { isListening } from "../../packages/gateway/test/support/is-listening.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import {
-  createRecordedLog,
-  type RecordedLog,
-} from "../../packages/proxy/test/support/recorded-log.ts";
+import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
 import { knownToken } from "../../packages/proxy/test/support/token-leaks.ts";
 import type { ServerOptions } from "../../src/server/settings.ts";
-import { type RunningServer, startServer } from "../../src/server/start.ts";
-import { beginLeakCheck } from "./leak-check.ts";
+import { startServer } from "../../src/server/start.ts";
 
 export { knownToken };
 
-export interface TestServer extends AsyncDisposable {
-  /** The URL for clients, including the base path. */
-  readonly url: string;
-  readonly port: number;
-  /** The SQLite file. */
-  readonly database: string;
-  readonly log: RecordedLog;
-  readonly running: RunningServer;
-  /** Closes the server. Fails if anything of it is left, or if it had an internal error. */
-  close(): Promise<void>;
-}
+export type TestServer = Awaited<ReturnType<typeof openTestServer>>;
 
 export interface TestServerOptions extends Omit<ServerOptions, "store" | "log"> {
   /** The SQLite file. Default: one in its own directory. */
   readonly database?: string;
-  /** The store URL, instead of a file. */
   readonly store?: string;
 }
 
-/** A complete server in this process, on a free port. */
-export async function openTestServer(options: TestServerOptions = {}): Promise<TestServer> {
+export async function openTestServer(options: TestServerOptions = {}) {
   const { database: given, ...rest } = options;
-  const folder = given === undefined ? await createTemporaryFolder() : undefined;
-  const database = given ?? join(folder?.path ?? "", "plants.db");
+  await using stack = new AsyncDisposableStack();
+  stack.defer(beginLeakCheck());
+  const database = given ?? join(stack.use(await createTemporaryFolder()).path, "plants.db");
   const log = createRecordedLog();
-  const endLeakCheck = beginLeakCheck();
-  const settings: ServerOptions = {
+  const running = await startServer({
     port: 0,
     auth: { tokenFile: undefined, tokens: [knownToken] },
     drainTimeoutMs: 2000,
+    store: `sqlite:${database}`,
     ...rest,
-    store: options.store ?? `sqlite:${database}`,
     log,
-  };
-  const running = await startServer(settings).catch(async (error: unknown) => {
-    await folder?.[Symbol.asyncDispose]();
-    await endLeakCheck();
-    throw error;
   });
   const port = Number(new URL(running.url).port);
+  stack.defer(() => within("the end of the server", running.close()));
+  const opened = stack.move();
 
   async function close(): Promise<void> {
-    try {
-      await within("the end of the server", running.close());
-    } finally {
-      await folder?.[Symbol.asyncDispose]();
-      await endLeakCheck();
-    }
-    await assertRefused(port);
+    await opened.disposeAsync();
+    if (await isListening(port)) throw new Error(`port ${port} still takes connections`);
     const failure = log.lines.find(({ level }) => level === "error");
     if (failure !== undefined) {
       throw new Error(`the server failed: ${failure.message}`, { cause: failure.cause });
@@ -75,24 +51,52 @@ export async function openTestServer(options: TestServerOptions = {}): Promise<T
     return closed;
   };
   return {
+    /** For clients, including the base path. */
     url: running.url,
-    port,
-    database,
-    log,
-    running,
+    ...{ port, database, log, running },
+    /** Closes the server. Fails if anything of it is left, or if it had an internal error. */
     close: closeOnce,
     [Symbol.asyncDispose]: closeOnce,
   };
 }
 
-async function assertRefused(port: number): Promise<void> {
-  const socket = connect(port, "127.0.0.1");
-  try {
-    await once(socket, "connect");
-  } catch {
-    return;
-  } finally {
-    socket.destroy();
+/** Resources that servers hold open and clients do not: listeners, threads, watched files. */
+const kinds = ["TCPServerWrap", "MessagePort", "StatWatcher"];
+
+/** Closed resources disappear soon, but it takes a while on a busy machine. */
+const patienceMs = 5000;
+
+/** Concurrent tests share the process, so their servers are counted together. */
+let serverCount = 0;
+let before: readonly string[] = [];
+
+/**
+ * Call before a server starts.
+ *
+ * @returns A function to call when the server has closed or failed to start. The last one rejects
+ * if any of the servers left something behind.
+ */
+function beginLeakCheck(): () => Promise<void> {
+  if (serverCount++ === 0) before = openResources();
+  return async () => {
+    serverCount--;
+    const deadline = performance.now() + patienceMs;
+    for (let left = leftBehind(); serverCount === 0 && left.length > 0; left = leftBehind()) {
+      if (performance.now() > deadline) throw new Error(`servers left behind: ${left.join(", ")}`);
+      await delay(10);
+    }
+  };
+}
+
+function leftBehind(): string[] {
+  const left = openResources();
+  for (const kind of before) {
+    const index = left.indexOf(kind);
+    if (index !== -1) left.splice(index, 1);
   }
-  throw new Error(`port ${port} still takes connections`);
+  return left;
+}
+
+function openResources(): string[] {
+  return process.getActiveResourcesInfo().filter((kind) => kinds.includes(kind));
 }

@@ -9,7 +9,7 @@ import {
 } from "../../../packages/gateway/test/support/raw-http2.ts";
 import { knownToken } from "../test-server.ts";
 
-export type Field = readonly [name: string, value: string];
+type Field = readonly [name: string, value: string];
 
 export const right: readonly Field[] = [
   [":method", "POST"],
@@ -38,45 +38,32 @@ export function request(block: readonly Field[], streamId = 1): Buffer {
 
 /** A request that its client cancels at once. */
 export function takenBack(streamId: number): Buffer {
-  const payload = fieldBlock(right);
   const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
   return Buffer.concat([
-    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload }),
+    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(right) }),
     frame(frameType.rstStream, { streamId, payload: cancel }),
   ]);
 }
 
 /** Fields that are answered with an error body. */
-export const answered: readonly (readonly [what: string, block: readonly Field[], error: Code])[] =
-  [
-    [":authority [", fields({ ":authority": "[" }), Code.InvalidArgument],
-    ["a host [ in its place", fields({ ":authority": null, host: "[" }), Code.InvalidArgument],
-    ["a :path //[", fields({ ":path": "//[" }), Code.InvalidArgument],
-    ["a :method in small letters", fields({ ":method": "post" }), Code.Unimplemented],
-    ["a :path that is not served", fields({ ":path": "/plants/../plants" }), Code.NotFound],
-    ["a token that is unknown", fields({ authorization: "Bearer x" }), Code.Unauthenticated],
-    ["an expectation that nobody knows", fields({ expect: "more" }), Code.InvalidArgument],
-  ];
+export const answered: readonly [what: string, block: readonly Field[], error: Code][] = [
+  [":authority [", fields({ ":authority": "[" }), Code.InvalidArgument],
+  ["a :method in small letters", fields({ ":method": "post" }), Code.Unimplemented],
+  ["a :path that is not served", fields({ ":path": "/plants/../plants" }), Code.NotFound],
+  ["a token that is unknown", fields({ authorization: "Bearer x" }), Code.Unauthenticated],
+  ["an expectation that nobody knows", fields({ expect: "more" }), Code.InvalidArgument],
+];
 
 /** Fields that cause a stream reset. */
 export const reset: readonly (readonly [what: string, block: readonly Field[]])[] = [
-  ["no :method", fields({ ":method": null })],
   ["no :scheme", fields({ ":scheme": null })],
   ["no :path", fields({ ":path": null })],
   ["no :authority and no host", fields({ ":authority": null })],
-  ["an empty :path", fields({ ":path": "" })],
-  ["a :path without a slash", fields({ ":path": "plants" })],
   ["a :path with U+0000", fields({ ":path": "/pla\0nts" })],
-  ["an empty :authority", fields({ ":authority": "" })],
-  [":authority with a user", fields({ ":authority": "user@a" })],
   ["two hosts", [...fields({ ":authority": null }), ["host", "a"], ["host", "b"]] as Field[]],
-  ["a pseudo header twice", [...right.slice(0, 1), ...right]],
   ["a pseudo header that is unknown", [[":plant", "x"] as const, ...right]],
-  ["a pseudo header behind a field", [...right.slice(1), [":method", "POST"] as const]],
   ["a field name in capitals", fields({ "X-Plant": "x" })],
   ["a connection header", fields({ connection: "close" })],
-  ["a transfer coding", fields({ "transfer-encoding": "chunked" })],
-  ["a length of letters", fields({ "content-length": "x" })],
   ["another te than trailers", fields({ te: "gzip" })],
 ];
 
@@ -84,13 +71,10 @@ export const reset: readonly (readonly [what: string, block: readonly Field[]])[
 export const ending: readonly (readonly [what: string, bytes: Buffer])[] = [
   ["a block of fields that is garbage", garbage(frameType.headers, 1)],
   ["data on a stream that is not open", frame(frameType.data, { streamId: 1, payload: plant })],
-  ["an even stream", request(right, 2)],
   ["headers on stream 0", garbage(frameType.headers, 0)],
   ["a frame over the limit", frame(0, { streamId: 1, payload: Buffer.alloc(20_000) })],
   ["settings of an odd length", frame(frameType.settings, { payload: Buffer.alloc(5) })],
-  ["a ping of an odd length", frame(frameType.ping, { payload: Buffer.alloc(5) })],
   ["a window of 0", frame(frameType.windowUpdate, { payload: Buffer.alloc(4) })],
-  ["a continuation of nothing", garbage(frameType.continuation, 1)],
   ["HTTP/1.1 behind the preface", Buffer.from("POST /plants HTTP/1.1\r\nHost: a\r\n\r\n")],
 ];
 

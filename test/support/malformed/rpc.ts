@@ -1,9 +1,12 @@
-/** Invalid requests of Connect, gRPC and gRPC-Web, and the code that rejects each. */
+/**
+ * Invalid requests of Connect, gRPC and gRPC-Web, and the code that rejects each. The tests of the
+ * gateway have every form of JSON, envelopes, gzip and deadlines.
+ */
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { envelope } from "../../../packages/gateway/test/support/envelope.ts";
 import { requestBinary, requestJson } from "../protocol/message.ts";
-import { type RawProtocol, rawProtocols } from "../protocol/raw.ts";
+import { rawProtocols } from "../protocol/raw.ts";
 
 export const bodyBytesMax = 64 * 1024;
 export const plant = { id: 1n, name: "Basil" };
@@ -30,19 +33,8 @@ function refused(code: Code, bodies: Bodies, headers?: Row["headers"]): Row[] {
 
 /** JSON that no protocol may accept as a plant. */
 const badJson: Bodies = {
-  "no end": '{"plant":{"id":1,"name":"Basil"}',
-  "a word": "plant",
-  "two values": `${json}${json}`,
-  "a byte order mark": `\ufeff${json}`,
-  "a character outside the BMP": "🌱",
-  "invalid UTF-8": Buffer.from([
-    ...Buffer.from('{"plant":{"id":1,"name":"'),
-    0xff,
-    0x22,
-    0x7d,
-    0x7d,
-  ]),
-  "a lone surrogate": '{"plant":{"id":1,"name":"\\ud800"}}',
+  "no end": json.slice(0, -1),
+  "invalid UTF-8": Buffer.from('{"plant":{"id":1,"name":"\xff"}}', "latin1"),
   "an escaped U+0000": '{"plant":{"id":1,"name":"a\\u0000"}}',
   null: "null",
   "an array": "[]",
@@ -52,16 +44,10 @@ const badJson: Bodies = {
   "the plant of REST": '{"id":1,"name":"Basil"}',
   "no id": '{"plant":{"name":"Basil"}}',
   "no name": '{"plant":{"id":"1"}}',
-  "an id that is a fraction": '{"plant":{"id":1.5,"name":"Basil"}}',
   "an id out of range": '{"plant":{"id":9223372036854775808,"name":"Basil"}}',
-  "an id in hexadecimal": '{"plant":{"id":"0x10","name":"Basil"}}',
-  "an empty id": '{"plant":{"id":"","name":"Basil"}}',
-  "an id of true": '{"plant":{"id":true,"name":"Basil"}}',
   "a name of a number": '{"plant":{"id":1,"name":5}}',
   "a tag of an object": '{"plant":{"id":1,"name":"Basil","tag":{}}}',
   "a plant twice": '{"plant":{"id":1,"name":"a"},"plant":{"id":1,"name":"Basil"}}',
-  "an id twice, once escaped": '{"plant":{"id":1,"\\u0069d":2,"name":"Basil"}}',
-  "a name twice in an unknown field": `{"x":{"y":1,"y":2},${json.slice(1)}`,
   "2,000 values in an unknown field": `{"x":[${"1,".repeat(2000)}1],${json.slice(1)}`,
   "30,000 levels": `{"x":${"[".repeat(15_000)}${"]".repeat(15_000)}}`,
 };
@@ -102,36 +88,20 @@ function withName(...bytes: number[]): Buffer {
   return Buffer.of(0x0a, inner.length, ...inner);
 }
 
-const gzip = gzipSync(json);
 const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024));
 const long = `{"plant":{"id":1,"name":"${"x".repeat(bodyBytesMax)}"}}`;
 
-/** The code of a protocol for an invalid gzip body. */
-const badGzip: Bodies = {
-  "not gzip at all": json,
-  "gzip that is cut": gzip.subarray(0, 15),
-  "gzip with a wrong checksum": Buffer.concat([gzip.subarray(0, -8), Buffer.alloc(8, 1)]),
-};
-
-const badTimeouts = (header: string): Row[] =>
-  ["soon", "-1", "1.5", "12345678901", ""].map((value) => ({
-    what: `a deadline of ${JSON.stringify(value)}`,
-    body: json,
-    headers: { [header]: value },
-    code: Code.InvalidArgument,
-  }));
-
 const connectJson: readonly Row[] = [
   ...refused(Code.InvalidArgument, badJson),
-  ...refused(Code.InvalidArgument, badGzip, { "content-encoding": "gzip" }),
-  ...refused(Code.ResourceExhausted, {
-    "a message over the limit": long,
-    "white space over the limit": json.padEnd(70_000),
-  }),
+  ...refused(Code.InvalidArgument, { "no gzip": json }, { "content-encoding": "gzip" }),
+  ...refused(Code.ResourceExhausted, { "a message over the limit": long }),
   ...refused(Code.ResourceExhausted, { "a bomb": bomb }, { "content-encoding": "gzip" }),
   ...refused(Code.Unimplemented, { Brotli: json }, { "content-encoding": "br" }),
-  ...refused(Code.Unimplemented, { "an unknown coding": json }, { "content-encoding": "x" }),
-  ...badTimeouts("connect-timeout-ms").filter(({ what }) => !what.includes('""')),
+  ...refused(
+    Code.InvalidArgument,
+    { "a deadline of soon": json },
+    { "connect-timeout-ms": "soon" },
+  ),
 ];
 
 const connectBinary: readonly Row[] = [
@@ -142,11 +112,11 @@ const connectBinary: readonly Row[] = [
 const enveloped = (bodies: Bodies): Bodies =>
   Object.fromEntries(Object.entries(bodies).map(([what, body]) => [what, envelope(body)]));
 
-/** Truncated envelopes, or too many or too few of them. */
-const badEnvelopes: readonly Row[] = [
+/** gRPC and gRPC-Web share their envelopes. */
+const grpcBinary: readonly Row[] = [
+  ...refused(Code.InvalidArgument, enveloped(incompleteBinary)),
+  ...refused(Code.InvalidArgument, enveloped(badBinary)),
   ...refused(Code.InvalidArgument, {
-    "half of the head of an envelope": envelope(binary).subarray(0, 3),
-    "the head of an envelope alone": envelope(binary).subarray(0, 5),
     "an envelope that is cut": envelope(binary).subarray(0, -1),
     "bytes behind the envelope": Buffer.concat([envelope(binary), Buffer.of(1)]),
   }),
@@ -155,44 +125,30 @@ const badEnvelopes: readonly Row[] = [
     "no envelope": "",
     "two messages": Buffer.concat([envelope(binary), envelope(binary)]),
   }),
-  // gRPC's code for a message compressed in an unknown way.
-  ...refused(Code.Internal, {
-    "a compressed message without a coding": envelope(gzipSync(binary), 1),
-  }),
-  // Its first bytes look like an envelope of a gigabyte.
-  ...refused(Code.ResourceExhausted, { "a message without an envelope": binary }),
-];
-
-/** gRPC and gRPC-Web share their envelopes. */
-const grpcBinary: readonly Row[] = [
-  ...badEnvelopes,
-  ...refused(Code.InvalidArgument, enveloped(incompleteBinary)),
-  ...refused(Code.InvalidArgument, enveloped(badBinary)),
   ...refused(Code.ResourceExhausted, {
+    // Its first bytes look like an envelope of a gigabyte.
+    "a message without an envelope": binary,
     "a message over the limit": envelope(requestBinary({ id: 1n, name: long })),
     "an envelope that claims 4 GiB": Buffer.of(0, 0xff, 0xff, 0xff, 0xff, 1, 2, 3),
   }),
   ...refused(Code.ResourceExhausted, { "a bomb": envelope(bomb, 1) }, { "grpc-encoding": "gzip" }),
   ...refused(Code.Unimplemented, { Brotli: envelope(binary, 1) }, { "grpc-encoding": "br" }),
-  ...badTimeouts("grpc-timeout").map((row) => ({ ...row, body: envelope(binary) })),
+  ...refused(
+    Code.InvalidArgument,
+    { "a deadline of soon": envelope(binary) },
+    { "grpc-timeout": "soon" },
+  ),
 ];
 
 const grpcJson: readonly Row[] = refused(Code.InvalidArgument, enveloped(badJson));
 
-interface Face {
-  readonly name: string;
-  readonly protocol: RawProtocol;
-  readonly contentType: string;
-  readonly rows: readonly Row[];
-}
-
-function face(name: string, contentType: string, rows: readonly Row[]): Face {
+function face(name: string, contentType: string, rows: readonly Row[]) {
   const protocol = rawProtocols.find((one) => one.name === name);
   if (protocol === undefined) throw new Error(`no protocol is called ${name}`);
   return { name: `${name} (${contentType})`, protocol, contentType, rows };
 }
 
-export const faces: readonly Face[] = [
+export const faces = [
   face("Connect JSON over HTTP/1.1", "application/json", connectJson),
   face("Connect binary over HTTP/2", "application/proto", connectBinary),
   face("gRPC over HTTP/2", "application/grpc", grpcBinary),

@@ -12,18 +12,15 @@ export interface Refusal {
   readonly code: Code;
   readonly message: string;
   /** The BadRequest in the details; undefined if there is none. */
-  readonly violations: readonly Violation[] | undefined;
+  readonly violations:
+    | readonly { readonly field: string; readonly description: string }[]
+    | undefined;
   /** The delay of the RetryInfo in the details; undefined if there is none. */
   readonly retryDelayMs: number | undefined;
+  /** The HTTP status; undefined for all but REST. */
+  readonly status?: number;
   /** The headers and trailers of the error. */
   readonly metadata: Headers;
-  /** The HTTP status; undefined if the client does not expose it. */
-  readonly status: number | undefined;
-}
-
-export interface Violation {
-  readonly field: string;
-  readonly description: string;
 }
 
 /** The common result of all protocols and clients. */

@@ -1,37 +1,34 @@
 /** Each protocol written by hand, so that a test can send what no client would. */
+import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
+import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import {
+  type CreatePlantResponse,
+  PlantService,
+} from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import {
   exchange,
   type HttpResponse,
   type HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
-import {
-  createPlantPath,
-  newPlantJson,
-  outcomeFromBinary,
-  outcomeFromJson,
-  refusalFrom,
-  requestBinary,
-  requestJson,
-} from "./message.ts";
+import { createPlantPath, newPlantJson, requestBinary, requestJson } from "./message.ts";
 import {
   authorizationOf,
   type CallOptions,
   type Outcome,
   type PlantInput,
   type Protocol,
+  type Refusal,
 } from "./protocol.ts";
 
-/** Converts a message to a protocol's HTTP request, and its answer to an outcome. */
 export interface RawProtocol extends Protocol {
   readonly version: HttpVersion;
   readonly path: string;
   readonly contentType: string;
-  readonly encoding: "json" | "binary";
-  /** Encodes the CreatePlant request in the encoding of the protocol. */
+  /** The CreatePlant request in the encoding of the protocol. */
   encode(plant: PlantInput): Uint8Array;
   /** The body that contains the message. */
   frame(message: Uint8Array): Uint8Array;
@@ -40,57 +37,45 @@ export interface RawProtocol extends Protocol {
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
 
-type Wire = Pick<RawProtocol, "path" | "contentType" | "encoding" | "encode" | "frame" | "read"> & {
-  readonly name: string;
-};
+type Wire = Omit<RawProtocol, "version" | "open" | "send">;
+
+const { output } = PlantService.method.createPlant;
 
 const rest: Wire = {
   name: "REST",
   path: "/plants",
   contentType: "application/json",
-  encoding: "json",
   encode: (plant) => Buffer.from(newPlantJson(plant)),
   frame: (message) => message,
-  read({ status, headers, body }) {
-    const json = JSON.parse(body.toString("utf8"));
+  read({ status, headers: metadata, body }) {
+    const json = JSON.parse(`${body}`);
     if (status === 200) return { ok: json };
-    return {
-      code: json.error,
-      message: json.message,
-      violations: undefined,
-      retryDelayMs: undefined,
-      metadata: headers,
-      status,
-    };
+    const { error: code, message } = json;
+    return { code, message, status, violations: undefined, retryDelayMs: undefined, metadata };
   },
 };
 
 const connectJson: Wire = {
+  ...rest,
   name: "Connect JSON",
   path: createPlantPath,
-  contentType: "application/json",
-  encoding: "json",
   encode: (plant) => Buffer.from(requestJson(plant)),
-  frame: (message) => message,
-  read: (response) => readConnect(response, (body) => outcomeFromJson(body.toString("utf8"))),
+  read: (response) =>
+    readConnect(response, (body) => outcomeFrom(fromJsonString(output, `${body}`))),
 };
 
 const connectBinary: Wire = {
+  ...connectJson,
   name: "Connect binary",
-  path: createPlantPath,
   contentType: "application/proto",
-  encoding: "binary",
   encode: requestBinary,
-  frame: (message) => message,
   read: (response) => readConnect(response, outcomeFromBinary),
 };
 
 const grpc: Wire = {
+  ...connectBinary,
   name: "gRPC",
-  path: createPlantPath,
   contentType: "application/grpc",
-  encoding: "binary",
-  encode: requestBinary,
   frame: (message) => envelope(message),
   read(response) {
     const { headers, trailers, body } = response;
@@ -100,12 +85,9 @@ const grpc: Wire = {
 };
 
 const grpcWeb: Wire = {
+  ...grpc,
   name: "gRPC-Web",
-  path: createPlantPath,
   contentType: "application/grpc-web+proto",
-  encoding: "binary",
-  encode: requestBinary,
-  frame: (message) => envelope(message),
   read(response) {
     const envelopes = parseEnvelopes(response.body);
     const message = envelopes.find(({ flags }) => flags === 0)?.message;
@@ -115,43 +97,68 @@ const grpcWeb: Wire = {
   },
 };
 
+export function outcomeFromBinary(bytes: Uint8Array): Outcome {
+  return outcomeFrom(fromBinary(output, bytes));
+}
+
+export function outcomeFrom({ plant }: CreatePlantResponse): Outcome {
+  const { name, tag } = plant ?? {};
+  if (name === undefined) throw new Error("the answer has no plant with a name");
+  return { ok: tag === undefined ? { name } : { name, tag } };
+}
+
+export function refusalFrom(error: ConnectError): Refusal {
+  const [badRequest] = error.findDetails(BadRequestSchema);
+  const delay = error.findDetails(RetryInfoSchema)[0]?.retryDelay;
+  return {
+    code: error.code,
+    message: error.rawMessage,
+    violations: badRequest?.fieldViolations.map(({ field, description }) => ({
+      field,
+      description,
+    })),
+    retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
+    metadata: error.metadata,
+  };
+}
+
 function readConnect({ status, headers, body }: HttpResponse, read: (body: Buffer) => Outcome) {
   if (status === 200) return read(body);
   const fallback = new ConnectError(`HTTP ${status}`, Code.Unknown);
-  const bytes = new Uint8Array(body);
-  return refusalFrom(errorFromJsonBytes(bytes, headers, fallback), status);
+  return refusalFrom(errorFromJsonBytes(new Uint8Array(body), headers, fallback));
 }
 
 function readGrpc({ status }: HttpResponse, end: Headers, message: Buffer | undefined): Outcome {
   if (status !== 200) throw new Error(`HTTP ${status} in place of a grpc-status`);
   const error = findTrailerError(end);
-  if (error !== undefined) return refusalFrom(error, status);
+  if (error !== undefined) return refusalFrom(error);
   if (end.get("grpc-status") !== "0" || message === undefined) throw new Error("no grpc-status");
   return outcomeFromBinary(message);
 }
 
 function parseTrailer(message: Buffer): Headers {
-  const lines = message.toString("latin1").split("\r\n").filter(Boolean);
+  const fields = message.toString("latin1").matchAll(/^(.*?): *(.*?) *\r$/gm);
   return new Headers(
-    lines.map((line): [string, string] => {
-      const colon = line.indexOf(":");
-      return [line.slice(0, colon), line.slice(colon + 1).trim()];
-    }),
+    [...fields].map(([, name = "", value = ""]): [string, string] => [name, value]),
   );
 }
 
 function over(version: HttpVersion, wire: Wire): RawProtocol {
-  const name = `${wire.name} over HTTP/${version}`;
   async function send(url: string, message: Uint8Array, options: CallOptions = {}) {
     const { origin, pathname } = new URL(url);
-    const prefix = pathname === "/" ? "" : pathname;
+    const path = (pathname === "/" ? "" : pathname) + wire.path;
+    const authorization = authorizationOf(options);
+    const headers = {
+      "content-type": wire.contentType,
+      ...(authorization !== null && { authorization }),
+      ...(wire === grpc && { te: "trailers" }),
+    };
     const body = wire.frame(message);
-    const headers = headersOf(wire, options);
-    return wire.read(await exchange({ origin, version, path: prefix + wire.path, headers, body }));
+    return wire.read(await exchange({ origin, version, path, headers, body }));
   }
   return {
     ...wire,
-    name,
+    name: `${wire.name} over HTTP/${version}`,
     version,
     send,
     open: (url) => ({
@@ -161,24 +168,11 @@ function over(version: HttpVersion, wire: Wire): RawProtocol {
   };
 }
 
-function headersOf(wire: Wire, options: CallOptions): Record<string, string> {
-  const authorization = authorizationOf(options);
-  return {
-    "content-type": wire.contentType,
-    ...(authorization !== null && { authorization }),
-    ...(wire === grpc && { te: "trailers" }),
-  };
-}
-
 /** gRPC needs HTTP/2; all others work on both. */
 export const rawProtocols: readonly RawProtocol[] = [
-  over("1.1", rest),
-  over("2", rest),
-  over("1.1", connectJson),
-  over("2", connectJson),
-  over("1.1", connectBinary),
-  over("2", connectBinary),
-  over("1.1", grpcWeb),
-  over("2", grpcWeb),
+  ...[rest, connectJson, connectBinary, grpcWeb].flatMap((wire) => [
+    over("1.1", wire),
+    over("2", wire),
+  ]),
   over("2", grpc),
 ];
