@@ -170,9 +170,11 @@ function headersOf(wire: Wire, options: CallOptions): Record<string, string> {
   };
 }
 
+export const restOverHttp1 = over("1.1", rest);
+
 /** gRPC needs HTTP/2; all others work on both. */
 export const rawProtocols: readonly RawProtocol[] = [
-  over("1.1", rest),
+  restOverHttp1,
   over("2", rest),
   over("1.1", connectJson),
   over("2", connectJson),
