@@ -23,20 +23,13 @@ async function runVersion(script: string, env: NodeJS.ProcessEnv = {}, cwd?: str
   );
 }
 
-/** On a Node that calls itself so. */
-const runOn = (node: string) =>
-  runVersion(
-    `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } })`,
-  );
+const onNode = (node: string) =>
+  `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } });`;
 
 test.each(["20.20.2", "22.22.9", "24.14.1", "25.9.0"])("Node %s is too old", async (node) => {
   expect(engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
   const stderr = `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${node}\n`;
-  expect(await runOn(node)).toEqual({ code: 1, stdout: "", stderr });
-});
-
-test.each(["22.23.0", "24.15.0", "27.0.0"])("Node %s is new enough", async (node) => {
-  expect(await runOn(node)).toEqual(ofVersion);
+  expect(await runVersion(onNode(node))).toEqual({ code: 1, stdout: "", stderr });
 });
 
 test("compiled code is kept in the user's cache", async () => {
@@ -52,12 +45,12 @@ const unknownUser = `import os from "node:os"; import { syncBuiltinESMExports } 
   os.homedir = () => { throw new Error("no such user"); }; syncBuiltinESMExports();`;
 
 test.each([
-  ["is no folder", "", { HOME: "/dev/null" }],
-  ["is not absolute", "", { HOME: "" }],
-  ["nobody knows", unknownUser, {}],
-])("for a user whose home %s, nothing is kept", async (_what, script, home) => {
+  ["22.23.0", "is no folder", "", { HOME: "/dev/null" }],
+  ["24.15.0", "is not absolute", "", { HOME: "" }],
+  ["27.0.0", "nobody knows", unknownUser, {}],
+])("Node %s is new enough, also where a user's home %s", async (node, _what, script, home) => {
   await using folder = await createTemporaryFolder();
   const env = { NODE_COMPILE_CACHE: undefined, ...home };
-  expect(await runVersion(script, env, folder.path)).toEqual(ofVersion);
+  expect(await runVersion(script + onNode(node), env, folder.path)).toEqual(ofVersion);
   expect(readdirSync(folder.path)).toEqual([]);
 });
