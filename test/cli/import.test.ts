@@ -12,7 +12,6 @@ import { plantOf } from "../store/plant-of.ts";
 import { exactPlants } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { type ChildOptions, spawnChild } from "../support/child.ts";
-import { spawnServer } from "../support/child-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../support/test-server.ts";
@@ -52,6 +51,8 @@ async function prepare(name: string, content: string | Uint8Array, options?: Tes
       runInProcess(args(file, flags), variables),
     /** Another file. */
     runOf: (other: string) => runInProcess(args(other, []), env),
+    /** As a process. */
+    spawn: () => spawnChild(args(file, []), { cwd: folder, env }),
     /** As a process, from standard input. */
     pipe: (stdin: NonNullable<ChildOptions["stdin"]>, ...flags: readonly string[]) =>
       spawnChild(args("-", ["--format", "ndjson", ...flags]), { cwd: folder, env, stdin }),
@@ -84,8 +85,7 @@ test.each(formatNames)(
 
 test("an import that was killed ends with exactly its plants when it is run again", async () => {
   const at = await prepare("plants.ndjson", ndjsonOf(many));
-  const args = ["import", at.file, "--url", at.server.url];
-  await using child = spawnChild(args, { cwd: at.folder, env });
+  await using child = at.spawn();
   await expect.poll(() => countIn(at.server.database), polling).toBeGreaterThan(500);
   child.process.kill("SIGKILL");
   expect(await within("its end", child.exited)).toEqual({ code: null, signal: "SIGKILL" });
@@ -219,18 +219,13 @@ test("a signal ends it in order, and it says how far it came", async () => {
 });
 
 test("it waits for a server that is away, and goes on when it is back", async () => {
-  const folder = await temporaryFolder();
-  const file = join(folder, "plants.ndjson");
-  await writeFile(file, ndjsonOf(many));
-  const server = await spawnServer({ cwd: folder });
-  const args = ["import", file, "--url", server.url];
-  await using child = spawnChild(args, { cwd: folder, env });
-  const database = join(folder, "data/plants.db");
+  const database = join(await temporaryFolder(), "plants.db");
+  const at = await prepare("plants.ndjson", ndjsonOf(many), { database });
+  await using child = at.spawn();
   await expect.poll(() => countIn(database), polling).toBeGreaterThan(300);
-  await server[Symbol.asyncDispose]();
+  await at.server.close();
   expect(countIn(database)).toBeLessThan(many.length);
-  await using again = await spawnServer({ cwd: folder, args: ["--port", `${server.port}`] });
-  expect(again.port).toBe(server.port);
+  await using _again = await openTestServer({ database, port: at.server.port });
   expect(await within("its end", child.exited, 60_000)).toEqual({ code: 0, signal: null });
   expect(readStoredPlants(database)).toEqual(storedForms(many));
 }, 120_000);
