@@ -1,28 +1,19 @@
 /** What people get who install connect-gateway without the plant store, and follow its README and docs. */
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  cp,
-  mkdir,
-  mkdtemp,
-  readdir,
-  readFile,
-  rm,
-  stat,
-  symlink,
-  writeFile,
-} from "node:fs/promises";
-import { tmpdir } from "node:os";
+import { cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { beforeAll, expect, test } from "vitest";
 import { createCertificate } from "../packages/gateway/test/support/certificate.ts";
 import { exchange } from "../packages/gateway/test/support/http-exchange.ts";
 import { openModern } from "../packages/gateway/test/support/mcp-client.ts";
+import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
 import { findFreePort } from "./support/free-port.ts";
 import { collectOutput } from "./support/output.ts";
 import { findShownFiles } from "./support/shown-files.ts";
+import { useOpened } from "./support/use-test-server.ts";
 
 const run = promisify(execFile);
 const source = "packages/gateway";
@@ -39,6 +30,7 @@ const pages = await Promise.all(
 const shown = pages.flatMap(findShownFiles);
 const sources = shown.map(({ path }) => path).filter((path) => path.endsWith(".ts"));
 const programs = sources.filter((path) => path.startsWith("server"));
+const installed = useOpened(createTemporaryFolder);
 let folder: string;
 
 /** Packs a build of its own: others build in the checkout at the same time. */
@@ -55,14 +47,12 @@ async function pack(): Promise<string> {
 }
 
 beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "connect-gateway-package-"));
+  folder = installed.path;
   const tarball = await pack();
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   const quietly = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--silent"];
   await run("npm", ["install", ...quietly, `./${tarball}`], { cwd: folder, env });
 }, 180_000);
-
-afterAll(() => rm(folder, { recursive: true }));
 
 test("brings its peers and nothing else, in less than 8 MB", async () => {
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
@@ -103,10 +93,8 @@ test("what its README and docs show compiles, strictly, and with the types of li
   const strict = ["--strict", "--exactOptionalPropertyTypes", "--skipLibCheck", "false"];
   const node = ["--module", "nodenext", "--target", "es2024", "--types", "node"];
   const options = ["--noEmit", "--ignoreConfig", "--allowImportingTsExtensions"];
-  const { stdout } = await run("tsc", [...options, ...strict, ...node, ...sources], {
-    cwd: folder,
-    env,
-  });
+  const args = [...options, ...strict, ...node, ...sources];
+  const { stdout } = await run("tsc", args, { cwd: folder, env });
   expect(stdout).toBe("");
 }, 60_000);
 

@@ -1,21 +1,15 @@
 /** What `config show` and `config check` say of flags, variables and a file. */
-import { writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { plantStore } from "../../src/server/settings.ts";
 import { runInProcess } from "../support/run-in-process.ts";
+import { useOpened } from "../support/use-test-server.ts";
 
-let folder: string;
-let file: string;
-
-beforeAll(async () => {
-  const temporary = await createTemporaryFolder();
-  folder = temporary.path;
-  file = join(folder, "plant-store.yaml");
-  return () => temporary[Symbol.asyncDispose]();
-});
+const folder = useOpened(createTemporaryFolder);
+const fileOf = () => join(folder.path, "plant-store.yaml");
 
 interface Given {
   readonly yaml?: string | Uint8Array;
@@ -24,29 +18,31 @@ interface Given {
 }
 
 async function config(command: "show" | "check", { yaml, env, flags = [] }: Given) {
-  if (yaml !== undefined) writeFileSync(file, yaml);
-  const config = yaml === undefined ? [] : ["--config", file];
-  return await runInProcess(["config", command, ...config, ...flags], env);
+  if (yaml !== undefined) writeFileSync(fileOf(), yaml);
+  const config = yaml === undefined ? [] : ["--config", fileOf()];
+  const { code, ...text } = await runInProcess(["config", command, ...config, ...flags], env);
+  const shorten = (long: string) => long.replaceAll(fileOf(), "FILE");
+  return { code, stdout: shorten(text.stdout), stderr: shorten(text.stderr) };
 }
 
 /** The value and the origin of a setting, as they are shown. */
 function shown(stdout: string, name: string): string {
   const line = stdout.split("\n").find((candidate) => candidate.startsWith(`${name} `)) ?? "";
-  return line.slice(name.length).trim().replaceAll(/ {2,}/g, " | ").replaceAll(file, "FILE");
+  return line.slice(name.length).trim().replaceAll(/ {2,}/g, " | ");
 }
+
+const store = (url: string): Given => ({ flags: ["--store", url] });
 
 describe("config show", () => {
   test("shows every setting", async () => {
     const { code, stdout } = await config("show", {});
     expect(code).toBe(0);
-    const names = stdout
-      .trimEnd()
-      .split("\n")
-      .map((line) => line.split(" ")[0]);
-    expect(names).toEqual(plantStore.entries.map(({ name }) => name));
+    const names = plantStore.entries.map(({ name }) => name);
+    expect(stdout.match(/^\S+/gm)).toEqual(names);
   });
 
   const variable = { PLANT_STORE_PORT: "2" };
+  const words = { yaml: "jwt-issuer: on\njwt-audience: 0x10\njwks-url: https://a/k" };
   test.each<[Given, name: string, expected: string]>([
     [{}, "port", "8080 | default"],
     [{}, "tls-cert", "none | default"],
@@ -59,60 +55,36 @@ describe("config show", () => {
     [{ yaml: "port:\nhost: '::'" }, "port", "8080 | default"],
     [{ yaml: "port:\nhost: '::'" }, "host", ":: | file FILE, line 2"],
     [{ yaml: '{\n  "base-path": "/api",\n  "port": 1\n}\n' }, "port", "1 | file FILE, line 3"],
-    [
-      { yaml: "jwt-issuer: on\njwt-audience: 0x10\njwks-url: https://a/k" },
-      "jwt-issuer",
-      "on | file FILE, line 1",
-    ],
-    [
-      { yaml: "jwt-issuer: on\njwt-audience: 0x10\njwks-url: https://a/k" },
-      "jwt-audience",
-      "0x10 | file FILE, line 2",
-    ],
+    [words, "jwt-issuer", "on | file FILE, line 1"],
+    [words, "jwt-audience", "0x10 | file FILE, line 2"],
     [{ yaml: "" }, "port", "8080 | default"],
     [{ yaml: "# nothing\n" }, "port", "8080 | default"],
     [{ flags: ["--token-file", "a\nb"] }, "token-file", '"a\\nb" | flag --token-file'],
   ])("%j: %s is %s", async (given, name, expected) => {
     const { code, stdout, stderr } = await config("show", given);
-    expect(stderr).toBe("");
-    expect(code).toBe(0);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(shown(stdout, name)).toBe(expected);
   });
 
-  test.each<[Given, name: string, expected: string]>([
+  const list = "tokens:\n  - a-secret-of-sixteen\n  - the-other-secret-";
+  test.each<[name: string, Given, expected: string]>([
+    ["store", store("postgres://u:secret@db/p?sslmode=require"), "postgres://u:(hidden)@db/p?sslm"],
     [
-      { flags: ["--store", "postgres://u:secret@db/p?sslmode=require"] },
       "store",
-      "postgres://u:(hidden)@db/p?sslmode=require | flag --store",
-    ],
-    [
       { yaml: "store: postgres://u:s%40ecret@a:1,b:2/p" },
-      "store",
-      "postgres://u:(hidden)@a:1,b:2/p | file FILE, line 1",
+      "postgres://u:(hidden)@a:1,b:2/p",
     ],
-    [
-      { flags: ["--store", "postgres://u@db:5432/p"] },
-      "store",
-      "postgres://u@db:5432/p | flag --store",
-    ],
-    [{ flags: ["--store", "postgres:/u:secret@db/p"] }, "store", "(hidden) | flag --store"],
-    [{ flags: ["--store", "postgres://u:sec/ret@db/p"] }, "store", "(hidden) | flag --store"],
-    [{ flags: ["--store", "postgre://u:secret@db/p"] }, "store", "(hidden) | flag --store"],
-    [{ flags: ["--jwks-url", "https://u:secret@a/k"] }, "jwks-url", "(hidden) | flag --jwks-url"],
-    [
-      { env: { PLANT_STORE_TOKENS: "a-secret-of-sixteen" } },
-      "tokens",
-      "(hidden) | environment PLANT_STORE_TOKENS",
-    ],
-    [
-      { yaml: "tokens:\n  - a-secret-of-sixteen\n  - the-other-secret-" },
-      "tokens",
-      "(hidden) | file FILE, line 1",
-    ],
-    [{ yaml: "tokens: [secret]" }, "tokens", "(hidden) | file FILE, line 1"],
-  ])("keeps the secret of %j", async (given, name, expected) => {
+    ["store", store("postgres://u@db:5432/p"), "postgres://u@db:5432/p |"],
+    ["store", store("postgres:/u:secret@db/p"), "(hidden) | flag --store"],
+    ["store", store("postgres://u:sec/ret@db/p"), "(hidden) |"],
+    ["store", store("postgre://u:secret@db/p"), "(hidden) |"],
+    ["jwks-url", { flags: ["--jwks-url", "https://u:secret@a/k"] }, "(hidden) | flag --jwks-url"],
+    ["tokens", { env: { PLANT_STORE_TOKENS: "a-secret-of-sixteen" } }, "(hidden) | environment"],
+    ["tokens", { yaml: list }, "(hidden) | file FILE, line 1"],
+    ["tokens", { yaml: "tokens: [secret]" }, "(hidden) | file FILE, line 1"],
+  ])("keeps the secret of %s in %j", async (name, given, expected) => {
     const { stdout, stderr } = await config("show", given);
-    expect(shown(stdout, name)).toBe(expected);
+    expect(shown(stdout, name)).toContain(expected);
     expect(stdout + stderr).not.toMatch(/s.{0,3}ecret|sec.?ret/);
   });
 
@@ -120,7 +92,7 @@ describe("config show", () => {
     const { code, stdout, stderr } = await config("show", { yaml: "port: http\n" });
     expect(code).toBe(2);
     expect(shown(stdout, "port")).toBe("http | file FILE, line 1");
-    expect(stderr).toContain(`port (${file}, line 1): must be a whole number`);
+    expect(stderr).toContain("port (FILE, line 1): must be a whole number");
   });
 });
 
@@ -137,12 +109,9 @@ describe("config check", () => {
     {
       env: {
         PLANT_STORE_SERVICE_HOST: "10.0.0.1",
-        PLANT_STORE_SERVICE_PORT: "80",
         PLANT_STORE_SERVICE_PORT_HTTP: "80",
         PLANT_STORE_PORT: "tcp://10.0.0.1:80",
         PLANT_STORE_PORT_80_TCP: "tcp://10.0.0.1:80",
-        PLANT_STORE_PORT_80_TCP_PROTO: "tcp",
-        PLANT_STORE_PORT_80_TCP_PORT: "80",
         PLANT_STORE_PORT_80_TCP_ADDR: "10.0.0.1",
         PLANT_STORE_DB_PORT: "tcp://10.0.0.2:5432",
       },
@@ -157,57 +126,51 @@ describe("config check", () => {
     });
   });
 
-  test.each<[Given, problems: readonly string[]]>([
-    [{ yaml: "port: http" }, ["port (FILE, line 1): must be a whole number from 0 to 65535: http"]],
-    [{ yaml: "host: a\nprot: 1" }, ["prot (FILE, line 2): is not a setting; did you mean port?"]],
-    [
-      { yaml: "base_path: /a" },
-      ["base_path (FILE, line 1): is not a setting; did you mean base-path?"],
-    ],
-    [
-      { yaml: "basePath: /a" },
-      ["basePath (FILE, line 1): is not a setting; did you mean base-path?"],
-    ],
-    [{ yaml: "config: x" }, ["config (FILE, line 1): is not a setting"]],
-    [{ yaml: "tls:\n  cert: x" }, ["tls (FILE, line 1): is not a setting"]],
-    [{ yaml: "port: {a: 1}" }, ["port (FILE, line 1): must be one value, or a list of values"]],
-    [{ yaml: "tokens: [[a]]" }, ["tokens (FILE, line 1): must be one value, or a list of values"]],
-    [{ yaml: "port: *other" }, ["port (FILE, line 1): must be one value, or a list of values"]],
-    [{ yaml: "port: 1\nhost: a\nport: 2" }, ["FILE, line 3: is not YAML: duplicate key"]],
-    [{ yaml: "port: 1\n---\nport: 2" }, ["FILE, line 2: is not YAML: multiple docs"]],
-    [{ yaml: "port: '1" }, ["FILE, line 1: is not YAML: missing char"]],
-    [{ yaml: "- port" }, ["FILE, line 1: write NAME: VALUE"]],
-    [{ yaml: "port 1" }, ["FILE, line 1: write NAME: VALUE"]],
+  const noSetting = "is not a setting; did you mean";
+  const oneValue = "must be one value, or a list of values";
+  const alone = "--tls-key: is missing: set both the certificate and its key";
+  const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
+
+  test.each<[Given, ...problems: string[]]>([
+    [{ yaml: "port: http" }, "port (FILE, line 1): must be a whole number from 0 to 65535: http"],
+    [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
+    [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
+    [{ yaml: "basePath: /a" }, `basePath (FILE, line 1): ${noSetting} base-path?`],
+    [{ yaml: "config: x" }, "config (FILE, line 1): is not a setting"],
+    [{ yaml: "tls:\n  cert: x" }, "tls (FILE, line 1): is not a setting"],
+    [{ yaml: "port: {a: 1}" }, `port (FILE, line 1): ${oneValue}`],
+    [{ yaml: "tokens: [[a]]" }, `tokens (FILE, line 1): ${oneValue}`],
+    [{ yaml: "port: *other" }, `port (FILE, line 1): ${oneValue}`],
+    [{ yaml: "port: 1\nhost: a\nport: 2" }, "FILE, line 3: is not YAML: duplicate key"],
+    [{ yaml: "port: 1\n---\nport: 2" }, "FILE, line 2: is not YAML: multiple docs"],
+    [{ yaml: "port: '1" }, "FILE, line 1: is not YAML: missing char"],
+    [{ yaml: "- port" }, "FILE, line 1: write NAME: VALUE"],
+    [{ yaml: "port 1" }, "FILE, line 1: write NAME: VALUE"],
     [
       { yaml: new Uint8Array([0x70, 0xff]) },
-      ["FILE: cannot be read: The encoded data was not valid for encoding utf-8"],
+      "FILE: cannot be read: The encoded data was not valid for encoding utf-8",
     ],
     [
       { yaml: `#${"x".repeat(1024 * 1024)}` },
-      ["FILE: cannot be read: it has more than 1048576 bytes"],
+      "FILE: cannot be read: it has more than 1048576 bytes",
     ],
-    [{ yaml: "tls-cert: a" }, ["--tls-key: is missing: set both the certificate and its key"]],
+    [{ yaml: "tls-cert: a" }, alone],
     [
       { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
-      [
-        "tls-cert (FILE, line 1): /none cannot be used with the key /none: ENOENT: no such file or directory, open '/none'",
-      ],
+      `tls-cert (FILE, line 1): ${noFile}, open '/none'`,
     ],
     [
       { yaml: "store: sqlite:plants.db", env: { PLANT_STORE_REUSE_PORT: "on" } },
-      [
-        "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
-      ],
+      "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
     ],
     [
       { yaml: "jwks-url: https://a/k" },
-      ["issuer", "audience"].map(
-        (claim) => `--jwt-${claim}: is required with jwks-url (FILE, line 1)`,
-      ),
+      "--jwt-issuer: is required with jwks-url (FILE, line 1)",
+      "--jwt-audience: is required with jwks-url (FILE, line 1)",
     ],
     [
       { env: { PLANT_STORE_TOKENS: "short" } },
-      ["PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters"],
+      "PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters",
     ],
     [
       {
@@ -215,68 +178,53 @@ describe("config check", () => {
         env: { PLANT_STORE_STREAMS_MAX: "two" },
         flags: ["--port", "x", "--tls-key", "k"],
       },
-      [
-        "prot (FILE, line 1): is not a setting; did you mean port?",
-        "--port: must be a whole number from 0 to 65535: x",
-        "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
-        "--tls-cert: is missing: set both the certificate and its key",
-      ],
+      `prot (FILE, line 1): ${noSetting} port?`,
+      "--port: must be a whole number from 0 to 65535: x",
+      "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
+      "--tls-cert: is missing: set both the certificate and its key",
     ],
     // What is wrong by itself contradicts nothing.
-    [
-      { flags: ["--tls-cert", "c", "--reuse-port", "x"] },
-      [
-        "--reuse-port: must be on or off",
-        "--tls-key: is missing: set both the certificate and its key",
-      ],
-    ],
-  ])("of %j tells all that is wrong", async (given, problems) => {
-    const { code, stdout, stderr } = await config("check", given);
-    expect(stderr.replaceAll(file, "FILE")).toBe(
-      problems.map((line) => `plant-store: ${line}\n`).join(""),
-    );
-    expect(stdout).toBe("");
-    expect(code).toBe(2);
+    [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
+  ])("of %j tells all that is wrong", async (given, ...problems) => {
+    const stderr = problems.map((line) => `plant-store: ${line}\n`).join("");
+    expect(await config("check", given)).toEqual({ code: 2, stdout: "", stderr });
   });
 
   test("warns of a variable that may be somebody else's", async () => {
     const env = { PLANT_STORE_BACKUP_BUCKET: "b", PLANT_STORE_IMAGE: "" };
-    const { code, stderr } = await config("check", { env });
-    expect(code).toBe(0);
-    expect(stderr).toBe(
-      "plant-store: PLANT_STORE_BACKUP_BUCKET is not a setting, and is ignored\n",
-    );
+    const stderr = "plant-store: PLANT_STORE_BACKUP_BUCKET is not a setting, and is ignored\n";
+    expect(await config("check", { env })).toMatchObject({ code: 0, stderr });
   });
 
   test.skipIf(!hasOpenssl)("takes a certificate and its key", async () => {
-    const { certFile, keyFile } = createCertificate(folder, "mine");
+    const { certFile, keyFile } = createCertificate(folder.path, "mine");
     const yaml = `tls-cert: ${certFile}\ntls-key: ${keyFile}\n`;
     expect(await config("check", { yaml })).toMatchObject({ code: 0, stderr: "" });
   });
 
   test("makes nothing, and reads no store", async () => {
-    const store = `sqlite:${join(folder, "none/plants.db")}`;
-    expect(await config("check", { flags: ["--store", store] })).toMatchObject({ code: 0 });
+    const none = store(`sqlite:${join(folder.path, "none/plants.db")}`);
+    expect(await config("check", none)).toMatchObject({ code: 0 });
+    expect(existsSync(join(folder.path, "none"))).toBe(false);
   });
 });
 
 describe("a file of settings", () => {
   test("is read by commands that use one setting of it, whatever the others are", async () => {
-    const tokenFile = join(folder, "its-tokens");
-    writeFileSync(file, `token-file: ${tokenFile}\nport: nonsense\n`);
-    const args = ["--config", file];
-    expect(await runInProcess(["token", "create", "me", ...args])).toMatchObject({ code: 0 });
+    const tokenFile = join(folder.path, "its-tokens");
+    writeFileSync(fileOf(), `token-file: ${tokenFile}\nport: nonsense\n`);
+    const created = await runInProcess(["token", "create", "me", "--config", fileOf()]);
+    expect(created.code).toBe(0);
     const { stdout } = await runInProcess(["token", "list", "--token-file", tokenFile]);
     expect(stdout).toMatch(/ me\n$/);
   });
 
   test("is refused by all commands with a key that is no setting", async () => {
-    writeFileSync(file, "tokne-file: x\n");
-    const env = { PLANT_STORE_CONFIG: file };
+    writeFileSync(fileOf(), "tokne-file: x\n");
+    const env = { PLANT_STORE_CONFIG: fileOf() };
     for (const args of [["token", "list"], ["migrate", "status"], ["serve"]]) {
-      const { code, stderr } = await runInProcess(args, env);
-      expect(stderr).toMatch(/did you mean token-file\?\n$/);
-      expect(code).toBe(2);
+      const stderr = expect.stringMatching(/did you mean token-file\?\n$/);
+      expect(await runInProcess(args, env)).toMatchObject({ code: 2, stderr });
     }
   });
 });

@@ -19,20 +19,15 @@ import { hasPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
 
-const kinds = placeKinds(sharedServer);
+const [sqlite, postgres] = placeKinds(sharedServer) as [PlaceKind, PlaceKind];
 
-interface Pair {
-  readonly from: PlaceKind;
-  readonly to: PlaceKind;
-  readonly title: string;
-}
-
-const pairs: readonly Pair[] = kinds.flatMap((from) =>
-  kinds
-    // Source and target do not know each other: each engine is both, once.
-    .filter((to) => !from.isMissing && !to.isMissing && (from !== to || !hasPostgres))
-    .map((to) => ({ from, to, title: `${from.name} to ${to.name}` })),
-);
+// Source and target do not know each other: each engine is both, once.
+const pairs = hasPostgres
+  ? [
+      { from: sqlite, to: postgres },
+      { from: postgres, to: sqlite },
+    ]
+  : [{ from: sqlite, to: sqlite }];
 
 const childFile = fileURLToPath(new URL("../store/copy-child.ts", import.meta.url));
 
@@ -41,12 +36,12 @@ const many: readonly NewPlant[] = Array.from({ length: 4500 }, (_, index) =>
   plantOf(1000n + 3n * BigInt(index)),
 );
 
-const inOrder = (plants: readonly NewPlant[]) =>
-  plants.toSorted((a, b) => (a.id < b.id ? -1 : Number(a.id > b.id)));
+/** Two pages. */
+const some = many.slice(0, 1200);
+const inOrder = (plants: readonly NewPlant[]) => plants.toSorted((a, b) => (a.id < b.id ? -1 : 1));
+const everything = inOrder([...exactPlants, ...some]);
 
-const everything = inOrder([...exactPlants, ...many]);
-
-async function placesOf({ from, to }: Pair, plants: readonly NewPlant[]) {
+async function placesOf({ from, to }: (typeof pairs)[number], plants: readonly NewPlant[]) {
   const [source, target] = [await from.fresh(), await to.fresh()];
   await seed(source.url, plants);
   const run = () => runInProcess(["copy", "--from", source.url, "--to", target.url]);
@@ -56,96 +51,83 @@ async function placesOf({ from, to }: Pair, plants: readonly NewPlant[]) {
 const verified = (count: number) =>
   new RegExp(`\\nverified: both hold the same ${count} plants; every field was compared\\n$`);
 
-describe.each(pairs)("$title", (pair) => {
+describe.each(pairs)("$from.name to $to.name", (pair) => {
   test("copies every plant exactly, says that it has verified them, and shows no password", async () => {
     const { source, target, run } = await placesOf(pair, everything);
     const { code, stdout, stderr } = await run();
-    expect(stderr).toBe("");
-    expect(code).toBe(0);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toMatch(
-      /^copied 4511 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
+      /^copied 1211 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
     );
-    expect(stdout).toMatch(verified(4511));
+    expect(stdout).toMatch(verified(1211));
     expect(stdout).not.toContain(password);
     expect(stdout).not.toContain(encodeURIComponent(password));
+    const [, file] = /^sqlite:(.*)/.exec(target.url) ?? [];
+    if (file !== undefined) expect(await readdir(dirname(file))).toEqual(["plants.db"]);
     expect(await target.read()).toStrictEqual(everything);
     expect(await source.read()).toStrictEqual(everything);
+    // A second run finds all of them, and changes nothing.
+    const again = await run();
+    expect(again).toMatchObject({ code: 0, stdout: expect.stringMatching(verified(1211)) });
+    expect(again.stdout).toContain("(1211 of them were there already)");
+    expect(await target.read()).toStrictEqual(everything);
   });
 
-  test("a second run finds all of them, and changes nothing", async () => {
-    const { target, run } = await placesOf(pair, exactPlants);
-    expect(await run()).toMatchObject({ code: 0 });
-    const { code, stdout } = await run();
-    expect(code).toBe(0);
-    expect(stdout).toContain("(11 of them were there already)");
-    expect(stdout).toMatch(verified(11));
-    expect(await target.read()).toStrictEqual(exactPlants);
+  test("copies an empty store to an empty store", async () => {
+    const { target, run } = await placesOf(pair, []);
+    expect((await run()).stdout).toMatch(verified(0));
+    expect(await target.read()).toEqual([]);
   });
 
   test("a copy that was killed goes on where it was", async () => {
-    const { source, target } = await placesOf(pair, everything);
-    const killed = promisify(execFile)(process.execPath, [
-      childFile,
-      source.url,
-      target.url,
-      "2000",
-    ]);
+    const all = inOrder([...exactPlants, ...many]);
+    const { source, target } = await placesOf(pair, all);
+    const args = [childFile, source.url, target.url, "2000"];
+    const killed = promisify(execFile)(process.execPath, args);
     await expect(killed).rejects.toMatchObject({ signal: "SIGKILL" });
-    expect(await target.read()).toStrictEqual(everything.slice(0, 2000));
+    expect(await target.read()).toStrictEqual(all.slice(0, 2000));
     const written: number[] = [];
     const onProgress = (phase: CopyPhase, done: number) =>
       phase === "copying" && written.push(done);
     const copied = await copyPlants({ from: source.url, to: target.url }, onProgress);
-    expect(copied).toEqual({ plants: everything.length, heldBefore: 2000 });
+    expect(copied).toEqual({ plants: all.length, heldBefore: 2000 });
     expect(written[0]).toBe(3000);
-    expect(await target.read()).toStrictEqual(everything);
+    expect(await target.read()).toStrictEqual(all);
   });
 
   test("a target that holds some of the plants is filled up", async () => {
     const { target, run } = await placesOf(pair, everything);
-    const some = everything.filter((_, index) => index % 3 === 1);
-    await seed(target.url, some);
+    const held = everything.filter((_, index) => index % 3 === 1);
+    await seed(target.url, held);
     const { code, stdout } = await run();
     expect(code).toBe(0);
-    expect(stdout).toContain(`(${some.length} of them were there already)`);
+    expect(stdout).toContain(`(${held.length} of them were there already)`);
     expect(await target.read()).toStrictEqual(everything);
   });
 
-  test.each([
-    ["another name", { id: 7n, name: "other", tag: "t" }],
-    ["no tag instead of an empty one", { id: 8n, name: "n", tag: undefined }],
-    ["an empty tag instead of none", { id: 9n, name: "n", tag: "" }],
-  ])(
-    "a plant that has %s in the target stops the copy before anything is written",
-    async (_, other) => {
-      const { target, run } = await placesOf(pair, [
-        plantOf(1n),
-        { id: 7n, name: "n", tag: "t" },
-        { id: 8n, name: "n", tag: "" },
-        { id: 9n, name: "n", tag: undefined },
-        plantOf(10n),
-      ]);
+  test("another plant in the target, or one alone, stops the copy before anything is written", async () => {
+    const { target, run } = await placesOf(pair, [
+      plantOf(1n),
+      { id: 7n, name: "n", tag: "t" },
+      { id: 8n, name: "n", tag: "" },
+      { id: 9n, name: "n", tag: undefined },
+      plantOf(10n),
+    ]);
+    const differs = "is another plant in the target";
+    for (const [other, problem] of [
+      [{ id: 7n, name: "other", tag: "t" }, `plant 7 ${differs}`],
+      [{ id: 8n, name: "n", tag: undefined }, `plant 8 ${differs}`],
+      [{ id: 9n, name: "n", tag: "" }, `plant 9 ${differs}`],
+      [plantOf(0n), "the target holds plant 0, which the source does not have"],
+      [plantOf(5n), "the target holds plant 5, which the source does not have"],
+      [plantOf(11n), "the target holds plant 11, which the source does not have"],
+    ] as const) {
       await seed(target.url, [other]);
-      const { code, stdout, stderr } = await run();
-      expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-      expect(stderr).toMatch(
-        new RegExp(`^plant-store: plant ${other.id} is another plant in the target[^\n]*\n$`),
-      );
+      const stderr = expect.stringMatching(new RegExp(`^plant-store: ${problem}[^\n]*\n$`));
+      expect(await run()).toEqual({ code: 1, stdout: "", stderr });
       expect(await target.read()).toStrictEqual([other]);
-    },
-  );
-
-  test.each([0n, 5n, 11n])("plant %s of the target alone stops the copy likewise", async (id) => {
-    const { target, run } = await placesOf(pair, [1n, 10n].map(plantOf));
-    await seed(target.url, [plantOf(id)]);
-    const { code, stdout, stderr } = await run();
-    expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-    expect(stderr).toMatch(
-      new RegExp(
-        `^plant-store: the target holds plant ${id}, which the source does not have[^\n]*\n$`,
-      ),
-    );
-    expect(await target.read()).toStrictEqual([plantOf(id)]);
+      await target.execute("DELETE FROM plants");
+    }
   });
 
   /** Does something once, when the copy has come to a phase. */
@@ -162,65 +144,44 @@ describe.each(pairs)("$title", (pair) => {
   }
 
   test("a plant that a server creates meanwhile comes with the next run", async () => {
-    const { source, target, run } = await placesOf(pair, many);
+    const { source, target, run } = await placesOf(pair, some);
     const serving = await openStore(source.url);
     onTestFinished(() => serving.close());
     await serving.create(plantOf(1n));
     const late = plantOf(999_999n);
     const { plants } = await copyAnd(source.url, target.url, "copying", () => serving.create(late));
-    expect(plants).toBe(many.length + 1);
-    expect(await target.read()).toStrictEqual([plantOf(1n), ...many]);
-    expect((await run()).stdout).toMatch(verified(many.length + 2));
-    expect(await target.read()).toStrictEqual([plantOf(1n), ...many, late]);
+    expect(plants).toBe(some.length + 1);
+    expect(await target.read()).toStrictEqual([plantOf(1n), ...some]);
+    expect((await run()).stdout).toMatch(verified(some.length + 2));
+    expect(await target.read()).toStrictEqual([plantOf(1n), ...some, late]);
   });
 
-  test.each([
-    ["DELETE FROM plants WHERE id = 1000", /^plant 1000 is missing in the target/],
-    ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
-    ["INSERT INTO plants VALUES (7, '', NULL)", /^the target holds plant 7, which/],
-  ])("is not called verified when somebody runs %s", async (sql, message) => {
-    const { source, target } = await placesOf(pair, many);
-    const sabotage = () => target.execute(sql);
-    const sabotaged = copyAnd(source.url, target.url, "copying", sabotage);
-    await expect(sabotaged).rejects.toThrow(message);
+  test("is not called verified when somebody changes the target meanwhile", async () => {
+    const { source, target } = await placesOf(pair, some);
+    for (const [sql, message] of [
+      ["DELETE FROM plants WHERE id = 1000", /^plant 1000 is missing in the target/],
+      ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
+      ["INSERT INTO plants VALUES (7, '', NULL)", /^the target holds plant 7, which/],
+    ] as const) {
+      const sabotage = () => target.execute(sql);
+      const sabotaged = copyAnd(source.url, target.url, "copying", sabotage);
+      await expect(sabotaged).rejects.toThrow(message);
+      await target.execute("DELETE FROM plants");
+    }
   });
-});
-
-test("an empty store is copied to an empty store", async () => {
-  for (const pair of pairs) {
-    const { target, run } = await placesOf(pair, []);
-    expect((await run()).stdout).toMatch(verified(0));
-    expect(await target.read()).toEqual([]);
-  }
-});
-
-test("of an SQLite target, one file is left", async () => {
-  const [sqlite] = kinds;
-  if (sqlite === undefined) throw new Error("no SQLite");
-  const { target, run } = await placesOf({ from: sqlite, to: sqlite, title: "" }, exactPlants);
-  expect(await run()).toMatchObject({ code: 0 });
-  expect(await readdir(dirname(target.url.slice("sqlite:".length)))).toEqual(["plants.db"]);
 });
 
 test("a plant that no store takes is named", async () => {
-  const [sqlite] = kinds;
-  if (sqlite === undefined) throw new Error("no SQLite");
-  const { source, target, run } = await placesOf({ from: sqlite, to: sqlite, title: "" }, [
-    plantOf(1n),
-  ]);
+  const { source, target, run } = await placesOf({ from: sqlite, to: sqlite }, [plantOf(1n)]);
   await source.execute("UPDATE plants SET name = 'a' || char(0) || 'b'");
-  const { code, stderr } = await run();
-  expect(code).toBe(1);
-  expect(stderr).toMatch(
-    /^plant-store: plant 1 of the source cannot be stored: name must not contain U\+0000[^\n]*\n$/,
-  );
+  const message =
+    /^plant-store: plant 1 of the source cannot be stored: name must not contain U\+0000[^\n]*\n$/;
+  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
   expect(await target.read()).toEqual([]);
 });
 
 test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on", async () => {
-  const [sqlite, postgres] = kinds;
-  if (sqlite === undefined || postgres === undefined) throw new Error("an engine is missing");
-  const { source, target, run } = await placesOf({ from: sqlite, to: postgres, title: "" }, many);
+  const { source, target, run } = await placesOf({ from: sqlite, to: postgres }, many);
   await seed(target.url, []);
   // Who creates plant 10000 as well, and has not yet committed, holds up its page.
   const rival = new pg.Client({ connectionString: target.url.replace(/\?.*/, "") });
@@ -246,30 +207,23 @@ test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on"
   expect(await target.read()).toStrictEqual(many);
 });
 
-describe("a command line that is wrong exits with 2", () => {
-  test.each([
-    [[], /--from <url>' not specified/],
-    [["--from", "sqlite:a.db"], /--to <url>' not specified/],
-    [["--from", "sqlite:a.db", "--to", "mysql://u:secret@h/d"], /no store is called "mysql"/],
-    [["--from", "sqlite:", "--to", "sqlite:b.db"], /names no file/],
-    [["--from", "sqlite:a.db", "--to", "postgres://u:sec#ret@h/d"], /cannot use the store URL/],
-    [["--from", "sqlite:a.db", "--to", "sqlite:./x/../a.db"], /are the same store: sqlite:a.db/],
-    [
-      [
-        "--from",
-        "postgres://u:secret@h/d",
-        "--to",
-        "postgresql://u:secret@h:5432/d?sslmode=disable",
-      ],
-      /are the same store: postgres:\/\/u@h:5432\/d/,
-    ],
-    [["--from", "sqlite:a.db", "--to", "sqlite:b.db", "c"], /too many arguments/],
-  ])("%j", async (args, message) => {
-    const { code, stdout, stderr } = await runInProcess(["copy", ...args]);
-    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toMatch(message);
-    expect(stderr).not.toMatch(/secret|sec#ret/);
-  });
+const sameStore =
+  "--from postgres://u:secret@h/d --to postgresql://u:secret@h:5432/d?sslmode=disable";
+
+test.each([
+  ["", /--from <url>' not specified/],
+  ["--from sqlite:a.db", /--to <url>' not specified/],
+  ["--from sqlite:a.db --to mysql://u:secret@h/d", /no store is called "mysql"/],
+  ["--from sqlite: --to sqlite:b.db", /names no file/],
+  ["--from sqlite:a.db --to postgres://u:sec#ret@h/d", /cannot use the store URL/],
+  ["--from sqlite:a.db --to sqlite:./x/../a.db", /are the same store: sqlite:a.db/],
+  [sameStore, /are the same store: postgres:\/\/u@h:5432\/d/],
+  ["--from sqlite:a.db --to sqlite:b.db c", /too many arguments/],
+])("copy %s is wrong, and exits with 2", async (flags, message) => {
+  const { stderr, ...result } = await runInProcess(["copy", ...flags.split(" ").filter(Boolean)]);
+  expect(result).toEqual({ code: 2, stdout: "" });
+  expect(stderr).toMatch(message);
+  expect(stderr).not.toMatch(/secret|sec#ret/);
 });
 
 test.each([

@@ -3,89 +3,38 @@ import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { runInProcess } from "../support/run-in-process.ts";
 
-const packageJson = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-);
+const { version } = JSON.parse(readFileSync("package.json", "utf8"));
+
+/** @param line Without the name of the program. */
+const run = (line: string) => runInProcess(line.split(" ").filter(Boolean));
 
 describe("--help", () => {
-  test.each([
-    [["--help"], ["serve", "token", "migrate", "copy", "config", "--version"]],
-    [["--help"], ["import", "export", "backup", "check", "health"]],
-    [["-h"], ["serve", "token"]],
-    [["help"], ["serve", "token"]],
-    [
-      ["help", "serve"],
-      ["--port", "PLANT_STORE_PORT"],
-    ],
-    [
-      ["serve", "--help"],
-      ["--port", "PLANT_STORE_PORT", "PLANT_STORE_CONFIG", "--store", "--base-path", "--tls-cert"],
-    ],
-    [
-      ["serve", "-h"],
-      ["--drain-timeout-ms", "PLANT_STORE_DRAIN_TIMEOUT_MS", "10000", "PLANT_STORE_TOKENS"],
-    ],
-    [
-      ["serve", "--help"],
-      ["--health [on|off]", "PLANT_STORE_HEALTH", "--reflection [on|off]", "--cors-origin <list>"],
-    ],
-    [
-      ["token", "--help"],
-      ["create", "list", "revoke"],
-    ],
-    [
-      ["token", "create", "--help"],
-      ["<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
-    ],
-    [["token", "list", "--help"], ["--token-file"]],
-    [
-      ["migrate", "--help"],
-      ["status", "up"],
-    ],
-    [
-      ["migrate", "up", "--help"],
-      ["--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
-    ],
-    [
-      ["copy", "--help"],
-      ["--from <url>", "--to <url>", "later are not copied", "PGPASSWORD", "0 copied and verified"],
-    ],
-    [
-      ["import", "--help"],
-      [
-        "<file>",
-        "--url <url>",
-        "--bearer-token-file",
-        "PLANT_STORE_TOKEN",
-        "--rejects",
-        "3 all but the rejected rows",
-      ],
-    ],
-    [
-      ["export", "--help"],
-      ["--store", "--format", "-o, --output", "one snapshot"],
-    ],
-    [
-      ["backup", "--help"],
-      ["<file>", "--store", "--force", "PLANT_STORE_STORE"],
-    ],
-    [
-      ["check", "--help"],
-      ["--store", "--token-file", "PLANT_STORE_TOKEN_FILE", "1 something does"],
-    ],
-    [
-      ["token", "revoke", "--help"],
-      ["<name>", "--token-file"],
-    ],
-  ])("of %j exits with 0 and names %j", async (args, names) => {
-    const { code, stdout, stderr } = await runInProcess(args);
-    expect(code).toBe(0);
-    expect(stderr).toBe("");
+  test.each<[line: string, ...names: string[]]>([
+    ["--help", "serve", "token", "migrate", "copy", "config", "--version"],
+    ["--help", "import", "export", "backup", "check", "health"],
+    ["help", "serve", "token"],
+    ["help serve", "--port", "PLANT_STORE_TOKENS"],
+    ["serve -h", "PLANT_STORE_CONFIG", "--health [on|off]", "--cors-origin <list>"],
+    ["token --help", "create", "list", "revoke"],
+    ["token create --help", "<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
+    ["token list --help", "--token-file"],
+    ["token revoke --help", "<name>", "--token-file"],
+    ["migrate --help", "status", "up"],
+    ["migrate up --help", "--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
+    ["copy --help", "--from <url>", "--to <url>", "later are not copied", "PGPASSWORD"],
+    ["import --help", "<file>", "--url <url>", "--bearer-token-file", "PLANT_STORE_TOKEN"],
+    ["import --help", "--rejects", "3 all but the rejected rows"],
+    ["export --help", "--store", "--format", "-o, --output", "one snapshot"],
+    ["backup --help", "<file>", "--store", "--force", "PLANT_STORE_STORE"],
+    ["check --help", "--store", "--token-file", "PLANT_STORE_TOKEN_FILE", "1 something does"],
+  ])("of %s exits with 0 and names %s", async (line, ...names) => {
+    const { stdout, ...result } = await run(line);
+    expect(result).toEqual({ code: 0, stderr: "" });
     for (const name of names) expect(stdout).toContain(name);
   });
 
   test("tells of every setting of serve its variable and its default", async () => {
-    const { stdout } = await runInProcess(["serve", "--help"]);
+    const { stdout } = await run("serve --help");
     // An option with what belongs to it, as one line.
     const options = stdout.replaceAll(/\n {8,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
     expect(options.length).toBeGreaterThan(15);
@@ -95,42 +44,49 @@ describe("--help", () => {
       if (name !== "config") expect(option).toContain("default: ");
     }
   });
+});
 
-  test("--version prints the version of the package", async () => {
-    expect(await runInProcess(["--version"])).toEqual({
-      code: 0,
-      stdout: `${packageJson.version}\n`,
-      stderr: "",
-    });
-  });
+test("--version prints the version of the package", async () => {
+  expect(await run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
 });
 
 describe("a command line that cannot be understood exits with 2 and one line", () => {
   test.each([
-    [["sreve"], /unknown command 'sreve'/],
-    [["--prot", "1"], /unknown option '--prot'/],
-    [["serve", "--port"], /--port <number>' argument missing/],
-    [["serve", "extra"], /too many arguments/],
-    [["token", "make", "x"], /unknown command 'make'/],
-    [["token", "revoke"], /missing required argument 'name'/],
-    [["config", "check", "--tokens", "x"], /unknown option '--tokens'/],
-    [["token", "list", "--port", "1"], /unknown option '--port'/],
-  ])("%j", async (args, message) => {
-    const { code, stdout, stderr } = await runInProcess(args);
-    expect(code).toBe(2);
-    expect(stdout).toBe("");
+    ["sreve", /unknown command 'sreve'/],
+    ["--prot 1", /unknown option '--prot'/],
+    ["serve --port", /--port <number>' argument missing/],
+    ["serve extra", /too many arguments/],
+    ["token make x", /unknown command 'make'/],
+    ["token revoke", /missing required argument 'name'/],
+    ["config check --tokens x", /unknown option '--tokens'/],
+    ["token list --port 1", /unknown option '--port'/],
+  ])("%s", async (line, message) => {
+    const { stderr, ...result } = await run(line);
+    expect(result).toEqual({ code: 2, stdout: "" });
     expect(stderr).toMatch(message);
     // A second line at most: what was meant, perhaps.
     expect(stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);
   });
 
-  test.each([[[]], [["token"]], [["migrate"]], [["config"]]])(
-    "%j says how it is used",
-    async (args) => {
-      const { code, stdout, stderr } = await runInProcess(args);
-      expect(code).toBe(2);
-      expect(stdout).toBe("");
-      expect(stderr).toMatch(/^Usage: /);
-    },
-  );
+  test.each(["", "token", "migrate", "config"])("%j says how it is used", async (line) => {
+    const stderr = expect.stringMatching(/^Usage: /);
+    expect(await run(line)).toEqual({ code: 2, stdout: "", stderr });
+  });
+});
+
+const odd = "sqlite:a\x1b[31mb?x\nplant-store: forged";
+
+test.each([
+  [["serve", "--store", odd]],
+  [["check", "--store", odd]],
+  [["copy", "--from", odd, "--to", "sqlite:b"]],
+  [["backup", "file.db", "--store", odd]],
+  [["config", "check", "--config", "a\x1b[31m\nb"]],
+  [["a\x1b[31mb"]],
+  [["serve", "--a\x1b[31mb"]],
+])("what a message quotes cannot move the cursor, nor look like a line: %j", async (args) => {
+  const { stderr, code } = await runInProcess(args);
+  expect(code).toBeGreaterThan(0);
+  expect(stderr).toContain("\ufffd[31m");
+  expect(stderr.trimEnd()).not.toMatch(/\p{Cc}/u);
 });

@@ -2,82 +2,55 @@
 import { execFile } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { version } from "../../src/server/version.ts";
+import { main } from "../support/child.ts";
 
-const main = fileURLToPath(new URL("../../src/cli/main.ts", import.meta.url));
-const packageJson = JSON.parse(
-  readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
-);
+const { engines } = JSON.parse(readFileSync("package.json", "utf8"));
 
 const ofVersion = { code: 0, stdout: `${version}\n`, stderr: "" };
 
-interface RunOptions {
-  readonly nodeArgs?: readonly string[];
-  readonly env?: NodeJS.ProcessEnv;
-  readonly cwd?: string;
-}
-
-/** Runs `plant-store --version`. */
-async function runVersion({ nodeArgs = [], env, cwd }: RunOptions) {
+/** Runs `plant-store --version`. @param script Runs before. */
+async function runVersion(script: string, env: NodeJS.ProcessEnv = {}, cwd?: string) {
+  const args = ["--import", `data:text/javascript,${encodeURIComponent(script)}`];
   const options = { env: { ...process.env, ...env }, cwd };
-  const run = promisify(execFile)(process.execPath, [...nodeArgs, main, "--version"], options);
+  const run = promisify(execFile)(process.execPath, [...args, main, "--version"], options);
   return await run.then(
     (output) => ({ code: 0, ...output }),
-    (error) => ({ code: error.code, stdout: error.stdout, stderr: error.stderr }),
+    ({ code, stdout, stderr }) => ({ code, stdout, stderr }),
   );
 }
 
-/** Does it on a Node that calls itself so. */
-function runOn(node: string) {
-  const versions = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } })`;
-  return runVersion({ nodeArgs: importing(versions) });
-}
+const onNode = (node: string) =>
+  `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${node}" } });`;
 
-function importing(script: string): string[] {
-  return ["--import", `data:text/javascript,${encodeURIComponent(script)}`];
-}
+test.each(["20.20.2", "22.22.9", "24.14.1", "25.9.0"])("Node %s is too old", async (node) => {
+  expect(engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
+  const stderr = `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${node}\n`;
+  expect(await runVersion(onNode(node))).toEqual({ code: 1, stdout: "", stderr });
+});
 
-describe("plant-store", () => {
-  test.each(["20.20.2", "22.22.9", "24.14.1", "25.9.0"])(
-    "says on Node %s that it is too old",
-    async (node) => {
-      expect(packageJson.engines.node).toBe("^22.23.0 || ^24.15.0 || >=26.0.0");
-      expect(await runOn(node)).toEqual({
-        code: 1,
-        stdout: "",
-        stderr: `plant-store: needs Node 22.23, 24.15, 26 or later; this is Node ${node}\n`,
-      });
-    },
-  );
+test("compiled code is kept in the user's cache", async () => {
+  await using home = await createTemporaryFolder();
+  const env = { NODE_COMPILE_CACHE: undefined, HOME: home.path };
+  expect(await runVersion("", env)).toEqual(ofVersion);
+  const files = readdirSync(join(home.path, ".cache/plant-store"), { recursive: true });
+  expect(files.length).toBeGreaterThan(10);
+  expect(await runVersion("", env)).toEqual(ofVersion);
+});
 
-  test.each(["22.23.0", "24.15.0", "27.0.0"])("runs on Node %s", async (node) => {
-    expect(await runOn(node)).toEqual(ofVersion);
-  });
+const unknownUser = `import os from "node:os"; import { syncBuiltinESMExports } from "node:module";
+  os.homedir = () => { throw new Error("no such user"); }; syncBuiltinESMExports();`;
 
-  test("keeps compiled code in the user's cache", async () => {
-    await using home = await createTemporaryFolder();
-    const env = { NODE_COMPILE_CACHE: undefined, HOME: home.path };
-    expect(await runVersion({ env })).toEqual(ofVersion);
-    const files = readdirSync(join(home.path, ".cache/plant-store"), { recursive: true });
-    expect(files.length).toBeGreaterThan(10);
-    expect(await runVersion({ env })).toEqual(ofVersion);
-  });
-
-  const unknownUser = `import os from "node:os"; import { syncBuiltinESMExports } from "node:module";
-    os.homedir = () => { throw new Error("no such user"); }; syncBuiltinESMExports();`;
-
-  test.each([
-    ["is no folder", { HOME: "/dev/null" }],
-    ["is not absolute", { HOME: "" }],
-    ["nobody knows", {}, importing(unknownUser)],
-  ])("runs for a user whose home %s, and keeps nothing", async (_what, home, nodeArgs = []) => {
-    await using folder = await createTemporaryFolder();
-    const env = { NODE_COMPILE_CACHE: undefined, ...home };
-    expect(await runVersion({ env, cwd: folder.path, nodeArgs })).toEqual(ofVersion);
-    expect(readdirSync(folder.path)).toEqual([]);
-  });
+test.each([
+  ["22.23.0", "is no folder", "", { HOME: "/dev/null" }],
+  ["24.15.0", "is not absolute", "", { HOME: "" }],
+  ["27.0.0", "nobody knows", unknownUser, {}],
+])("Node %s is new enough, also where a user's home %s", async (node, _what, script, home) => {
+  await using folder = await createTemporaryFolder();
+  const env = { NODE_COMPILE_CACHE: undefined, ...home };
+  expect(await runVersion(script + onNode(node), env, folder.path)).toEqual(ofVersion);
+  expect(readdirSync(folder.path)).toEqual([]);
 });

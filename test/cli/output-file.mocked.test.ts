@@ -12,7 +12,7 @@ import { temporaryFolder } from "../store/temporary.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
-import { useTestServer } from "../support/use-test-server.ts";
+import { useOpened, useTestServer } from "../support/use-test-server.ts";
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
@@ -87,58 +87,23 @@ async function written(folder: string, name: string, content: string): Promise<s
 
 const exports: readonly Kind[] = ["an export", "an export as CSV", "rejected rows"];
 
-/** Every command that writes to a path, and what it may change there. */
-const commands: Readonly<
-  Record<string, { args(path: string, at: Place, url: string): string[]; changes: readonly Kind[] }>
-> = {
-  export: {
-    args: (path, at) => ["export", "--store", `sqlite:${at.store}`, "-o", path],
-    changes: [],
-  },
-  "export --force": {
-    args: (path, at) => ["export", "--store", `sqlite:${at.store}`, "-o", path, "--force"],
-    changes: [...exports, "an empty file"],
-  },
-  import: {
-    args: (path, at, url) => ["import", join(at.folder, "bad"), ...importFlags(url, path)],
-    changes: [],
-  },
-  "import --force": {
-    args: (path, at, url) => [
-      "import",
-      join(at.folder, "bad"),
-      ...importFlags(url, path),
-      "--force",
-    ],
-    changes: [...exports, "an empty file"],
-  },
-  backup: { args: (path, at) => ["backup", path, "--store", `sqlite:${at.store}`], changes: [] },
-  "backup --force": {
-    args: (path, at) => ["backup", path, "--store", `sqlite:${at.store}`, "--force"],
-    changes: ["a backup", "an empty file"],
-  },
-  "token create": {
-    args: (path) => ["token", "create", "you", "--token-file", path],
-    changes: ["a token file", "a commented token file", "an empty file"],
-  },
-  "token revoke": {
-    args: (path) => ["token", "revoke", "me", "--token-file", path],
-    changes: ["a token file", "a commented token file"],
-  },
-  // These open stores, which is no damage to a store.
-  "migrate up": {
-    args: (path) => ["migrate", "up", "--store", `sqlite:${path}`],
-    changes: ["a backup", "an empty file", "the name of a log"],
-  },
-  "copy --to": {
-    args: (path, at) => ["copy", "--from", `sqlite:${at.store}`, "--to", `sqlite:${path}`],
-    changes: ["a backup", "an empty file", "the name of a log"],
-  },
-};
+const tokenFiles: readonly Kind[] = ["a token file", "a commented token file"];
+const migrated: readonly Kind[] = ["a backup", "an empty file", "the name of a log"];
 
-function importFlags(url: string, path: string): string[] {
-  return ["--format", "csv", "--url", url, "--rejects", path];
-}
+/** Every command that writes to a path, and what it may change there. */
+const commands: readonly (readonly [line: string, changes: readonly Kind[]])[] = [
+  ["export --store sqlite:STORE -o PATH", []],
+  ["export --store sqlite:STORE -o PATH --force", [...exports, "an empty file"]],
+  ["import BAD --format csv --url URL --rejects PATH", []],
+  ["import BAD --format csv --url URL --rejects PATH --force", [...exports, "an empty file"]],
+  ["backup PATH --store sqlite:STORE", []],
+  ["backup PATH --store sqlite:STORE --force", ["a backup", "an empty file"]],
+  ["token create you --token-file PATH", [...tokenFiles, "an empty file"]],
+  ["token revoke me --token-file PATH", tokenFiles],
+  // These open stores, which is no damage to a store.
+  ["migrate up --store sqlite:PATH", migrated],
+  ["copy --from sqlite:STORE --to sqlite:PATH", migrated],
+];
 
 const stores: readonly Kind[] = [
   "the store",
@@ -148,19 +113,16 @@ const stores: readonly Kind[] = [
 
 const server = useTestServer();
 
-describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
+describe.each(commands)("%s", (line, changes) => {
+  const home = useOpened(createTemporaryFolder);
   let store: string;
   let open: PlantStore;
   const created: bigint[] = [];
 
   beforeAll(async () => {
-    const folder = await createTemporaryFolder();
-    store = join(folder.path, "plants.db");
+    store = join(home.path, "plants.db");
     open = await openStore(`sqlite:${store}`);
-    return async () => {
-      await open.close();
-      await folder[Symbol.asyncDispose]();
-    };
+    return () => open.close();
   });
 
   async function create(): Promise<void> {
@@ -173,13 +135,13 @@ describe.each(Object.entries(commands))("%s", (name, { args, changes }) => {
     const folder = await temporaryFolder();
     const at = { folder, store };
     await create();
-    await writeFile(join(folder, "bad"), "id,name\nx,a\n");
+    const bad = await written(folder, "bad", "id,name\nx,a\n");
     const path = await kinds[kind](at);
     const before = await readFile(path).catch(String);
-    const { code, stderr } = await runInProcess(args(path, at, server.url), {
-      PLANT_STORE_TOKEN: knownToken,
-    });
-    const isOpened = /^(migrate|copy)/.test(name) && stores.includes(kind);
+    const places: Record<string, string> = { PATH: path, STORE: store, BAD: bad, URL: server.url };
+    const args = line.split(" ").map((arg) => arg.replace(/[A-Z]+/, (name) => places[name] ?? ""));
+    const { code, stderr } = await runInProcess(args, { PLANT_STORE_TOKEN: knownToken });
+    const isOpened = /^(migrate|copy)/.test(line) && stores.includes(kind);
     // Readers of a store write to its index.
     const isIndex = kind === "its index";
     const isChanged = !isIndex && String(await readFile(path).catch(String)) !== String(before);
@@ -233,8 +195,7 @@ test.skipIf(process.platform === "win32").each([
   ["replaces another", true, renameSync],
 ] as const)(
   "a file that %s is synced before it gets its name, and the name after",
-  async (...row) => {
-    const [, force, giveName] = row;
+  async (_what, force, giveName) => {
     const path = join(await temporaryFolder(), "out");
     await using file = await openOutputFile(plants(path, force));
     await file.write(Buffer.from("whole"));

@@ -1,7 +1,7 @@
 /** "The path is relative to {base_url}", and that may carry a path of its own. */
 import { describe, expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createPlantClient } from "../../src/client.ts";
+import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -28,14 +28,7 @@ describe.each(["/api", "/a.b/c-d/~e"])("under the base path %s", (basePath) => {
   test.each(["/plants", createPlantPath, `${basePath}plants`, `/x${basePath}/plants`])(
     "nothing is served at %s",
     async (path) => {
-      const response = await exchange({
-        origin: new URL(server.url).origin,
-        version: "1.1",
-        path,
-        headers: { authorization: `Bearer ${knownToken}`, "content-type": "application/json" },
-        body: '{"id":1,"name":"Basil"}',
-      });
-      expect(response.status).toBe(404);
+      expect((await postPlant(new URL(server.url).origin, { path })).status).toBe(404);
     },
   );
 });

@@ -1,12 +1,8 @@
 /** Signals: what is under way finishes, nothing new begins, the process ends well. */
-
 import { once } from "node:events";
-import http2 from "node:http2";
-import { connect } from "node:net";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
-import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import {
   audience,
@@ -16,70 +12,69 @@ import {
   sign,
 } from "../../packages/proxy/test/support/auth/issuer.ts";
 import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
-import { type ChildServer, spawnServer } from "../support/child-server.ts";
+import { type SpawnedServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
-import { authorization, basil, plantOverHttp1, postPlant } from "../support/plant-request.ts";
-import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
+import {
+  authorization,
+  basil,
+  get,
+  openExpecting,
+  plantOverHttp1,
+  statusOfCreate,
+} from "../support/plant-request.ts";
+import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";
+import { openSession } from "../support/session.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
+
+const expects = "Expect: 100-continue";
 
 /** A request that the server has begun to serve, and that waits for the store. */
 interface UnderWay extends Disposable {
-  readonly name: string;
   /** Resolves to `ok`, or to what went wrong. */
   readonly outcome: Promise<string>;
   /** Over HTTP/2: GOAWAY has come. */
-  readonly goaway: Promise<unknown> | undefined;
+  readonly goaway?: Promise<unknown>;
 }
 
-async function begin(protocol: RawProtocol, server: ChildServer, id: bigint): Promise<UnderWay> {
-  const body = Buffer.from(protocol.frame(protocol.encode({ id, name: protocol.name })));
-  return protocol.version === "1.1"
-    ? await beginHttp1(protocol, server, body)
-    : await beginHttp2(protocol, server, body);
-}
-
-/** 100 Continue tells that the request is under way. */
-async function beginHttp1(protocol: RawProtocol, server: ChildServer, body: Buffer) {
-  const connection = await openRawConnection(server.port);
-  connection.write(
-    `POST ${protocol.path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
-      `Content-Type: ${protocol.contentType}\r\nContent-Length: ${body.length}\r\n` +
-      "Expect: 100-continue\r\n\r\n",
-  );
-  await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-  connection.write(body);
-  // A drained connection is closed, whatever the client would like.
-  const outcome = connection.untilClosed().then((bytes) => {
-    const answer = parseHttp1Responses(bytes).at(-1);
-    return answer?.status === 200 && answer.body.includes(protocol.name) ? "ok" : `${bytes}`;
-  });
-  const close = () => connection[Symbol.dispose]();
-  return { name: protocol.name, outcome, goaway: undefined, [Symbol.dispose]: close };
-}
-
-/** The answer to a ping that was sent behind the request tells that it is under way. */
-async function beginHttp2(protocol: RawProtocol, server: ChildServer, body: Buffer) {
-  const session = http2.connect(server.url);
-  await within("a session", once(session, "connect"));
-  const answer = exchangeOn(session, {
-    path: protocol.path,
-    headers: { authorization, "content-type": protocol.contentType },
-    body,
-  });
-  const outcome = answer.then((response) => {
+async function begin(protocol: RawProtocol, server: SpawnedServer, id: bigint): Promise<UnderWay> {
+  const { name, path, contentType, version } = protocol;
+  const body = Buffer.from(protocol.frame(protocol.encode({ id, name })));
+  if (version === "1.1") {
+    const connection = await openExpecting(
+      server.port,
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nAuthorization: ${authorization}\r\n` +
+        `Content-Type: ${contentType}\r\nContent-Length: ${body.length}\r\n${expects}\r\n\r\n`,
+    );
+    connection.write(body);
+    // A drained connection is closed, whatever the client would like.
+    const outcome = connection.untilClosed().then((bytes) => {
+      const answer = parseHttp1Responses(bytes).at(-1);
+      return answer?.status === 200 && answer.body.includes(name) ? "ok" : `${bytes}`;
+    });
+    return { outcome, [Symbol.dispose]: () => connection[Symbol.dispose]() };
+  }
+  const session = await openSession(server.url);
+  const headers = { authorization, "content-type": contentType };
+  const outcome = exchangeOn(session, { path, headers, body }).then((response) => {
     const read = protocol.read(response);
     return "ok" in read ? "ok" : read.message;
   });
+  // The answer to a ping that was sent behind the request tells that it is under way.
   const pinged = Promise.withResolvers<void>();
   session.ping((error) => (error ? pinged.reject(error) : pinged.resolve()));
   await within("the answer to a ping", pinged.promise);
-  const close = () => session.destroy();
   const goaway = once(session, "goaway");
-  return { name: protocol.name, outcome, goaway, [Symbol.dispose]: close };
+  return { outcome, goaway, [Symbol.dispose]: () => session.destroy() };
 }
 
-describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signal) => {
-  test("lets requests of every protocol finish, takes no new ones, and ends with 0", async () => {
+async function expectEnd(server: SpawnedServer, signal: NodeJS.Signals | null = null) {
+  const code = signal === null ? 0 : null;
+  expect(await within("the end", server.exited)).toEqual({ code, signal });
+}
+
+test.each(["SIGTERM", "SIGQUIT"] as const)(
+  "%s lets requests of every protocol finish, takes no new ones, and ends with 0",
+  async (signal) => {
     await using server = await spawnServer();
     using lock = lockStore(server.database);
     using stack = new DisposableStack();
@@ -87,115 +82,75 @@ describe.each(["SIGTERM", "SIGINT", "SIGQUIT", "SIGUSR2"] as const)("%s", (signa
     for (const [index, protocol] of rawProtocols.entries()) {
       underWay.push(stack.use(await begin(protocol, server, BigInt(index))));
     }
-
     server.process.kill(signal);
     await server.stderr.until(new RegExp(`${signal}: draining`));
     await within("GOAWAY on every session", Promise.all(underWay.map(({ goaway }) => goaway)));
-    await expectRefused(server.port);
-
+    await expect(get(server.url, "/healthz")).rejects.toMatchObject({ code: "ECONNREFUSED" });
     lock.release();
-    const outcomes = await within(
-      "all answers",
-      Promise.all(underWay.map(async ({ name, outcome }) => [name, await outcome])),
-    );
-    expect(outcomes).toEqual(rawProtocols.map(({ name }) => [name, "ok"]));
-    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+    const outcomes = Promise.all(underWay.map(({ outcome }) => outcome));
+    expect(await within("all answers", outcomes)).toEqual(rawProtocols.map(() => "ok"));
+    await expectEnd(server);
     expect(server.stderr.text).toMatch(/"stopped"}\n$/);
     expect(readStoredPlants(server.database)).toHaveLength(rawProtocols.length);
-  });
+  },
+);
+
+test("a drain ends with 0 when its time is up: it cuts off what does not end, and answers what waits for the store", async () => {
+  await using server = await spawnServer({ args: ["--drain-timeout-ms", "200"] });
+  using lock = lockStore(server.database);
+  using half = await openExpecting(
+    server.port,
+    plantOverHttp1(basil, expects).slice(0, 1 - basil.length),
+  );
+  using waiting = await openExpecting(server.port, plantOverHttp1(basil, expects));
+  const session = await openSession(server.url);
+  const headers = { authorization, "content-type": "application/json" };
+  const stream = session.request({ ":method": "POST", ":path": "/plants", ...headers });
+  stream.on("error", () => {});
+
+  server.process.kill("SIGUSR2");
+  const [, answer] = parseHttp1Responses(await waiting.untilClosed());
+  lock.release();
+  await expectEnd(server);
+  await half.untilClosed();
+  session.destroy();
+  const body = '{"error":14,"message":"the server is shutting down"}';
+  expect(answer).toMatchObject({ status: 503, body });
+  expect(answer?.headers.get("retry-after")).toMatch(/^\d+$/);
 });
 
-describe("a drain", () => {
-  test("cuts a request off that does not end, and ends with 0", async () => {
-    const args = ["--drain-timeout-ms", "200"];
-    await using server = await spawnServer({ args });
-    using half = await openRawConnection(server.port);
-    half.write(plantOverHttp1(basil, "Expect: 100-continue").slice(0, 1 - basil.length));
-    await half.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-    const session = http2.connect(server.url);
-    session.on("error", () => {});
-    const stream = session.request({
-      ":method": "POST",
-      ":path": "/plants",
-      authorization,
-      "content-type": "application/json",
-    });
-    stream.on("error", () => {});
-    await within("a session", once(session, "remoteSettings"));
-
-    server.process.kill("SIGTERM");
-    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-    await half.untilClosed();
-    session.destroy();
-  });
-
-  test("answers what waits for the store when the time is up, and says when to try again", async () => {
-    const args = ["--drain-timeout-ms", "200"];
-    await using server = await spawnServer({ args });
-    using lock = lockStore(server.database);
-    using connection = await openRawConnection(server.port);
-    connection.write(plantOverHttp1(basil, "Expect: 100-continue"));
-    await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-    server.process.kill("SIGTERM");
-    const [, answer] = parseHttp1Responses(await connection.untilClosed());
-    lock.release();
-    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-    const body = '{"error":14,"message":"the server is shutting down"}';
-    expect(answer).toMatchObject({ status: 503, body });
-    expect(answer?.headers.get("retry-after")).toMatch(/^\d+$/);
-  });
-
-  test("is cut short by a second signal", async () => {
-    await using server = await spawnServer();
-    using _lock = lockStore(server.database);
-    const [rest] = rawProtocols;
-    if (rest === undefined) throw new Error("no protocols");
-    using request = await begin(rest, server, 1n);
-    server.process.kill("SIGTERM");
-    await server.stderr.until(/SIGTERM: draining/);
-    // One that comes within half a second counts as the first.
-    const again = setInterval(() => server.process.kill("SIGTERM"), 100);
-    expect(await within("the end", server.exited, 4000)).toEqual({ code: null, signal: "SIGTERM" });
-    clearInterval(again);
-    await request.outcome;
-  });
-
-  test("is not cut short by a signal that arrives twice, as Ctrl-C through npm does", async () => {
-    await using server = await spawnServer();
-    using lock = lockStore(server.database);
-    const [rest] = rawProtocols;
-    if (rest === undefined) throw new Error("no protocols");
-    using request = await begin(rest, server, 1n);
-    server.process.kill("SIGINT");
-    await server.stderr.until(/SIGINT: draining/);
-    server.process.kill("SIGINT");
-    lock.release();
-    expect(await request.outcome).toBe("ok");
-    expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
-  });
+test("a drain is cut short by a second signal", async () => {
+  await using server = await spawnServer();
+  using _lock = lockStore(server.database);
+  using request = await begin(restOverHttp1, server, 1n);
+  server.process.kill("SIGTERM");
+  await server.stderr.until(/SIGTERM: draining/);
+  // One that comes within half a second counts as the first.
+  const again = setInterval(() => server.process.kill("SIGTERM"), 100);
+  await expectEnd(server, "SIGTERM");
+  clearInterval(again);
+  await request.outcome;
 });
 
-async function expectRefused(port: number): Promise<void> {
-  const socket = connect(port, "127.0.0.1");
-  const outcome = Promise.withResolvers<string>();
-  socket.once("connect", () => outcome.resolve("connected"));
-  socket.once("error", (error: NodeJS.ErrnoException) => outcome.resolve(error.code ?? ""));
-  expect(await within("a refusal", outcome.promise)).toBe("ECONNREFUSED");
-  socket.destroy();
-}
+test("a drain is not cut short by a signal that arrives twice, as Ctrl-C through npm does", async () => {
+  await using server = await spawnServer();
+  using lock = lockStore(server.database);
+  using request = await begin(restOverHttp1, server, 1n);
+  server.process.kill("SIGINT");
+  await server.stderr.until(/SIGINT: draining/);
+  server.process.kill("SIGINT");
+  lock.release();
+  expect(await request.outcome).toBe("ok");
+  await expectEnd(server);
+});
 
 test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
-  const [first, second] = [
-    await createSigningKey("ES256", "1"),
-    await createSigningKey("ES256", "2"),
-  ];
+  const first = await createSigningKey("ES256", "1");
+  const second = await createSigningKey("ES256", "2");
   const keys = await startKeyServer(keySetOf(first.jwk));
   const jwt = ["--jwks-url", keys.url.href, "--jwt-issuer", issuer, "--jwt-audience", audience];
   await using server = await spawnServer({ args: jwt });
-  const statusOf = async (key: SigningKey) => {
-    const headers = { authorization: `Bearer ${await sign(key)}` };
-    return (await postPlant(server.url, { version: "2", headers })).status;
-  };
+  const statusOf = async (key: SigningKey) => statusOfCreate(server.url, 1, await sign(key));
   expect(await statusOf(first)).toBe(200);
   keys.answer = keySetOf(second.jwk);
   expect(await statusOf(second)).toBe(401); // a fetch was just before
@@ -204,5 +159,5 @@ test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
   expect(await statusOf(second)).toBe(200);
   expect(await statusOf(first)).toBe(401);
   server.process.kill("SIGTERM");
-  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  await expectEnd(server);
 });

@@ -1,5 +1,4 @@
 /** What is wrong with HTTP/2 itself, frame by frame: refused, and the server goes on. */
-
 import { describe, expect, test } from "vitest";
 import {
   openRawConnection,
@@ -19,6 +18,7 @@ import {
 import {
   answered,
   ending,
+  type Field,
   fields,
   plant,
   request,
@@ -35,6 +35,21 @@ const isEnd = ({ type, flags, streamId }: Frame) =>
   (streamId !== 0 &&
     (type === frameType.rstStream ||
       ((type === frameType.data || type === frameType.headers) && (flags & flag.endStream) !== 0)));
+
+const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+
+/** A request on stream 1 whose body has not ended. */
+const begun = (block: readonly Field[], ...data: readonly Buffer[]) =>
+  Buffer.concat([
+    frame(frameType.headers, { flags: flag.endHeaders, streamId: 1, payload: fieldBlock(block) }),
+    ...data.map((payload) => frame(frameType.data, { streamId: 1, payload })),
+  ]);
+
+const rpc = (path: string, contentType = "application/grpc") =>
+  fields({ ":path": path, "content-type": contentType, te: "trailers" });
+
+const watch = "/grpc.health.v1.Health/Watch";
+const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /** The frames up to the end of the first answer, or of the connection. */
 async function answer(connection: RawConnection, isOver = isEnd): Promise<Frame[]> {
@@ -63,6 +78,11 @@ describe("over HTTP/2", () => {
     expect(bodyOf(await answer(connection, isOver), streamId)).toBe('{"name":"Basil"}');
   }
 
+  async function expectNextAnswered() {
+    using next = await open();
+    await expectGoodAnswer(next, 1);
+  }
+
   test.each(answered)("answers %s with an error body, and goes on", async (_what, block, error) => {
     using connection = await open();
     connection.write(request(block));
@@ -81,19 +101,15 @@ describe("over HTTP/2", () => {
   });
 
   test.each(ending)("ends a connection with %s, and answers the next", async (_what, bytes) => {
-    {
-      using connection = await open();
-      connection.write(bytes);
-      const frames = parseFrames(await connection.untilClosed());
-      expect(frames.at(-1)?.type).toBe(frameType.goaway);
-    }
-    using next = await open();
-    await expectGoodAnswer(next, 1);
+    using connection = await open();
+    connection.write(bytes);
+    const frames = parseFrames(await connection.untilClosed());
+    expect(frames.at(-1)?.type).toBe(frameType.goaway);
+    await expectNextAnswered();
   });
 
   test("ends a connection that takes back a thousand requests, some at a time", async () => {
     using connection = await open();
-    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
     let rounds = 0;
     let last: Frame | undefined;
     do {
@@ -112,13 +128,10 @@ describe("over HTTP/2", () => {
   });
 
   test("refuses a body that is not as long as it says, and answers the next", async () => {
-    {
-      using connection = await open();
-      connection.write(request(fields({ "content-length": "3" })));
-      await connection.untilClosed();
-    }
-    using next = await open();
-    await expectGoodAnswer(next, 1);
+    using connection = await open();
+    connection.write(request(fields({ "content-length": "3" })));
+    await connection.untilClosed();
+    await expectNextAnswered();
   });
 
   test("goes on when clients leave amid a request, with a token or without", async () => {
@@ -127,62 +140,39 @@ describe("over HTTP/2", () => {
       connection.write(request(block).subarray(0, -5));
       await connection.until("the settings", (bytes) => parseFrames(bytes).length > 0);
     }
-    using next = await open();
-    await expectGoodAnswer(next, 1);
+    await expectNextAnswered();
   });
 
-  const streams = [
-    "/grpc.health.v1.Health/Watch",
-    "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo",
-  ];
-  test.each(streams)("calls it no failure when a client leaves amid a call of %s", async (path) => {
-    const block = fields({ ":path": path, "content-type": "application/grpc", te: "trailers" });
-    const head = { flags: flag.endHeaders, streamId: 1, payload: fieldBlock(block) };
-    const message = Buffer.of(0, 0, 0, 0, 9, 1);
-    const begun = [
-      frame(frameType.headers, head),
-      frame(frameType.data, { streamId: 1, payload: message }),
-    ];
+  test.each([watch, reflection])("calls it no failure when a client leaves %s", async (path) => {
     const taken = frame(frameType.rstStream, { streamId: 1, payload: Buffer.alloc(4) });
-    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
     for (const end of [taken, Buffer.alloc(0)]) {
       using connection = await open();
-      connection.write(Buffer.concat([...begun, ping]));
+      connection.write(Buffer.concat([begun(rpc(path), Buffer.of(0, 0, 0, 0, 9, 1)), ping]));
       await answer(connection, ({ type }) => type === frameType.ping);
       connection.write(end);
     }
-    using next = await open();
-    await expectGoodAnswer(next, 1);
+    await expectNextAnswered();
     expect(server.log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  const large: readonly (readonly [path: string, contentType: string])[] = [
+  test.each([
     [createPlantPath, "application/grpc"],
     ["/grpc.health.v1.Health/Check", "application/grpc"],
-    ["/grpc.health.v1.Health/Watch", "application/grpc"],
-    ["/grpc.health.v1.Health/Watch", "application/grpc-web"],
-    ["/grpc.health.v1.Health/Watch", "application/connect+proto"],
-    ["/grpc.reflection.v1.ServerReflection/ServerReflectionInfo", "application/grpc"],
-  ];
-  test.each(large)(
+    [watch, "application/grpc"],
+    [watch, "application/grpc-web"],
+    [watch, "application/connect+proto"],
+    [reflection, "application/grpc"],
+  ])(
     "lets go of a client that leaves once its message to %s as %s was found too large",
     async (path, contentType) => {
       using connection = await open();
-      const block = fields({ ":path": path, "content-type": contentType, te: "trailers" });
-      const head = frame(frameType.headers, {
-        flags: flag.endHeaders,
-        streamId: 1,
-        payload: fieldBlock(block),
-      });
       // As much as the window has room for, and again, of a message over every limit.
       const payload = Buffer.alloc(16_000);
       payload.writeUInt32BE(2 ** 30, 1);
       const data = Buffer.concat(Array(4).fill(frame(frameType.data, { streamId: 1, payload })));
-      connection.write(Buffer.concat([head, data]));
-      await answer(
-        connection,
-        ({ type, streamId }) => type === frameType.windowUpdate && streamId === 1,
-      );
+      connection.write(Buffer.concat([begun(rpc(path, contentType)), data]));
+      const isRoom = (one: Frame) => one.type === frameType.windowUpdate && one.streamId === 1;
+      await answer(connection, isRoom);
       connection.write(data);
       await answer(connection, ({ type }) => type === frameType.rstStream);
       connection.write(frame(frameType.goaway, { payload: Buffer.alloc(8) }));
@@ -191,10 +181,12 @@ describe("over HTTP/2", () => {
   );
 
   test.each([
-    ["a header over 16 KiB", { x: "x".repeat(17 * 1024) }],
-    ["headers over 16 KiB", Object.fromEntries(many(90).map((i) => [`h${i}`, "x".repeat(200)]))],
-    ["more than 100 headers", Object.fromEntries(many(150).map((i) => [`h${i}`, "x"]))],
-  ])("refuses %s", async (_what, headers) => {
+    ["a header over 16 KiB", 1, 17 * 1024],
+    ["headers over 16 KiB", 90, 200],
+    ["more than 100 headers", 150, 1],
+  ])("refuses %s", async (_what, count, length) => {
+    const all = Array.from({ length: count }, (_, index) => [`h${index}`, "x".repeat(length)]);
+    const headers = Object.fromEntries(all);
     const outcome = postPlant(server.url, { version: "2", headers, body: plant }).then(
       ({ status }) => status,
       (error: { code?: string }) => error.code,
@@ -202,7 +194,3 @@ describe("over HTTP/2", () => {
     expect([431, "ERR_HTTP2_STREAM_ERROR"]).toContain(await outcome);
   });
 });
-
-function many(count: number): number[] {
-  return Array.from({ length: count }, (_, i) => i);
-}

@@ -1,13 +1,14 @@
 /** The store as a tool: the official clients create plants, with the answers of REST. */
 import { describe, expect, test } from "vitest";
 import { clients } from "../../packages/gateway/test/support/mcp-client.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { authorization } from "../support/plant-request.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
-const headers = { authorization: `Bearer ${knownToken}` };
+const headers = { authorization };
 const big = "9007199254740993";
 
 const server = useTestServer({ mcp: true, basePath: "/api" });
+const without = useTestServer();
 
 describe.each(clients)("%s", (_by, connect) => {
   test("creates a plant, exactly", async () => {
@@ -36,8 +37,9 @@ describe.each(clients)("%s", (_by, connect) => {
     });
   });
 
-  test("is refused without a token", async () => {
+  test("is refused without a token, and offered nothing without the setting", async () => {
     await expect(connect(`${server.url}/mcp`)).rejects.toThrow();
+    await expect(connect(`${without.url}/mcp`, headers)).rejects.toThrow();
   });
 });
 
@@ -51,11 +53,4 @@ test("the tool is described by the contract", async () => {
     description: expect.stringContaining("A retry is safe"),
     inputSchema: { required: ["plant"] },
   });
-});
-
-test("without the setting, nothing is offered", async () => {
-  const plain = await openTestServer();
-  const response = await fetch(`${plain.url}/mcp`, { method: "POST", headers, body: "{}" });
-  expect(response.status).toBe(404);
-  await plain.close();
 });

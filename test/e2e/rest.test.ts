@@ -1,5 +1,4 @@
 /** REST as a client of plain HTTP sees it: status, headers, and the exact bytes. */
-
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -7,7 +6,6 @@ import { exchange, type HttpVersion } from "../../packages/gateway/test/support/
 import { authorization, postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) => {
@@ -35,13 +33,10 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
   });
 
   test.each([
-    ["100", 100n],
     ["101.0", 101n],
     ["1.02e2", 102n],
-    ["10300e-2", 103n],
     ['"104"', 104n],
     ["-0", 0n],
-    ["-105", -105n],
     ["9007199254740993", 9007199254740993n],
     ["-9007199254740993", -9007199254740993n],
     ['"9007199254740995"', 9007199254740995n],
@@ -58,37 +53,12 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
   });
 
   test.each([
-    "application/json",
     "application/json; charset=utf-8",
     'APPLICATION/JSON;charset="UTF-8"',
     "application/json ; foo=bar",
   ])("takes the content type %s", async (contentType) => {
     const response = await post('{"id":200,"name":"Basil"}', { "content-type": contentType });
     expect(response.status).toBe(200);
-  });
-
-  test("answers a taken id with 400 and the error 6", async () => {
-    await post('{"id":300,"name":"Basil"}');
-    const response = await post('{"id":300,"name":"Mint"}');
-    expect(response.status).toBe(400);
-    expect(JSON.parse(response.body.toString())).toEqual({
-      error: 6,
-      message: expect.stringMatching(/^another plant has this id .choose another id/),
-    });
-    expectRestError(response, { error: Code.AlreadyExists });
-  });
-
-  test("answers a request without a token with 401 and a challenge", async () => {
-    const response = await exchange({ origin: server.url, version, path: "/plants", body: "{}" });
-    expect(response.status).toBe(401);
-    expect(response.headers.get("www-authenticate")).toMatch(/^Bearer\b/);
-    expectRestError(response, { error: Code.Unauthenticated, message: /bearer token/ });
-  });
-
-  test("never takes a token from the query", async () => {
-    const path = `/plants?access_token=${knownToken}`;
-    const response = await exchange({ origin: server.url, version, path, body: "{}" });
-    expect(response.status).toBe(401);
   });
 
   test.each([
@@ -113,19 +83,6 @@ describe.each<HttpVersion>(["1.1", "2"])("POST /plants over HTTP/%s", (version) 
     expect(response.status).toBe(status);
     expect(response.headers.get("allow")).toBe(status === 405 ? "POST" : null);
     expectRestError(response, { error: status === 405 ? Code.Unimplemented : Code.NotFound });
-  });
-
-  test("answers HEAD with the headers of GET and no body", async () => {
-    const response = await exchange({
-      origin: server.url,
-      version,
-      method: "HEAD",
-      path: "/plants",
-      headers: { authorization },
-    });
-    expect(response.status).toBe(405);
-    expect(response.headers.get("allow")).toBe("POST");
-    expect(response.body).toHaveLength(0);
   });
 
   test("takes a request that is compressed with gzip", async () => {

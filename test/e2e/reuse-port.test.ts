@@ -1,13 +1,8 @@
 /** Several servers on one PostgreSQL share a port: each serves, and one may leave. */
-
-import type { ClientHttp2Session } from "node:http2";
 import { expect, test } from "vitest";
-import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { findFreePort } from "../support/free-port.ts";
-import { plantHeaders as headers } from "../support/plant-request.ts";
-import { newPlantJson } from "../support/protocol/message.ts";
+import { statusOfCreate } from "../support/plant-request.ts";
 import { scrape } from "../support/scrape.ts";
-import { openSession } from "../support/session.ts";
 import { postgresKind } from "../support/store-place.ts";
 import { openTestServer, type TestServer } from "../support/test-server.ts";
 
@@ -20,19 +15,13 @@ test.skipIf(postgresKind.isMissing || process.platform !== "linux")(
     await using other = await openTestServer({ ...shared, reusePort: true });
     await expect(openTestServer(shared)).rejects.toMatchObject({ code: "EADDRINUSE" });
 
-    const create = async (session: ClientHttp2Session, id: number) => {
-      const body = newPlantJson({ id: BigInt(id), name: "Basil" });
-      expect((await exchangeOn(session, { path: "/plants", headers, body })).status).toBe(200);
-      session.destroy();
-    };
     const opened = async ({ running }: TestServer) =>
       (await scrape(running.metricsUrl)).value("plant_store_connections_opened_total");
-
-    for (let id = 0; id < 40; id++) await create(await openSession(one.url), id);
+    for (let id = 0; id < 40; id++) expect(await statusOfCreate(one.url, id)).toBe(200);
     expect(await opened(one)).toBeGreaterThan(0);
     expect(await opened(other)).toBeGreaterThan(0);
     await one.running.close();
-    for (let id = 0; id < 10; id++) await create(await openSession(other.url), id);
+    for (let id = 0; id < 10; id++) expect(await statusOfCreate(other.url, id)).toBe(200);
     expect(await place.read()).toHaveLength(40);
   },
 );

@@ -1,11 +1,9 @@
 /** A revoked token stops working: for every protocol, on connections that are open. */
 import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { createToken, revokeToken } from "connect-gateway-proxy/auth";
 import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { within } from "../../packages/gateway/test/support/within.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { openTestServer } from "../support/test-server.ts";
 
@@ -33,17 +31,11 @@ test("a token that is in use everywhere is over everywhere once it is revoked", 
   expect(await ask(ada)).toEqual(all("in"));
   expect(await ask(bob)).toEqual(all("in"));
   await revokeToken(tokenFile, "ada");
-  const untilOver = async () => {
-    while ((await ask(ada)).includes("in")) await delay(20);
-  };
-  await within("the end of the token", untilOver());
+  await expect.poll(() => ask(ada), { interval: 20 }).not.toContain("in");
   for (let n = 0; n < 5; n++) expect(await ask(ada)).toEqual(all(Code.Unauthenticated));
   expect(await ask(bob)).toEqual(all("in"));
 
   const again = await createToken(tokenFile, "ada", "plst_");
-  const untilIn = async () => {
-    while ((await ask(again)).includes(Code.Unauthenticated)) await delay(20);
-  };
-  await within("the new token of that name", untilIn());
+  await expect.poll(() => ask(again), { interval: 20 }).toEqual(all("in"));
   expect(await ask(ada)).toEqual(all(Code.Unauthenticated));
 });

@@ -1,41 +1,36 @@
 /** Deadlines: those that clients set, kept, and those that no timer can hold, brought down. */
-
 import { once } from "node:events";
 import { Code } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
-import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { lockStore } from "../support/locked-store.ts";
-import { get, plantOverHttp1 } from "../support/plant-request.ts";
+import {
+  authorization,
+  get,
+  openExpecting,
+  plantOverHttp1,
+  statusOfCreate,
+} from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { grpcJs } from "../support/protocol/protocols.ts";
-import { type RawProtocol, rawProtocols } from "../support/protocol/raw.ts";
+import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 const plant = { id: 1n, name: "Basil" };
+const server = useTestServer();
 
-async function createWith(
+async function codeFor(
   protocol: RawProtocol,
-  url: string,
-  headers: Record<string, string>,
+  deadline: Record<string, string>,
   { unfinished = false } = {},
 ) {
-  const body = protocol.frame(protocol.encode(plant));
-  const response = await exchange({
-    origin: url,
-    version: protocol.version,
-    path: protocol.path,
-    headers: {
-      authorization: `Bearer ${knownToken}`,
-      "content-type": protocol.contentType,
-      ...headers,
-    },
-    body: unfinished ? body.subarray(0, -1) : body,
-    unfinished,
-  });
-  return protocol.read(response);
+  const { version, path, contentType } = protocol;
+  const headers = { authorization, "content-type": contentType, ...deadline };
+  const all = protocol.frame(protocol.encode(plant));
+  const body = unfinished ? all.subarray(0, -1) : all;
+  const request = { origin: server.url, version, path, headers, body, unfinished };
+  return refusalOf(protocol.read(await exchange(request))).code;
 }
 
 const isGrpc = ({ name }: RawProtocol) => name.startsWith("gRPC");
@@ -46,72 +41,52 @@ const shortDeadlines = rawProtocols.map((protocol) => ({
   headers: isGrpc(protocol) ? { "grpc-timeout": "50m" } : { "connect-timeout-ms": "50" },
 }));
 
-describe("a short deadline, while the store stalls", () => {
-  const server = useTestServer();
-
-  test.each(shortDeadlines)("passes over $name", async ({ protocol, headers }) => {
-    using _lock = lockStore(server.database);
-    const refusal = refusalOf(await createWith(protocol, server.url, headers));
-    expect(refusal.code).toBe(Code.DeadlineExceeded);
-  });
-
-  test("stops neither health checks nor refusals, and a retry succeeds after it", async () => {
-    const [protocol] = rawProtocols;
-    if (protocol === undefined) throw new Error("no protocols");
-    const retried = { id: 2n, name: "Mint" };
-    {
-      using _lock = lockStore(server.database);
-      using caller = grpcJs.open(server.url);
-      const refusal = refusalOf(await caller.create(retried, { timeoutMs: 50 }));
-      expect(refusal.code).toBe(Code.DeadlineExceeded);
-      expect((await get(server.url, "/readyz")).status).toBe(200);
-      const stranger = await protocol.send(server.url, protocol.encode(plant), {
-        authorization: null,
-      });
-      expect(refusalOf(stranger).code).toBe(Code.Unauthenticated);
-    }
-    expect(await protocol.send(server.url, protocol.encode(retried))).toEqual({
-      ok: { name: "Mint" },
-    });
-  });
-});
-
 const passedDeadlines = rawProtocols.map((protocol) => ({
   protocol,
   name: `${protocol.name}, before the body is read`,
   headers: isGrpc(protocol) ? { "grpc-timeout": "0m" } : { "connect-timeout-ms": "0" },
 }));
 
-describe("a short deadline, while the body stays away", () => {
-  const server = useTestServer();
+test.each([...shortDeadlines, ...passedDeadlines])(
+  "a short deadline passes while the body stays away: $name",
+  async ({ protocol, headers }) => {
+    const code = await codeFor(protocol, headers, { unfinished: true });
+    expect(code).toBe(Code.DeadlineExceeded);
+    expect(readStoredPlants(server.database)).toEqual([]);
+  },
+);
 
-  test.each([...shortDeadlines, ...passedDeadlines])(
-    "passes over $name",
-    async ({ protocol, headers }) => {
-      const outcome = await createWith(protocol, server.url, headers, { unfinished: true });
-      expect(refusalOf(outcome).code).toBe(Code.DeadlineExceeded);
-      expect(await readStoredPlants(server.database)).toEqual([]);
-    },
-  );
+test.each(shortDeadlines)(
+  "a short deadline passes while the store stalls: $name",
+  async ({ protocol, headers }) => {
+    using _lock = lockStore(server.database);
+    expect(await codeFor(protocol, headers)).toBe(Code.DeadlineExceeded);
+  },
+);
+
+test("a store that stalls stops neither health checks nor refusals, and a retry succeeds after it", async () => {
+  const { encode, send } = restOverHttp1;
+  const retried = { id: 2n, name: "Mint" };
+  {
+    using _lock = lockStore(server.database);
+    using caller = grpcJs.open(server.url);
+    const refusal = refusalOf(await caller.create(retried, { timeoutMs: 50 }));
+    expect(refusal.code).toBe(Code.DeadlineExceeded);
+    expect((await get(server.url, "/readyz")).status).toBe(200);
+    expect(await statusOfCreate(server.url, 1, "a-token-nobody-knows")).toBe(401);
+  }
+  expect(await send(server.url, encode(retried))).toEqual({ ok: { name: "Mint" } });
 });
 
-describe("a client that leaves while the store stalls", () => {
-  test("does no harm to who comes next", async () => {
-    await using server = await openTestServer();
-    const [rest] = rawProtocols;
-    if (rest === undefined) throw new Error("no protocols");
-    {
-      using lock = lockStore(server.database);
-      for (const id of [1, 2, 3]) {
-        using connection = await openRawConnection(server.port);
-        connection.write(plantOverHttp1(`{"id":${id},"name":"Basil"}`, "Expect: 100-continue"));
-        await connection.until("100 Continue", (bytes) => bytes.includes("100 Continue"));
-        connection.socket.destroy();
-        await once(connection.socket, "close");
-      }
-      lock.release();
+test("a client that leaves while the store stalls does no harm to who comes next", async () => {
+  {
+    using _lock = lockStore(server.database);
+    for (const id of [11, 12, 13]) {
+      const bytes = plantOverHttp1(`{"id":${id},"name":"Basil"}`, "Expect: 100-continue");
+      using connection = await openExpecting(server.port, bytes);
+      connection.socket.destroy();
+      await once(connection.socket, "close");
     }
-    const outcome = await rest.send(server.url, rest.encode({ id: 4n, name: "Mint" }));
-    expect(outcome).toEqual({ ok: { name: "Mint" } });
-  });
+  }
+  expect(await statusOfCreate(server.url, 14)).toBe(200);
 });

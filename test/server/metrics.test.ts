@@ -1,11 +1,5 @@
 /** What operators see: every request once, under few names, whatever strangers send. */
-
-import { X509Certificate } from "node:crypto";
-import { copyFileSync, renameSync, utimesSync } from "node:fs";
-import { request } from "node:http";
 import type { ClientHttp2Session } from "node:http2";
-import { join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { Health } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
@@ -15,13 +9,14 @@ import { openRawConnection } from "../../packages/gateway/test/support/raw-conne
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { lockStore } from "../support/locked-store.ts";
-import { plantHeaders as headers, postPlant } from "../support/plant-request.ts";
+import { get, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { labelOf, protocols } from "../support/protocol/protocols.ts";
 import { type Scrape, scrape, scrapeUntil } from "../support/scrape.ts";
 import { openSession } from "../support/session.ts";
 import { storeKinds } from "../support/store-place.ts";
 import { openTestServer } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const observed = { adminPort: 0 } as const;
 
@@ -39,29 +34,26 @@ function requestsIn({ series }: Scrape): Record<string, number> {
   return Object.fromEntries(all.filter(([, value]) => value > 0));
 }
 
-describe.each(protocols)("$name", (protocol) => {
-  test("is counted by code, and timed", async () => {
-    await using server = await openTestServer(observed);
-    const { metricsUrl } = server.running;
-    using caller = protocol.open(server.url);
-    for (const id of [1n, 2n, 3n]) await caller.create({ id, name: "Basil" });
-    await caller.create({ id: 1n, name: "Mint" });
-    await caller.create({ name: "Mint" });
-    await caller.create({ id: 1n, name: "Basil" }, { authorization: null });
-    const label = labelOf(protocol.name);
-    const scraped = await scrape(metricsUrl);
-    expect(requestsIn(scraped)).toEqual({
-      [requests(label, "OK")]: 3,
-      [requests(label, "ALREADY_EXISTS")]: 1,
-      [requests(label, "INVALID_ARGUMENT")]: 1,
-      [requests(label, "UNAUTHENTICATED")]: 1,
-    });
-    const seconds = "plant_store_request_duration_seconds";
-    expect(scraped.value(`${seconds}_count{protocol="${label}"}`)).toBe(6);
-    expect(scraped.value(`${seconds}_bucket{le="+Inf",protocol="${label}"}`)).toBe(6);
-    expect(scraped.value(`${seconds}_sum{protocol="${label}"}`)).toBeGreaterThan(0);
-    expect(scraped.value("plant_store_requests_in_flight")).toBe(0);
+test.each(protocols)("$name is counted by code, and timed", async (protocol) => {
+  await using server = await openTestServer(observed);
+  using caller = protocol.open(server.url);
+  for (const id of [1n, 2n, 3n]) await caller.create({ id, name: "Basil" });
+  await caller.create({ id: 1n, name: "Mint" });
+  await caller.create({ name: "Mint" });
+  await caller.create({ id: 1n, name: "Basil" }, { authorization: null });
+  const label = labelOf(protocol.name);
+  const scraped = await scrape(server.running.metricsUrl);
+  expect(requestsIn(scraped)).toEqual({
+    [requests(label, "OK")]: 3,
+    [requests(label, "ALREADY_EXISTS")]: 1,
+    [requests(label, "INVALID_ARGUMENT")]: 1,
+    [requests(label, "UNAUTHENTICATED")]: 1,
   });
+  const seconds = "plant_store_request_duration_seconds";
+  expect(scraped.value(`${seconds}_count{protocol="${label}"}`)).toBe(6);
+  expect(scraped.value(`${seconds}_bucket{le="+Inf",protocol="${label}"}`)).toBe(6);
+  expect(scraped.value(`${seconds}_sum{protocol="${label}"}`)).toBeGreaterThan(0);
+  expect(inFlight(scraped)).toBe(0);
 });
 
 test("strangers make no series, whatever they send", async () => {
@@ -134,13 +126,10 @@ test("a stream is counted, and no latency of the protocol", async () => {
   const left = watch.next().catch(() => {});
   leave.abort();
   await left;
-  const ended = (scraped: Scrape) =>
-    scraped.series.get(requests("grpc", "CANCELLED", "other")) === 1;
+  const cancelled = requests("grpc", "CANCELLED", "other");
+  const ended = ({ series }: Scrape) => series.get(cancelled) === 1;
   const scraped = await scrapeUntil(metricsUrl, "the end of the stream", ended);
-  expect(requestsIn(scraped)).toEqual({
-    [requests("grpc", "OK", "other")]: 1,
-    [requests("grpc", "CANCELLED", "other")]: 1,
-  });
+  expect(requestsIn(scraped)).toEqual({ [requests("grpc", "OK", "other")]: 1, [cancelled]: 1 });
   expect(scraped.value('plant_store_request_duration_seconds_count{protocol="grpc"}')).toBe(1);
 });
 
@@ -148,104 +137,55 @@ function inFlight(scraped: Scrape): number {
   return scraped.value("plant_store_requests_in_flight");
 }
 
-describe("connections", () => {
-  const rows = [
-    ["HTTP/1.1", "1.1", false],
-    ["HTTP/2", "2", false],
-    ["HTTP/1.1 over TLS", "1.1", true],
-    ["HTTP/2 over TLS", "2", true],
-  ] as const;
-
-  test.each(rows)("of %s are counted, with their bytes", async (_, version, isTls) => {
-    if (isTls && !hasOpenssl) return;
-    await using folder = await createTemporaryFolder();
-    const certificate = isTls ? createCertificate(folder.path, "a") : undefined;
-    await using server = await openTestServer({ ...observed, tls: certificate });
-    const { metricsUrl } = server.running;
-    const body = newPlantJson({ id: 1n, name: "x".repeat(100_000) });
-    const ca = certificate && { ca: certificate.pem };
-    expect((await postPlant(server.url, { version, body, ...ca })).status).toBe(200);
-    const closed = (scraped: Scrape) => scraped.value("plant_store_connections") === 0;
-    const scraped = await scrapeUntil(metricsUrl, "the end of the connection", closed);
-    expect(scraped.value("plant_store_connections_opened_total")).toBe(1);
-    for (const way of ["received", "sent"]) {
-      const bytes = scraped.value(`plant_store_${way}_bytes_total`);
-      expect(bytes, way).toBeGreaterThan(100_000);
-      expect(bytes, way).toBeLessThan(110_000);
-    }
-  });
-
-  test("that are open are counted, with the bytes so far", async () => {
-    await using server = await openTestServer(observed);
-    const session = await openSession(server.url);
-    expect(await post(session, 1n)).toBe(200);
-    const scraped = await scrape(server.running.metricsUrl);
-    expect(scraped.value("plant_store_connections")).toBe(1);
-    expect(scraped.value("plant_store_sent_bytes_total")).toBeGreaterThan(0);
-    session.destroy();
-  });
+test.each([
+  ["HTTP/1.1", "1.1", false],
+  ["HTTP/2", "2", false],
+  ["HTTP/1.1 over TLS", "1.1", true],
+  ["HTTP/2 over TLS", "2", true],
+] as const)("connections of %s are counted, with their bytes", async (_, version, isTls) => {
+  if (isTls && !hasOpenssl) return;
+  await using folder = await createTemporaryFolder();
+  const tls = isTls ? createCertificate(folder.path, "a") : undefined;
+  await using server = await openTestServer({ ...observed, tls });
+  const body = newPlantJson({ id: 1n, name: "x".repeat(100_000) });
+  const sent = { version, body, ...(tls && { ca: tls.pem }) };
+  expect((await postPlant(server.url, sent)).status).toBe(200);
+  const closed = (scraped: Scrape) => scraped.value("plant_store_connections") === 0;
+  const { metricsUrl } = server.running;
+  const scraped = await scrapeUntil(metricsUrl, "the end of the connection", closed);
+  expect(scraped.value("plant_store_connections_opened_total")).toBe(1);
+  for (const way of ["received", "sent"]) {
+    const bytes = scraped.value(`plant_store_${way}_bytes_total`);
+    expect(bytes, way).toBeGreaterThan(100_000);
+    expect(bytes, way).toBeLessThan(110_000);
+  }
 });
 
-describe("the expiry of the certificate", () => {
-  const name = "plant_store_tls_certificate_expiration_timestamp_seconds";
-  const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
-
-  test.skipIf(!hasOpenssl)("is that of the one in use", async () => {
-    await using folder = await createTemporaryFolder();
-    const [first, second] = [
-      createCertificate(folder.path, "first", { days: 2 }),
-      createCertificate(folder.path, "second", { days: 30 }),
-    ];
-    const tls = {
-      certFile: join(folder.path, "live.crt"),
-      keyFile: join(folder.path, "live.key"),
-    };
-    copyFileSync(first.certFile, tls.certFile);
-    copyFileSync(first.keyFile, tls.keyFile);
-    await using server = await openTestServer({ ...observed, tls });
-    const { metricsUrl } = server.running;
-    expect((await scrape(metricsUrl)).value(name)).toBe(expiryOf(first.pem));
-    renameSync(second.keyFile, tls.keyFile);
-    renameSync(second.certFile, tls.certFile);
-    const scraped = async () => {
-      // Nothing tells when the watching has begun, so the file changes until it is seen.
-      utimesSync(tls.certFile, new Date(), new Date());
-      return (await scrape(metricsUrl)).value(name);
-    };
-    await expect.poll(scraped, { timeout: 8000, interval: 300 }).toBe(expiryOf(second.pem));
-  });
-
-  test("is not there without TLS", async () => {
-    await using server = await openTestServer(observed);
-    const { series, types } = await scrape(server.running.metricsUrl);
-    expect(types.get(name)).toBe("gauge");
-    expect(series.has(name)).toBe(false);
-  });
-});
-
-describe.each(storeKinds.filter(({ isMissing }) => !isMissing))("a store on $store", (kind) => {
-  test("tells of commits", async () => {
-    await using place = await kind.open();
-    await using server = await openTestServer({ ...observed, store: place.url });
-    const session = await openSession(server.url);
-    for (const id of [1n, 2n, 3n]) expect(await post(session, id)).toBe(200);
-    session.destroy();
-    const scraped = await scrape(server.running.metricsUrl);
-    expect(scraped.value("plant_store_commit_duration_seconds_count")).toBe(3);
-    expect(scraped.value("plant_store_commit_rows_sum")).toBe(3);
-    expect(scraped.value("plant_store_commits_failed_total")).toBe(0);
-    expect(scraped.value("plant_store_queue_rows")).toBe(0);
-    expect(scraped.value("plant_store_queue_bytes")).toBe(0);
-    expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 3 });
-  });
+const kinds = storeKinds.filter(({ isMissing }) => !isMissing);
+test.each(kinds)("commits to $store are counted, and connections that are open", async (kind) => {
+  await using place = await kind.open();
+  await using server = await openTestServer({ ...observed, store: place.url });
+  const session = await openSession(server.url);
+  for (const id of [1n, 2n, 3n]) expect(await post(session, id)).toBe(200);
+  const scraped = await scrape(server.running.metricsUrl);
+  expect(scraped.value("plant_store_connections")).toBe(1);
+  expect(scraped.value("plant_store_sent_bytes_total")).toBeGreaterThan(0);
+  session.destroy();
+  expect(scraped.value("plant_store_commit_duration_seconds_count")).toBe(3);
+  expect(scraped.value("plant_store_commit_rows_sum")).toBe(3);
+  expect(scraped.value("plant_store_commits_failed_total")).toBe(0);
+  expect(scraped.value("plant_store_queue_rows")).toBe(0);
+  expect(scraped.value("plant_store_queue_bytes")).toBe(0);
+  expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 3 });
 });
 
 describe("the admin listener", () => {
+  const server = useTestServer(observed);
+  const without = useTestServer();
+
   test("is not there unless it is asked for", async () => {
-    await using server = await openTestServer();
-    expect(server.running.metricsUrl).toBeUndefined();
-    const asked = { origin: server.url, version: "1.1", method: "GET", path: "/metrics" } as const;
-    expect((await exchange(asked)).status).toBe(404);
+    expect(without.running.metricsUrl).toBeUndefined();
+    expect((await get(without.url, "/metrics")).status).toBe(404);
   });
 
   test.each([
@@ -257,8 +197,7 @@ describe("the admin listener", () => {
     ["GET", "/metrics/", 404],
     ["GET", "/plants", 404],
   ])("answers %s %s with %i", async (method, path, status) => {
-    await using server = await openTestServer(observed);
-    const origin = new URL(server.running.metricsUrl ?? "").origin;
+    const { origin } = new URL(server.running.metricsUrl ?? "");
     const answer = await exchange({ origin, version: "1.1", method, path });
     expect(answer.status).toBe(status);
     expect(answer.headers.get("allow")).toBe(status === 405 ? "GET, HEAD" : null);
@@ -266,14 +205,12 @@ describe("the admin listener", () => {
   });
 
   test("that finds its port taken leaves nothing open, and says which setting it is", async () => {
-    await using first = await openTestServer(observed);
-    const adminPort = Number(new URL(first.running.metricsUrl ?? "").port);
+    const adminPort = Number(new URL(server.running.metricsUrl ?? "").port);
     const second = openTestServer({ adminPort });
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE", listener: "admin" });
   });
 
   test("outlives a drain", async () => {
-    await using server = await openTestServer(observed);
     const { metricsUrl } = server.running;
     using lock = lockStore(server.database);
     const session = await openSession(server.url);
@@ -281,18 +218,12 @@ describe("the admin listener", () => {
     await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
     const closed = server.close();
     // It takes connections no more once it drains.
-    const { port } = server;
     const isRefused = () =>
-      new Promise<boolean>((resolve) => {
-        const asked = request({ port, host: "127.0.0.1", path: "/healthz", agent: false });
-        asked.on("error", () => resolve(true));
-        asked.on("response", (response) => response.resume().on("end", () => resolve(false)));
-        asked.end();
-      });
-    const drains = async () => {
-      while (!(await isRefused())) await delay(20);
-    };
-    await within("the drain", drains());
+      get(server.url, "/healthz").then(
+        () => false,
+        () => true,
+      );
+    await expect.poll(isRefused, { interval: 20 }).toBe(true);
     expect(inFlight(await scrape(metricsUrl))).toBe(1);
     lock.release();
     expect(await answer).toBe(200);

@@ -13,12 +13,14 @@ const services = [
   "plantstore.v1.PlantService",
 ];
 
+async function* ask(until?: Promise<void>) {
+  yield { messageRequest: { case: "listServices", value: "" } } as const;
+  await until;
+}
+
 /** The services that are listed, without a token. */
 async function list(url: string): Promise<string[]> {
   using reflection = grpcProtocol.open(ServerReflection, url);
-  async function* ask() {
-    yield { messageRequest: { case: "listServices", value: "" } } as const;
-  }
   const names: string[] = [];
   for await (const { messageResponse } of reflection.client.serverReflectionInfo(ask())) {
     if (messageResponse.case !== "listServicesResponse") throw new Error("no services");
@@ -46,11 +48,8 @@ test("a drain ends a stream that its client keeps open", async () => {
   await using server = await openTestServer({ drainTimeoutMs: 600_000 });
   using reflection = grpcProtocol.open(ServerReflection, server.url);
   const never = Promise.withResolvers<void>();
-  async function* ask() {
-    yield { messageRequest: { case: "listServices", value: "" } } as const;
-    await never.promise;
-  }
-  const answers = reflection.client.serverReflectionInfo(ask())[Symbol.asyncIterator]();
+  const asked = ask(never.promise);
+  const answers = reflection.client.serverReflectionInfo(asked)[Symbol.asyncIterator]();
   expect(await within("an answer", answers.next())).toMatchObject({ done: false });
   const ended = expect(answers.next()).rejects.toMatchObject({ code: Code.Unavailable });
   await server.close();

@@ -3,10 +3,16 @@ import { openTestServer, type TestServer, type TestServerOptions } from "./test-
 
 /** A server for all tests of a file or of a `describe`, from before the first of them. */
 export function useTestServer(options?: TestServerOptions): TestServer {
-  const server = {} as TestServer;
+  return useOpened(() => openTestServer(options));
+}
+
+/** What `open` opens, for all tests of a file or of a `describe`. Closed after the last of them. */
+export function useOpened<T extends AsyncDisposable>(open: () => Promise<T>): T {
+  const used = {} as T;
   beforeAll(async () => {
-    Object.assign(server, await openTestServer(options));
-    return () => server.close();
-  });
-  return server;
+    const opened = await open();
+    Object.assign(used, opened);
+    return () => opened[Symbol.asyncDispose]();
+  }, 60_000);
+  return used;
 }

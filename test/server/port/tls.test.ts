@@ -1,10 +1,9 @@
 /** TLS of the plant store: files that are settings, and their renewal. */
-
+import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, utimesSync } from "node:fs";
 import { join } from "node:path";
 import tls from "node:tls";
-import { SettingsError } from "connect-gateway-proxy/settings";
 import { describe, expect, test } from "vitest";
 import {
   createCertificate,
@@ -14,6 +13,7 @@ import type { HttpVersion } from "../../../packages/gateway/test/support/http-ex
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { postPlant } from "../../support/plant-request.ts";
+import { scrape } from "../../support/scrape.ts";
 import { openTestServer } from "../../support/test-server.ts";
 
 /** The common name of the certificate that the server shows. */
@@ -24,6 +24,8 @@ async function greet(port: number): Promise<unknown> {
   socket.destroy();
   return subject.CN;
 }
+
+const expiration = "plant_store_tls_certificate_expiration_timestamp_seconds";
 
 describe.skipIf(!hasOpenssl)("with a certificate", () => {
   test.each<HttpVersion>(["1.1", "2"])("creates a plant over HTTP/%s", async (version) => {
@@ -36,17 +38,21 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     expect(response.body.toString()).toBe('{"name":"Basil"}');
   });
 
+  const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
+
   test("takes a renewed one once both files belong together, and says when they do not", async () => {
     await using folder = await createTemporaryFolder();
     const first = createCertificate(folder.path, "first");
-    const second = createCertificate(folder.path, "second");
+    const second = createCertificate(folder.path, "second", { days: 30 });
     const files = {
       certFile: join(folder.path, "live.crt"),
       keyFile: join(folder.path, "live.key"),
     };
     copyFileSync(first.certFile, files.certFile);
     copyFileSync(first.keyFile, files.keyFile);
-    await using server = await openTestServer({ tls: files });
+    await using server = await openTestServer({ tls: files, adminPort: 0 });
+    const expiry = async () => (await scrape(server.running.metricsUrl)).value(expiration);
+    expect(await expiry()).toBe(expiryOf(first.pem));
     renameSync(second.certFile, files.certFile);
     // Nothing tells when the watching has begun, so the file changes until it is seen.
     const seen = () => {
@@ -59,19 +65,13 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     renameSync(second.keyFile, files.keyFile);
     // Nothing tells when a server has taken a certificate but a greeting.
     await expect.poll(() => greet(server.port), { timeout: 8000 }).toBe("second");
+    expect(await expiry()).toBe(expiryOf(second.pem));
   });
 });
 
-test.each([
-  ["are missing", undefined],
-  ["are no PEM", "garbage"],
-])("files for TLS that %s are an error of the settings", async (_what, text) => {
-  await using folder = await createTemporaryFolder();
-  const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
-  if (text !== undefined) {
-    for (const file of Object.values(files)) writeFileSync(file, text);
-  }
-  const start = openTestServer({ tls: files });
-  await expect(start).rejects.toThrow(SettingsError);
-  await expect(start).rejects.toThrow(/a\.crt/);
+test("without one, its expiry is not in the metrics", async () => {
+  await using server = await openTestServer({ adminPort: 0 });
+  const { series, types } = await scrape(server.running.metricsUrl);
+  expect(types.get(expiration)).toBe("gauge");
+  expect(series.has(expiration)).toBe(false);
 });

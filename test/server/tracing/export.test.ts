@@ -1,13 +1,36 @@
-/** What exporting spans does to the server. */
-
+/** What exporting spans does to the server; who does not ask for traces pays nothing for them. */
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
-import { spawnServer } from "../../support/child-server.ts";
+import { type SpawnedServer, spawnServer } from "../../support/child-server.ts";
 import { findFreePort } from "../../support/free-port.ts";
-import { postPlant } from "../../support/plant-request.ts";
-import { newPlantJson } from "../../support/protocol/message.ts";
+import { postPlant, statusOfCreate } from "../../support/plant-request.ts";
+
+const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", import.meta.url));
+
+/** Whatever the machine of the tests has. */
+const withoutTracing = Object.fromEntries(
+  Object.keys(process.env)
+    .filter((name) => name.startsWith("OTEL_"))
+    .map((name) => [name, ""]),
+);
+
+/** A server that tells which parts of OpenTelemetry it loads. */
+function spawnRecorded(env: Readonly<Record<string, string>>) {
+  return spawnServer({
+    env: { ...withoutTracing, NODE_OPTIONS: `--import ${recorder}`, ...env },
+    args: ["--access-log", "on"],
+  });
+}
+
+async function end(server: SpawnedServer): Promise<readonly string[]> {
+  server.process.kill("SIGTERM");
+  // Killed, if it took too long.
+  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  return server.stderr.text.split("\n");
+}
 
 async function openSilent(): Promise<string> {
   const collector = await openOtlpCollector({ answer: () => "silence" });
@@ -19,18 +42,10 @@ test.each([
   ["is down", async () => `http://127.0.0.1:${await findFreePort()}`],
   ["never answers", openSilent],
 ])("a collector that %s stops no request, and no end", async (_, open) => {
-  const url = await open();
-  await using server = await spawnServer({
-    env: environmentFor(url),
-    args: ["--drain-timeout-ms", "1000"],
-  });
-  for (let id = 0; id < 20; id++) {
-    const body = newPlantJson({ id: BigInt(id), name: "Basil" });
-    expect(await postPlant(server.url, { body })).toMatchObject({ status: 200 });
-  }
-  server.process.kill("SIGTERM");
-  // Killed, if it took too long.
-  expect(await within("the end", server.exited)).toEqual({ code: 0, signal: null });
+  const env = environmentFor(await open());
+  await using server = await spawnServer({ env, args: ["--drain-timeout-ms", "1000"] });
+  for (let id = 0; id < 20; id++) expect(await statusOfCreate(server.url, id)).toBe(200);
+  await end(server);
   expect(server.stderr.text.match(/the last spans did not arrive/g)).toHaveLength(1);
 });
 
@@ -40,19 +55,30 @@ test("spans go to standard output on request", async () => {
   await server.stdout.until(/name: 'POST \/plants'[\s\S]*'http.response.status_code': 200/);
 });
 
-const parent = { traceparent: "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" };
-
-test("the log has the trace of the span: the caller's, or its own", async () => {
+test.each([
+  ["without variables", {}],
+  ["when all is off", { OTEL_SDK_DISABLED: "true", OTEL_TRACES_EXPORTER: "otlp" }],
+])("%s nothing of OpenTelemetry is loaded, and nothing sent", async (_, env) => {
   await using collector = await openOtlpCollector();
-  await using server = await spawnServer({
-    env: environmentFor(collector.url),
-    args: ["--access-log", "on"],
-  });
+  const endpoint = "OTEL_SDK_DISABLED" in env ? environmentFor(collector.url) : {};
+  await using server = await spawnRecorded({ ...endpoint, ...env });
+  expect(await statusOfCreate(server.url, 1)).toBe(200);
+  expect((await end(server)).filter((line) => line.startsWith("loaded"))).toEqual([]);
+  expect(collector.exports).toEqual([]);
+});
+
+test("with a collector it is loaded, and the log has the trace of the span: the caller's, or its own", async () => {
+  await using collector = await openOtlpCollector();
+  await using server = await spawnRecorded(environmentFor(collector.url));
+  const traceId = "0af7651916cd43dd8448eb211c80319c";
+  const parent = { traceparent: `00-${traceId}-b7ad6b7169203331-01` };
   for (const headers of [{}, parent]) await postPlant(server.url, { headers });
   const [first, second] = await collector.until(2);
-  server.process.kill("SIGTERM");
-  await within("the end", server.exited);
-  const lines = server.stderr.text.split("\n").filter((line) => line.includes('"request"'));
-  expect(lines.map((line) => JSON.parse(line).traceId)).toEqual([first?.traceId, second?.traceId]);
-  expect(second?.traceId).toBe("0af7651916cd43dd8448eb211c80319c");
+  const lines = await end(server);
+  expect(lines).toContain("loaded @opentelemetry/sdk-trace");
+  const logged = lines.filter((line) => line.includes('"request"'));
+  const traceIds = logged.map((line) => JSON.parse(line).traceId);
+  expect(traceIds).toEqual([first?.traceId, second?.traceId]);
+  expect(second?.traceId).toBe(traceId);
+  expect(collector.calls).toHaveLength(2);
 });

@@ -168,11 +168,12 @@ function over(version: HttpVersion, wire: Wire): RawProtocol {
   };
 }
 
+export const restOverHttp1 = over("1.1", rest);
+
 /** gRPC needs HTTP/2; all others work on both. */
 export const rawProtocols: readonly RawProtocol[] = [
-  ...[rest, connectJson, connectBinary, grpcWeb].flatMap((wire) => [
-    over("1.1", wire),
-    over("2", wire),
-  ]),
+  restOverHttp1,
+  over("2", rest),
+  ...[connectJson, connectBinary, grpcWeb].flatMap((wire) => [over("1.1", wire), over("2", wire)]),
   over("2", grpc),
 ];

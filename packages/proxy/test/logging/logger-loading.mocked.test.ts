@@ -1,8 +1,8 @@
 /** Pino is loaded late: then there may be no more files to open, which is no reason to end. */
 import { writeSync } from "node:fs";
 import { createRequire } from "node:module";
-import { createStderrLog, loadLoggerSoon } from "connect-gateway-proxy/logging";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { createStderrLog, loadLoggerSoon } from "../../src/logging/logger.ts";
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
