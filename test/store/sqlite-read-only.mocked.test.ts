@@ -1,8 +1,7 @@
-import { join } from "node:path";
 import type { DatabaseSyncOptions } from "node:sqlite";
 import { expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
-import { temporaryFolder } from "./temporary.ts";
+import { temporaryPath } from "./temporary.ts";
 
 const forReading = vi.hoisted(() => ({ path: "" }));
 
@@ -16,7 +15,7 @@ vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
 });
 
 async function createDatabase(): Promise<string> {
-  const path = join(await temporaryFolder(), "plants.db");
+  const path = await temporaryPath();
   openDatabase(path, 100).close();
   return path;
 }
