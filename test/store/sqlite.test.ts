@@ -1,6 +1,6 @@
 import { readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
@@ -62,6 +62,13 @@ test("the log is copied to the database while the store is open, however long th
   // 80 MB were written. 16 MB at a time may stay in the log.
   expect((await stat(path)).size).toBeGreaterThan(40_000_000);
   expect((await stat(`${path}-wal`)).size).toBeLessThan(40_000_000);
+});
+
+test("an idle store takes no time of a processor", async () => {
+  await openFresh();
+  const before = process.cpuUsage();
+  await delay(300);
+  expect(process.cpuUsage(before).user).toBeLessThan(150_000);
 });
 
 test("on a stalled disk, deadlines work, waiting plants share a commit, and closing waits", async () => {
