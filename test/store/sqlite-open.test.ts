@@ -10,6 +10,7 @@ import {
 } from "../../src/store/open.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
@@ -193,9 +194,9 @@ describe("a database of ours", () => {
     openDatabase(path, 100).close();
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
-    expect(() => openDatabase(path, 100)).toThrow(inUse);
+    await expect(openSqlite(path, {}, 100)).rejects.toMatchObject({ code: "in_use" });
     holder.exec("ROLLBACK");
-    openDatabase(path, 100).close();
+    await (await openSqlite(path, {}, 100)).close();
   });
 
   test("is settled when it opens, and until then confirms nothing", async () => {

@@ -5,6 +5,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { SqliteThread } from "../../src/store/sqlite/thread.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
 import { openBeside, temporaryPath, watchWorkers } from "./temporary.ts";
@@ -69,6 +70,19 @@ test("an idle store takes no time of a processor", async () => {
   const before = process.cpuUsage();
   await delay(300);
   expect(process.cpuUsage(before).user).toBeLessThan(150_000);
+});
+
+test("an inspection writes nothing, but a probe does", async () => {
+  const path = await temporaryPath();
+  const thread = await SqliteThread.open(path, 100);
+  onTestFinished(() => thread.close());
+  const sizes = [(await stat(`${path}-wal`)).size];
+  for (const check of [() => thread.inspect(), () => thread.probe()]) {
+    await check();
+    sizes.push((await stat(`${path}-wal`)).size);
+  }
+  expect(sizes[1]).toBe(sizes[0]);
+  expect(sizes[2]).toBeGreaterThan(Number(sizes[1]));
 });
 
 test("on a stalled disk, deadlines work, waiting plants share a commit, and closing waits", async () => {
