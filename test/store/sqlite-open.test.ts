@@ -7,6 +7,7 @@ import {
   findStoreProblem,
   isSameStore,
   openStore,
+  readSchemaState,
 } from "../../src/store/open.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
@@ -229,6 +230,10 @@ test.each([
 });
 
 test("every migration in the folder is applied, in the order of its number", async () => {
+  const url = `sqlite:${await temporaryPath()}`;
+  expect(await readSchemaState(url)).toEqual({ version: 0, latest: migrations.length });
+  await (await openStore(url)).close();
+  expect(await readSchemaState(url)).toEqual({ version: 1, latest: 1 });
   const folder = new URL("../../src/store/sqlite/migrations/", import.meta.url);
   expect([...migrations]).toEqual((await readdir(folder)).sort());
   for (const [index, name] of migrations.entries())

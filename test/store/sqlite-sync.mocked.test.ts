@@ -9,7 +9,7 @@ import { plantsOf } from "./plant-of.ts";
 import { temporaryFolder, temporaryPath } from "./temporary.ts";
 
 /** What was done to files, in order. SQLite's own syncs cannot be observed here; ours can. */
-const seen = vi.hoisted(() => ({ log: [] as unknown[], written: [] as Buffer[], isBroken: false }));
+const seen = vi.hoisted(() => ({ log: [] as unknown[], written: [] as Buffer[], failure: "" }));
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
@@ -22,7 +22,7 @@ vi.mock(import("node:fs"), async (original) => {
       return descriptor;
     },
     fsyncSync(descriptor) {
-      if (seen.isBroken) throw Object.assign(new Error("i/o error"), { code: "EIO" });
+      if (seen.failure !== "") throw Object.assign(new Error(), { code: seen.failure });
       seen.log.push(paths.get(descriptor));
       fs.fsyncSync(descriptor);
     },
@@ -39,7 +39,7 @@ vi.mock(import("node:fs"), async (original) => {
   } as typeof fs;
 });
 
-beforeEach(() => void Object.assign(seen, { log: [], written: [], isBroken: false }));
+beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: "" }));
 
 test.skipIf(process.platform === "win32").each(["new", "known"])(
   "the directories of a %s database are synced, up to one that already existed",
@@ -79,7 +79,13 @@ test.each([
 });
 
 test("startup fails if a directory cannot be synced", async () => {
+  seen.failure = "EIO";
   const path = await temporaryPath();
-  seen.isBroken = true;
   expect(() => openDatabase(path, 100)).toThrow(expect.objectContaining({ code: "inaccessible" }));
+});
+
+// Somebody else has created it, or a file system cannot sync directories.
+test.each(["EACCES", "EINVAL"])("startup goes on if a directory answers %s", async (failure) => {
+  seen.failure = failure;
+  openDatabase(await temporaryPath(), 100).close();
 });
