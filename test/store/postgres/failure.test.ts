@@ -34,6 +34,7 @@ test.each<[Remedy, unknown]>([
   ["again", new Unconfirmed("")],
   ["elsewhere", new ConnectionLost("")],
   ["elsewhere", new NoHost(new Map([["h", serverError("28P01")]]))],
+  ["elsewhere", new StoreOpenError("inaccessible", "")],
   // A system error that looks like an SQLSTATE.
   ["none", Object.assign(new Error("words"), { code: "57P01" })],
   ["none", new TypeError("ours")],
@@ -82,9 +83,13 @@ test.each([
 });
 
 test("no host is told with the code of each, and the last cause", () => {
-  const error = noHost(serverError("57P01"), new TypeError("ours"));
-  expect(error.message).toBe("no host can be used: h0 (57P01), h1 (TypeError)");
+  const error = noHost(serverError("57P01"), new ConnectionLost(""), new TypeError("ours"));
+  expect(error.message).toBe(
+    "no host can be used: h0 (57P01), h1 (ConnectionLost), h2 (TypeError)",
+  );
   expect(error.cause).toBeInstanceOf(TypeError);
+  expect(isSilent(noHost(new ConnectionLost("", { isSilent: true })))).toBe(true);
+  expect(isSilent(noHost(new ConnectionLost("")))).toBe(false);
 });
 
 test.each<[Obstacle, readonly string[]]>([
