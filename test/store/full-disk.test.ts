@@ -6,89 +6,72 @@ import { checkStore, openPlantReader, openStore, readSchemaState } from "../../s
 import { readPages } from "../../src/store/plant-reader.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";
-import { untilObstacle } from "./until-obstacle.ts";
+import { untilObstacle } from "./suite.ts";
 
 describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
-  async function openDisk() {
+  /** A disk with a store of some plants that is full before that closes, or after. */
+  async function openFull(count: number, freeKib: number, when: "before" | "after" = "after") {
     const disk = await mountFileSystem(kind);
     onTestFinished(() => disk[Symbol.asyncDispose]());
     const url = `sqlite:${join(disk.path, "plants.db")}`;
+    const store = count === 0 ? undefined : await openStore(url);
+    if (store !== undefined) await create(store, count);
+    if (when === "after") await store?.close();
+    disk.fill(freeKib);
+    await store?.close();
     return { disk, url };
   }
 
   async function create(store: PlantStore, count: number): Promise<void> {
-    for (let id = 1n; id <= count; id++) {
+    for (let id = 1; id <= count; id++) {
       await store.create({ ...plantOf(id), name: "x".repeat(8000) });
     }
   }
 
   // With 16 KiB, there is space for some blocks of the wal-index.
-  test.each([0, 16])("%i KiB free at the start: it says so, and recovers", async (freeKib) => {
-    const { disk, url } = await openDisk();
-    const first = await openStore(url);
-    await create(first, 10);
-    await first.close();
-    disk.fill(freeKib);
+  test.each([
+    ["the first start", 0, 0],
+    ["0 KiB free at the start", 10, 0],
+    ["16 KiB free at the start", 10, 16],
+  ])("%s: it says so, and recovers", async (_, count, freeKib) => {
+    const { disk, url } = await openFull(count, freeKib);
     const changes: unknown[] = [];
     const store = await openStore(url, { onObstacle: (obstacle) => void changes.push(obstacle) });
     onTestFinished(() => store.close());
     expect(store.obstacle()).toBe("disk_full");
-    await expect(store.create({ ...plantOf(99n), name: "x".repeat(99_999) })).rejects.toMatchObject(
-      { code: "unavailable" },
-    );
+    const creating = store.create({ ...plantOf(99), name: "x".repeat(99_999) });
+    await expect(creating).rejects.toMatchObject({ code: "unavailable" });
     disk.empty();
-    await untilObstacle(store, undefined);
+    await untilObstacle(store);
     await create(store, 20);
     expect(changes).toEqual(["disk_full", undefined]);
   });
 
-  test("the first start on a full disk", async () => {
-    const { disk, url } = await openDisk();
-    disk.fill(0);
-    const store = await openStore(url);
-    onTestFinished(() => store.close());
-    expect(store.obstacle()).toBe("disk_full");
-    disk.empty();
-    await untilObstacle(store, undefined);
-    await create(store, 1);
-  });
-
   test.each([0, 64, 2048])("no space for the log at shutdown, %i KiB free", async (freeKib) => {
-    const { disk, url } = await openDisk();
-    const first = await openStore(url);
-    await create(first, 400);
-    disk.fill(freeKib);
-    await first.close();
+    const { disk, url } = await openFull(400, freeKib, "before");
     const store = await openStore(url);
     onTestFinished(() => store.close());
     disk.empty();
-    await untilObstacle(store, undefined);
+    await untilObstacle(store);
     await create(store, 401);
     const reader = await openPlantReader(url);
     onTestFinished(() => reader.close());
     expect(reader.count).toBe(401);
   });
 
-  test.each([0, 16])(
-    "%i KiB free: commands read, or say that the disk is full",
-    async (freeKib) => {
-      const { disk, url } = await openDisk();
-      const store = await openStore(url);
-      await create(store, 100);
-      await store.close();
-      disk.fill(freeKib);
-      const isFull = { message: expect.stringContaining("no space left on the disk") };
-      const read = async () => {
-        const reader = await openPlantReader(url);
-        for await (const _ of readPages(reader));
-        await reader.close();
-      };
-      for (const work of [read, () => readSchemaState(url)]) {
-        await work().catch((error) => expect(error).toMatchObject(isFull));
-      }
-      const findings = [];
-      for await (const finding of checkStore(url)) findings.push(finding);
-      expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
-    },
-  );
+  test.each([0, 16])("%i KiB free: commands read, or say that it is full", async (freeKib) => {
+    const { url } = await openFull(100, freeKib);
+    const isFull = { message: expect.stringContaining("no space left on the disk") };
+    const read = async () => {
+      const reader = await openPlantReader(url);
+      for await (const _ of readPages(reader));
+      await reader.close();
+    };
+    for (const work of [read, () => readSchemaState(url)]) {
+      await work().catch((error) => expect(error).toMatchObject(isFull));
+    }
+    const findings = [];
+    for await (const finding of checkStore(url)) findings.push(finding);
+    expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
+  });
 });

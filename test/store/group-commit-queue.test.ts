@@ -3,56 +3,52 @@ import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
-import type { NewPlant } from "../../src/plant.ts";
 import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
+const overloaded = { code: "overloaded" };
+
 describe("above a limit, a plant is rejected at once as overloaded and not written", () => {
-  const size = heapBytes(plantOf(0n));
+  const size = heapBytes(plantOf(0));
+  const named = (length: number) => ({ ...plantOf(0), name: "x".repeat(length) });
 
   test.each<[string, Partial<CommitLimits>]>([
     ["rows", { waitingRowsMax: 3 }],
     ["bytes", { waitingBytesMax: 3 * size }],
   ])("of %s that wait, until some have been taken", async (_, limits) => {
-    const { group, nextCommit } = begin(limits);
-    void group.submit(plantOf(0n));
+    const { group, submit, nextCommit } = begin(limits);
+    void submit(0);
     const first = await nextCommit();
     expect(group.isFull()).toBe(false);
-    for (const id of [2n, 4n, 6n]) void group.submit(plantOf(id));
-    await expect(group.submit(plantOf(8n))).rejects.toMatchObject({ code: "overloaded" });
+    for (const id of [2, 4, 6]) void submit(id);
+    await expect(submit(8)).rejects.toMatchObject(overloaded);
     expect(group.isFull()).toBe(true);
     first.succeed();
     const second = await nextCommit();
     expect(second.ids).toEqual([2n, 4n, 6n]);
     expect(group.isFull()).toBe(false);
-    void group.submit(plantOf(8n));
+    void submit(8);
     second.succeed();
     expect((await nextCommit()).ids).toEqual([8n]);
   });
 
   test("a plant larger than the whole queue is rejected even if the queue is empty", async () => {
     const { group } = begin({ waitingBytesMax: size });
-    const large: NewPlant = { ...plantOf(0n), name: "x".repeat(1000) };
-    await expect(group.submit(large)).rejects.toMatchObject({ code: "overloaded" });
+    await expect(group.submit(named(1000))).rejects.toMatchObject(overloaded);
   });
 
-  test("the default is 16,384 rows", async () => {
-    const { group, nextCommit } = begin();
-    void group.submit(plantOf(0n));
+  test.each([
+    ["16,384 rows", 16_384, 0],
+    ["64 MiB", 2, 15 * 1024 * 1024],
+  ])("the default is %s", async (_, count, length) => {
+    const { group, submit, nextCommit } = begin();
+    void submit(0);
     await nextCommit();
-    for (let id = 0n; id < 16_384n; id++) void group.submit(plantOf(id));
-    await expect(group.submit(plantOf(0n))).rejects.toMatchObject({ code: "overloaded" });
-  });
-
-  test("the default is 64 MiB", async () => {
-    const { group, nextCommit } = begin();
-    void group.submit(plantOf(0n));
-    await nextCommit();
-    const half: NewPlant = { id: 1n, name: "x".repeat(15 * 1024 * 1024), tag: undefined };
-    for (let row = 0; row < 2; row++) void group.submit(half);
-    await expect(group.submit(half)).rejects.toMatchObject({ code: "overloaded" });
+    const plant = named(length);
+    for (let row = 0; row < count; row++) void group.submit(plant);
+    await expect(group.submit(plant)).rejects.toMatchObject(overloaded);
   });
 
   test.each([0, -1, 1.5, Number.NaN])("%d is not a valid limit", (waitingRowsMax) => {
@@ -63,41 +59,38 @@ describe("above a limit, a plant is rejected at once as overloaded and not writt
 describe("a caller that gives up", () => {
   const reason = new Error("too late");
 
-  test("before it starts is not queued", async () => {
-    const { group, begun } = begin();
-    await expect(group.submit(plantOf(0n), AbortSignal.abort(reason))).rejects.toBe(reason);
-    for (let turn = 0; turn < 5; turn++) await nextTurn();
-    expect(begun).toEqual([]);
-  });
+  function beginLeaving(limits: Partial<CommitLimits> = {}) {
+    const controller = new AbortController();
+    const { signal } = controller;
+    return { ...begin(limits), signal, leave: () => controller.abort(reason) };
+  }
 
   test("while it waits frees its place in the queue at once", async () => {
-    const { group, nextCommit } = begin({ waitingRowsMax: 2, waitingBytesMax: 10_000 });
-    void group.submit(plantOf(0n));
+    const limits = { waitingRowsMax: 2, waitingBytesMax: 10_000 };
+    const { group, submit, nextCommit, signal, leave } = beginLeaving(limits);
+    void submit(0);
     const first = await nextCommit();
-    const controller = new AbortController();
-    const leaving = group.submit({ ...plantOf(2n), name: "x".repeat(4000) }, controller.signal);
-    void group.submit(plantOf(4n));
-    controller.abort(reason);
+    const leaving = group.submit({ ...plantOf(2), name: "x".repeat(4000) }, signal);
+    void submit(4);
+    leave();
     await expect(leaving).rejects.toBe(reason);
-    void group.submit({ ...plantOf(6n), name: "x".repeat(4000) });
+    void group.submit({ ...plantOf(6), name: "x".repeat(4000) });
     first.succeed();
     expect((await nextCommit()).ids).toEqual([4n, 6n]);
   });
 
   test("with most of the others leaves those that stay, and nothing in memory", async () => {
     const collect = openCollector();
-    const { group, nextCommit } = begin();
-    void group.submit(plantOf(0n));
+    const { group, submit, nextCommit, signal, leave } = beginLeaving();
+    void submit(0);
     const first = await nextCommit();
-    const controller = new AbortController();
-    const leave = (id: bigint) => {
+    const leaving = [2, 4, 6, 8].map((id) => {
       const plant = plantOf(id);
-      const left = group.submit(plant, controller.signal).catch(() => {});
+      const left = group.submit(plant, signal).catch(() => {});
       return { left, plant: new WeakRef(plant) };
-    };
-    const leaving = [2n, 4n, 6n, 8n].map(leave);
-    void group.submit(plantOf(10n));
-    controller.abort(reason);
+    });
+    void submit(10);
+    leave();
     for (const { left } of leaving) await left;
     await nextTurn();
     collect();
@@ -107,42 +100,39 @@ describe("a caller that gives up", () => {
   });
 
   test("while it waits alone leaves nothing to commit", async () => {
-    const { group, begun, nextCommit } = begin();
-    const controller = new AbortController();
-    const leaving = group.submit(plantOf(0n), controller.signal);
-    controller.abort(reason);
+    const { group, submit, begun, nextCommit, signal, leave } = beginLeaving();
+    const leaving = submit(0, signal);
+    leave();
     await expect(leaving).rejects.toBe(reason);
     await group.drain();
     expect(begun).toEqual([]);
-    void group.submit(plantOf(2n));
+    void submit(2);
     expect((await nextCommit()).ids).toEqual([2n]);
   });
 
   test("during its commit is released at once, and the others get their outcome", async () => {
-    const { group, nextCommit } = begin();
-    const controller = new AbortController();
-    const leaving = group.submit(plantOf(0n), controller.signal);
-    const staying = group.submit(plantOf(1n));
+    const { submit, nextCommit, signal, leave } = beginLeaving();
+    const leaving = submit(0, signal);
+    const staying = submit(1);
     const commit = await nextCommit();
-    controller.abort(reason);
+    leave();
     await expect(leaving).rejects.toBe(reason);
     expect(commit.ids).toEqual([0n, 1n]);
     commit.succeed();
     expect(await staying).toBe("created");
   });
 
-  test.each<[string, (commit: OpenCommit, controller: AbortController) => void]>([
+  test.each<[string, (commit: OpenCommit, leave: () => void) => void]>([
     ["created", (commit) => commit.succeed()],
     ["refused", (commit) => commit.succeed(["id_taken"])],
     ["failed", (commit) => commit.fail(new Error("disk"))],
-    ["given up", (_, controller) => controller.abort(reason)],
+    ["given up", (_, leave) => leave()],
   ])("or not: once it was %s, no listener is left on its signal", async (_, end) => {
-    const { group, nextCommit } = begin();
-    const controller = new AbortController();
-    const submitted = group.submit(plantOf(0n), controller.signal);
-    end(await nextCommit(), controller);
+    const { submit, nextCommit, signal, leave } = beginLeaving();
+    const submitted = submit(0, signal);
+    end(await nextCommit(), leave);
     await Promise.allSettled([submitted]);
-    expect(getEventListeners(controller.signal, "abort")).toEqual([]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
   });
 
   test("may share its signal with a thousand others without a warning", async () => {
@@ -150,12 +140,9 @@ describe("a caller that gives up", () => {
     const onWarning = (warning: Error) => warnings.push(warning);
     process.on("warning", onWarning);
     onTestFinished(() => void process.off("warning", onWarning));
-    const { group } = begin();
-    const controller = new AbortController();
-    const all = Array.from({ length: 1000 }, (_, id) =>
-      group.submit(plantOf(BigInt(id)), controller.signal),
-    );
-    controller.abort(reason);
+    const { submit, signal, leave } = beginLeaving();
+    const all = Array.from({ length: 1000 }, (_, id) => submit(id, signal));
+    leave();
     for (const result of await Promise.allSettled(all)) expect(result).toMatchObject({ reason });
     await nextTurn();
     expect(warnings).toEqual([]);

@@ -1,51 +1,47 @@
 import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
 import type { Engine, RowOutcome } from "../../src/store/engine.ts";
 
-/** An engine that stores plants in a map and can be made to fail. */
+type Hook = () => void | Promise<void>;
+
+/** An engine that stores plants in a map and can be made to fail, by hooks that throw. */
 export class MemoryEngine implements Engine {
   readonly plants: Map<bigint, Plant>;
   readonly commits: (readonly NewPlant[])[] = [];
-  /** Runs before the next commit writes. If it throws, the commit fails. */
-  before: () => void | Promise<void> = () => {};
-  /** Runs after the next commit wrote. If it throws, the commit fails although it persisted. */
-  after: () => void | Promise<void> = () => {};
-  /** Runs during an inspection or a probe, which fails if it throws. */
-  inspected: () => void | Promise<void> = () => {};
-  probed: () => void | Promise<void> = () => {};
+  /** Runs before the next commit writes. */
+  before: Hook = () => {};
+  /** Runs after the next commit wrote: if it fails, it persisted all the same. */
+  after: Hook = () => {};
+  inspect = async () => this.inspected();
+  inspected: Hook = () => {};
+  probed: Hook = () => {};
   probes = 0;
   knows: Obstacle | undefined;
   closed = 0;
   readonly commitsMax = 1;
   readonly commitsAhead = 0;
   readonly mergesCommits = false;
+  readonly partOf = () => "";
+  readonly obstacle = () => this.knows;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {
     this.plants = plants;
   }
 
-  partOf(): string {
-    return "";
-  }
-
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     this.commits.push(batch);
     await this.before();
-    const outcomes = batch.map((plant) => this.#write(plant));
+    const outcomes = batch.map(({ id, name, tag }): RowOutcome => {
+      const first = this.plants.get(id) ?? { name, tag };
+      this.plants.set(id, first);
+      return first.name === name && first.tag === tag ? "created" : "id_taken";
+    });
     await this.after();
     return outcomes;
-  }
-
-  async inspect(): Promise<void> {
-    await this.inspected();
   }
 
   async probe(): Promise<void> {
     this.probes++;
     await this.probed();
-  }
-
-  obstacle(): Obstacle | undefined {
-    return this.knows;
   }
 
   /** The message of the error is the name of the obstacle. */
@@ -56,11 +52,5 @@ export class MemoryEngine implements Engine {
 
   async close(): Promise<void> {
     this.closed++;
-  }
-
-  #write({ id, name, tag }: NewPlant): RowOutcome {
-    const first = this.plants.get(id) ?? { name, tag };
-    this.plants.set(id, first);
-    return first.name === name && first.tag === tag ? "created" : "id_taken";
   }
 }

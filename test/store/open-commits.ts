@@ -1,7 +1,10 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "vitest";
+import type { Cancellation } from "../../src/plant.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
-import { type CommitLimits, resolveLimits } from "../../src/store/options.ts";
+import { type CommitLimits, type CommitObserver, resolveLimits } from "../../src/store/options.ts";
+import { plantOf } from "./plant-of.ts";
 
 /** A commit that the test ends: what it contains, and how to end it. */
 export interface OpenCommit {
@@ -14,31 +17,21 @@ export interface OpenCommit {
 /** A group commit whose commits end when the test says so. */
 export function begin(
   limits: Partial<CommitLimits> = {},
-  engine: Partial<Omit<BatchEngine, "commit">> = {},
+  given: Partial<BatchEngine> = {},
+  observer?: CommitObserver,
 ) {
   const begun: OpenCommit[] = [];
-  const whole = {
-    commitsMax: 1,
-    commitsAhead: 0,
-    mergesCommits: false,
-    partOf: () => "",
-    ...engine,
-  };
   const open = new Map<string, number>();
   let wake = () => {};
-  const onBegun = (resolve: () => void) => {
-    wake = resolve;
-  };
   const commit: BatchEngine["commit"] = (batch, part) => {
     const atOnce = (open.get(part) ?? 0) + 1;
     open.set(part, atOnce);
     // One retry runs beside the others.
-    const retries = engine.retries === undefined ? 0 : 1;
-    const max = whole.commitsMax + whole.commitsAhead + retries;
+    const max = engine.commitsMax + engine.commitsAhead + (engine.retries === undefined ? 0 : 1);
     expect(atOnce, "commits at once").toBeLessThanOrEqual(max);
     const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
     begun.push({
-      ids: batch.map((plant) => plant.id),
+      ids: batch.map(({ id }) => id),
       part,
       succeed: (outcomes = batch.map(() => "created")) => resolve(outcomes),
       fail: reject,
@@ -46,19 +39,38 @@ export function begin(
     wake();
     return promise.finally(() => open.set(part, (open.get(part) ?? 0) - 1));
   };
+  const alone = { commitsMax: 1, commitsAhead: 0, mergesCommits: false, partOf: () => "" };
+  const engine: BatchEngine = { ...alone, commit, ...given };
   const told: string[] = [];
   const watch: CommitWatch = {
     commitSucceeded: () => void told.push("succeeded"),
     commitFailed: (error) => void told.push((error as Error).message),
   };
-  const group = new GroupCommit({ ...whole, commit }, resolveLimits(limits), { watch });
-  return { group, begun, told, nextCommit: () => takeNext(begun, onBegun) };
+  const group = new GroupCommit(engine, resolveLimits(limits), { watch, observer });
+  const submit = (id: number, signal?: Cancellation) => group.submit(plantOf(id), signal);
+  async function nextCommit(): Promise<OpenCommit> {
+    for (;;) {
+      const next = begun.shift();
+      if (next !== undefined) return next;
+      await new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+    }
+  }
+  /** The rows of the next commits, which succeed. */
+  async function nextSizes(count: number): Promise<readonly number[]> {
+    const sizes: number[] = [];
+    while (sizes.length < count) {
+      const next = await nextCommit();
+      sizes.push(next.ids.length);
+      next.succeed();
+    }
+    return sizes;
+  }
+  return { group, submit, begun, told, nextCommit, nextSizes };
 }
 
-async function takeNext<T>(begun: T[], onBegun: (resolve: () => void) => void): Promise<T> {
-  for (;;) {
-    const commit = begun.shift();
-    if (commit !== undefined) return commit;
-    await new Promise<void>(onBegun);
-  }
+/** Whatever needs no event has happened. */
+export async function turns(): Promise<void> {
+  for (let turn = 0; turn < 10; turn++) await nextTurn();
 }

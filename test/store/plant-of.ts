@@ -1,6 +1,15 @@
 import type { NewPlant } from "../../src/plant.ts";
 
 /** One plant per id. It has a tag if the id is even. */
-export function plantOf(id: bigint): NewPlant {
-  return { id, name: `plant ${id}`, tag: id % 2n === 0n ? `tag ${id}` : undefined };
+export function plantOf(id: bigint | number): NewPlant {
+  return {
+    id: BigInt(id),
+    name: `plant ${id}`,
+    tag: /[02468]$/.test(`${id}`) ? `tag ${id}` : undefined,
+  };
+}
+
+/** Plants with ids one after another. */
+export function plantsOf(count: number, from = 0): readonly NewPlant[] {
+  return Array.from({ length: count }, (_, index) => plantOf(from + index));
 }

@@ -1,65 +1,42 @@
-import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
 import type { PostgresDatabases } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 import { readRows } from "../support/sqlite-rows.ts";
-import { readPlants } from "./postgres/fresh.ts";
-import { temporaryFolder } from "./temporary.ts";
+import { openDatabase, toPlants } from "./postgres/fresh.ts";
+import { temporaryPath } from "./temporary.ts";
 
-/** A location for a store that does not exist yet. */
-export interface FreshPlace {
-  readonly url: string;
-  /** Reads its plants as an operator would. */
-  read(): Promise<readonly NewPlant[]>;
-  /** Runs SQL there, bypassing the store. */
-  execute(sql: string): Promise<void>;
-}
-
-export interface PlaceKind {
-  readonly name: "SQLite" | "PostgreSQL";
-  readonly isMissing: boolean;
-  fresh(): Promise<FreshPlace>;
-}
+export type PlaceKind = ReturnType<typeof placeKinds>[number];
 
 /** One kind for each engine. PostgreSQL databases are on this server. */
-export function placeKinds(server: { readonly current: PostgresDatabases }): readonly PlaceKind[] {
+export function placeKinds(server: { readonly current: PostgresDatabases }) {
+  async function freshDatabase() {
+    const { url, kept, query } = await openDatabase(server.current);
+    return { url, read: kept, execute: query };
+  }
   return [
     { name: "SQLite", isMissing: false, fresh: freshFile },
-    {
-      name: "PostgreSQL",
-      isMissing: !hasPostgres,
-      async fresh() {
-        const database = await server.current.createDatabase();
-        return {
-          url: server.current.url(database),
-          read: () => readPlants(server.current, database),
-          execute: async (sql) => void (await server.current.query(sql, database)),
-        };
-      },
-    },
+    { name: "PostgreSQL", isMissing: !hasPostgres, fresh: freshDatabase },
   ];
 }
 
-async function freshFile(): Promise<FreshPlace> {
-  const path = join(await temporaryFolder(), "plants.db");
+/** Where there is no store yet, and what an operator can do there. */
+export async function freshFile() {
+  const path = await temporaryPath();
+  function run<T>(readOnly: boolean, work: (db: DatabaseSync) => T): T {
+    const db = new DatabaseSync(path, { readOnly, timeout: 5000 });
+    try {
+      return work(db);
+    } finally {
+      db.close();
+    }
+  }
+  const all = "SELECT id, name, tag FROM plants ORDER BY id";
   return {
     url: `sqlite:${path}`,
-    async read() {
-      const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
-      const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
-        db,
-        "SELECT id, name, tag FROM plants ORDER BY id",
-      );
-      db.close();
-      return rows.map((row) => ({ ...row, tag: row.tag ?? undefined }));
-    },
-    async execute(sql) {
-      const db = new DatabaseSync(path, { timeout: 5000 });
-      db.exec(sql);
-      db.close();
-    },
+    read: async () => toPlants(run(true, (db) => readRows(db, all))),
+    execute: async (sql: string): Promise<unknown> => run(false, (db) => db.exec(sql)),
   };
 }
 

@@ -1,23 +1,43 @@
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
-import { afterAll, describe, expect, onTestFinished, test } from "vitest";
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { describe, expect, onTestFinished, test } from "vitest";
 import {
   describeStoreUrl,
   findStoreProblem,
   isSameStore,
   openStore,
+  readSchemaState,
 } from "../../src/store/open.ts";
-import type { StoreOpenErrorCode } from "../../src/store/open-error.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
-import { isBelow } from "../../src/store/sqlite/driver.ts";
+import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
-import { temporaryFolder, WorkerWatch } from "./temporary.ts";
+import { openBeside, temporaryFolder, temporaryPath, watchWorkers } from "./temporary.ts";
 
-const workers = new WorkerWatch();
-afterAll(() => workers.end());
+watchWorkers();
+
+const inUse = expect.objectContaining({ code: "in_use" });
+
+async function expectRefused(url: string, expected: object, message: RegExp): Promise<void> {
+  const opening = openStore(url);
+  await expect(opening).rejects.toMatchObject(expected);
+  await expect(opening).rejects.toThrow(message);
+}
+
+/** It is rejected, and every file in its folder stays as it is. */
+async function expectLeftAlone(path: string, code: string, message: RegExp): Promise<void> {
+  const contents = async () => {
+    const names = await readdir(dirname(path));
+    const files = names.map(async (name) => await readFile(join(dirname(path), name), "base64"));
+    return [names, await Promise.all(files)];
+  };
+  const before = await contents();
+  await expectRefused(`sqlite:${path}`, { code }, message);
+  expect(await contents()).toEqual(before);
+}
 
 describe("a store URL", () => {
   test.each<[string, RegExp]>([
@@ -37,10 +57,8 @@ describe("a store URL", () => {
     ["sqlite: plants.db", /white space/],
     ["sqlite:plants\0.db", /U\+0000/],
   ])("%j is rejected", async (url, message) => {
-    const opening = openStore(url);
-    await expect(opening).rejects.toMatchObject({ name: "SettingsError" });
-    await expect(opening).rejects.toThrow(message);
-    await expect(opening).rejects.not.toThrow(/secret/);
+    await expectRefused(url, { name: "SettingsError" }, message);
+    await expect(openStore(url)).rejects.not.toThrow(/secret/);
   });
 
   test("may be relative to the working directory, with its scheme in any case", async () => {
@@ -48,8 +66,7 @@ describe("a store URL", () => {
     const before = process.cwd();
     process.chdir(folder);
     onTestFinished(() => process.chdir(before));
-    const store = await openStore("SQLite:./my data/plants%20.db");
-    await store.close();
+    await (await openStore("SQLite:./my data/plants%20.db")).close();
     expect(await readdir(join(folder, "my data"))).toEqual(["plants%20.db"]);
   });
 });
@@ -66,13 +83,11 @@ describe("two URLs", () => {
   });
 
   test("name the same store by a link to its file", async () => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
-    await writeFile(path, "");
-    await symlink(path, join(folder, "link"));
-    await writeFile(join(folder, "other"), "");
-    expect(isSameStore(`sqlite:${path}`, `sqlite:${join(folder, "link")}`)).toBe(true);
-    expect(isSameStore(`sqlite:${path}`, `sqlite:${join(folder, "other")}`)).toBe(false);
+    const path = await temporaryPath();
+    for (const file of [path, `${path}.other`]) writeFileSync(file, "");
+    symlinkSync(path, `${path}.link`);
+    expect(isSameStore(`sqlite:${path}`, `sqlite:${path}.link`)).toBe(true);
+    expect(isSameStore(`sqlite:${path}`, `sqlite:${path}.other`)).toBe(false);
   });
 });
 
@@ -90,210 +105,135 @@ test.each([
 });
 
 describe("a location that cannot hold a store is rejected", () => {
-  test.each<[string, RegExp, (folder: string) => Promise<string>]>([
-    [
-      "a folder",
-      /is not a file/,
-      async (folder) => {
-        await mkdir(join(folder, "plants.db"));
-        return "plants.db";
-      },
-    ],
-    [
-      "below a file",
-      /a part of the path is a file/,
-      async (folder) => {
-        await writeFile(join(folder, "file"), "");
-        return "file/data/plants.db";
-      },
-    ],
-    ["a name too long", /too long/, async () => "x".repeat(300)],
-    [
-      "a link to nowhere",
-      /does not exist/,
-      async (folder) => {
-        await symlink(join(folder, "none", "plants.db"), join(folder, "plants.db"));
-        return "plants.db";
-      },
-    ],
-  ])("%s", async (_, message, prepare) => {
-    const folder = await temporaryFolder();
-    const opening = openStore(`sqlite:${join(folder, await prepare(folder))}`);
-    await expect(opening).rejects.toMatchObject({ code: "inaccessible" });
-    await expect(opening).rejects.toThrow(message);
+  const makeFileAbove = (path: string) => writeFileSync(dirname(dirname(path)), "");
+  const linkNowhere = (path: string) => symlinkSync(join(dirname(path), "none", "plants.db"), path);
+
+  test.each<[string, RegExp, string, (path: string) => void]>([
+    ["a folder", /is not a file/, "plants.db", (path) => mkdirSync(path)],
+    ["below a file", /a part of the path is a file/, "file/data/plants.db", makeFileAbove],
+    ["a name too long", /too long/, "x".repeat(300), () => {}],
+    ["a link to nowhere", /does not exist/, "plants.db", linkNowhere],
+  ])("%s", async (_, message, name, prepare) => {
+    const path = join(await temporaryFolder(), name);
+    prepare(path);
+    await expectRefused(`sqlite:${path}`, { code: "inaccessible" }, message);
   });
 
   test.skipIf(process.getuid?.() === 0).each([
-    ["a folder", 0o500, "."],
-    ["a database", 0o400, "plants.db"],
-  ])("%s that this user may only read", async (_, mode, target) => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
-    if (target === "plants.db") await (await openStore(`sqlite:${path}`)).close();
-    await chmod(join(folder, target), mode);
-    onTestFinished(() => chmod(join(folder, target), 0o700));
+    ["a folder", 0o500, dirname],
+    ["a database", 0o400, (path: string) => path],
+  ])("%s that this user may only read", async (_, mode, targetOf) => {
+    const path = await temporaryPath();
+    const target = targetOf(path);
+    if (target === path) openDatabase(path, 100).close();
+    chmodSync(target, mode);
+    onTestFinished(() => chmodSync(target, 0o700));
     await expect(openStore(`sqlite:${path}`)).rejects.toMatchObject({ code: "inaccessible" });
   });
 });
 
 describe("a file that is not ours is rejected and left unchanged:", () => {
-  const text = "These are my plants, in prose. ".repeat(10);
+  const table = "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)";
+  const unmoved = `PRAGMA application_id = 1; PRAGMA journal_mode = WAL; ${table}`;
+  const noDatabase = /not an SQLite database/;
+  const another = /another program/;
 
-  test.each<[string, RegExp, (path: string) => Promise<(() => void) | undefined>]>([
-    [
-      "prose",
-      /not an SQLite database/,
-      async (path) => {
-        await writeFile(path, text);
-        return undefined;
-      },
-    ],
-    [
-      "a few bytes",
-      /not an SQLite database/,
-      async (path) => {
-        await writeFile(path, "SQLite format 3\0");
-        return undefined;
-      },
-    ],
-    [
-      "zeros",
-      /not an SQLite database/,
-      async (path) => {
-        await writeFile(path, Buffer.alloc(4096));
-        return undefined;
-      },
-    ],
-    [
-      "another program's database",
-      /another program/,
-      async (path) => {
-        const db = new DatabaseSync(path, { timeout: 5000 });
-        db.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)");
-        db.close();
-        return undefined;
-      },
-    ],
-    [
-      "another program's database, with a log that is not yet moved into it",
-      /another program/,
-      async (path) => {
-        const db = new DatabaseSync(path, { timeout: 5000 });
-        db.exec("PRAGMA application_id = 1");
-        db.exec("PRAGMA journal_mode = WAL");
-        db.exec("CREATE TABLE notes (text TEXT)");
-        return () => void db.close();
-      },
-    ],
+  test.each<[string, RegExp, (path: string) => unknown]>([
+    ["prose", noDatabase, (path) => writeFileSync(path, "These are my plants. ".repeat(10))],
+    ["a few bytes", noDatabase, (path) => writeFileSync(path, "SQLite format 3\0")],
+    ["zeros", noDatabase, (path) => writeFileSync(path, Buffer.alloc(4096))],
+    ["another program's database", another, (path) => openBeside(path).exec(table)],
+    ["one with a log not yet moved into it", another, (path) => openBeside(path).exec(unmoved)],
   ])("%s", async (_, message, write) => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
-    const close = await write(path);
-    if (close !== undefined) onTestFinished(close);
-    const before = await contents(folder);
-    const opening = openStore(`sqlite:${path}`);
-    await expect(opening).rejects.toMatchObject({ code: "foreign" });
-    await expect(opening).rejects.toThrow(message);
-    expect(await contents(folder)).toEqual(before);
+    const path = await temporaryPath();
+    write(path);
+    await expectLeftAlone(path, "foreign", message);
   });
 });
 
 describe("a database of ours", () => {
-  test.each<[string, StoreOpenErrorCode, RegExp, string]>([
+  test.each([
     ["of a newer release", "newer_schema", /version 2, .*knows 1/, "PRAGMA user_version = 2"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
     ["with another table", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
   ])("%s is rejected and left unchanged", async (_, code, message, damage) => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
-    const store = await openStore(`sqlite:${path}`);
-    await store.create(plantOf(1n));
-    await store.close();
-    const db = new DatabaseSync(path, { timeout: 5000 });
-    db.exec(damage);
+    const path = await temporaryPath();
+    const db = openDatabase(path, 100);
+    db.exec(`INSERT INTO plants (id, name) VALUES (1, 'x'); ${damage}`);
     db.close();
-    const before = await contents(folder);
-    const opening = openStore(`sqlite:${path}`);
-    await expect(opening).rejects.toMatchObject({ code });
-    await expect(opening).rejects.toThrow(message);
-    expect(await contents(folder)).toEqual(before);
+    await expectLeftAlone(path, code, message);
   });
 
   test("that was not completely created is created again", async () => {
-    const folder = await temporaryFolder();
-    const path = join(folder, "plants.db");
+    const path = await temporaryPath();
     // As after a power failure: unwritten space, and a journal that says that the file was empty
     // before (sqlite.org/fileformat2.html, 3).
-    await writeFile(path, Buffer.alloc(4096));
+    writeFileSync(path, Buffer.alloc(4096));
     const journal = Buffer.alloc(512);
     journal.write("d9d505f920a163d7", "hex");
     journal.writeUInt32BE(512, 20);
     journal.writeUInt32BE(4096, 24);
-    await writeFile(`${path}-journal`, journal);
+    writeFileSync(`${path}-journal`, journal);
     const store = await openStore(`sqlite:${path}`);
     onTestFinished(() => store.close());
-    await store.create(plantOf(1n));
-    await expectKept(store, plantOf(1n));
+    await store.create(plantOf(1));
+    await expectKept(store, plantOf(1));
   });
 
   test("that this process already has open is rejected until it is closed", async () => {
-    const url = `sqlite:${join(await temporaryFolder(), "plants.db")}`;
+    const url = `sqlite:${await temporaryPath()}`;
     const store = await openStore(url);
     await expect(openStore(url)).rejects.toMatchObject({ code: "in_use" });
-    await store.create(plantOf(1n));
+    await expectRefused(`${url}-wal`, { name: "SettingsError" }, /belongs to another store/);
+    await store.create(plantOf(1));
     await store.close();
     await (await openStore(url)).close();
   });
 
   test("that another process has locked is rejected after the timeout", async () => {
-    const path = join(await temporaryFolder(), "plants.db");
-    const holder = openDatabase(path, 100);
-    onTestFinished(() => void holder.close());
+    const path = await temporaryPath();
+    openDatabase(path, 100).close();
+    const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
-    expect(() => openDatabase(path, 100)).toThrow(expect.objectContaining({ code: "in_use" }));
+    await expect(openSqlite(path, {}, 100)).rejects.toMatchObject({ code: "in_use" });
     holder.exec("ROLLBACK");
-    openDatabase(path, 100).close();
+    await (await openSqlite(path, {}, 100)).close();
   });
 
-  test("confirms nothing while an unsynced log cannot be settled", async () => {
-    const path = join(await temporaryFolder(), "plants.db");
+  test("is settled when it opens, and until then confirms nothing", async () => {
+    const path = await temporaryPath();
     const writer = openDatabase(path, 100);
-    onTestFinished(() => void writer.close());
-    const reader = new DatabaseSync(path, { timeout: 5000 });
-    onTestFinished(() => void reader.close());
+    onTestFinished(() => writer.close());
+    const reader = openBeside(path);
     reader.exec("BEGIN; SELECT * FROM plants");
-    writer.exec("INSERT INTO plants (id, name) VALUES (1, 'x')");
-    expect(() => openDatabase(path, 100)).toThrow(expect.objectContaining({ code: "in_use" }));
-    reader.exec("COMMIT");
-    openDatabase(path, 100).close();
-  });
-
-  test("is settled when it opens: nothing is left only in the log", async () => {
-    const path = join(await temporaryFolder(), "plants.db");
-    const before = openDatabase(path, 100);
-    onTestFinished(() => void before.close());
-    before.exec("INSERT INTO plants (id, name) VALUES (1, 'in the log')");
+    writer.exec("INSERT INTO plants (id, name) VALUES (1, 'in the log')");
+    expect(() => openDatabase(path, 100)).toThrow(inUse);
     expect(await readFile(path, "latin1")).not.toContain("in the log");
+    reader.exec("COMMIT");
     openDatabase(path, 100).close();
     expect(await readFile(path, "latin1")).toContain("in the log");
   });
 });
 
 test.each([
-  ["synchronous", 1],
-  ["synchronous", 0],
-  ["journal_mode", "delete"],
-  ["fullfsync", 0],
-  ["checkpoint_fullfsync", 0],
-])("a database on which %s stays %j is rejected", async (pragma, value) => {
-  const db = openDatabase(join(await temporaryFolder(), "plants.db"), 100);
-  onTestFinished(() => void db.close());
+  ["journal_mode", "wal", "delete"],
+  ["synchronous", 2, 1],
+  ["fullfsync", 1, 0],
+  ["checkpoint_fullfsync", 1, 0],
+])("%s is %j, and a database on which it stays %j is rejected", async (pragma, wanted, actual) => {
+  const db = openDatabase(await temporaryPath(), 100);
+  onTestFinished(() => db.close());
+  expect(readValue(db, `PRAGMA ${pragma}`)).toBe(wanted);
   assertDurable(db);
-  db.exec(`PRAGMA ${pragma} = ${value}`);
+  db.exec(`PRAGMA ${pragma} = ${actual}`);
   expect(() => assertDurable(db)).toThrow(expect.objectContaining({ code: "not_durable" }));
 });
 
 test("every migration in the folder is applied, in the order of its number", async () => {
+  const url = `sqlite:${await temporaryPath()}`;
+  expect(await readSchemaState(url)).toEqual({ version: 0, latest: migrations.length });
+  await (await openStore(url)).close();
+  expect(await readSchemaState(url)).toEqual({ version: 1, latest: 1 });
   const folder = new URL("../../src/store/sqlite/migrations/", import.meta.url);
   expect([...migrations]).toEqual((await readdir(folder)).sort());
   for (const [index, name] of migrations.entries())
@@ -309,12 +249,3 @@ test.each([
 ])("SQLite %s is too old: %s", (version, below) => {
   expect(isBelow(version, [3, 51, 3])).toBe(below);
 });
-
-/** Every file below a directory, with its content. */
-async function contents(folder: string): Promise<Map<string, string>> {
-  const files = new Map<string, string>();
-  for (const name of await readdir(folder)) {
-    files.set(name, await readFile(join(folder, name), "base64"));
-  }
-  return files;
-}

@@ -1,5 +1,7 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Worker } from "node:worker_threads";
-import { expect, onTestFinished } from "vitest";
+import { afterAll, expect, onTestFinished } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
 /** A new directory, removed at the end of the test. */
@@ -9,28 +11,37 @@ export async function temporaryFolder(parent?: string): Promise<string> {
   return folder.path;
 }
 
-/** Tracks this process's worker threads. */
-export class WorkerWatch {
-  readonly #living = new Set<Worker>();
-  readonly #onWorker = (worker: Worker) => {
-    this.#living.add(worker);
-    worker.once("exit", () => this.#living.delete(worker));
+/** Where there is no database yet. */
+export async function temporaryPath(): Promise<string> {
+  return join(await temporaryFolder(), "plants.db");
+}
+
+/** The connection of another program, closed at the end of the test. */
+export function openBeside(path: string): DatabaseSync {
+  const db = new DatabaseSync(path, { timeout: 5000 });
+  onTestFinished(() => {
+    if (db.isOpen) db.close();
+  });
+  return db;
+}
+
+/** Watches the threads that a file starts. None may be left at its end. */
+export function watchWorkers(): { last(): Worker } {
+  const living = new Set<Worker>();
+  const onWorker = (worker: Worker) => {
+    living.add(worker);
+    worker.once("exit", () => living.delete(worker));
   };
-
-  constructor() {
-    process.on("worker", this.#onWorker);
-  }
-
-  /** The most recently started running thread. */
-  get last(): Worker {
-    const worker = [...this.#living].at(-1);
-    if (worker === undefined) throw new Error("no worker thread runs");
-    return worker;
-  }
-
-  /** Fails if a thread is still running. */
-  end(): void {
-    process.off("worker", this.#onWorker);
-    expect(this.#living.size, "worker threads left running").toBe(0);
-  }
+  process.on("worker", onWorker);
+  afterAll(() => {
+    process.off("worker", onWorker);
+    expect(living.size, "worker threads left running").toBe(0);
+  });
+  return {
+    last() {
+      const worker = [...living].at(-1);
+      if (worker === undefined) throw new Error("no worker thread runs");
+      return worker;
+    },
+  };
 }

@@ -19,21 +19,34 @@ const forgetful = () => {
 };
 const well = () => {};
 
-function open(openedWith?: Error) {
-  const engine = Object.assign(new MemoryEngine(), { openedWith });
+function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
+  const engine = Object.assign(new MemoryEngine(), given);
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
   const store = new BatchedStore(engine, defaultLimits, { onObstacle }, times);
   onTestFinished(() => store.close());
-  const create = (id: bigint) => store.create(plantOf(id)).catch(() => "failed");
-  return { engine, store, told, create, after: (ms: number) => vi.advanceTimersByTimeAsync(ms) };
+  const isCreated = (id: number) =>
+    store.create(plantOf(id)).then(
+      () => true,
+      () => false,
+    );
+  const after = (ms: number) => vi.advanceTimersByTimeAsync(ms);
+  return { engine, store, told, isCreated, after };
+}
+
+/** A disk that is full, as a create has found. */
+async function openFull(knows?: Obstacle) {
+  const opened = open({ before: full, probed: full, knows });
+  expect(await opened.isCreated(1)).toBe(false);
+  return { ...opened, recover: () => Object.assign(opened.engine, { before: well, probed: well }) };
 }
 
 test("an obstacle that is there at the start is told at once, and probed soon", async () => {
-  const cause = new Error("disk_full");
-  const { engine, store, told, after } = open(cause);
-  expect([store.obstacle(), told]).toEqual(["disk_full", [["disk_full", cause]]]);
+  const openedWith = new Error("disk_full");
+  expect(open({ knows: "unreachable" }).store.obstacle()).toBe("unreachable");
+  const { engine, store, told, after } = open({ openedWith });
+  expect([store.obstacle(), told]).toEqual(["disk_full", [["disk_full", openedWith]]]);
   await after(249);
   expect(engine.probes).toBe(0);
   await after(1);
@@ -41,28 +54,28 @@ test("an obstacle that is there at the start is told at once, and probed soon", 
   expect([store.obstacle(), told.at(-1)]).toEqual([undefined, [undefined, undefined]]);
 });
 
-test("one failed commit changes nothing while a probe succeeds", async () => {
-  const { engine, store, told, create, after } = open();
-  engine.before = full;
-  for (const id of [1n, 2n, 3n]) expect(await create(id)).toBe("failed");
+test("one failed commit changes nothing while a probe succeeds, which ends the doubt", async () => {
+  const { engine, store, told, isCreated, after } = open({ before: full });
+  for (const id of [1, 2, 3]) expect(await isCreated(id)).toBe(false);
   await after(0);
-  expect(engine.probes).toBeGreaterThan(0);
+  const { probes } = engine;
+  expect(probes).toBeGreaterThan(0);
   expect(store.obstacle()).toBeUndefined();
   expect(told).toEqual([]);
+  // An idle store is only inspected.
+  await after(60_000);
+  expect(engine.probes).toBe(probes);
 });
 
 test("a failed commit and probe are reported once, and so is the recovery", async () => {
-  const { engine, store, told, create, after } = open();
-  engine.before = full;
-  engine.probed = full;
-  for (const id of [1n, 2n, 3n]) {
-    expect(await create(id)).toBe("failed");
+  const { store, told, isCreated, after, recover } = await openFull();
+  for (const id of [2, 3]) {
     await after(0);
     expect(store.obstacle()).toBe("disk_full");
+    expect(await isCreated(id)).toBe(false);
   }
   await after(20_000);
-  engine.before = well;
-  engine.probed = well;
+  recover();
   await after(5000);
   expect(store.obstacle()).toBeUndefined();
   expect(told).toEqual([
@@ -71,150 +84,122 @@ test("a failed commit and probe are reported once, and so is the recovery", asyn
   ]);
 });
 
-test("probes run at once, soon, and then less and less often", async () => {
-  const { engine, create, after } = open();
-  engine.before = full;
-  engine.probed = full;
-  await create(1n);
-  await after(1000);
-  expect(engine.probes).toBeGreaterThanOrEqual(3);
-  await after(59_000);
-  expect(engine.probes).toBeLessThan(35);
-});
+test.each([undefined, "unreachable"] as const)(
+  "probes run at once, soon, and then less and less often, also if the engine says %s",
+  async (knows) => {
+    const { engine, store, isCreated, after, recover } = await openFull(knows);
+    await after(1000);
+    expect(engine.probes).toBeGreaterThanOrEqual(3);
+    for (let second = 1; second < 60; second++) {
+      expect(await isCreated(1)).toBe(false);
+      await after(1000);
+    }
+    expect(engine.probes).toBeLessThan(35);
+    if (knows === undefined) return;
+    // The engine is the first to know when it is back.
+    recover().knows = undefined;
+    await after(250);
+    expect(store.obstacle()).toBeUndefined();
+  },
+);
 
-test("creates are tried without waiting for the next probe; a success brings it forward", async () => {
-  const { engine, store, create, after } = open();
-  engine.before = full;
-  engine.probed = full;
-  await create(1n);
+test.each([
+  ["creates are tried without waiting for the next probe; a success brings it forward", 1, 250],
+  ["a series of successful creates does not delay the probe", 3, 100],
+])("%s", async (_, count, pauseMs) => {
+  const { store, isCreated, after, recover } = await openFull();
   await after(30_000);
-  engine.before = well;
-  engine.probed = well;
-  expect(await create(1n)).toMatchObject({ name: plantOf(1n).name });
-  await after(250);
-  expect(store.obstacle()).toBeUndefined();
-});
-
-test("a series of successful creates does not delay the probe", async () => {
-  const { engine, store, create, after } = open();
-  engine.before = full;
-  engine.probed = full;
-  await create(1n);
-  await after(30_000);
-  engine.before = well;
-  engine.probed = well;
-  for (const id of [1n, 2n, 3n]) {
-    await create(id);
-    await after(100);
+  recover();
+  for (let id = 1; id <= count; id++) {
+    expect(await isCreated(id)).toBe(true);
+    await after(pauseMs);
   }
   expect(store.obstacle()).toBeUndefined();
 });
 
 test("a successful create proves nothing: it may have existed before", async () => {
-  const { engine, store, create, after } = open();
-  await create(1n);
-  engine.before = full;
-  engine.probed = full;
-  await create(2n);
+  const { engine, store, isCreated, after } = open();
+  await isCreated(1);
+  Object.assign(engine, { before: full, probed: full });
+  await isCreated(2);
   await after(0);
   engine.before = well;
-  await create(1n);
+  expect(await isCreated(1)).toBe(true);
   await after(1000);
   expect(store.obstacle()).toBe("disk_full");
 });
 
 test("a slow commit and a slow probe are not failures", async () => {
-  const { engine, store, create, after } = open();
   const slow = Promise.withResolvers<void>();
-  engine.before = () => slow.promise;
-  engine.probed = () => slow.promise;
-  const creating = create(1n);
+  const wait = () => slow.promise;
+  const { store, isCreated, after } = open({ before: wait, probed: wait });
+  const creating = isCreated(1);
   await after(600_000);
   expect(store.obstacle()).toBeUndefined();
   slow.resolve();
-  expect(await creating).not.toBe("failed");
+  expect(await creating).toBe(true);
 });
 
 test("a database without durability is detected without a plant, and gets none until it is fixed", async () => {
-  const { engine, store, told, create, after } = open();
-  engine.inspected = forgetful;
-  engine.probed = forgetful;
+  const { engine, store, told, isCreated, after } = open({
+    inspected: forgetful,
+    probed: forgetful,
+  });
   await after(2000);
   expect(store.obstacle()).toBe("not_durable");
   expect(engine.probes).toBe(0);
-  expect(await create(1n)).toBe("failed");
+  const refused = { code: "unavailable", cause: { code: "not_durable" } };
+  await expect(store.create(plantOf(1))).rejects.toMatchObject(refused);
   expect(engine.commits).toEqual([]);
   engine.probed = well;
   await after(250);
   expect(store.obstacle()).toBeUndefined();
-  expect(await create(1n)).not.toBe("failed");
+  expect(await isCreated(1)).toBe(true);
   expect(told.map(([obstacle]) => obstacle)).toEqual(["not_durable", undefined]);
 });
 
 test("a commit that finds no durability is the last, before any probe", async () => {
-  const { engine, store, create } = open();
   const probing = Promise.withResolvers<void>();
-  engine.before = forgetful;
-  engine.probed = () => probing.promise;
-  expect(await create(1n)).toBe("failed");
+  const { engine, store, isCreated } = open({ before: forgetful, probed: () => probing.promise });
+  expect(await isCreated(1)).toBe(false);
   expect(store.obstacle()).toBe("not_durable");
-  expect(await create(2n)).toBe("failed");
+  expect(await isCreated(2)).toBe(false);
   expect(engine.commits).toHaveLength(1);
   probing.resolve();
 });
 
 test("a failed inspection decides nothing; a probe does", async () => {
-  const { engine, store, after } = open();
-  engine.inspected = full;
-  await after(2000);
+  const { engine, store, isCreated, after } = open({ inspected: full });
+  expect(await isCreated(1)).toBe(true);
+  await after(1999);
+  expect(engine.probes).toBe(0);
+  await after(1);
   await after(1);
   expect(engine.probes).toBe(1);
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("nothing is checked after the end", async () => {
-  const { engine, store, after } = open();
-  await store.close();
-  engine.inspected = forgetful;
+test("nothing is checked after the end, although a commit fails", async () => {
+  const committing = Promise.withResolvers<never>();
+  const { engine, store, isCreated, after } = open({ before: () => committing.promise });
+  const creating = isCreated(1);
+  const closing = store.close();
+  committing.reject(new Error("disk_full"));
+  expect(await creating).toBe(false);
+  await closing;
   await after(60_000);
+  expect(engine.probes).toBe(0);
   expect(store.obstacle()).toBe("closed");
-  expect(vi.getTimerCount()).toBe(0);
 });
 
-test("a doubt ends with the probe that refutes it: an idle store is only inspected", async () => {
-  const { engine, create, after } = open();
-  engine.before = full;
-  await create(1n);
-  await after(0);
-  const { probes } = engine;
-  await after(60_000);
-  expect(engine.probes).toBe(probes);
-});
-
-test("a database that the engine cannot reach is probed less and less often", async () => {
-  const { engine, store, create, after } = open();
-  engine.before = full;
-  engine.probed = full;
-  engine.knows = "unreachable";
-  await create(1n);
-  await after(60_000);
-  expect(engine.probes).toBeGreaterThan(5);
-  expect(engine.probes).toBeLessThan(35);
-  // The engine is the first to know when it is back.
-  engine.probed = well;
-  engine.knows = undefined;
-  await after(250);
-  expect(store.obstacle()).toBeUndefined();
-});
-
-test("what a check finds during the stop is not reported", async () => {
-  const { engine, store, told, create } = open();
+test("what a check finds during the stop is not reported, and there is one check at a time", async () => {
   const checking = Promise.withResolvers<never>();
-  engine.before = full;
-  engine.probed = () => checking.promise;
-  await create(1n);
+  const { engine, store, told, isCreated } = open({ before: full, probed: () => checking.promise });
+  for (const id of [1, 2]) await isCreated(id);
+  expect(engine.probes).toBe(1);
   const closing = store.close();
   checking.reject(new Error("disk_full"));
   await closing;
   expect(told).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -90,7 +90,6 @@ export function sqlState(error: unknown): string | undefined {
 /** The SQLSTATE, Node's code, our code, or the class of any other error. */
 export function failureCode(error: unknown): string {
   if (error instanceof pg.DatabaseError) return error.code ?? "no SQLSTATE";
-  if (error instanceof StoreOpenError) return error.code;
   if (error instanceof ConnectionLost && error.cause !== undefined) return failureCode(error.cause);
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.name : typeof error;

@@ -41,11 +41,14 @@ export interface Failure {
   readonly message: string;
 }
 
-/** A message from the worker. */
-export type Reply =
+/** The first message from the worker. */
+export type Start =
   /** `failure`: why nothing can be committed yet. The next request may succeed. */
   | { readonly kind: "opened"; readonly failure: Failure | undefined }
-  | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string }
+  | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string };
+
+/** Every other message from the worker. */
+export type Reply =
   /** `taken`: which rows of a commit have the id of another plant. */
   | { readonly kind: "done"; readonly taken: readonly number[] }
   /** It was rolled back; the next may succeed. */

@@ -5,7 +5,14 @@ import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { isFull, primaryCode } from "./failure.ts";
-import { type Failure, type Reply, type Request, valuesOf, type WorkerSetup } from "./messages.ts";
+import {
+  type Failure,
+  type Reply,
+  type Request,
+  type Start,
+  valuesOf,
+  type WorkerSetup,
+} from "./messages.ts";
 
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -57,14 +64,13 @@ export class SqliteThread implements Engine {
     const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
     void ended.then(() => openPaths.delete(path));
-    const reply = await firstReply(worker, ended);
-    if (reply.kind === "opened") {
-      const openedWith = reply.failure && new SqliteFailure(reply.failure);
+    const start = await startOf(worker, ended);
+    if (start.kind === "opened") {
+      const openedWith = start.failure && new SqliteFailure(start.failure);
       return new SqliteThread(worker, { bell: new Int32Array(bell), ended, openedWith, onFailure });
     }
     await ended;
-    if (reply.kind === "refused") throw new StoreOpenError(reply.code, reply.message);
-    throw notStarted(new Error(`unexpected ${reply.kind}`));
+    throw new StoreOpenError(start.code, start.message);
   }
 
   private constructor(
@@ -153,10 +159,6 @@ export class SqliteThread implements Engine {
       case "broken":
         this.#fail(new SqliteFailure(reply.failure));
         break;
-      case "opened":
-      case "refused":
-        this.#fail(new SqliteFailure({ code: "protocol", message: `unexpected ${reply.kind}` }));
-        break;
     }
   }
 
@@ -168,25 +170,21 @@ export class SqliteThread implements Engine {
   }
 }
 
-async function firstReply(worker: Worker, ended: Promise<void>): Promise<Reply> {
+async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
   try {
     const endedFirst = ended.then(() => {
       throw new Error("it ended at once");
     });
     // Rejects with the worker's error if that comes first.
-    const [reply] = (await Promise.race([once(worker, "message"), endedFirst])) as [Reply];
-    return reply;
+    const [start] = (await Promise.race([once(worker, "message"), endedFirst])) as [Start];
+    return start;
   } catch (cause) {
     await ended;
-    throw notStarted(cause);
+    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    throw new StoreOpenError(
+      "unsupported",
+      `the SQLite thread did not start (${reason}); run npm ci`,
+      { cause },
+    );
   }
-}
-
-function notStarted(cause: unknown): StoreOpenError {
-  const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
-  return new StoreOpenError(
-    "unsupported",
-    `the SQLite thread did not start (${reason}); run npm ci`,
-    { cause },
-  );
 }

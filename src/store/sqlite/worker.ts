@@ -11,7 +11,7 @@ import { assertDurable, checkpoint, openDatabase, openError } from "./database.t
 import type { Database } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Failure, Reply, Request, Value, WorkerSetup } from "./messages.ts";
+import type { Failure, Reply, Request, Start, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
 
@@ -181,7 +181,7 @@ function describe(error: unknown): Failure {
   };
 }
 
-function reply(message: Reply): void {
+function reply(message: Start | Reply): void {
   parentPort?.postMessage(message);
 }
 

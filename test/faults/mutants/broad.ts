@@ -2,9 +2,13 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 
 /** What is changed, and the tests that should see it. */
-const folders: Readonly<Record<string, readonly [sources: string, tests: string]>> = {
+const folders: Readonly<Record<string, readonly [sources: string, ...tests: string[]]>> = {
   auth: ["packages/proxy/src/auth", "packages/proxy/test/auth/**/*.test.ts"],
-  store: ["src/store", "test/store/**/*.test.ts"],
+  store: [
+    "src/store",
+    "test/store/**/*.test.ts",
+    ...["backup", "check", "copy"].map((name) => `test/cli/${name}.test.ts`),
+  ],
   ...Object.fromEntries(
     ["rpc", "http", "client"].map((name) => [
       name,
@@ -26,13 +30,13 @@ export async function mutateFolder(what: string): Promise<number> {
     process.stderr.write(`--broad must begin with ${Object.keys(folders).join(", ")}: ${what}\n`);
     return 2;
   }
-  const [sources, tests] = found;
+  const [sources, ...tests] = found;
   const mutated = `${sources}/${files.length === 0 ? "**/*.ts" : files.join("/")}`;
   const stryker = "node_modules/@stryker-mutator/core/bin/stryker.js";
   const config = "test/faults/mutants/stryker.config.js";
   const child = spawn(process.execPath, [stryker, "run", config, "--mutate", mutated], {
     stdio: "inherit",
-    env: { ...process.env, MUTANTS_TESTS: tests },
+    env: { ...process.env, MUTANTS_TESTS: tests.join() },
   });
   const [code] = await once(child, "exit");
   return Number(code ?? 1);

@@ -42,7 +42,8 @@ export default {
   testRunner: "vitest",
   plugins: ["@stryker-mutator/vitest-runner", import.meta.filename],
   ignorers: ["words"],
-  vitest: { configFile: "test/faults/mutants/vitest.config.ts", related: false },
+  // Tests that change the working folder need a process.
+  vitest: { configFile: "test/faults/mutants/vitest.config.ts", related: false, pool: "forks" },
   coverageAnalysis: "perTest",
   // They are tables and constants, and each would take all tests.
   ignoreStatic: true,

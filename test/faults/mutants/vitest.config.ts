@@ -1,5 +1,8 @@
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
+import { memoryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+
+process.env["TMPDIR"] = memoryFolder;
 
 const include = (process.env["MUTANTS_TESTS"] ?? "").split(",");
 const mocked = "**/*.mocked.test.ts";
@@ -25,9 +28,10 @@ const alone = { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] };
 export default defineConfig({
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
-    // Many a mutant waits for ever.
-    testTimeout: 5000,
+    // Many a mutant waits for ever. Stores start threads and servers.
+    testTimeout: needsPostgres ? 10_000 : 5000,
     globalSetup: needsPostgres ? ["test/support/shared-postgres.ts"] : [],
+    setupFiles: ["test/faults/mutants/threads.setup.ts"],
     sequence: { sequencer: QuickFirst },
     projects: [
       { extends: true, test: shared },

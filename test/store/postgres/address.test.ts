@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStore } from "../../../src/store/open.ts";
 import {
   describeAddress,
@@ -8,32 +8,21 @@ import {
 } from "../../../src/store/postgres/address.ts";
 
 describe("a store URL", () => {
+  const at = (name: string, port = 5432) => ({ name, port });
+  const unsafe = ["fsync", "full_page_writes"];
+
   test.each<[string, Partial<PostgresAddress>]>([
-    ["//u:p@h/d", { hosts: [{ name: "h", port: 5432 }], user: "u", password: "p", database: "d" }],
-    ["//u@h:1", { hosts: [{ name: "h", port: 1 }], user: "u", database: "u" }],
-    [
-      "//u@h1:5432,h2,[::1]:7/d",
-      {
-        hosts: [
-          { name: "h1", port: 5432 },
-          { name: "h2", port: 5432 },
-          { name: "::1", port: 7 },
-        ],
-      },
-    ],
-    ["//u@%2Frun%2Fpostgresql:7/d", { hosts: [{ name: "/run/postgresql", port: 7 }] }],
-    ["//u@/d", { hosts: [{ name: "localhost", port: 5432 }] }],
-    [
-      "//u%40x:p%3Aq%2F%3F%23%40:r@h/d%20e",
-      { user: "u@x", password: "p:q/?#@:r", database: "d e" },
-    ],
+    ["//u:p@h/d", { hosts: [at("h")], user: "u", password: "p", database: "d" }],
+    ["//u@h:1", { hosts: [at("h", 1)], user: "u", database: "u" }],
+    ["//u@h1:5432,h2,[::1]:7/d", { hosts: [at("h1"), at("h2"), at("::1", 7)] }],
+    ["//u@h:65535", { hosts: [at("h", 65_535)] }],
+    ["//u@%2Frun%2Fpostgresql:7/d", { hosts: [at("/run/postgresql", 7)] }],
+    ["//u@/d", { hosts: [at("localhost")] }],
+    ["//u%40x:p%3A%2F%3F%23:r@h/d%20e", { user: "u@x", password: "p:/?#:r", database: "d e" }],
     ["//u@h", { sslMode: undefined, connectionsMax: 4, allowUnsafe: new Set() }],
     ["//u@h?sslmode=verify-full", { sslMode: "verify-full" }],
     ["//u@h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
-    [
-      "//u@h/d?allow_unsafe=fsync,full_page_writes",
-      { allowUnsafe: new Set(["fsync", "full_page_writes"] as const) },
-    ],
+    ["//u@h/d?allow_unsafe=fsync,full_page_writes", { allowUnsafe: new Set(unsafe) }],
   ])("postgres:%s is parsed", (location, expected) => {
     expect(parseAddress(location)).toMatchObject(expected);
   });
@@ -58,10 +47,7 @@ describe("a store URL", () => {
     ["//u@h/d?sslmode=secret", /sslmode: must be disable, require or verify-full/],
     ["//u@h/d?sslmode=prefer", /sslmode: must be/],
     ["//u@h/d?sslmode=require&sslmode=disable", /twice/],
-    [
-      "//u@h/d?sslrootcert=/secret&sslmode=verify-full",
-      /sslrootcert: names a file that cannot be read/,
-    ],
+    ["//u@h/d?sslrootcert=/secret&sslmode=verify-full", /sslrootcert: names a file that cannot/],
     ["//u@h/d?sslrootcert=package.json&sslmode=require", /requires sslmode=verify-full/],
     ["//u@h/d?target_session_attrs=any", /read-write or primary/],
     ["//u@h/d?pool_max_conns=0", /from 1 to 100/],
@@ -79,22 +65,38 @@ describe("a store URL", () => {
     await expect(opening).rejects.not.toThrow(/secret|ret@/);
   });
 
+  test("may leave its password to the environment", () => {
+    vi.stubEnv("PGPASSWORD", "given");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(parseAddress("//u@h").password).toBe("given");
+    expect(parseAddress("//u:own@h").password).toBe("own");
+    vi.stubEnv("PGPASSWORD", undefined);
+    expect(parseAddress("//u@h").password).toBe("");
+  });
+
   test("is shown without its password", () => {
     const address = parseAddress("//u%40x:secret@h1:1,[::1]/d%2F?sslmode=require");
     expect(describeAddress(address)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
   });
 
-  test.each<[string, false | { rejectUnauthorized: boolean }]>([
+  test.each<[string, false | object]>([
     ["//u@db.example", { rejectUnauthorized: false }],
     ["//u@10.0.0.1", { rejectUnauthorized: false }],
     ["//u@localhost.example", { rejectUnauthorized: false }],
+    ["//u@127.0.0.1.example", { rejectUnauthorized: false }],
+    ["//u@x127.0.0.1", { rejectUnauthorized: false }],
     ["//u@localhost", false],
     ["//u@127.0.0.1", false],
+    ["//u@127.100.100.100", false],
     ["//u@[::1]", false],
     ["//u@%2Frun", false],
     ["//u@db.example?sslmode=disable", false],
     ["//u@127.0.0.1?sslmode=require", { rejectUnauthorized: false }],
     ["//u@db.example?sslmode=verify-full", { rejectUnauthorized: true }],
+    [
+      "//u@h?sslmode=verify-full&sslrootcert=package.json",
+      { rejectUnauthorized: true, ca: expect.stringContaining("plant-store") },
+    ],
     ["//u@%2Frun?sslmode=verify-full", false],
   ])("postgres:%s means TLS: %j", (location, expected) => {
     const address = parseAddress(location);

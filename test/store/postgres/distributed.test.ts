@@ -1,28 +1,26 @@
 /** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import pg from "pg";
-import { describe, expect, test } from "vitest";
-import type { NewPlant } from "../../../src/plant.ts";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/finding.ts";
 import { checkStore } from "../../../src/store/open.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
-import { openEngine } from "../../../src/store/postgres/open.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
+import { openPostgresClient } from "../../support/postgres-client.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { plantOf } from "../plant-of.ts";
-import { expectKept } from "../suite.ts";
-import { untilObstacle } from "../until-obstacle.ts";
+import { expectKept, untilObstacle } from "../suite.ts";
 import { fakeCitus } from "./fake-citus.ts";
 import {
+  openDatabase,
+  openTestEngine,
   openTestStore,
-  quickLimits,
   readPlants,
   through,
+  until,
   useServer,
   withoutSync,
 } from "./fresh.ts";
@@ -30,16 +28,55 @@ import {
 /** Citus's errors for a node that it has lost, and for one that it cannot reach. */
 const lostStates = ["XX000", "08006"];
 
+/** Not what looks whether inserts are allowed. */
+const insertOfPlants = "INSERT INTO plants AS kept (id, name, tag) VALUES";
+
 const safe = "on on on";
+const hour = 3_600_000;
+const unavailable = { code: "unavailable" };
+
+async function openCitus(server: PostgresDatabases) {
+  const database = await openDatabase(server);
+  await (await openTestStore(database.url)).close();
+  return { ...database, citus: await fakeCitus(server, database.database) };
+}
+
+/** Creates plants, and counts those that are confirmed. */
+function startCreating(store: PlantStore, plants: readonly NewPlant[]) {
+  let confirmed = 0;
+  const all = plants.map(async (plant) => {
+    await store.create(plant);
+    confirmed++;
+  });
+  return { confirmed: () => confirmed, done: Promise.all(all) };
+}
+
+async function findingsOf(url: string): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  for await (const finding of checkStore(url)) findings.push(finding);
+  return findings;
+}
 
 describe.skipIf(!hasPostgres)("on the shared server", () => {
   const server = sharedServer;
 
   async function openFresh(limits: Partial<PostgresLimits> = {}) {
-    const { database, url, citus } = await openDatabase(server.current);
-    const store = await openTestStore(url, limits);
-    const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
-    return { database, store, citus, ones: ones.map(plantOf), twos: twos.map(plantOf) };
+    const opened = await openCitus(server.current);
+    const [ones, twos] = [await opened.citus.plantsOf(1, 100), await opened.citus.plantsOf(2, 100)];
+    return { ...opened, ones, twos, store: await openTestStore(opened.url, limits) };
+  }
+
+  /** Node 1 accepts statements directly, through a proxy. */
+  async function openBehindProxy(limits: Partial<PostgresLimits> = {}, options = "") {
+    const { url, citus, kept } = await openCitus(server.current);
+    const proxy = await openTcpProxy(server.current.port, insertOfPlants);
+    await citus.open(1, proxy.port);
+    const store = await openTestStore(`${url}${options}`, limits);
+    // Before the store, which would wait for what hangs.
+    onTestFinished(() => proxy[Symbol.asyncDispose]());
+    const [ones, twos] = [await citus.plantsOf(1, 100), await citus.plantsOf(2, 100)];
+    const [first, next] = ones as [NewPlant, NewPlant];
+    return { store, proxy, ones, twos, first, next, kept };
   }
 
   test("the node of a plant is computed as in Citus", async () => {
@@ -52,11 +89,10 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   });
 
   test("each statement is for one node", async () => {
-    const { database, store, ones, twos } = await openFresh();
-    await Promise.all([...ones, ...twos].map((plant) => store.create(plant)));
-    const mixed = await server.current.query(
+    const { query, store, ones, twos } = await openFresh();
+    await startCreating(store, [...ones, ...twos]).done;
+    const mixed = await query(
       "SELECT FROM plants GROUP BY xmin::text HAVING count(DISTINCT node_of(id)) > 1",
-      database,
     );
     expect(mixed).toEqual([]);
   });
@@ -66,129 +102,93 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     async (state) => {
       const { store, citus, ones, twos } = await openFresh();
       await citus.fail(1, state);
-      let stored = 0;
-      const waiting = ones.map(async (plant) => {
-        await store.create(plant);
-        stored++;
-      });
-      await Promise.all(twos.map((plant) => store.create(plant)));
-      expect(stored).toBe(0);
+      const waiting = startCreating(store, ones);
+      await startCreating(store, twos).done;
+      expect(waiting.confirmed()).toBe(0);
       expect(store.obstacle()).toBeUndefined();
       await citus.mend();
-      await Promise.all(waiting);
+      await waiting.done;
       for (const plant of ones.slice(0, 5)) await expectKept(store, plant);
     },
   );
 
   test("a node that accepts statements is used directly, or through the coordinator if it fails", async () => {
-    const { database, url, citus } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(
-      server.current.port,
-      "INSERT INTO plants AS kept (id, name, tag) VALUES",
-    );
-    await citus.open(1, proxy.port);
-    const store = await openTestStore(url);
-    const [ones, twos] = await Promise.all([citus.idsOf(1, 20), citus.idsOf(2, 20)]);
-    for (const id of [...ones.slice(0, 5), ...twos]) await store.create(plantOf(id));
+    const { store, proxy, ones, twos, kept } = await openBehindProxy();
+    for (const plant of [...ones.slice(0, 5), ...twos.slice(0, 20)]) await store.create(plant);
     expect(proxy.seen).toHaveLength(5);
     proxy.refuse();
-    await Promise.all(ones.map((id) => store.create(plantOf(id))));
+    await startCreating(store, ones.slice(0, 20)).done;
     expect(proxy.seen).toHaveLength(5);
     proxy.allow();
     // Recovered without help, like a server after an outage.
     for (let tries = 0; proxy.seen.length === 5; tries++) {
-      await store.create(plantOf(ones[tries % ones.length] ?? 0n));
+      await store.create(ones[tries % 20] as NewPlant);
     }
-    expect(await readPlants(server.current, database)).toHaveLength(40);
-    await store.close();
+    expect(await kept()).toHaveLength(40);
   });
 
   test("a node that hangs delays no plant of another", async () => {
-    const { url, citus } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
-    await citus.open(1, proxy.port);
-    const hour = 3_600_000;
-    const store = await openTestStore(url, { statementTimeoutMs: hour, aliveIntervalMs: hour });
-    const [ones, twos] = await Promise.all([citus.idsOf(1, 100), citus.idsOf(2, 100)]);
+    const limits = { statementTimeoutMs: hour, aliveIntervalMs: hour };
+    const { store, proxy, ones, twos } = await openBehindProxy(limits);
     proxy.hang();
-    let stored = 0;
-    const waiting: Promise<unknown>[] = [];
-    for (const [index, id] of ones.entries()) {
-      waiting.push(store.create(plantOf(id)).then(() => stored++));
-      await store.create(plantOf(twos[index] ?? 0n));
-    }
-    expect(stored).toBe(0);
+    const waiting = startCreating(store, ones);
+    for (const plant of twos) await store.create(plant);
+    expect(waiting.confirmed()).toBe(0);
     expect(store.obstacle()).toBeUndefined();
     proxy.refuse();
-    await Promise.all(waiting);
+    await waiting.done;
   });
 
   test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
-    const { url, citus } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
-    await citus.open(1, proxy.port);
-    const store = await openTestStore(url, { retryLimitMs: 3_600_000, aliveIntervalMs: 100 });
-    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    const limits = { retryLimitMs: hour, aliveIntervalMs: 100 };
+    const { store, proxy, first, next } = await openBehindProxy(limits);
     proxy.hang();
-    await expect(store.create(plantOf(first))).rejects.toMatchObject({ code: "unavailable" });
-    await store.create(plantOf(next));
+    await expect(store.create(first)).rejects.toMatchObject(unavailable);
+    await store.create(next);
     proxy.allow();
-    await store.create(plantOf(first));
+    await store.create(first);
   });
 
   test.each([
     ["the statement before", 1],
     ["a session", 2],
   ])("a plant that waits for %s on a node that hangs is soon unavailable", async (_, sessions) => {
-    const { url, citus } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
-    await citus.open(1, proxy.port);
-    const hour = 3_600_000;
     const limits = { aliveIntervalMs: 100, connectTimeoutMs: hour };
-    const store = await openTestStore(`${url}&pool_max_conns=${sessions}`, limits);
-    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    const opened = await openBehindProxy(limits, `&pool_max_conns=${sessions}`);
+    const { store, proxy, first, next } = opened;
     proxy.hang();
-    const all = [store.create(plantOf(first))];
+    const all = [store.create(first)];
     for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    all.push(store.create(plantOf(next)));
-    for (const result of await Promise.allSettled(all)) {
-      expect(result).toMatchObject({ reason: { code: "unavailable" } });
-    }
+    all.push(store.create(next));
+    const reason = unavailable;
+    expect(await Promise.allSettled(all)).toMatchObject([{ reason }, { reason }]);
   });
 
   test("a plant that waits for a session of a node that hangs is not retried", async () => {
-    const { url, citus } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants AS kept");
-    await citus.open(1, proxy.port);
-    const hour = 3_600_000;
     const limits = { retryLimitMs: hour, aliveIntervalMs: hour, statementTimeoutMs: hour };
-    const store = await openTestStore(url, { ...limits, connectTimeoutMs: 200 });
-    const [first = 0n, next = 0n] = await citus.idsOf(1, 2);
+    const opened = await openBehindProxy({ ...limits, connectTimeoutMs: 1000 });
+    const { store, proxy, first, next } = opened;
     proxy.hang();
-    const waiting = store.create(plantOf(first)); // in the only session
+    const waiting = store.create(first); // in the only session
     for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    await expect(store.create(plantOf(next))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.create(next)).rejects.toMatchObject(unavailable);
     proxy.refuse();
     await waiting;
   });
 
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
-    const { database, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
+    const { kept, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
     await citus.fail(1, "XX000");
     const results = await Promise.allSettled([...ones, ...twos].map((p) => store.create(p)));
-    const failed = results.filter((result) => result.status === "rejected");
-    expect(failed).toHaveLength(ones.length);
-    for (const { reason } of failed) expect(reason).toMatchObject({ code: "unavailable" });
-    const kept = (await readPlants(server.current, database)).map(({ id }) => id);
-    expect(new Set(kept)).toEqual(new Set(twos.map(({ id }) => id)));
+    expect(results.slice(0, 100)).toMatchObject(Array(100).fill({ reason: unavailable }));
+    expect(await kept()).toEqual(twos);
     expect(store.obstacle()).toBeUndefined();
   });
 
   test("with all nodes down, the store is unreachable until one is back", async () => {
     const { store, citus, ones, twos } = await openFresh();
-    await citus.fail(1, "08006");
-    await citus.fail(2, "08006");
-    const creating = Promise.all([...ones, ...twos].map((plant) => store.create(plant)));
+    for (const node of [1, 2]) await citus.fail(node, "08006");
+    const creating = startCreating(store, [...ones, ...twos]).done;
     await untilObstacle(store, "unreachable");
     await citus.mend();
     await creating;
@@ -196,17 +196,17 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   });
 
   test("closing finishes the plants that wait for a node", async () => {
-    const { database, store, citus, ones } = await openFresh();
+    const { kept, store, citus, ones } = await openFresh();
     await citus.fail(1, "XX000");
-    const creating = Promise.all(ones.map((plant) => store.create(plant)));
+    const creating = startCreating(store, ones).done;
     const closing = store.close();
     await citus.mend();
     await Promise.all([creating, closing]);
-    expect(await readPlants(server.current, database)).toHaveLength(ones.length);
+    expect(await kept()).toHaveLength(ones.length);
   });
 
   test("a node that is down does not prevent opening the store; check warns", async () => {
-    const { url, citus } = await openDatabase(server.current);
+    const { url, citus } = await openCitus(server.current);
     // The coordinator's default does not matter, because statements set their own.
     await citus.answer({ c: "on on off", w1: safe, w2: undefined });
     await (await openTestStore(url)).close();
@@ -221,61 +221,37 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     ]);
   });
 
-  test.each<[string, string, RegExp]>([
+  test.each([
     ["the table is not distributed", "DELETE FROM pg_dist_shard", /run SELECT create_distributed/],
-    [
-      "there are no workers",
-      "UPDATE pg_dist_placement SET groupid = 0",
-      /add workers with citus_add/,
-    ],
+    ["there are no workers", "UPDATE pg_dist_placement SET groupid = 0", /with citus_add_node/],
   ])("%s: check warns", async (_, change, text) => {
-    const { database, url, citus } = await openDatabase(server.current);
+    const { url, citus, query } = await openCitus(server.current);
     await citus.answer({ c: safe });
-    await server.current.query(change, database);
-    const findings = await findingsOf(url);
-    expect(findings.filter(({ level }) => level === "warn").map((one) => one.text)).toContainEqual(
-      expect.stringMatching(text),
-    );
+    await query(change);
+    const warned = { level: "warn", subject: "nodes", text: expect.stringMatching(text) };
+    expect(await findingsOf(url)).toContainEqual(warned);
   });
 
   test("a role that may not read all settings can inspect nodes", async () => {
-    const { database, citus } = await openDatabase(server.current);
+    const { database, query, citus } = await openCitus(server.current);
     const role = await server.current.createRole();
-    await server.current.query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`, database);
+    await query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
     await citus.open(1, server.current.port);
-    const address = parseAddress(server.current.url(database, role).slice("postgres:".length));
-    const engine = await openEngine(address, quickLimits);
+    const engine = await openTestEngine(server.current.url(database, role));
     await engine.inspect();
     await engine.close();
   });
 
   test("a node whose settings change while the store is open", async () => {
-    const { store, citus } = await openFresh();
-    await citus.answer({ w1: safe, w2: "on on off" });
+    const { url, store, citus, ones } = await openFresh();
+    await citus.answer({ w1: undefined, w2: "on on off" });
     await untilObstacle(store, "not_durable");
-    await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.create(ones[0] as NewPlant)).rejects.toMatchObject(unavailable);
+    await expect(openTestStore(url)).rejects.toMatchObject({ code: "not_durable" });
+    const text = expect.stringMatching(/the node w2:5432 .*synchronous_commit=off/);
+    expect((await findingsOf(url)).at(-1)).toEqual({ level: "fail", subject: "nodes", text });
     await citus.answer({ w1: safe, w2: safe });
-    await untilObstacle(store, undefined);
-  });
-});
-
-describe.skipIf(!hasPostgres)("on a server with safe settings", () => {
-  const server = useServer();
-
-  test.each<[string, Record<string, string | undefined>, RegExp]>([
-    ["fsync=off", { c: safe, w1: safe, w2: "off on on" }, /the node w2:5432 .*fsync=off/],
-    ["full_page_writes=off", { w1: "on off on", w2: safe }, /node w1:5432 .*full_page_writes=off/],
-    ["synchronous_commit=off", { w1: safe, w2: "on on off" }, /node w2:5432 .*synchronous_commit/],
-    ["fsync=off, another away", { w1: undefined, w2: "off on on" }, /w2:5432 .*fsync=off/],
-  ])("a node with %s is rejected, at startup and by check", async (_, answers, message) => {
-    const { url, citus } = await openDatabase(server.current);
-    await citus.answer(answers);
-    const opening = openTestStore(url);
-    await expect(opening).rejects.toMatchObject({ code: "not_durable" });
-    await expect(opening).rejects.toThrow(message);
-    const findings = await findingsOf(url);
-    expect(findings.at(-1)).toMatchObject({ level: "fail", subject: "nodes" });
-    expect(findings.at(-1)?.text).toMatch(message);
+    await untilObstacle(store);
   });
 });
 
@@ -285,99 +261,68 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
 
   /** Plants of node 1 go to the worker. */
   async function openBoth() {
-    const { database, url, citus } = await openDatabase(coordinator.current);
+    const { database, url, citus, kept } = await openCitus(coordinator.current);
     await worker.current.query(`CREATE DATABASE ${database}`);
     await (await openTestStore(worker.current.url(database))).close();
     await fakeCitus(worker.current, database, 1);
     await citus.open(1, worker.current.port);
-    const plants = (await citus.idsOf(1, 40)).map(plantOf);
-    return { database, url, citus, plants };
+    const plants = await citus.plantsOf(1, 40);
+    const [first, second, third] = plants as [NewPlant, NewPlant, NewPlant];
+    const keptByWorker = () => readPlants(worker.current, database);
+    const isOnWorker = async (plant: NewPlant) =>
+      (await keptByWorker()).some(({ id }) => id === plant.id);
+    return {
+      ...{ database, url, citus, kept, keptByWorker, plants, first, second, third },
+      untilOnWorker: (plant: NewPlant) => until("the plant", () => isOnWorker(plant)),
+    };
   }
 
-  const isOnWorker = async (database: string, { id }: NewPlant) =>
-    (await readPlants(worker.current, database)).some((plant) => plant.id === id);
-
   test("a plant that a worker has while the table is replaced is confirmed in the new table", async () => {
-    const { database, url, plants } = await openBoth();
-    const [first, second] = plants as [NewPlant, NewPlant];
+    const { url, kept, first, second, untilOnWorker } = await openBoth();
     const store = await openTestStore(url);
     await store.create(first);
-    expect(await readPlants(coordinator.current, database)).toEqual([]);
-    await using replacing = await begin(coordinator.current.url(database), "EXCLUSIVE");
-    let isConfirmed = false;
-    const creating = store.create(second).then(() => {
-      isConfirmed = true;
-    });
-    while (!(await isOnWorker(database, second)));
+    expect(await kept()).toEqual([]);
+    await using replacing = await openPostgresClient(url);
+    await replacing.query("BEGIN; LOCK TABLE plants IN EXCLUSIVE MODE");
+    const creating = startCreating(store, [second]);
+    await untilOnWorker(second);
     await replacing.query(`
       ALTER TABLE plants RENAME TO before; CREATE TABLE plants (LIKE before INCLUDING ALL);
       UPDATE pg_dist_shard SET logicalrelid = 'plants'::regclass`);
-    expect(isConfirmed).toBe(false);
+    expect(creating.confirmed()).toBe(0);
     await replacing.query("COMMIT");
-    await creating;
-    expect(await readPlants(coordinator.current, database)).toEqual([second]);
+    await creating.done;
+    expect(await kept()).toEqual([second]);
   });
 
   test("a host that the cluster has replaced gets no more plants, although it is up", async () => {
-    const { database, url, citus, plants } = await openBoth();
+    const { url, citus, kept, plants, first } = await openBoth();
     const store = await openTestStore(url);
-    await store.create(plants[0] as NewPlant);
-    expect(await readPlants(coordinator.current, database)).toEqual([]);
+    await store.create(first);
+    expect(await kept()).toEqual([]);
     await citus.open(1, coordinator.current.port);
     for (const plant of plants.slice(1)) await store.create(plant);
-    expect(await readPlants(coordinator.current, database)).toHaveLength(plants.length - 1);
+    expect(await kept()).toHaveLength(plants.length - 1);
   });
 
   test("without the coordinator, workers store plants unless somebody may be copying them", async () => {
-    const { database, url, plants } = await openBoth();
-    const [first, second, third] = plants as [NewPlant, NewPlant, NewPlant];
+    const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
     await using proxy = await openTcpProxy(coordinator.current.port, "none");
     const unreachable: (readonly string[])[] = [];
-    const store = await openTestStore(
-      through(proxy, url),
-      {},
-      {
-        onUnreachable: (nodes) => unreachable.push(nodes),
-      },
-    );
+    const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
+    const store = await openTestStore(through(proxy, url), {}, { onUnreachable });
     await store.create(first);
     proxy.refuse();
     await store.create(second);
     expect(store.obstacle()).toBeUndefined();
-    await using copying = await begin(worker.current.url(database), "ACCESS SHARE");
-    let isConfirmed = false;
-    const creating = store.create(third).then(() => {
-      isConfirmed = true;
-    });
-    while (!(await isOnWorker(database, third)));
-    expect(isConfirmed).toBe(false);
+    await using copying = await openPostgresClient(worker.current.url(database));
+    await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
+    const creating = startCreating(store, [third]);
+    await untilOnWorker(third);
+    expect(creating.confirmed()).toBe(0);
     await copying.query("COMMIT");
-    await creating;
-    expect(await readPlants(worker.current, database)).toHaveLength(3);
+    await creating.done;
+    expect(await keptByWorker()).toHaveLength(3);
     expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
   });
 });
-
-/** A transaction that has locked plants. */
-async function begin(url: string, mode: string) {
-  const client = new pg.Client({ connectionString: url.replace(/\?.*/, "") });
-  await client.connect();
-  await client.query(`BEGIN; LOCK TABLE plants IN ${mode} MODE`);
-  return {
-    query: (sql: string) => client.query(sql),
-    [Symbol.asyncDispose]: () => client.end(),
-  };
-}
-
-async function openDatabase(server: PostgresDatabases) {
-  const database = await server.createDatabase();
-  const url = server.url(database);
-  await (await openTestStore(url)).close();
-  return { database, url, citus: await fakeCitus(server, database) };
-}
-
-async function findingsOf(url: string): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  for await (const finding of checkStore(url)) findings.push(finding);
-  return findings;
-}

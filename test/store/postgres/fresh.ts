@@ -1,4 +1,5 @@
 import { beforeAll, onTestFinished } from "vitest";
+import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { resolveLimits, type StoreOptions } from "../../../src/store/options.ts";
@@ -12,22 +13,16 @@ import {
   type PostgresServerOptions,
   startPostgres,
 } from "../../support/postgres-server.ts";
-import { untilObstacle } from "../until-obstacle.ts";
 
 /** A server for all tests of a file. Call it at the top level. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
-  let server: PostgresServer | undefined;
+  const server = {} as { current: PostgresServer };
   beforeAll(async () => {
     if (!hasPostgres) return;
-    server = await startPostgres(options);
-    return () => server?.[Symbol.asyncDispose]();
+    server.current = await startPostgres(options);
+    return () => server.current[Symbol.asyncDispose]();
   }, 60_000);
-  return {
-    get current() {
-      if (server === undefined) throw new Error("the server has not started");
-      return server;
-    },
-  };
+  return server;
 }
 
 /** For tests without a machine crash; processes may crash. Creating a database is faster. */
@@ -45,32 +40,70 @@ export const quickLimits: PostgresLimits = {
   backoffMaxMs: 50,
 };
 
+/** An engine as a store has it. The caller closes it. */
+export function openTestEngine(
+  url: string,
+  limits: Partial<PostgresLimits> = {},
+  onUnreachable?: StoreOptions["onUnreachable"],
+) {
+  const address = parseAddress(url.slice("postgres:".length));
+  return openEngine(address, { ...quickLimits, ...limits }, onUnreachable);
+}
+
 /** A store that is closed at the end of the test. */
 export async function openTestStore(
   url: string,
   limits: Partial<PostgresLimits> = {},
   { onUnreachable, observer }: StoreOptions = {},
 ): Promise<PlantStore> {
-  const address = parseAddress(url.slice("postgres:".length));
-  const engine = await openEngine(address, { ...quickLimits, ...limits }, onUnreachable);
+  const engine = await openTestEngine(url, limits, onUnreachable);
   const store = new BatchedStore(engine, resolveLimits(), { observer });
   onTestFinished(() => store.close());
   return store;
 }
 
-/** A store that detected an outage reports it until it detects its end. */
-export async function untilReady(store: PlantStore): Promise<void> {
-  await untilObstacle(store, undefined);
+/** A new database, and what a test does with it. */
+export async function openDatabase(server: PostgresDatabases, options?: string) {
+  const database = await server.createDatabase(options);
+  const query = (sql: string) => server.query(sql, database);
+  return {
+    database,
+    url: server.url(database),
+    query,
+    kept: () => readPlants(server, database),
+    /** Of the sessions in which something is true. */
+    sessions: (condition = "true", wanted = "pid") =>
+      server.query(
+        `SELECT ${wanted} FROM pg_stat_activity WHERE datname = '${database}' AND ${condition}`,
+      ),
+  };
+}
+
+/** A new database, and a store on it that is closed at the end of the test. */
+export async function openFresh(server: PostgresDatabases, limits: Partial<PostgresLimits> = {}) {
+  const database = await openDatabase(server);
+  return { ...database, store: await openTestStore(database.url, limits) };
 }
 
 /** Reads the table as an operator would. */
 export async function readPlants(server: PostgresDatabases, database: string): Promise<NewPlant[]> {
-  const rows = await server.query("SELECT id, name, tag FROM plants ORDER BY id", database);
+  return toPlants(await server.query("SELECT id, name, tag FROM plants ORDER BY id", database));
+}
+
+export function toPlants(rows: readonly Record<string, unknown>[]): NewPlant[] {
   return rows.map(({ id, name, tag }) => ({
     id: BigInt(String(id)),
     name: String(name),
     tag: tag === null ? undefined : String(tag),
   }));
+}
+
+/** Waits until something is so, without a pause: each look asks a server. */
+export async function until(what: string, isSo: () => Promise<boolean>): Promise<void> {
+  const looking = async () => {
+    while (!(await isSo()));
+  };
+  await within(what, looking());
 }
 
 /** The same URL through a proxy. */

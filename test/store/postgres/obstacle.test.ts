@@ -3,74 +3,52 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { defaultLimits } from "../../../src/store/options.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
-import { openEngine } from "../../../src/store/postgres/open.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
-import { plantOf } from "../plant-of.ts";
-import { untilObstacle } from "../until-obstacle.ts";
-import { openTestStore, quickLimits, readPlants, useServer } from "./fresh.ts";
+import { plantOf, plantsOf } from "../plant-of.ts";
+import { expectKept, untilObstacle } from "../suite.ts";
+import { openDatabase, openTestEngine, openTestStore, useServer } from "./fresh.ts";
 
-/** A role with only the permissions that serving needs. */
-const role = { name: "gardener", password: "soil" };
+const alter = "ALTER TABLE plants";
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
 
+  /** With a role that has only the permissions that serving needs. */
   async function openFresh() {
-    const database = await server.current.createDatabase();
-    const url = server.current.url(database);
+    const { database, url, ...rest } = await openDatabase(server.current);
     await (await openTestStore(url)).close();
-    const operate = (sql: string) => server.current.query(sql, database);
-    await operate(`DO $$ BEGIN CREATE ROLE ${role.name} LOGIN PASSWORD '${role.password}';
-      EXCEPTION WHEN duplicate_object THEN END $$`);
-    await operate(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role.name}`);
-    await operate(`GRANT SELECT ON plant_store_migrations TO ${role.name}`);
-    const own = new URL(url);
-    Object.assign(own, { username: role.name, password: role.password });
-    const store = await openTestStore(own.href, { inspectIntervalMs: 0, retryLimitMs: 300 });
-    await store.create(plantOf(1n));
-    return { database, url, store, operate };
+    const role = await server.current.createRole();
+    await rest.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
+      GRANT SELECT ON plant_store_migrations TO ${role}`);
+    const own = server.current.url(database, role);
+    const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs: 300 });
+    await store.create(plantOf(1));
+    return { ...rest, url, role, store };
   }
 
   async function expectRefused(store: PlantStore): Promise<void> {
-    await expect(store.create(plantOf(2n))).rejects.toMatchObject({ code: "unavailable" });
+    await expect(store.create(plantOf(2))).rejects.toMatchObject({ code: "unavailable" });
   }
 
-  test.each<[Obstacle, string, string]>([
-    [
-      "forbidden",
-      `REVOKE INSERT ON plants FROM ${role.name}`,
-      `GRANT INSERT ON plants TO ${role.name}`,
-    ],
-    [
-      "forbidden",
-      `REVOKE UPDATE ON plants FROM ${role.name}`,
-      `GRANT UPDATE ON plants TO ${role.name}`,
-    ],
-    ["not_durable", "ALTER TABLE plants SET UNLOGGED", "ALTER TABLE plants SET LOGGED"],
-    [
-      "damaged",
-      "ALTER TABLE plants ALTER name TYPE varchar(9)",
-      "ALTER TABLE plants ALTER name TYPE text",
-    ],
-    ["damaged", "ALTER TABLE plants RENAME TO trees", "ALTER TABLE trees RENAME TO plants"],
-    [
-      "damaged",
-      "ALTER TABLE plants RENAME CONSTRAINT plants_pkey TO old; ALTER TABLE plants DROP CONSTRAINT old",
-      "ALTER TABLE plants ADD PRIMARY KEY (id)",
-    ],
+  test.each<[Obstacle, harm: string, mend: string]>([
+    ["forbidden", "REVOKE INSERT ON plants FROM role", "GRANT INSERT ON plants TO role"],
+    ["forbidden", "REVOKE UPDATE ON plants FROM role", "GRANT UPDATE ON plants TO role"],
+    ["not_durable", `${alter} SET UNLOGGED`, `${alter} SET LOGGED`],
+    ["damaged", `${alter} ALTER name TYPE varchar(9)`, `${alter} ALTER name TYPE text`],
+    ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
+    ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
   ])("%s: %s", async (obstacle, harm, mend) => {
-    const { store, operate, database } = await openFresh();
-    await operate(harm);
+    const { store, role, query, kept } = await openFresh();
+    await query(harm.replace(/role$/, role));
     await expectRefused(store);
     await untilObstacle(store, obstacle);
     await expectRefused(store);
-    await operate(mend);
-    await untilObstacle(store, undefined);
-    await store.create(plantOf(2n));
+    await query(mend.replace(/role$/, role));
+    await untilObstacle(store);
+    await store.create(plantOf(2));
     // A probe leaves nothing behind.
-    expect(await readPlants(server.current, database)).toEqual([plantOf(1n), plantOf(2n)]);
+    expect(await kept()).toEqual(plantsOf(2, 1));
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
@@ -81,18 +59,18 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await untilObstacle(store, "not_durable");
     await expectRefused(store);
     await server.current.set(name, "on");
-    await untilObstacle(store, undefined);
-    await store.create(plantOf(2n));
+    await untilObstacle(store);
+    await store.create(plantOf(2));
   });
 
-  test("a setting turned off by a reload is detected before a write, when an inspection is due", async () => {
-    const { store, operate } = await openFresh();
-    await operate("ALTER TABLE plants SET UNLOGGED");
-    await expect(store.create(plantOf(2n))).rejects.toMatchObject({
+  test("a table turned unlogged is detected before a write, when an inspection is due", async () => {
+    const { store, query } = await openFresh();
+    await query(`${alter} SET UNLOGGED`);
+    await expect(store.create(plantOf(2))).rejects.toMatchObject({
       code: "unavailable",
       cause: { code: "not_durable" },
     });
-    expect(await operate("SELECT id FROM plants")).toEqual([{ id: "1" }]);
+    expect(await query("SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
   test("a locked table, until it is unlocked", async () => {
@@ -102,35 +80,32 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await expectRefused(store);
     await untilObstacle(store, "locked");
     await holder.query("ROLLBACK");
-    await untilObstacle(store, undefined);
+    await untilObstacle(store);
   });
 
   test("a locked row does not affect other rows", async () => {
     const { store, url } = await openFresh();
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
-    await expect(store.create(plantOf(1n))).rejects.toMatchObject({ code: "unavailable" });
-    await store.create(plantOf(2n));
+    const creating = store.create(plantOf(1));
+    await expect(creating).rejects.toMatchObject({ code: "unavailable", cause: { code: "57014" } });
+    await store.create(plantOf(2));
     expect(store.obstacle()).toBeUndefined();
+    await holder.query("ROLLBACK");
+    await expectKept(store, plantOf(1));
   });
 
   test("checks and commits together stay within the connection limit", async () => {
-    const database = await server.current.createDatabase();
-    const address = parseAddress(
-      `${server.current.url(database)}?pool_max_conns=1`.slice("postgres:".length),
-    );
-    const engine = await openEngine(address, { ...quickLimits, inspectIntervalMs: 0 });
+    const { url, sessions } = await openDatabase(server.current);
+    const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 0 });
     const store = new BatchedStore(engine, defaultLimits);
     onTestFinished(() => store.close());
-    const work = Array.from({ length: 20 }, (_, id) => [
-      store.create(plantOf(BigInt(id))),
+    const work = plantsOf(20).map((plant) => [
+      store.create(plant),
       engine.inspect(),
       engine.probe(),
     ]);
     await Promise.all(work.flat());
-    const count = await server.current.query(
-      `SELECT count(*)::int FROM pg_stat_activity WHERE datname = '${database}'`,
-    );
-    expect(count).toEqual([{ count: 1 }]);
+    expect(await sessions()).toHaveLength(1);
   });
 });

@@ -4,9 +4,9 @@ import { openStore } from "../../../src/store/open.ts";
 import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
 import { openDatabases, type PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
-import { plantOf } from "../plant-of.ts";
-import { storeSuite } from "../suite.ts";
-import { openTestStore, readPlants, through, untilReady, useServer, withoutSync } from "./fresh.ts";
+import { plantOf, plantsOf } from "../plant-of.ts";
+import { storeSuite, untilObstacle } from "../suite.ts";
+import { openDatabase, openTestStore, through, useServer, withoutSync } from "./fresh.ts";
 
 const cannotRun = !hasPostgres || !hasPgbouncer;
 
@@ -29,19 +29,16 @@ describe.skipIf(cannotRun)("with its own server", () => {
   }
 
   test("no setting of the store leaks to other clients", async () => {
-    const database = await server.current.createDatabase();
+    const { database, url, sessions } = await openDatabase(server.current);
     const pooler = await openPooler(server.current, "transaction");
-    const store = await openTestStore(through(pooler, server.current.url(database)));
-    await store.create(plantOf(1n));
+    const store = await openTestStore(through(pooler, url));
+    await store.create(plantOf(1));
     const { query } = openDatabases(pooler.port, []);
     // PgBouncer itself sets what it tracks for each of its clients.
     const left = `SELECT name FROM pg_settings
       WHERE source = 'session' AND name NOT IN ('application_name', 'client_encoding')`;
     expect(await query(left, database)).toEqual([]);
-    const sessions = await server.current.query(
-      `SELECT FROM pg_stat_activity WHERE datname = '${database}'`,
-    );
-    expect(sessions, "the session was the store's").toHaveLength(1);
+    expect(await sessions(), "the session was the store's").toHaveLength(1);
     await store.close();
   });
 });
@@ -53,21 +50,18 @@ describe.skipIf(cannotRun)("with a server that crashes", () => {
   test.each(poolModes)(
     "%s mode: no plant is lost, although the database has synchronous_commit=off",
     async (mode) => {
-      const database = await server.current.createDatabase();
+      const { database, url, kept, sessions } = await openDatabase(server.current);
       await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
       const pooler = await openPooler(server.current, mode);
-      const store = await openTestStore(through(pooler, server.current.url(database)));
-      await store.create(plantOf(0n));
+      const store = await openTestStore(through(pooler, url));
+      await store.create(plantOf(0));
       // The next statements run in sessions that the store has not used.
-      await server.current.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
-      );
-      const plants = Array.from({ length: 50 }, (_, id) => plantOf(BigInt(id)));
-      for (const plant of plants) await store.create(plant);
+      await sessions("true", "pg_terminate_backend(pid)");
+      for (const plant of plantsOf(50)) await store.create(plant);
       await server.current.stop("kill");
       await server.current.start();
-      expect(await readPlants(server.current, database)).toEqual(plants);
-      await untilReady(store);
+      expect(await kept()).toEqual(plantsOf(50));
+      await untilObstacle(store);
       await store.close();
     },
   );

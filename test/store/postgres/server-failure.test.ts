@@ -1,54 +1,45 @@
+/** Failures of a server, and of the connection to it: messages that do not arrive, or no answer. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
-import { failureCode } from "../../../src/store/postgres/failure.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
-import { plantOf } from "../plant-of.ts";
-import { expectKept } from "../suite.ts";
-import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
+import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
+import { plantOf, plantsOf } from "../plant-of.ts";
+import { expectKept, untilObstacle } from "../suite.ts";
+import {
+  openDatabase,
+  openFresh as openFreshOn,
+  openTestStore,
+  through,
+  until,
+  useServer,
+  withoutSync,
+} from "./fresh.ts";
+
+/** One of each: created, created again, rejected. */
+const first: NewPlant = { id: 1n, name: "Fern", tag: undefined };
+const other: NewPlant = { id: 1n, name: "Fern", tag: "" };
+const taken = { code: "id_taken" };
+
+const waitsFor = (what: "Lock" | "IPC") => `wait_event_type = '${what}' AND state = 'active'`;
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
-
-  async function openFresh(limits: Partial<PostgresLimits> = {}) {
-    const database = await server.current.createDatabase();
-    const store = await openTestStore(server.current.url(database), limits);
-    return { database, store, kept: () => readPlants(server.current, database) };
-  }
-
-  /** One of each: created, created again, rejected. */
-  const first: NewPlant = { id: 1n, name: "Fern", tag: undefined };
-  const other: NewPlant = { id: 1n, name: "Fern", tag: "" };
+  const openFresh = (limits?: Partial<PostgresLimits>) => openFreshOn(server.current, limits);
 
   test("terminating sessions only costs time", async () => {
-    const { database, store, kept } = await openFresh();
-    const plants = Array.from({ length: 3000 }, (_, id) => plantOf(BigInt(id)));
-    let isOver = false;
-    let progress = Promise.withResolvers<void>();
-    const creating = (async () => {
-      for (let begin = 0; begin < plants.length; begin += 100) {
-        await Promise.all(plants.slice(begin, begin + 100).map((plant) => store.create(plant)));
-        progress.resolve();
-        progress = Promise.withResolvers();
-      }
-    })().finally(() => {
-      isOver = true;
-      progress.resolve();
-    });
+    const { store, kept, sessions } = await openFresh();
     let terminated = 0;
-    while (!isOver) {
-      const rows = await server.current.query(
-        `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
-      );
-      terminated += rows.length;
-      // Otherwise a slow machine would open sessions more slowly than they are terminated.
-      if (terminated > 0) await progress.promise;
+    for (let from = 0; from < 3000; from += 100) {
+      const creating = Promise.all(plantsOf(100, from).map((plant) => store.create(plant)));
+      terminated += (await sessions("true", "pg_terminate_backend(pid)")).length;
+      await creating;
     }
-    await creating;
     expect(terminated).toBeGreaterThan(0);
-    expect(await kept()).toEqual(plants);
+    expect(await kept()).toEqual(plantsOf(3000));
   });
 
   test.each(["fast", "immediate"] as const)(
@@ -56,108 +47,73 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     async (how) => {
       const { store, kept } = await openFresh();
       const confirmed: NewPlant[] = [];
-      const failures = new Set<unknown>();
       let isOver = false;
-      const enough = Promise.withResolvers<void>();
       async function callUntilOver(caller: number): Promise<void> {
-        for (let id = BigInt(caller) * 1_000_000n; !isOver; id++) {
-          const plant = plantOf(id);
-          await createAtLast(store, plant, failures);
-          confirmed.push(plant);
-          if (confirmed.length === 300) enough.resolve();
+        for (let id = caller * 1_000_000; !isOver; id++) {
+          await createAtLast(store, plantOf(id));
+          confirmed.push(plantOf(id));
         }
       }
       const calling = Promise.all(Array.from({ length: 20 }, (_, caller) => callUntilOver(caller)));
-      await within("some load", enough.promise);
+      await expect.poll(() => confirmed.length).toBeGreaterThan(300);
       await server.current.stop(how);
       const before = confirmed.length;
       await server.current.start();
       isOver = true;
       await within("the end of the load", calling);
-      expect([...failures].filter((code) => code !== "unavailable")).toEqual([]);
       expect(confirmed.length).toBeGreaterThan(before);
       const byId = new Map((await kept()).map((plant) => [plant.id, plant]));
       for (const plant of confirmed) expect(byId.get(plant.id)).toEqual(plant);
-      await expectKept(store, plantOf(0n));
+      await expectKept(store, plantOf(0));
     },
   );
 
   test("a server with few connections left is used with those it grants", async () => {
-    const database = await server.current.createDatabase();
+    const { database, query, kept } = await openDatabase(server.current);
     const role = await server.current.createRole("CONNECTION LIMIT 2");
-    await server.current.query(`GRANT ALL ON SCHEMA public TO ${role}`, database);
-    const url = server.current.url(database, role, "pool_max_conns=8");
-    const store = await openTestStore(url);
-    const plants = Array.from({ length: 4000 }, (_, id) => plantOf(BigInt(id)));
-    await Promise.all(plants.map((plant) => store.create(plant)));
-    expect(await readPlants(server.current, database)).toEqual(plants);
-  });
-
-  test("a row that stays locked: unavailable, then back to normal", async () => {
-    const { database, store, kept } = await openFresh({ retryLimitMs: 2000 });
-    await using holder = await openPostgresClient(server.current.url(database));
-    await holder.query("BEGIN; INSERT INTO plants VALUES (1, 'held', NULL)");
-    await expect(store.create(first)).rejects.toMatchObject({
-      code: "unavailable",
-      cause: { code: "57014" },
-    });
-    expect(store.obstacle()).toBeUndefined();
-    await holder.query("ROLLBACK");
-    await createAtLast(store, first);
-    expect(await kept()).toEqual([first]);
+    await query(`GRANT ALL ON SCHEMA public TO ${role}`);
+    const store = await openTestStore(server.current.url(database, role, "pool_max_conns=8"));
+    await Promise.all(plantsOf(4000).map((plant) => store.create(plant)));
+    expect(await kept()).toEqual(plantsOf(4000));
   });
 
   test("a row that is locked for a moment: nobody notices, and its owner wins", async () => {
-    const { database, store, kept } = await openFresh();
-    await using holder = await openPostgresClient(server.current.url(database));
+    const { url, store, kept, sessions } = await openFresh();
+    await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; INSERT INTO plants VALUES (1, 'held', NULL)");
     const creating = store.create(first);
     creating.catch(() => {});
-    await untilWaiting(database, "Lock");
+    await until("a locked session", async () => (await sessions(waitsFor("Lock"))).length > 0);
     await holder.query("COMMIT");
-    await expect(creating).rejects.toMatchObject({ code: "id_taken" });
-    await expect(kept()).resolves.toMatchObject([{ name: "held" }]);
+    await expect(creating).rejects.toMatchObject(taken);
+    expect(await kept()).toMatchObject([{ name: "held" }]);
   });
 
   test("COMMIT itself fails: none of its plants is confirmed or stored", async () => {
-    const { database, store, kept } = await openFresh();
-    await server.current.query(
+    const { query, store, kept } = await openFresh();
+    await query(
       `CREATE TABLE parents (id int PRIMARY KEY);
        CREATE TABLE children (parent int REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
        CREATE FUNCTION orphan() RETURNS trigger LANGUAGE plpgsql AS
          'BEGIN INSERT INTO children VALUES (1); RETURN NEW; END';
        CREATE TRIGGER orphan AFTER INSERT ON plants FOR EACH ROW EXECUTE FUNCTION orphan()`,
-      database,
     );
-    const results = await Promise.allSettled([store.create(first), store.create(plantOf(2n))]);
-    for (const result of results) {
-      expect(result).toMatchObject({ reason: { code: "unavailable", cause: { code: "23503" } } });
-    }
+    const creating = [store.create(first), store.create(plantOf(2))];
+    await Promise.all(creating.map((one) => expectUnavailable(one, "23503")));
     expect(await kept()).toEqual([]);
-    await server.current.query("DROP TRIGGER orphan ON plants", database);
+    await query("DROP TRIGGER orphan ON plants");
     await store.create(first);
     expect(await kept()).toEqual([first]);
   });
 
-  test("a missing table: unavailable, then back to normal", async () => {
-    const { database, store } = await openFresh();
-    await server.current.query("ALTER TABLE plants RENAME TO elsewhere", database);
-    await expect(store.create(first)).rejects.toMatchObject({
-      code: "unavailable",
-      cause: { code: "42P01" },
-    });
-    await server.current.query("ALTER TABLE elsewhere RENAME TO plants", database);
-    await store.create(first);
-  });
-
   test("deleting rows never makes a plant's owner lose its id", async () => {
-    const { database, store } = await openFresh();
+    const { query, store } = await openFresh();
     let isOver = false;
     const deleting = (async () => {
-      while (!isOver) await server.current.query("DELETE FROM plants", database);
+      while (!isOver) await query("DELETE FROM plants");
     })();
     for (let round = 0; round < 100; round++) {
-      await Promise.all(Array.from({ length: 20 }, (_, id) => store.create(plantOf(BigInt(id)))));
+      await Promise.all(plantsOf(20).map((plant) => store.create(plant)));
     }
     isOver = true;
     await deleting;
@@ -170,25 +126,27 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     }
 
     test("a plant on only one machine is not confirmed, and no statement stays behind", async () => {
-      const { database, store, kept } = await openFresh({ retryLimitMs: 2000 });
+      const { store, kept, sessions } = await openFresh({ retryLimitMs: 2000 });
       await loseStandby();
-      await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
-      await within("the end of all statements", untilNobodyWaits(database));
+      await expectUnavailable(store.create(first));
+      const waiting = "state = 'active' AND wait_event_type IS NOT NULL";
+      await until("the end of all", async () => (await sessions(waiting)).length === 0);
       expect(await kept()).toEqual([first]);
       // It is visible by now, but no safer: the same call must not confirm it.
-      await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
+      await expectUnavailable(store.create(first));
       await server.current.set("synchronous_standby_names", "");
       await createAtLast(store, first);
-      await expect(store.create(other)).rejects.toMatchObject({ code: "id_taken" });
+      await expect(store.create(other)).rejects.toMatchObject(taken);
     });
 
     test("a wait that an operator cancels is not a success", async () => {
-      const { database, kept } = await openFresh();
+      const { database, url, kept, sessions } = await openFresh();
+      const untilWaiting = () =>
+        until("a waiting session", async () => (await sessions(waitsFor("IPC"))).length > 0);
       // Only the warning shows it, and a role may have it hidden.
       await server.current.query(
         `ALTER ROLE postgres IN DATABASE ${database} SET client_min_messages = error`,
       );
-      const url = server.current.url(database);
       const store = await openTestStore(url, { statementTimeoutMs: 60_000 });
       await loseStandby();
       let isSettled = false;
@@ -196,57 +154,113 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
         isSettled = true;
       });
       creating.catch(() => {});
-      await untilWaiting(database, "IPC");
-      await server.current.query(
-        `SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE datname = '${database}'`,
-      );
-      await within("the row being visible", untilRows(kept, 1));
+      await untilWaiting();
+      await sessions("true", "pg_cancel_backend(pid)");
+      await until("the row being visible", async () => (await kept()).length > 0);
       // The second attempt, which waits for the same thing.
-      await untilWaiting(database, "IPC");
+      await untilWaiting();
       expect(isSettled).toBe(false);
       await server.current.set("synchronous_standby_names", "");
       await creating;
     });
   });
-
-  async function untilWaiting(database: string, what: "Lock" | "IPC"): Promise<void> {
-    const count = async () =>
-      await server.current.query(
-        `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND wait_event_type = '${what}' AND state = 'active'`,
-      );
-    await within(
-      `a session that waits for ${what}`,
-      (async () => {
-        while ((await count()).length === 0);
-      })(),
-    );
-  }
-
-  async function untilNobodyWaits(database: string): Promise<void> {
-    const sql = `SELECT 1 FROM pg_stat_activity WHERE datname = '${database}' AND state = 'active' AND wait_event_type IS NOT NULL`;
-    while ((await server.current.query(sql)).length > 0);
-  }
 });
 
-async function isCreated(
-  store: PlantStore,
-  plant: NewPlant,
-  failures: Set<unknown>,
-): Promise<boolean> {
-  try {
-    await store.create(plant);
-    return true;
-  } catch (error) {
-    failures.add(error instanceof Error && "code" in error ? error.code : failureCode(error));
-    return false;
+describe.skipIf(!hasPostgres)("through a proxy", () => {
+  /** A store behind a proxy that interferes with its statements. */
+  async function openBehindProxy(
+    limits: Partial<PostgresLimits> = {},
+    mark = "INSERT INTO plants",
+  ) {
+    const { url, kept } = await openDatabase(sharedServer.current);
+    const proxy = await openTcpProxy(sharedServer.current.port, mark);
+    const store = await openTestStore(through(proxy, url), limits);
+    // After the store: the proxy must outlive it.
+    onTestFinished(async () => {
+      await store.close();
+      await proxy[Symbol.asyncDispose]();
+    });
+    return { store, proxy, before: proxy.seen.length, kept };
   }
+
+  const interferences: readonly [title: string, Interference, persists: boolean][] = [
+    ["failed: the statement did not arrive", "cut", false],
+    ["reported a failure but persisted: the answer was lost", "lose-answer", true],
+    ["reported a failure but persisted: the end of the answer was lost", "truncate-answer", true],
+  ];
+
+  describe("a broken connection", () => {
+    test.each(interferences)("%s: nobody notices", async (_, interference) => {
+      const { store, proxy, before, kept } = await openBehindProxy();
+      proxy.interfere = (seenBefore) => (seenBefore === before ? interference : "pass");
+      const all = [first, first, other, plantOf(2)].map((plant) => store.create(plant));
+      const results = await Promise.allSettled(all);
+      expect(proxy.seen.slice(before, before + 2)).toEqual([interference, "pass"]);
+      const status = "fulfilled";
+      expect(results).toMatchObject([{ status }, { status }, { reason: taken }, { status }]);
+      expect(await kept()).toEqual([first, plantOf(2)]);
+    });
+
+    test.each(interferences)(
+      "%s, each time: unavailable, and the same call shows the outcome later",
+      async (_, interference, persists) => {
+        const { store, proxy, before, kept } = await openBehindProxy({ retryLimitMs: 1000 });
+        proxy.interfere = () => interference;
+        const plants = plantsOf(2, 1);
+        const results = await Promise.allSettled(plants.map((plant) => store.create(plant)));
+        const reason = { code: "unavailable", cause: expect.any(Error) };
+        expect(results).toMatchObject([{ reason }, { reason }]);
+        expect(proxy.seen.length - before).toBeGreaterThan(2);
+        expect(await kept()).toEqual(persists ? plants : []);
+
+        proxy.interfere = () => "pass";
+        await Promise.all(plants.map((plant) => store.create(plant)));
+        const another = { ...plantOf(1), name: "another" };
+        await expect(store.create(another)).rejects.toMatchObject(taken);
+        expect(await kept()).toEqual(plants);
+      },
+    );
+
+    test("during a comparison: an owner never gets id_taken for its own plant", async () => {
+      const { store, proxy } = await openBehindProxy({}, "SELECT wanted.place");
+      await store.create(first);
+      proxy.interfere = (seenBefore) => (seenBefore < 2 ? "lose-answer" : "pass");
+      const results = await Promise.allSettled([store.create(other), store.create(first)]);
+      expect(results).toMatchObject([{ reason: taken }, { status: "fulfilled" }]);
+      expect(proxy.seen.slice(0, 3)).toEqual(["lose-answer", "lose-answer", "pass"]);
+    });
+  });
+
+  test("a server that stops answering gets a new connection", async () => {
+    const { store, proxy, before, kept } = await openBehindProxy();
+    proxy.interfere = (seenBefore) => (seenBefore === before ? "swallow" : "pass");
+    await store.create(first);
+    expect(proxy.seen.slice(before)).toEqual(["swallow", "pass"]);
+    expect(await kept()).toEqual([first]);
+  });
+
+  test("the store is not ready during an outage, and recovers by itself", async () => {
+    const { store, proxy } = await openBehindProxy({ retryLimitMs: 100 });
+    expect(store.obstacle()).toBeUndefined();
+    proxy.refuse();
+    await expectUnavailable(store.create(first));
+    expect(store.obstacle()).toBe("unreachable");
+    proxy.allow();
+    await untilObstacle(store);
+    await store.create(first);
+  });
+});
+
+async function expectUnavailable(creating: Promise<unknown>, state?: string): Promise<void> {
+  const cause = state === undefined ? {} : { cause: { code: state } };
+  await expect(creating).rejects.toMatchObject({ code: "unavailable", ...cause });
 }
 
 /** Retries like a client without an answer, until it gets one. */
-async function createAtLast(store: PlantStore, plant: NewPlant, failures = new Set<unknown>()) {
-  while (!(await isCreated(store, plant, failures)));
-}
-
-async function untilRows(kept: () => Promise<readonly NewPlant[]>, count: number): Promise<void> {
-  while ((await kept()).length < count);
+async function createAtLast(store: PlantStore, plant: NewPlant): Promise<void> {
+  for (;;) {
+    const [{ reason }] = (await Promise.allSettled([store.create(plant)])) as [{ reason?: Error }];
+    if (reason === undefined) return;
+    expect(reason).toMatchObject({ code: "unavailable" });
+  }
 }

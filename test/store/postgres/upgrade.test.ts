@@ -1,11 +1,12 @@
 /** Two releases on one database: the next one has a migration more, which is made up. */
 import { expect, test } from "vitest";
+import type { PlantStore } from "../../../src/plant.ts";
 import { migrations } from "../../../src/store/postgres/schema.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
-import { plantOf } from "../plant-of.ts";
+import { plantOf, plantsOf } from "../plant-of.ts";
 import { expectKept } from "../suite.ts";
-import { openTestStore, readPlants } from "./fresh.ts";
+import { openDatabase, openTestStore } from "./fresh.ts";
 
 const list: string[] = migrations as unknown as string[];
 
@@ -22,27 +23,28 @@ async function openAs(release: readonly string[], url: string) {
 const next = ["../../../../test/store/postgres/made-up.sql"];
 
 test.skipIf(!hasPostgres)("a rolling upgrade, and back", async () => {
-  const database = await sharedServer.current.createDatabase();
-  const url = sharedServer.current.url(database);
-  const ids = Array.from({ length: 400 }, (_, id) => plantOf(BigInt(id)));
-  const take = () => ids.splice(0, 50);
+  const { url, kept } = await openDatabase(sharedServer.current);
+  const all: Promise<unknown>[] = [];
+  const createFifty = (store: PlantStore) => {
+    all.push(...plantsOf(50, all.length).map((plant) => store.create(plant)));
+  };
   const old = await openAs([], url);
-  const all: Promise<unknown>[] = take().map((plant) => old.create(plant));
+  createFifty(old);
   const upgraded = await openAs(next, url);
-  for (const store of [old, upgraded]) all.push(...take().map((plant) => store.create(plant)));
+  for (const store of [old, upgraded]) createFifty(store);
   await Promise.all(all);
   await old.close();
-  await expectKept(upgraded, plantOf(0n));
+  await expectKept(upgraded, plantOf(0));
   const again = await openAs([], url);
-  for (const store of [again, upgraded]) all.push(...take().map((plant) => store.create(plant)));
+  for (const store of [again, upgraded]) createFifty(store);
   await Promise.all(all);
   await upgraded.close();
-  await expectKept(again, plantOf(149n));
-  expect(await readPlants(sharedServer.current, database)).toHaveLength(250);
+  await expectKept(again, plantOf(149));
+  expect(await kept()).toEqual(plantsOf(250));
 });
 
 test.skipIf(!hasPostgres)("a release that is two versions older is rejected", async () => {
-  const url = sharedServer.current.url(await sharedServer.current.createDatabase());
+  const { url } = await openDatabase(sharedServer.current);
   await (await openAs([...next, "../../../../test/store/postgres/made-up-too.sql"], url)).close();
   await expect(openAs([], url)).rejects.toMatchObject({ code: "newer_schema" });
   await (await openAs(next, url)).close();
