@@ -82,8 +82,7 @@ export class Channel {
       if (failure === undefined) return undefined;
       last = failure;
     }
-    // Each call gets its own error, because the caller may change it.
-    return last && connectionError(last.cause instanceof Error ? last.cause : last);
+    return last && connectionError(last.cause as Error | undefined);
   }
 
   readonly #tell = () => {

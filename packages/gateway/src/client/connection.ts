@@ -208,9 +208,15 @@ export class Connection {
   }
 }
 
-/** @param cause The error of the connection; undefined if it only ended. */
+/**
+ * A new error for each call, because its caller may change it.
+ *
+ * @param cause The error of the connection; undefined if it only ended.
+ */
 export function connectionError(cause: Error | undefined): ConnectError {
-  if (cause instanceof ConnectError) return cause;
+  if (cause instanceof ConnectError) {
+    return new ConnectError(cause.rawMessage, cause.code, undefined, undefined, cause);
+  }
   // An error for several addresses has no message of its own, only a code.
   const { message = "the connection was closed", code = "the connection failed" } =
     (cause as NodeJS.ErrnoException | undefined) ?? {};
