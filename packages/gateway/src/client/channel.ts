@@ -20,6 +20,8 @@ export class Channel {
   readonly #subchannels = new Map<string, Subchannel>();
   /** The same, in order. */
   #turn: readonly Subchannel[] = [];
+  /** Those of addresses that are gone, until their calls are over. */
+  readonly #left = new Set<Subchannel>();
   readonly #waiting = new Set<Pick<PromiseWithResolvers<Connection>, "resolve" | "reject">>();
   #turns = 0;
   #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
@@ -57,7 +59,7 @@ export class Channel {
   /** Closes all connections, and ends their calls. */
   close(): void {
     this.#isClosed = true;
-    for (const one of this.#turn) one.destroy();
+    for (const one of [...this.#turn, ...this.#left]) one.destroy();
     this.#turn = [];
     this.#tell();
   }
@@ -124,9 +126,11 @@ export class Channel {
 
   #use(addresses: readonly string[]): void {
     if (this.#isClosed) return;
+    for (const one of this.#left) if (one.isEmpty) this.#left.delete(one);
     for (const [address, subchannel] of this.#subchannels) {
       if (addresses.includes(address)) continue;
       this.#subchannels.delete(address);
+      this.#left.add(subchannel);
       subchannel.close();
     }
     for (const address of addresses) {
