@@ -96,7 +96,6 @@ export class BodyBudget {
 
   /** It stops waiting. */
   leave(holding: Holding): void {
-    if (holding.shares === undefined) return;
     for (const waiter of this.#waiting) {
       if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(left()));
     }

@@ -1,6 +1,8 @@
+import { getHeapStatistics } from "node:v8";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -88,6 +90,85 @@ test("the oldest of a caller goes on, even over its share", () => {
   expect(budget.waiting).toBe(1);
   expect(first.add(600 * KiB)).toBeUndefined();
   expect(first.add(600 * KiB)).toBeUndefined();
+});
+
+describe("of two bodies of an address, within a budget of 1000 bytes,", () => {
+  const open = (first: number) => {
+    const budget = new BodyBudget({ bytesMax: 1000 });
+    const who = { address: "10.0.0.1" };
+    expect(hold(budget, who).add(first)).toBeUndefined();
+    return { budget, second: hold(budget, who) };
+  };
+
+  test("the second goes on while both take as much as is free", () => {
+    expect(open(300).second.add(200)).toBeUndefined();
+  });
+
+  test.each([201, 300])("it waits above that: with %d bytes", async (bytes) => {
+    const { budget, second } = open(300);
+    const room = second.add(bytes);
+    expect(budget.waiting).toBe(1);
+    // While it waits, it may be sent one window.
+    expect(budget.heldBytes).toBe(300 + bytes + 64 * KiB);
+    second.release();
+    await expect(room).rejects.toMatchObject({ code: Code.Canceled });
+    expect(budget.heldBytes).toBe(300);
+  });
+
+  test("it is refused above one and a half of that", () => {
+    expect(() => open(300).second.add(301)).toThrow(/room/);
+  });
+});
+
+test("those that wait go on each time that there is room", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  for (let round = 0; round < 2; round++) {
+    const older = hold(budget, who);
+    void older.add(520 * KiB);
+    const waiting = hold(budget, who);
+    const room = waiting.add(10 * KiB);
+    expect(budget.waiting).toBe(1);
+    older.release();
+    await vi.advanceTimersByTimeAsync(1);
+    await room;
+    expect([budget.waiting, budget.heldBytes]).toEqual([0, 10 * KiB]);
+    waiting.release();
+  }
+});
+
+test("nothing is kept of callers that have left", () => {
+  const collect = openCollector();
+  const budget = new BodyBudget({ bytesMax: MiB });
+  void hold(budget, { address: "10.0.0.1" }).add(200 * KiB);
+  const call = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const holding = hold(budget, { address: "10.0.0.2", token: `${i}`.padEnd(1000) });
+      expect(holding.add(1)).toBeUndefined();
+      holding.release();
+    }
+    collect();
+    return getHeapStatistics().used_heap_size;
+  };
+  expect(call(5000) - call(10)).toBeLessThan(1_000_000);
+});
+
+test("a refusal is told from other errors", () => {
+  const budget = new BodyBudget({ bytesMax: 10 });
+  void hold(budget, { address: "10.0.0.1" }).add(20);
+  let refusal: unknown;
+  try {
+    void hold(budget, { address: "10.0.0.2" }).add(1);
+  } catch (error) {
+    refusal = error;
+  }
+  const errors = [
+    refusal,
+    new ConnectError("away", Code.Unavailable),
+    new Error("away"),
+    undefined,
+  ];
+  expect(errors.map(BodyBudget.isRefusal)).toEqual([true, false, false, false]);
 });
 
 test("above the limit, only the oldest of all goes on", async () => {
@@ -198,11 +279,14 @@ test("work that is tried again after its exchange has ended holds nothing", asyn
   expect(budget.heldBytes).toBe(0);
 });
 
-test("a stream at rest keeps no other of its address waiting", () => {
+test.each([
+  ["gives back", -199 * KiB],
+  ["needs no more", 0],
+])("a stream that %s keeps no other of its address waiting", (_what, bytes) => {
   const budget = new BodyBudget({ bytesMax: MiB });
   const stream = hold(budget, { address: "10.0.0.1" });
   void stream.add(200 * KiB);
-  void stream.add(-199 * KiB);
+  void stream.add(bytes);
   const upload = hold(budget, { address: "10.0.0.1" });
   expect(upload.add(600 * KiB)).toBeUndefined();
   stream.release();
@@ -284,4 +368,16 @@ test("a request that waited in vain gives back what it took, and no more", async
   await refused;
   waiting.whole();
   expect(budget.heldBytes).toBe(550 * KiB);
+  const whole = hold(budget, { address: "10.0.0.2" });
+  expect(whole.begin()).toBeUndefined();
+  expect(budget.heldBytes).toBe(558 * KiB);
+  whole.whole();
+  whole.whole();
+  expect(budget.heldBytes).toBe(550 * KiB);
+});
+
+test("a request whose client has left does not begin", () => {
+  const holding = hold(new BodyBudget(), { address: "10.0.0.1" });
+  holding.release();
+  expect(() => holding.begin()).toThrow(expect.objectContaining({ code: Code.Canceled }));
 });

@@ -16,6 +16,7 @@ const sources: readonly NodeHeaders[] = [
   { a: "" },
   { a: " 1" },
   { a: "1\t" },
+  { a: "1 " },
   { a: 5, b: undefined },
   { a: ["1", "2"] },
   { "set-cookie": ["c=1", "d=2", "e=3"], a: "1" },
