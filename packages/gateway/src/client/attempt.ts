@@ -78,10 +78,9 @@ export class Attempt {
     const { errored, rstCode } = this.stream;
     if (errored instanceof ConnectError) return connectionError(errored);
     if (this.#connection.isLost) return lost(errored);
+    // Servers reset a call whose deadline passes.
+    if (this.#deadline.error !== undefined) return this.#deadline.error;
     const reset = resetReason(rstCode);
-    // grpc-go resets a call whose deadline passes with CANCEL.
-    if (reset?.code === Code.Canceled && this.#deadline.error !== undefined)
-      return this.#deadline.error;
     if (reset !== undefined) return Object.assign(reset, { cause: errored });
     if (this.isUndone) return lost(errored);
     return noStatus(this.#head ?? {});

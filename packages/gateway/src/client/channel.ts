@@ -79,7 +79,7 @@ export class Channel {
   /** Why no call can be sent; undefined while one can, or soon may. */
   #findFailure(): ConnectError | undefined {
     if (this.#isClosed) return connectionError(undefined);
-    let last = this.#turn.length === 0 ? this.#failure : undefined;
+    let last = this.#failure;
     for (const { failure } of this.#turn) {
       if (failure === undefined) return undefined;
       last = failure;

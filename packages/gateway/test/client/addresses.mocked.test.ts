@@ -1,7 +1,7 @@
 /** The addresses of a name: which are called, and when they are looked up. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
-import { setImmediate } from "node:timers/promises";
+import { setImmediate, setTimeout } from "node:timers/promises";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
@@ -177,8 +177,9 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     resolveTo(first, first);
     const { one, port } = await openFronts();
     const catalog = clientOf(port);
+    await Promise.all([call(catalog), call(catalog)]);
     for (let calls = 0; calls < 5; calls++) await call(catalog);
-    expect(one.connections).toBe(1);
+    expect([one.connections, lookup.mock.calls.length]).toEqual([1, 1]);
   });
 });
 
@@ -195,6 +196,16 @@ test("of very many addresses, 64 are called", async () => {
   onTestFinished(() => void unsubscribe("net.client.socket", onSocket));
   await failureOf(clientOf(9));
   expect(called.size).toBe(64);
+});
+
+test("a name that cannot be looked up in time is looked up for calls alone", async () => {
+  lookup.mockImplementation(async () => {
+    await setTimeout(60);
+    throw new Error("the resolver is away");
+  });
+  await failureOf(clientOf(9));
+  await setTimeout(200);
+  expect(lookup).toHaveBeenCalledTimes(1);
 });
 
 test("a name without addresses is looked up again, and each call has an error of its own", async () => {

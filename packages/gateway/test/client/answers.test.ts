@@ -112,6 +112,12 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       "HTTP status 502 with text/html, which is not gRPC",
     ],
     [
+      "an error page that claims to be gRPC",
+      answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, ":status": 502 } }),
+      Code.Unavailable,
+      "HTTP status 502 with application/grpc+proto, which is not gRPC",
+    ],
+    [
       "a page of some other server",
       (stream) => {
         stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
@@ -355,7 +361,10 @@ test.each(
         frame(frameType.rstStream, { streamId, payload }),
       ]);
     });
-    expect(await outcomeOf(raw, kind), before).toMatchObject({ code });
+    // The proxy tells an overloaded server by its cause.
+    const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
+    const cause = isCalm ? { cause: { code: "ERR_HTTP2_STREAM_ERROR" } } : {};
+    expect(await outcomeOf(raw, kind), before).toMatchObject({ code, ...cause });
     expect(raw.connections).toBe(1);
   }
 });

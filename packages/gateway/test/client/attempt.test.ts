@@ -30,7 +30,7 @@ test.each([
   ["has passed", 0.5, Code.DeadlineExceeded],
   ["is far", 10_000, Code.Canceled],
   ["is none", undefined, Code.Canceled],
-])("a server that cancels a call whose deadline %s", async (_what, timeoutMs, code) => {
+])("a server that resets a call whose deadline %s", async (_what, timeoutMs, code) => {
   const reset: Answer = (stream) => stream.close(constants.NGHTTP2_CANCEL);
   const deadline = new CallDeadline(timeoutMs, undefined);
   deadline.release(); // its timer has not come yet

@@ -310,6 +310,31 @@ test("a server that takes no second connection is not asked for one over and ove
   expect(attempts).toBeLessThan(12);
 });
 
+test("a server that hangs up at once is not called over and over", async () => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on("error", () => {}).end(Buffer.concat([frame(frameType.settings), settingsAck]));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url });
+  await failureOf({ catalog: createClient(CatalogService, transport) });
+  await setTimeout(500);
+  expect(connections).toBeGreaterThan(1);
+  expect(connections).toBeLessThan(12);
+  transport.close();
+  server.close();
+});
+
+test("a server is told that it may push nothing, and how large headers may be", async () => {
+  await using fake = await openFakeServer(answerOk);
+  await call(fake);
+  const [session] = fake.sessions;
+  expect(session?.remoteSettings).toMatchObject({ enablePush: false, maxHeaderListSize: 131_070 });
+});
+
 /** Takes one call on a connection. */
 const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
 
@@ -332,6 +357,13 @@ describe("a call that the server has not looked at", () => {
     });
     expect(await failureOf(fake)).toMatchObject(unavailable);
     expect(calls).toBe(3);
+  });
+
+  test("nor on one connection after another", async () => {
+    const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
+    await using raw = await openRawServer(() => goaway);
+    expect(await failureOf(raw)).toMatchObject(unavailable);
+    expect(raw.connections).toBe(3);
   });
 
   test.each([
@@ -429,11 +461,26 @@ test("an answer that comes before its request was taken frees the place of the c
   expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
 });
 
+test("an answer that comes before its request was taken resets no server that reads on", async () => {
+  const closed = Promise.withResolvers<number>();
+  await using fake = await openFakeServer((stream) => {
+    stream.on("close", () => closed.resolve(stream.rstCode));
+    stream.pause();
+    stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
+    void setTimeout(100).then(() => stream.resume());
+  });
+  const volume = { title: "a".repeat(1024 * 1024) };
+  const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
+  await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
+  expect(await within("the end", closed.promise)).toBe(constants.NGHTTP2_NO_ERROR);
+});
+
 test("a server that comes back is called again, and until then calls fail at once", async () => {
   const first = await openFakeServer(answerOk);
   const port = Number(new URL(first.url).port);
   const transport = openGrpcTransport({ url: first.url });
   const client = { catalog: createClient(CatalogService, transport) };
+  expect(transport.isConnected).toBe(false);
   await call(client);
   expect(transport.isConnected).toBe(true);
   await first[Symbol.asyncDispose]();

@@ -2,12 +2,13 @@
 import { once } from "node:events";
 import http, { type ServerResponse } from "node:http";
 import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BodyAlreadyReadError } from "../../src/http/body.ts";
 import { BodyBudget } from "../../src/http/body-budget.ts";
+import { headerOf } from "../../src/http/exchange.ts";
 import {
   clientShut,
   isKeptOpen,
@@ -115,7 +116,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
       const { isAnswered, status, error, hasLeft, isClosed, closeReason, holding } = exchange;
       seen.push({ method, target, origin, peerAddress, isDuplex, hasTrailers });
       seen.push({ isAnswered, status, error, hasLeft, isClosed, closeReason, holding });
-      seen.push(headers["x-a"]);
+      seen.push(headers["x-a"], headerOf(exchange, "x-a"), headerOf(exchange, "x-b"));
       exchange.respond({ status: 200, header: {}, body: "" });
     });
     await send({ method: "PUT", path: "/a%20b?c", headers: { "x-a": "1" } });
@@ -128,7 +129,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
         ...{ isAnswered: false, status: undefined, error: left, hasLeft: false },
         ...{ isClosed: false, closeReason: undefined, holding: undefined },
       },
-      "1",
+      ...["1", "1", null],
     ]);
   });
 
@@ -465,6 +466,17 @@ describe.each(Object.keys(ways).filter((way) => way !== "HTTP/2"))("over %s,", (
     expect(body.toString()).toBe("/rewritten");
     expect(responses[0]?.statusCode).toBe(201);
   });
+});
+
+test("an answer over HTTP/1.0 that is broken off is reset, as its end would look like that of its body", async () => {
+  const { port } = await open("HTTP/1.1", (exchange) => {
+    void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
+    setImmediate(() => exchange.breakOff());
+  });
+  const socket = connect(port, "127.0.0.1");
+  socket.write("GET / HTTP/1.0\r\n\r\n");
+  const [error] = await within("the end of the stream", once(socket.resume(), "error"));
+  expect(error).toMatchObject({ code: "ECONNRESET" });
 });
 
 test("calls that wait behind another end with their connection", async () => {
