@@ -19,5 +19,5 @@ const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 /** A dotted part counts as two groups. It is always last. Its content, and a zone, are not used. */
 function groupsOf(text: string): string[] {
   if (text === "") return [];
-  return text.split(":").flatMap((group) => (group.includes(".") ? ["v4", "v4"] : [group]));
+  return text.split(":").flatMap((group) => (group.includes(".") ? [group, group] : [group]));
 }

@@ -103,9 +103,8 @@ export class BodyBudget {
 
   /** As `Holding.rest`. */
   rest(holding: Holding): void {
-    if (!this.#holdings.delete(holding)) return;
+    this.#holdings.delete(holding);
     for (const share of holding.shares ?? []) share.holdings.delete(holding);
-    this.#schedule();
   }
 
   /** Releases everything that it holds. */
