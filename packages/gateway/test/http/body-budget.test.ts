@@ -73,7 +73,10 @@ test("one that waits goes on when another is done, the older ones first", async 
   void rooms[1]?.then(() => order.push("third"));
   await vi.advanceTimersByTimeAsync(100);
   expect([budget.waiting, order]).toEqual([2, []]);
+  first.give(KiB);
   first.release();
+  // Those of the two that wait, and one for all that was given back.
+  expect(vi.getTimerCount()).toBe(3);
   await vi.advanceTimersByTimeAsync(100);
   expect([budget.waiting, order]).toEqual([0, ["second", "third"]]);
   second.release();
@@ -188,6 +191,12 @@ test("a refusal is told from other errors", () => {
   expect(errors.map(BodyBudget.isRefusal)).toEqual([true, false, false, false]);
 });
 
+test("below the limit, the oldest of each caller goes on", () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  expect(hold(budget, { address: "10.0.0.1" }).add(200 * KiB)).toBeUndefined();
+  expect(hold(budget, { address: "10.0.0.2" }).add(500 * KiB)).toBeUndefined();
+});
+
 test("above the limit, only the oldest of all goes on", async () => {
   const budget = new BodyBudget({ bytesMax: MiB });
   const first = hold(budget, { address: "10.0.0.1" });
@@ -296,14 +305,16 @@ test("work that is tried again after its exchange has ended holds nothing", asyn
   expect(budget.heldBytes).toBe(0);
 });
 
-test.each([
-  ["gives back", -199 * KiB],
-  ["needs no more", 0],
-])("a stream that %s keeps no other of its address waiting", (_what, bytes) => {
+test.each<[what: string, end: (stream: Holding) => void, heldKiB: number]>([
+  ["gives back", (stream) => void stream.add(-199 * KiB), 1],
+  ["needs no more", (stream) => void stream.add(0), 200],
+  ["is whole", (stream) => stream.whole(), 200],
+])("a stream that %s keeps no other of its address waiting", (_what, end, heldKiB) => {
   const budget = new BodyBudget({ bytesMax: MiB });
   const stream = hold(budget, { address: "10.0.0.1" });
   void stream.add(200 * KiB);
-  void stream.add(bytes);
+  end(stream);
+  expect(budget.heldBytes).toBe(heldKiB * KiB);
   const upload = hold(budget, { address: "10.0.0.1" });
   expect(upload.add(600 * KiB)).toBeUndefined();
   stream.release();

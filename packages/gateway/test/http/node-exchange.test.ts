@@ -1,8 +1,15 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { Code } from "@connectrpc/connect";
-import { expect, test, vi } from "vitest";
-import { NodeExchange } from "../../src/http/node-exchange.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, test, vi } from "vitest";
+import {
+  clientShut,
+  isKeptOpen,
+  NodeExchange,
+  NodeWriter,
+  refuseCall,
+} from "../../src/http/node-exchange.ts";
 
 /** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
@@ -104,4 +111,49 @@ test("the call of an exchange is aborted once at its end, with its reason", asyn
   await once(source, "close");
   expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
   expect(exchange.call).toBeUndefined();
+});
+
+test("a stream that is no exchange's is no call", () => {
+  const stream = new PassThrough();
+  clientShut(stream);
+  const error = new ConnectError("late", Code.DeadlineExceeded);
+  expect(refuseCall(stream, { error, status: 408 })).toBe(false);
+  expect(isKeptOpen(stream)).toBe(false);
+});
+
+describe("a writer that waits for room", () => {
+  const listenersOf = (to: PassThrough) => ["drain", "close"].map((name) => to.listenerCount(name));
+
+  test.each<[what: string, end: (to: PassThrough) => void]>([
+    ["there is some", (to) => to.resume()],
+    ["its stream closes", (to) => to.destroy()],
+  ])("stops when %s, and leaves no listener", async (_what, end) => {
+    const to = new PassThrough({ highWaterMark: 1 });
+    const writer = new NodeWriter(to, () => {});
+    const before = listenersOf(to);
+    const room = writer.write(Buffer.from("ab"));
+    end(to);
+    await room;
+    expect(listenersOf(to)).toEqual(before);
+  });
+
+  test("writes what comes in one turn at once, and nothing behind the end", async () => {
+    const to = new PassThrough();
+    const written: string[] = [];
+    to.on("data", (chunk) => written.push(`${chunk}`));
+    const corked: number[] = [];
+    const writer = new NodeWriter(to, () => corked.push(to.writableCorked));
+    void writer.write(Buffer.from("a"));
+    void writer.write(Buffer.from("b"));
+    corked.push(to.writableCorked);
+    await nextTurn();
+    corked.push(to.writableCorked);
+    void writer.write(Buffer.from("c"));
+    writer.end({});
+    await nextTurn();
+    expect(written.join("")).toBe("abc");
+    expect(corked).toEqual([1, 0, 0]);
+    to.destroy();
+    expect(writer.write(Buffer.from("d"))).toBeUndefined();
+  });
 });
