@@ -293,7 +293,6 @@ export class Holding {
     try {
       const room = this.#budget.reserve(this, bytesMax);
       if (room !== undefined) await room;
-      if (this.#isReleased) throw left();
       return await this.#makeReserved(bytesMax, work);
     } finally {
       this.#making--;

@@ -1,6 +1,7 @@
 import { getHeapStatistics } from "node:v8";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 
@@ -218,7 +219,9 @@ test("who waits too long is refused, and told when to try again", async () => {
   const refused = expect(room).rejects.toMatchObject({ code: Code.Unavailable });
   await vi.advanceTimersByTimeAsync(3000);
   await refused;
-  await expect(room).rejects.toSatisfy(({ metadata }) => metadata.get("retry-after") === "1");
+  const error = (await room?.catch((reason: unknown) => reason)) as ConnectError;
+  expect(error.metadata.get("retry-after")).toBe("1");
+  expect(error.findDetails(RetryInfoSchema)).toMatchObject([{ retryDelay: { seconds: 1n } }]);
   late.release();
   expect(budget.heldBytes).toBe(520 * KiB);
 });
@@ -238,6 +241,19 @@ test("who leaves while it waits holds nothing", async () => {
   first.release();
   await vi.advanceTimersByTimeAsync(1);
   expect([budget.heldBytes, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("what was made counts as far as it goes, and keeps no other waiting", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const holding = hold(budget, { address: "10.0.0.1" });
+  const broken = holding.make(300 * KiB, () => Promise.reject(new Error("broken")));
+  await expect(broken).rejects.toThrow("broken");
+  expect(budget.heldBytes).toBe(0);
+  await holding.make(300 * KiB, async () => new Uint8Array(10));
+  expect(budget.heldBytes).toBe(10);
+  expect(hold(budget, { address: "10.0.0.1" }).add(600 * KiB)).toBeUndefined();
+  holding.release();
+  expect(budget.heldBytes).toBe(600 * KiB);
 });
 
 test("what is being made for who has left counts until it is there", async () => {
