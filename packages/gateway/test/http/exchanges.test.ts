@@ -6,7 +6,6 @@ import { type AddressInfo, connect } from "node:net";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { BodyAlreadyReadError } from "../../src/http/body.ts";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { headerOf } from "../../src/http/exchange.ts";
 import {
@@ -396,6 +395,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
 
   test("a body is read once", async () => {
     const reasons: unknown[] = [];
+    const isRead = expect.objectContaining({ name: "BodyAlreadyReadError" });
     const sink = { push() {}, end: () => "all" };
     const { send } = await open(way, async (exchange) => {
       reasons.push(await exchange.readBody(sink));
@@ -405,11 +405,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
       exchange.respond({ status: 200, header: {}, body: "" });
     });
     await send({ body: "text" });
-    expect(reasons).toEqual([
-      "all",
-      expect.any(BodyAlreadyReadError),
-      expect.any(BodyAlreadyReadError),
-    ]);
+    expect(reasons).toEqual(["all", isRead, isRead]);
   });
 
   test("a body comes in pieces, and who takes no more may still answer", async () => {
