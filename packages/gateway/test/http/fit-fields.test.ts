@@ -97,6 +97,7 @@ describe("of fields that are too long", () => {
   test.each<[what: string, fields: NodeHeaders, bytesMax: number, omitted: string[]]>([
     ["nothing goes if they just fit", { a: "x", b: "yy" }, 69, []],
     ["the longest goes", { a: "x", b: "yy", c: "z" }, 102, ["b"]],
+    ["no more go than must", { a: "x", b: "yy", c: "z" }, 68, ["b"]],
     ["the longest go, one after another", { a: "x", b: "yyy", c: "zz" }, 40, ["b", "c"]],
     ["details go first", { a: "x".repeat(100), ...details }, 188, ["grpc-status-details-bin"]],
     [

@@ -8,6 +8,7 @@ import {
   type NodeHeaders,
   toNodeHeaders,
   withoutConnection,
+  withoutLength,
 } from "../../src/http/headers.ts";
 
 const sources: readonly NodeHeaders[] = [
@@ -156,6 +157,12 @@ test.each<[what: string, added: NodeHeaders | undefined, merged: NodeHeaders]>([
 
 test("what varies an answer is added where nothing did", () => {
   expect(mergeHeaders({ a: "1" }, { vary: "y" })).toEqual({ a: "1", vary: "y" });
+});
+
+test("an application's length of its answer does not go out", () => {
+  const plain = { a: "1" };
+  expect(withoutLength(plain)).toBe(plain);
+  expect(withoutLength({ ...plain, "content-length": "5" })).toEqual(plain);
 });
 
 test("headers of a connection do not go over HTTP/2", () => {
