@@ -5,6 +5,7 @@ import { setImmediate, setTimeout } from "node:timers/promises";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
+import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";
 import { answerOk, openFakeServer } from "./fake-server.ts";
@@ -139,6 +140,25 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
   describe("that goes away", () => {
     beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
     afterEach(() => void vi.useRealTimers());
+
+    test("is forgotten when its calls are over", async () => {
+      const { one, other, port } = await openFronts();
+      const transport = openGrpcTransport({ url: `http://library.test:${port}` });
+      const catalog = createClient(CatalogService, transport);
+      for (let turn = 0; turn < 4; turn++) {
+        resolveTo(turn % 2 === 0 ? first : second);
+        vi.advanceTimersByTime(30_001);
+        await vi.waitFor(async () => {
+          await call(catalog);
+          expect([one.open, other.open]).toEqual(turn % 2 === 0 ? [1, 0] : [0, 1]);
+        });
+      }
+      const destroy = vi.spyOn(Subchannel.prototype, "destroy");
+      transport.close();
+      // The last one, and the one before it.
+      expect(destroy).toHaveBeenCalledTimes(2);
+      destroy.mockRestore();
+    });
 
     test.each(["its end", "the end of the transport"])(
       "finishes its calls, until %s",
