@@ -106,7 +106,7 @@ export abstract class NodeExchange implements Exchange {
   }
 
   addHeader(header: NodeHeaders): void {
-    this.added = this.added === undefined ? header : { ...this.added, ...header };
+    this.added = { ...this.added, ...header };
   }
 
   keepOpen(): void {

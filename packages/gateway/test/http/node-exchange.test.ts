@@ -102,6 +102,35 @@ test("a body whose exchange was cut off does not end, even if its stream says so
   expect(end).not.toHaveBeenCalled();
 });
 
+test("a sink that rejects the whole body is told to the reader", async () => {
+  const source = new PassThrough();
+  const end = () => {
+    throw tooLarge;
+  };
+  const read = new SourceExchange(source).readBody({ push() {}, end });
+  source.end("a");
+  await expect(read).rejects.toBe(tooLarge);
+});
+
+test.each<[how: string, end: (source: PassThrough, exchange: SourceExchange) => void]>([
+  ["with an error", (source) => source.destroy(new Error("reset"))],
+  [
+    "as if it were whole, when its exchange is closed",
+    (source, exchange) => {
+      exchange.isClosed = true;
+      source.end();
+    },
+  ],
+])("a body in pieces that ends %s has no end", async (_how, end) => {
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source);
+  source.write("a");
+  const chunks = exchange.chunks();
+  expect(`${(await chunks.next()).value}`).toBe("a");
+  end(source, exchange);
+  await expect(chunks.next()).rejects.toMatchObject({ code: Code.Canceled });
+});
+
 test("the call of an exchange is aborted once at its end, with its reason", async () => {
   const source = new PassThrough();
   const exchange = new SourceExchange(source);
