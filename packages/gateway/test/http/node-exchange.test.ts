@@ -2,7 +2,8 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BodyBudget } from "../../src/http/body-budget.ts";
 import {
   clientShut,
   isKeptOpen,
@@ -26,8 +27,8 @@ class SourceExchange extends NodeExchange {
   readonly answer = new PassThrough();
   readonly source: PassThrough;
 
-  constructor(source: PassThrough) {
-    super("http://localhost", new PassThrough());
+  constructor(source: PassThrough, budget?: BodyBudget) {
+    super("http://localhost", new PassThrough(), budget);
     this.source = source;
     source.on("close", () => this.close());
   }
@@ -100,6 +101,45 @@ test("a body whose exchange was cut off does not end, even if its stream says so
   source.end();
   await expect(read).rejects.toMatchObject({ code: Code.Canceled });
   expect(end).not.toHaveBeenCalled();
+});
+
+describe("a body that finds no room for its request", () => {
+  const open = () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const budget = new BodyBudget({ bytesMax: 1000 });
+    const older = budget.hold({ peerAddress: undefined, headers: {} });
+    void older.add(8000);
+    const source = new PassThrough();
+    source.end("a");
+    const larger = new BodyBudget({ bytesMax: 20_000 });
+    const first = larger.hold({ peerAddress: undefined, headers: {} });
+    void first.add(8000);
+    const read = (budget: BodyBudget) =>
+      new SourceExchange(source, budget).readBody({ push() {}, end: () => "all" });
+    return { budget, larger, first, read };
+  };
+
+  test("is read when there is some", async () => {
+    const { larger, first, read } = open();
+    const body = read(larger);
+    expect(larger.waiting).toBe(1);
+    first.release();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await body).toBe("all");
+  });
+
+  test("is refused when there is none in time", async () => {
+    const { larger, read } = open();
+    const refused = expect(read(larger)).rejects.toMatchObject({ code: Code.Unavailable });
+    await vi.advanceTimersByTimeAsync(3000);
+    await refused;
+  });
+
+  test("is refused at once when it cannot wait", async () => {
+    const { budget, read } = open();
+    await expect(read(budget)).rejects.toMatchObject({ code: Code.Unavailable });
+  });
 });
 
 test("a sink that rejects the whole body is told to the reader", async () => {
