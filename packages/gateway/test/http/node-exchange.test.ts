@@ -142,6 +142,28 @@ describe("a body that finds no room for its request", () => {
   });
 });
 
+test("a body that finds no room in time is refused, and read no more", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const budget = new BodyBudget({ bytesMax: 40_000 });
+  void budget.hold({ peerAddress: undefined, headers: {} }).add(15_000);
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source, budget);
+  exchange.hasBody = false; // its request takes no room
+  const push = vi.fn();
+  const read = exchange.readBody({ push, end: () => expect.unreachable() });
+  source.write(Buffer.alloc(6000));
+  source.write(Buffer.alloc(10));
+  await vi.advanceTimersByTimeAsync(1);
+  expect([budget.waiting, push.mock.calls.length]).toEqual([1, 1]);
+  const refused = expect(read).rejects.toMatchObject({ code: Code.Unavailable });
+  await vi.advanceTimersByTimeAsync(3000);
+  await refused;
+  source.end();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(push).toHaveBeenCalledTimes(1);
+});
+
 test("a sink that rejects the whole body is told to the reader", async () => {
   const source = new PassThrough();
   const end = () => {
