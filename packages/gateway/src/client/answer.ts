@@ -104,16 +104,13 @@ function parseMessage(encoded: string): string {
   return isUtf8(bytes) ? bytes.toString() : encoded;
 }
 
-function parseDetails(base64: string | string[] | undefined): Pick<Status, "message" | "details"> {
-  if (base64 === undefined) return noDetails;
+function parseDetails(base64: string | string[] = ""): Pick<Status, "message" | "details"> {
   try {
     return fromBinary(StatusSchema, Buffer.from(`${base64}`, "base64"));
   } catch {
-    return noDetails;
+    return { message: "", details: [] };
   }
 }
-
-const noDetails = { message: "", details: [] };
 
 /** Shared by the calls of a method: its path, and the form of its messages. */
 export class MethodCodec<I extends DescMessage, O extends DescMessage> {

@@ -13,7 +13,7 @@ import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/reset-reason.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
-import type { Connection } from "./connection.ts";
+import { type Connection, connectionError } from "./connection.ts";
 
 /** A server that keeps reading has read the rest by then. Many resets at once would look like an attack. */
 const takenWithinMs = 1000;
@@ -76,12 +76,11 @@ export class Attempt {
   /** Why its stream has ended before the answer. */
   get brokenOff(): ConnectError {
     const { errored, rstCode } = this.stream;
-    if (errored instanceof ConnectError) return errored;
+    if (errored instanceof ConnectError) return connectionError(errored);
     if (this.#connection.isLost) return lost(errored);
+    // Servers reset a call whose deadline passes.
+    if (this.#deadline.error !== undefined) return this.#deadline.error;
     const reset = resetReason(rstCode);
-    // grpc-go resets a call whose deadline passes with CANCEL.
-    if (reset?.code === Code.Canceled && this.#deadline.error !== undefined)
-      return this.#deadline.error;
     if (reset !== undefined) return Object.assign(reset, { cause: errored });
     if (this.isUndone) return lost(errored);
     return noStatus(this.#head ?? {});

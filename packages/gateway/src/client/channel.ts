@@ -20,6 +20,8 @@ export class Channel {
   readonly #subchannels = new Map<string, Subchannel>();
   /** The same, in order. */
   #turn: readonly Subchannel[] = [];
+  /** Those of addresses that are gone, until their calls are over. */
+  readonly #left = new Set<Subchannel>();
   readonly #waiting = new Set<Pick<PromiseWithResolvers<Connection>, "resolve" | "reject">>();
   #turns = 0;
   #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
@@ -57,7 +59,7 @@ export class Channel {
   /** Closes all connections, and ends their calls. */
   close(): void {
     this.#isClosed = true;
-    for (const one of this.#turn) one.destroy();
+    for (const one of [...this.#turn, ...this.#left]) one.destroy();
     this.#turn = [];
     this.#tell();
   }
@@ -77,13 +79,12 @@ export class Channel {
   /** Why no call can be sent; undefined while one can, or soon may. */
   #findFailure(): ConnectError | undefined {
     if (this.#isClosed) return connectionError(undefined);
-    let last = this.#turn.length === 0 ? this.#failure : undefined;
+    let last = this.#failure;
     for (const { failure } of this.#turn) {
       if (failure === undefined) return undefined;
       last = failure;
     }
-    // Each call gets its own error, because the caller may change it.
-    return last && connectionError(last.cause instanceof Error ? last.cause : last);
+    return last && connectionError(last.cause as Error | undefined);
   }
 
   readonly #tell = () => {
@@ -125,9 +126,11 @@ export class Channel {
 
   #use(addresses: readonly string[]): void {
     if (this.#isClosed) return;
+    for (const one of this.#left) if (one.isEmpty) this.#left.delete(one);
     for (const [address, subchannel] of this.#subchannels) {
       if (addresses.includes(address)) continue;
       this.#subchannels.delete(address);
+      this.#left.add(subchannel);
       subchannel.close();
     }
     for (const address of addresses) {

@@ -143,6 +143,7 @@ export class Connection {
   vacate(): void {
     this.#streams--;
     if (this.#state === "open") this.#listener.vacated();
+    else this.#closeIfVacant();
   }
 
   /** Opens a stream, and vacates its place when it closes. @throws Node's error for invalid headers. */
@@ -164,7 +165,12 @@ export class Connection {
   /** Takes no more streams, and closes after the last. */
   close(): void {
     this.#leave();
-    if (!this.#session.destroyed) this.#session.close();
+    this.#closeIfVacant();
+  }
+
+  /** Not before, because servers refuse streams that arrive with a GOAWAY. */
+  #closeIfVacant(): void {
+    if (this.#streams === 0) this.#session.close();
   }
 
   destroy(): void {
@@ -187,9 +193,10 @@ export class Connection {
 
   readonly #look = () => {
     const session = this.#session;
-    if (session.destroyed) return;
     const { bytesRead } = this.#socket;
-    if (!this.#hasSettings) this.#socket.destroy(silent());
+    // It has ended its side, which the server may never do.
+    if (session.destroyed) this.#socket.destroy();
+    else if (!this.#hasSettings) this.#socket.destroy(silent());
     else if (bytesRead !== this.#bytesRead) {
       this.#bytesRead = bytesRead;
       this.#isAsked = false;
@@ -208,9 +215,15 @@ export class Connection {
   }
 }
 
-/** @param cause The error of the connection; undefined if it only ended. */
+/**
+ * A new error for each call, because its caller may change it.
+ *
+ * @param cause The error of the connection; undefined if it only ended.
+ */
 export function connectionError(cause: Error | undefined): ConnectError {
-  if (cause instanceof ConnectError) return cause;
+  if (cause instanceof ConnectError) {
+    return new ConnectError(cause.rawMessage, cause.code, undefined, undefined, cause);
+  }
   // An error for several addresses has no message of its own, only a code.
   const { message = "the connection was closed", code = "the connection failed" } =
     (cause as NodeJS.ErrnoException | undefined) ?? {};

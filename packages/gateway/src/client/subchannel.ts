@@ -46,6 +46,10 @@ export class Subchannel {
     return this.isOpen ? undefined : this.#failure;
   }
 
+  get isEmpty(): boolean {
+    return this.#connections.size === 0;
+  }
+
   get isOpen(): boolean {
     for (const { isOpen } of this.#connections) if (isOpen) return true;
     return false;

@@ -83,7 +83,7 @@ export class GrpcTransport implements Transport {
   readonly #readMaxBytes: number;
   readonly #basePath: string;
   readonly #userAgent: string;
-  readonly #authority: string | undefined;
+  readonly #authority: string;
   readonly #listeners = new Set<() => void>();
   readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
 
@@ -97,7 +97,8 @@ export class GrpcTransport implements Transport {
     this.#readMaxBytes = readMaxBytes;
     this.#basePath = pathname.replace(/\/$/, "");
     this.#userAgent = options.userAgent ?? "connect-gateway";
-    this.#authority = options.authority;
+    // Node's own lacks the brackets of an IPv6 address.
+    this.#authority = options.authority ?? new URL(origin).host;
   }
 
   get isConnected(): boolean {
@@ -212,7 +213,7 @@ export class GrpcTransport implements Transport {
       ...(header !== undefined && withoutConnection(nodeHeaders(header))),
       ":method": "POST",
       ":path": path,
-      ...(this.#authority !== undefined && { ":authority": this.#authority }),
+      ":authority": this.#authority,
       "content-type": "application/grpc",
       te: "trailers",
       "grpc-accept-encoding": acceptEncoding,
@@ -237,10 +238,14 @@ export class GrpcTransport implements Transport {
 /** Different callers share a connection and its header compression: RFC 7541, section 7.1. */
 const secrets = ["authorization", "cookie"];
 
+/** With lower-case names, as those that they must not replace. */
 function nodeHeaders(header: HeadersInit): NodeHeaders {
   if (header instanceof LazyHeaders) return header.toNode();
   if (header instanceof Headers) return toNodeHeaders(header);
-  return Array.isArray(header) ? toNodeHeaders(new Headers(header)) : header;
+  if (Array.isArray(header)) return toNodeHeaders(new Headers(header));
+  return Object.fromEntries(
+    Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]),
+  );
 }
 
 /** gRPC allows at most eight digits. */

@@ -7,18 +7,17 @@ export function addressKey(address: string): string {
   if (!address.includes(":")) return address;
   const mapped = mappedIpv4.exec(address)?.[1];
   if (mapped !== undefined) return mapped;
-  const [left = "", right] = address.replace(/%.*/, "").split("::");
+  const [left = "", right = ""] = address.split("::");
   const before = groupsOf(left);
-  const after = groupsOf(right ?? "");
+  const after = groupsOf(right);
   const between = Array<string>(Math.max(0, 8 - before.length - after.length)).fill("0");
-  const groups = [...before, ...(right === undefined ? [] : between), ...after];
-  return `${groups.slice(0, 4).join(":")}::/64`;
+  return `${[...before, ...between, ...after].slice(0, 4).join(":")}::/64`;
 }
 
 const mappedIpv4 = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i;
 
-/** A dotted part counts as two groups. It is always last, and its content is not used. */
+/** A dotted part counts as two groups. It is always last. Its content, and a zone, are not used. */
 function groupsOf(text: string): string[] {
   if (text === "") return [];
-  return text.split(":").flatMap((group) => (group.includes(".") ? ["v4", "v4"] : [group]));
+  return text.split(":").flatMap((group) => (group.includes(".") ? [group, group] : [group]));
 }

@@ -96,7 +96,6 @@ export class BodyBudget {
 
   /** It stops waiting. */
   leave(holding: Holding): void {
-    if (holding.shares === undefined) return;
     for (const waiter of this.#waiting) {
       if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(left()));
     }
@@ -104,9 +103,8 @@ export class BodyBudget {
 
   /** As `Holding.rest`. */
   rest(holding: Holding): void {
-    if (!this.#holdings.delete(holding)) return;
+    this.#holdings.delete(holding);
     for (const share of holding.shares ?? []) share.holdings.delete(holding);
-    this.#schedule();
   }
 
   /** Releases everything that it holds. */
@@ -295,7 +293,6 @@ export class Holding {
     try {
       const room = this.#budget.reserve(this, bytesMax);
       if (room !== undefined) await room;
-      if (this.#isReleased) throw left();
       return await this.#makeReserved(bytesMax, work);
     } finally {
       this.#making--;

@@ -41,8 +41,7 @@ export class BodyBuffer {
 
   /** Valid until the next chunk. */
   get bytes(): Uint8Array {
-    const bytes = this.#bytes;
-    return bytes.byteLength === this.#length ? bytes : bytes.subarray(0, this.#length);
+    return this.#bytes.subarray(0, this.#length);
   }
 
   append(chunk: Uint8Array): void {

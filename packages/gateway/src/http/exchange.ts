@@ -121,5 +121,5 @@ export function clientLeft(): ConnectError {
 /** The value of a header, by its lower-case name; null if it is missing. */
 export function headerOf({ headers }: Pick<Exchange, "headers">, name: string): string | null {
   const value = headers[name];
-  return value === undefined ? null : String(value).trim();
+  return value === undefined ? null : String(value);
 }

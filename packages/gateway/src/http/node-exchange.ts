@@ -106,7 +106,7 @@ export abstract class NodeExchange implements Exchange {
   }
 
   addHeader(header: NodeHeaders): void {
-    this.added = this.added === undefined ? header : { ...this.added, ...header };
+    this.added = { ...this.added, ...header };
   }
 
   keepOpen(): void {
@@ -205,10 +205,7 @@ export abstract class NodeExchange implements Exchange {
   }
 
   #end(): void {
-    if (this.isClosed) {
-      this.#stop();
-      return;
-    }
+    if (this.isClosed) return; // its close is still to come
     this.#holding?.whole();
     try {
       this.#reading?.resolve(this.#reading.sink.end());

@@ -7,7 +7,7 @@ export interface RequestTarget {
 
 /** Splits the request target (RFC 9112 section 3.2): origin-form or absolute-form. */
 export function parseRequestTarget(url: string): RequestTarget {
-  const target = url.startsWith("/") ? url : url.replace(absoluteForm, "");
+  const target = url.replace(absoluteForm, "");
   const mark = target.indexOf("?");
   if (mark < 0) return { path: target === "" ? "/" : target, query: "" };
   return { path: mark === 0 ? "/" : target.slice(0, mark), query: target.slice(mark + 1) };

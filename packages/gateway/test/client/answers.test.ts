@@ -112,6 +112,12 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       "HTTP status 502 with text/html, which is not gRPC",
     ],
     [
+      "an error page that claims to be gRPC",
+      answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, ":status": 502 } }),
+      Code.Unavailable,
+      "HTTP status 502 with application/grpc+proto, which is not gRPC",
+    ],
+    [
       "a page of some other server",
       (stream) => {
         stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
@@ -168,6 +174,19 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       "invalid grpc-status: fine",
     ],
     [
+      "a status that is a number in part",
+      answerWith({ "grpc-status": "5x" }),
+      Code.Internal,
+      "invalid grpc-status: 5x",
+    ],
+    [
+      "a status below all others",
+      answerWith({ "grpc-status": "-1" }),
+      Code.Internal,
+      "invalid grpc-status: -1",
+    ],
+    ["a success that is none", answerWith({ "grpc-status": "00" }), Code.Unknown, ""],
+    [
       "a number that is no status",
       answerWith({ "grpc-status": "17", "grpc-message": "gone" }),
       Code.Unknown,
@@ -212,6 +231,15 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       Code.ResourceExhausted,
       /larger than/,
     ],
+    [
+      "a message over the limit that never ends",
+      (stream) => {
+        stream.respond(grpcHead);
+        stream.write(wrapEnvelope(0, Buffer.alloc(5000)));
+      },
+      Code.ResourceExhausted,
+      /larger than/,
+    ],
   ])("%s", async (_, answer, code, message) => {
     await using fake = await openFakeServer(answer, { readMaxBytes: 4096 });
     expect(await outcomeOf(fake, kind)).toMatchObject({
@@ -226,6 +254,7 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     ["that ends in a percent sign", { "grpc-message": "100%" }, "100%", 0],
     ["with a percent sign before letters", { "grpc-message": "a%zzb" }, "a%zzb", 0],
     ["that is not UTF-8", { "grpc-message": "a%FFb" }, "a%FFb", 0],
+    ["in either case", { "grpc-message": "%C3%bc" }, "ü", 0],
     ["beside details that are no base64", { "grpc-status-details-bin": "!!!" }, "gone", 0],
     ["beside details that are no Status", { "grpc-status-details-bin": "////" }, "gone", 0],
     ["beside details that are empty", { "grpc-status-details-bin": "" }, "gone", 0],
@@ -274,6 +303,27 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
   });
 });
 
+test.each(kindNames)("an error without a message has its fields once, to a %s", async (kind) => {
+  const trailers = { ...grpcHead, ...statusOf(invalid), "x-behind": "2" };
+  await using fake = await openFakeServer(answerAtOnce(trailers));
+  const error = (await outcomeOf(fake, kind)) as AnswerError;
+  expect(error).toBeInstanceOf(AnswerError);
+  const { header, trailer, metadata, isWireError } = error;
+  expect([...header]).toEqual([]);
+  expect([trailer, metadata].map((all) => all.get("x-behind"))).toEqual(["2", "2"]);
+  expect(isWireError).toBe(true);
+});
+
+test.each(kindNames)(
+  "an error that no server has answered is none of its answers, to a %s",
+  async (kind) => {
+    await using fake = await openFakeServer((stream) => stream.session?.destroy());
+    const error = await outcomeOf(fake, kind);
+    expect(error).toBeInstanceOf(ConnectError);
+    expect(error).not.toBeInstanceOf(AnswerError);
+  },
+);
+
 /** By the table of PROTOCOL-HTTP2. */
 test.each(
   (
@@ -311,7 +361,10 @@ test.each(
         frame(frameType.rstStream, { streamId, payload }),
       ]);
     });
-    expect(await outcomeOf(raw, kind), before).toMatchObject({ code });
+    // The proxy tells an overloaded server by its cause.
+    const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
+    const cause = isCalm ? { cause: { code: "ERR_HTTP2_STREAM_ERROR" } } : {};
+    expect(await outcomeOf(raw, kind), before).toMatchObject({ code, ...cause });
     expect(raw.connections).toBe(1);
   }
 });

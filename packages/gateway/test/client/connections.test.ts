@@ -1,25 +1,36 @@
 /** How the client keeps its connections, and what it does when it loses them. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import {
   constants,
   createSecureServer,
   type Http2SecureServer,
+  type Http2Stream,
   type SecureServerOptions,
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { Attempt, callUnary } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { openGrpcTransport } from "../../src/client/index.ts";
+import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { errorCode, fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import {
+  errorCode,
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  settingsAck,
+} from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
@@ -150,6 +161,118 @@ test("tokens stay out of the table that compresses headers", async () => {
   expect(seen[0]).not.toContain("x-tenant");
 });
 
+test("a call that is cancelled as its turn comes leaves its place to the next", async () => {
+  const held: (() => void)[] = [];
+  await using fake = await openFakeServer((stream, headers) => {
+    held.push(() => answerOk(stream, headers));
+  }, busy);
+  const streams: Http2Stream[] = [];
+  const onCreated = (message: unknown) => {
+    streams.push((message as { stream: Http2Stream }).stream);
+  };
+  subscribe("http2.client.stream.created", onCreated);
+  onTestFinished(() => void unsubscribe("http2.client.stream.created", onCreated));
+  const full = Array.from({ length: 16 }, () => call(fake));
+  await expect.poll(() => held.length).toBe(16);
+  const controller = new AbortController();
+  const { getVolume } = CatalogService.method;
+  const cancelled = fake.transport.unary(getVolume, controller.signal, undefined, undefined, {});
+  const next = call(fake);
+  // The place is given before the last listener is called.
+  for (const stream of streams) stream.on("close", () => controller.abort());
+  held.shift()?.();
+  await expect(cancelled).rejects.toMatchObject({ code: Code.Canceled });
+  await expect.poll(() => held.length).toBe(16);
+  for (const answer of held) answer();
+  await Promise.all([...full, next]);
+});
+
+test("a call goes out on the connection with the fewest", async () => {
+  const settings = { maxConcurrentStreams: 2 };
+  await using fake = await openFakeServer(() => {}, { server: { settings } });
+  const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
+  const taken = await Promise.all(Array.from({ length: 4 }, () => acquire(channel)));
+  const [one, other] = [...new Set(taken)];
+  one?.vacate();
+  other?.vacate();
+  other?.vacate();
+  expect(await acquire(channel)).toBe(other);
+  channel.close();
+});
+
+test("a connection whose numbers of streams are used up is replaced", async () => {
+  await using fake = await openFakeServer(answerOk);
+  const sessions: unknown[] = [];
+  const onCreated = (message: unknown) => {
+    sessions.push((message as { stream: Http2Stream }).stream.session);
+  };
+  subscribe("http2.client.stream.created", onCreated);
+  onTestFinished(() => void unsubscribe("http2.client.stream.created", onCreated));
+  await call(fake);
+  (sessions[0] as { setNextStreamID(id: number): void }).setNextStreamID(2 ** 31 - 1);
+  await call(fake);
+  await call(fake);
+  expect(fake.sessions).toHaveLength(2);
+});
+
+describe("connections to an address that is gone", () => {
+  const openSubchannel = async (url: string) => {
+    const opened = Promise.withResolvers<void>();
+    const { origin, hostname: address } = new URL(url);
+    const options = { origin, address, tls: () => ({}), quietMsMax: 50 };
+    const subchannel = new Subchannel(options, () => opened.resolve());
+    await opened.promise;
+    const connection = subchannel.pick() ?? expect.unreachable();
+    return { subchannel, connection };
+  };
+
+  test("answer the calls that have just gone out", async () => {
+    await using fake = await openFakeServer(answerOk);
+    const { subchannel, connection } = await openSubchannel(fake.url);
+    connection.reserve();
+    const deadline = new CallDeadline(undefined, undefined);
+    const attempt = new Attempt(connection, { ":method": "POST", ":path": "/" }, deadline);
+    const answer = callUnary(attempt, Buffer.alloc(5), 1000, undefined);
+    subchannel.close();
+    expect(subchannel.isEmpty).toBe(false);
+    await within("an answer", answer);
+    await expect.poll(() => subchannel.isEmpty).toBe(true);
+  });
+
+  test("end though the server never does", async () => {
+    const sockets: Socket[] = [];
+    const server = createServer({ allowHalfOpen: true }, (socket) => {
+      sockets.push(socket);
+      socket.on("error", () => {}).resume();
+      socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const { subchannel } = await openSubchannel(`http://127.0.0.1:${port}`);
+    subchannel.close();
+    await expect.poll(() => subchannel.isEmpty).toBe(true);
+    for (const socket of sockets) socket.destroy();
+    server.close();
+    await once(server, "close");
+  });
+});
+
+test("listeners are told of each connection that takes no more calls, until they are removed", async () => {
+  await using fake = await openFakeServer(answerOk);
+  let told = 0;
+  const remove = fake.transport.onDisconnect(() => told++);
+  await call(fake);
+  expect(told).toBe(0);
+  fake.sessions[0]?.goaway();
+  await expect.poll(() => told).toBe(1);
+  await call(fake);
+  remove();
+  fake.sessions[1]?.destroy();
+  await expect.poll(() => fake.sessions.length).toBe(3);
+  expect(told).toBe(1);
+});
+
 test("a call that gives up while it waits leaves its place in the line", async () => {
   await using fake = await openFakeServer(() => {}, busy);
   const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
@@ -187,6 +310,31 @@ test("a server that takes no second connection is not asked for one over and ove
   expect(attempts).toBeLessThan(12);
 });
 
+test("a server that hangs up at once is not called over and over", async () => {
+  let connections = 0;
+  const server = createServer((socket) => {
+    connections++;
+    socket.on("error", () => {}).end(Buffer.concat([frame(frameType.settings), settingsAck]));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url });
+  await failureOf({ catalog: createClient(CatalogService, transport) });
+  await setTimeout(500);
+  expect(connections).toBeGreaterThan(1);
+  expect(connections).toBeLessThan(12);
+  transport.close();
+  server.close();
+});
+
+test("a server is told that it may push nothing, and how large headers may be", async () => {
+  await using fake = await openFakeServer(answerOk);
+  await call(fake);
+  const [session] = fake.sessions;
+  expect(session?.remoteSettings).toMatchObject({ enablePush: false, maxHeaderListSize: 131_070 });
+});
+
 /** Takes one call on a connection. */
 const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
 
@@ -209,6 +357,13 @@ describe("a call that the server has not looked at", () => {
     });
     expect(await failureOf(fake)).toMatchObject(unavailable);
     expect(calls).toBe(3);
+  });
+
+  test("nor on one connection after another", async () => {
+    const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
+    await using raw = await openRawServer(() => goaway);
+    expect(await failureOf(raw)).toMatchObject(unavailable);
+    expect(raw.connections).toBe(3);
   });
 
   test.each([
@@ -306,11 +461,26 @@ test("an answer that comes before its request was taken frees the place of the c
   expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
 });
 
+test("an answer that comes before its request was taken resets no server that reads on", async () => {
+  const closed = Promise.withResolvers<number>();
+  await using fake = await openFakeServer((stream) => {
+    stream.on("close", () => closed.resolve(stream.rstCode));
+    stream.pause();
+    stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
+    void setTimeout(100).then(() => stream.resume());
+  });
+  const volume = { title: "a".repeat(1024 * 1024) };
+  const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
+  await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
+  expect(await within("the end", closed.promise)).toBe(constants.NGHTTP2_NO_ERROR);
+});
+
 test("a server that comes back is called again, and until then calls fail at once", async () => {
   const first = await openFakeServer(answerOk);
   const port = Number(new URL(first.url).port);
   const transport = openGrpcTransport({ url: first.url });
   const client = { catalog: createClient(CatalogService, transport) };
+  expect(transport.isConnected).toBe(false);
   await call(client);
   expect(transport.isConnected).toBe(true);
   await first[Symbol.asyncDispose]();
@@ -325,27 +495,6 @@ test("a server that comes back is called again, and until then calls fail at onc
   expect(transport.isConnected).toBe(false);
   await using _again = await openFakeServer(answerOk, { port });
   await within("an answer", untilAnswered(client));
-  transport.close();
-});
-
-test("calls take turns among the addresses of a name, and pass over one that is away", async () => {
-  const callers = new Set<string>();
-  const answer: Answer = (stream, headers) => {
-    callers.add(`${stream.session?.socket.localAddress}`);
-    answerOk(stream, headers);
-  };
-  await using first = await openFakeServer(answer);
-  const port = Number(new URL(first.url).port);
-  const transport = openGrpcTransport({ url: `http://localhost:${port}` });
-  const client = { catalog: createClient(CatalogService, transport) };
-  await call(client);
-  expect([...callers]).toEqual(["127.0.0.1"]);
-  const second = await openFakeServer(answer, { port, host: "::1" }).catch(() => undefined);
-  if (second !== undefined) {
-    while (!callers.has("::1")) await call(client);
-    await second[Symbol.asyncDispose]();
-    await within("an answer", untilAnswered(client));
-  }
   transport.close();
 });
 

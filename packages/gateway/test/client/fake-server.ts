@@ -7,7 +7,7 @@ import {
   type ServerHttp2Stream,
   type ServerOptions,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, isIPv6 } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import {
   type GrpcTransport,
@@ -46,7 +46,8 @@ export async function openFakeServer(
   });
   server.listen(port, host);
   await once(server, "listening");
-  const url = `http://${host}:${(server.address() as AddressInfo).port}`;
+  const { port: bound } = server.address() as AddressInfo;
+  const url = `http://${isIPv6(host) ? `[${host}]` : host}:${bound}`;
   const transport = openGrpcTransport({ url, ...options });
   return {
     ...{ url, sessions, transport },

@@ -18,6 +18,7 @@ export async function openFront(
 ) {
   const sockets: Socket[] = [];
   let isSilent = false;
+  let open = 0;
   const server = createServer((socket) => {
     socket.on("error", () => {});
     if (!isLetIn()) {
@@ -25,6 +26,8 @@ export async function openFront(
       return;
     }
     sockets.push(socket);
+    open++;
+    socket.on("close", () => open--);
     if (isSilent) return;
     const next = connectTcp(behind, "127.0.0.1").on("error", () => {});
     socket.pipe(next).pipe(socket);
@@ -41,6 +44,10 @@ export async function openFront(
     /** How many were passed on. */
     get connections() {
       return sockets.length / 2;
+    },
+    /** Those whose client is still there. */
+    get open() {
+      return open;
     },
     /** Nothing comes through any more, as of a process that is stopped. */
     silence() {

@@ -2,9 +2,16 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HeaderFilter, omittedField } from "../../src/client/header-filter.ts";
-import { fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import { fieldBlock, flag, frame, frameType, parseFrames } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
-import { type Answer, answerOk, answerWith, grpcHead, openFakeServer } from "./fake-server.ts";
+import {
+  type Answer,
+  answerAtOnce,
+  answerOk,
+  answerWith,
+  grpcHead,
+  openFakeServer,
+} from "./fake-server.ts";
 import { openRawServer } from "./raw-server.ts";
 
 const large = (kib: number) => ({ "x-large": "v".repeat(kib * 1024) });
@@ -18,6 +25,10 @@ const went = { "grpc-status": "0" };
 
 /** Where the large fields are, and what the call fails with. */
 const places: Readonly<Record<string, readonly [(kib: number) => Answer, Code]>> = {
+  "headers of nothing but an error": [
+    (kib) => answerAtOnce({ ...grpcHead, ...failed, ...five(kib) }),
+    Code.NotFound,
+  ],
   "a trailer of an error": [(kib) => answerWith({ ...failed, ...large(kib) }), Code.NotFound],
   "trailers of an error": [(kib) => answerWith({ ...failed, ...five(kib) }), Code.NotFound],
   "the details of an error": [
@@ -95,13 +106,16 @@ function inFrames(block: Buffer, streamId: number, bytes = 16_384): Buffer {
   return Buffer.concat(frames);
 }
 
-/** Makes each literal an entry of the table that later blocks refer to. */
-const indexed = (fields: Parameters<typeof fieldBlock>[0]) =>
-  fields.map((field) => {
-    const block = Buffer.from(fieldBlock([field]));
-    block[0] = 0x40;
-    return block;
-  });
+function splitFrames(frames: Buffer): Buffer[] {
+  return parseFrames(frames).map(({ type, ...given }) => frame(type, given));
+}
+
+/** Makes a literal an entry of the table that later blocks refer to. */
+function ofTable(literal: Buffer): Buffer {
+  const entry = Buffer.from(literal);
+  entry[0] = 0x40;
+  return entry;
+}
 
 test("what is left out empties the table of those who made it an entry", async () => {
   const status = [":status", "200"] as const;
@@ -112,10 +126,8 @@ test("what is left out empties the table of those who made it an entry", async (
     calls++;
     const first = Buffer.concat([
       fieldBlock([status, type, error]),
-      ...indexed([
-        ["x-large", "v".repeat(80_000)],
-        ["grpc-message", "from the table"],
-      ]),
+      ofTable(fieldBlock([["x-large", "v".repeat(80_000)]])),
+      ofTable(fieldBlock([["grpc-message", "from the table"]])),
     ]);
     // Its first entry is number 62: the one that was added last.
     const second = Buffer.concat([fieldBlock([status, type, error]), Buffer.of(0x80 | 62)]);
@@ -164,6 +176,102 @@ describe("a filter of headers", () => {
       expect(Buffer.concat(passed).equals(expected)).toBe(true);
     },
   );
+
+  const filtered = (frames: Buffer) => Buffer.concat(new HeaderFilter().filter(frames));
+  const blockOf = (frames: Buffer) => {
+    const all = parseFrames(frames);
+    return Buffer.concat(all.map(({ payload }) => payload));
+  };
+  const omitted = fieldBlock([[omittedField, ""]]);
+
+  test.each([
+    ["stays below 64 KiB", 65_535, true],
+    ["loses its large fields from 64 KiB", 65_536, false],
+  ])("a block %s", (_what, bytes, isWhole) => {
+    const block = fieldBlock([["a", "v".repeat(bytes - 7)]]);
+    expect(block).toHaveLength(bytes);
+    const frames = inFrames(block, 1);
+    expect(blockOf(filtered(frames)).equals(isWhole ? block : omitted)).toBe(true);
+  });
+
+  const field = fieldBlock([["a", "b"]]);
+  /** A field of as many bytes. */
+  const literalOf = (bytes: number) => fieldBlock([["a", "v".repeat(bytes - 6)]]);
+  const tooMuch = fieldBlock([["z", "v".repeat(70_000)]]);
+
+  test.each([
+    ["1 KiB", Buffer.from(literalOf(1024)), undefined],
+    ["more", Buffer.from(literalOf(1025)), Buffer.alloc(0)],
+    ["16 KiB that the table takes", ofTable(literalOf(16_384)), undefined],
+    [
+      "more that the table takes",
+      ofTable(literalOf(16_385)),
+      ofTable(fieldBlock([[omittedField, "x".repeat(4096)]])),
+    ],
+  ])("of a large block, a field of %s", (_what, field, instead = field) => {
+    const frames = inFrames(Buffer.concat([tooMuch, field]), 1);
+    expect(blockOf(filtered(frames)).equals(Buffer.concat([instead, omitted]))).toBe(true);
+  });
+
+  test("of a large block, every form of a small field stays", () => {
+    const forms = Buffer.concat([
+      Buffer.of(0x3f, 0xe1, 0x1f), // the size of the table
+      Buffer.of(0x20), // the same, in one byte
+      Buffer.of(0x82), // an entry of the table
+      Buffer.of(0xff, 0x80, 0x01), // one far behind
+      Buffer.of(0x44, 1, 0x2f), // a name of the table, for the table
+      Buffer.of(0x7f, 0x01, 1, 0x2f),
+      Buffer.of(0x04, 1, 0x2f), // a name of the table
+      Buffer.of(0x0f, 0x2f, 1, 0x2f),
+      Buffer.of(0x1f, 0x2f, 1, 0x2f), // never for the table
+      Buffer.of(0x40, 1, 0x61, 1, 0x62),
+      Buffer.of(0x00, 1, 0x61, 0),
+    ]);
+    for (const block of [Buffer.concat([forms, tooMuch]), Buffer.concat([tooMuch, forms])]) {
+      const passed = blockOf(filtered(inFrames(block, 1)));
+      expect(passed.equals(Buffer.concat([forms, omitted]))).toBe(true);
+    }
+  });
+
+  test("what stays of a large block goes on in frames that Node takes", () => {
+    const kept = Buffer.concat(Array.from({ length: 40 }, () => literalOf(1000)));
+    const passed = parseFrames(filtered(inFrames(Buffer.concat([kept, tooMuch]), 5)));
+    expect(
+      passed.map(({ type, flags, streamId, payload }) => [type, flags, streamId, payload.length]),
+    ).toEqual([
+      [frameType.headers, flag.endStream, 5, 16_384],
+      [frameType.continuation, 0, 5, 16_384],
+      [frameType.continuation, flag.endHeaders, 5, kept.length + omitted.length - 2 * 16_384],
+    ]);
+    expect(
+      Buffer.concat(passed.map(({ payload }) => payload)).equals(Buffer.concat([kept, omitted])),
+    ).toBe(true);
+  });
+
+  test.each([
+    ["padding", 8, [3], 3],
+    ["a priority", 32, [0, 0, 0, 0, 9], 0],
+    ["both", 8 | 32, [2, 0, 0, 0, 0, 9], 2],
+  ])("headers with %s lose it with their large fields", (_what, flags, before, padding) => {
+    const [one = Buffer.alloc(0), ...more] = splitFrames(
+      inFrames(Buffer.concat([field, tooMuch]), 7, 16_000),
+    );
+    const { payload } = parseFrames(one)[0] as { payload: Buffer };
+    const padded = frame(frameType.headers, {
+      flags,
+      streamId: 7,
+      payload: Buffer.concat([Buffer.from(before), payload, Buffer.alloc(padding)]),
+    });
+    const passed = parseFrames(filtered(Buffer.concat([padded, ...more])));
+    expect(passed).toEqual([
+      {
+        type: frameType.headers,
+        flags: flag.endHeaders,
+        streamId: 7,
+        payload: Buffer.concat([field, omitted]),
+      },
+    ]);
+  });
 
   test("leaves to Node what is no HTTP/2", () => {
     const begin = huge.subarray(0, 9 + 16_384);

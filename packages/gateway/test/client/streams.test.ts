@@ -88,6 +88,17 @@ test("an error behind messages comes behind them, with its headers and trailers"
   expect([taken.length, told]).toEqual([1, ["1"]]);
 });
 
+test.each([
+  ["an error page", answerAtOnce({ ":status": 502 }), Code.Unavailable],
+  ["a status", answerAtOnce({ ...grpcHead, "grpc-status": "5" }), Code.NotFound],
+])("a stream that is answered by %s alone has no headers", async (_, answer, code) => {
+  await using fake = await openFakeServer(answer);
+  const { watchVolumes } = CatalogService.method;
+  const input = createAsyncIterable([{}]);
+  const call = fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
+  await expect(within("an answer", call)).rejects.toMatchObject({ code });
+});
+
 test("a stream that is cut off is no success", async () => {
   await using fake = await openFakeServer((stream) => {
     stream.respond(grpcHead);

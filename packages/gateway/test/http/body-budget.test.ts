@@ -1,6 +1,9 @@
+import { getHeapStatistics } from "node:v8";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -71,12 +74,31 @@ test("one that waits goes on when another is done, the older ones first", async 
   void rooms[1]?.then(() => order.push("third"));
   await vi.advanceTimersByTimeAsync(100);
   expect([budget.waiting, order]).toEqual([2, []]);
+  first.give(KiB);
   first.release();
+  // Those of the two that wait, and one for all that was given back.
+  expect(vi.getTimerCount()).toBe(3);
   await vi.advanceTimersByTimeAsync(100);
   expect([budget.waiting, order]).toEqual([0, ["second", "third"]]);
   second.release();
   third.release();
   expect(budget.heldBytes).toBe(0);
+});
+
+test("those that began first go on first, whatever they were sent since", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  const [first, second, third] = [hold(budget, who), hold(budget, who), hold(budget, who)];
+  void first.add(260 * KiB);
+  for (const holding of [second, third, second]) void holding.add(80 * KiB);
+  expect(budget.waiting).toBe(0);
+  const order: string[] = [];
+  void third.add(20 * KiB)?.then(() => order.push("third"));
+  void second.add(10 * KiB)?.then(() => order.push("second"));
+  expect(budget.waiting).toBe(2);
+  first.release();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(order).toEqual(["second", "third"]);
 });
 
 test("the oldest of a caller goes on, even over its share", () => {
@@ -88,6 +110,92 @@ test("the oldest of a caller goes on, even over its share", () => {
   expect(budget.waiting).toBe(1);
   expect(first.add(600 * KiB)).toBeUndefined();
   expect(first.add(600 * KiB)).toBeUndefined();
+});
+
+describe("of two bodies of an address, within a budget of 1000 bytes,", () => {
+  const open = (first: number) => {
+    const budget = new BodyBudget({ bytesMax: 1000 });
+    const who = { address: "10.0.0.1" };
+    expect(hold(budget, who).add(first)).toBeUndefined();
+    return { budget, second: hold(budget, who) };
+  };
+
+  test("the second goes on while both take as much as is free", () => {
+    expect(open(300).second.add(200)).toBeUndefined();
+  });
+
+  test.each([201, 300])("it waits above that: with %d bytes", async (bytes) => {
+    const { budget, second } = open(300);
+    const room = second.add(bytes);
+    expect(budget.waiting).toBe(1);
+    // While it waits, it may be sent one window.
+    expect(budget.heldBytes).toBe(300 + bytes + 64 * KiB);
+    second.release();
+    await expect(room).rejects.toMatchObject({ code: Code.Canceled });
+    expect(budget.heldBytes).toBe(300);
+  });
+
+  test("it is refused above one and a half of that", () => {
+    expect(() => open(300).second.add(301)).toThrow(/room/);
+  });
+});
+
+test("those that wait go on each time that there is room", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { address: "10.0.0.1" };
+  for (let round = 0; round < 2; round++) {
+    const older = hold(budget, who);
+    void older.add(520 * KiB);
+    const waiting = hold(budget, who);
+    const room = waiting.add(10 * KiB);
+    expect(budget.waiting).toBe(1);
+    older.release();
+    await vi.advanceTimersByTimeAsync(1);
+    await room;
+    expect([budget.waiting, budget.heldBytes]).toEqual([0, 10 * KiB]);
+    waiting.release();
+  }
+});
+
+test("nothing is kept of callers that have left", () => {
+  const collect = openCollector();
+  const budget = new BodyBudget({ bytesMax: MiB });
+  void hold(budget, { address: "10.0.0.1" }).add(200 * KiB);
+  const call = (count: number) => {
+    for (let i = 0; i < count; i++) {
+      const holding = hold(budget, { address: "10.0.0.2", token: `${i}`.padEnd(1000) });
+      expect(holding.add(1)).toBeUndefined();
+      holding.release();
+    }
+    collect();
+    return getHeapStatistics().used_heap_size;
+  };
+  const before = call(10);
+  expect(call(5000) - before).toBeLessThan(1_000_000);
+});
+
+test("a refusal is told from other errors", () => {
+  const budget = new BodyBudget({ bytesMax: 10 });
+  void hold(budget, { address: "10.0.0.1" }).add(20);
+  let refusal: unknown;
+  try {
+    void hold(budget, { address: "10.0.0.2" }).add(1);
+  } catch (error) {
+    refusal = error;
+  }
+  const errors = [
+    refusal,
+    new ConnectError("away", Code.Unavailable),
+    new Error("away"),
+    undefined,
+  ];
+  expect(errors.map(BodyBudget.isRefusal)).toEqual([true, false, false, false]);
+});
+
+test("below the limit, the oldest of each caller goes on", () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  expect(hold(budget, { address: "10.0.0.1" }).add(200 * KiB)).toBeUndefined();
+  expect(hold(budget, { address: "10.0.0.2" }).add(500 * KiB)).toBeUndefined();
 });
 
 test("above the limit, only the oldest of all goes on", async () => {
@@ -111,7 +219,9 @@ test("who waits too long is refused, and told when to try again", async () => {
   const refused = expect(room).rejects.toMatchObject({ code: Code.Unavailable });
   await vi.advanceTimersByTimeAsync(3000);
   await refused;
-  await expect(room).rejects.toSatisfy(({ metadata }) => metadata.get("retry-after") === "1");
+  const error = (await room?.catch((reason: unknown) => reason)) as ConnectError;
+  expect(error.metadata.get("retry-after")).toBe("1");
+  expect(error.findDetails(RetryInfoSchema)).toMatchObject([{ retryDelay: { seconds: 1n } }]);
   late.release();
   expect(budget.heldBytes).toBe(520 * KiB);
 });
@@ -131,6 +241,19 @@ test("who leaves while it waits holds nothing", async () => {
   first.release();
   await vi.advanceTimersByTimeAsync(1);
   expect([budget.heldBytes, vi.getTimerCount()]).toEqual([0, 0]);
+});
+
+test("what was made counts as far as it goes, and keeps no other waiting", async () => {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const holding = hold(budget, { address: "10.0.0.1" });
+  const broken = holding.make(300 * KiB, () => Promise.reject(new Error("broken")));
+  await expect(broken).rejects.toThrow("broken");
+  expect(budget.heldBytes).toBe(0);
+  await holding.make(300 * KiB, async () => new Uint8Array(10));
+  expect(budget.heldBytes).toBe(10);
+  expect(hold(budget, { address: "10.0.0.1" }).add(600 * KiB)).toBeUndefined();
+  holding.release();
+  expect(budget.heldBytes).toBe(600 * KiB);
 });
 
 test("what is being made for who has left counts until it is there", async () => {
@@ -198,11 +321,16 @@ test("work that is tried again after its exchange has ended holds nothing", asyn
   expect(budget.heldBytes).toBe(0);
 });
 
-test("a stream at rest keeps no other of its address waiting", () => {
+test.each<[what: string, end: (stream: Holding) => void, heldKiB: number]>([
+  ["gives back", (stream) => void stream.add(-199 * KiB), 1],
+  ["needs no more", (stream) => void stream.add(0), 200],
+  ["is whole", (stream) => stream.whole(), 200],
+])("a stream that %s keeps no other of its address waiting", (_what, end, heldKiB) => {
   const budget = new BodyBudget({ bytesMax: MiB });
   const stream = hold(budget, { address: "10.0.0.1" });
   void stream.add(200 * KiB);
-  void stream.add(-199 * KiB);
+  end(stream);
+  expect([budget.heldBytes, vi.getTimerCount()]).toEqual([heldKiB * KiB, 0]);
   const upload = hold(budget, { address: "10.0.0.1" });
   expect(upload.add(600 * KiB)).toBeUndefined();
   stream.release();
@@ -284,4 +412,16 @@ test("a request that waited in vain gives back what it took, and no more", async
   await refused;
   waiting.whole();
   expect(budget.heldBytes).toBe(550 * KiB);
+  const whole = hold(budget, { address: "10.0.0.2" });
+  expect(whole.begin()).toBeUndefined();
+  expect(budget.heldBytes).toBe(558 * KiB);
+  whole.whole();
+  whole.whole();
+  expect(budget.heldBytes).toBe(550 * KiB);
+});
+
+test("a request whose client has left does not begin", () => {
+  const holding = hold(new BodyBudget(), { address: "10.0.0.1" });
+  holding.release();
+  expect(() => holding.begin()).toThrow(expect.objectContaining({ code: Code.Canceled }));
 });

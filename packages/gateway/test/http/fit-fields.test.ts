@@ -1,11 +1,14 @@
 /** More headers or trailers than HTTP/2 can carry: code and message arrive, and the log says what does not. */
+import http2 from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { NodeHeaders } from "../../src/http/headers.ts";
 import { fitFields } from "../../src/http/headers.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { envelope } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
+import { exchangeOn } from "../support/http-exchange.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 
 const long = "a".repeat(70_000);
@@ -61,6 +64,32 @@ describe("over HTTP/2, an error that is too long keeps its code and message", ()
   });
 });
 
+test("over HTTP/2, what the client announces is the limit, of headers and of trailers", async () => {
+  await using gateway = await openGateway({
+    mayFail: true,
+    routes: (router) =>
+      router.service(FieldService, {
+        async *repeat(message, { responseHeader, responseTrailer }) {
+          responseHeader.set("x-more", "a".repeat(3000));
+          responseTrailer.set("x-behind", "a".repeat(3000));
+          yield message;
+        },
+      }),
+  });
+  const session = http2.connect(gateway.origin("2"), { settings: { maxHeaderListSize: 2000 } });
+  const { headers, trailers } = await exchangeOn(session, {
+    path: "/library.v1.FieldService/Repeat",
+    headers: { "content-type": "application/grpc+json" },
+    body: envelope("{}"),
+  });
+  session.destroy();
+  expect([headers.get("x-more"), trailers.get("x-behind")]).toEqual([null, null]);
+  expect(trailers.get("grpc-status")).toBe("0");
+  expect(gateway.errors).toMatchObject([
+    { message: expect.stringMatching(/left out x-more, x-behind$/) },
+  ]);
+});
+
 /** Each field has its name, its value and 32 bytes. */
 describe("of fields that are too long", () => {
   const status = { "grpc-status": "0", "grpc-message": "x".repeat(100) };
@@ -68,6 +97,7 @@ describe("of fields that are too long", () => {
   test.each<[what: string, fields: NodeHeaders, bytesMax: number, omitted: string[]]>([
     ["nothing goes if they just fit", { a: "x", b: "yy" }, 69, []],
     ["the longest goes", { a: "x", b: "yy", c: "z" }, 102, ["b"]],
+    ["no more go than must", { a: "x", b: "yy", c: "z" }, 68, ["b"]],
     ["the longest go, one after another", { a: "x", b: "yyy", c: "zz" }, 40, ["b", "c"]],
     ["details go first", { a: "x".repeat(100), ...details }, 188, ["grpc-status-details-bin"]],
     [
@@ -89,6 +119,7 @@ describe("of fields that are too long", () => {
       Object.entries(fields).filter(([name]) => !omitted.includes(name)),
     );
     expect(fitting).toEqual(rest);
+    if (_what.startsWith("nothing")) expect(fitting).toBe(fields);
     expect(told).toEqual(omitted.length === 0 ? [] : [omitted.join(", ")]);
   });
 });

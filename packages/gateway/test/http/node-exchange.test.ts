@@ -1,8 +1,16 @@
 import { once } from "node:events";
 import { PassThrough } from "node:stream";
-import { Code } from "@connectrpc/connect";
-import { expect, test, vi } from "vitest";
-import { NodeExchange } from "../../src/http/node-exchange.ts";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BodyBudget } from "../../src/http/body-budget.ts";
+import {
+  clientShut,
+  isKeptOpen,
+  NodeExchange,
+  NodeWriter,
+  refuseCall,
+} from "../../src/http/node-exchange.ts";
 
 /** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
@@ -19,8 +27,8 @@ class SourceExchange extends NodeExchange {
   readonly answer = new PassThrough();
   readonly source: PassThrough;
 
-  constructor(source: PassThrough) {
-    super("http://localhost", new PassThrough());
+  constructor(source: PassThrough, budget?: BodyBudget) {
+    super("http://localhost", new PassThrough(), budget);
     this.source = source;
     source.on("close", () => this.close());
   }
@@ -95,6 +103,96 @@ test("a body whose exchange was cut off does not end, even if its stream says so
   expect(end).not.toHaveBeenCalled();
 });
 
+describe("a body that finds no room for its request", () => {
+  const open = () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const budget = new BodyBudget({ bytesMax: 1000 });
+    const older = budget.hold({ peerAddress: undefined, headers: {} });
+    void older.add(8000);
+    const source = new PassThrough();
+    source.end("a");
+    const larger = new BodyBudget({ bytesMax: 20_000 });
+    const first = larger.hold({ peerAddress: undefined, headers: {} });
+    void first.add(8000);
+    const read = (budget: BodyBudget) =>
+      new SourceExchange(source, budget).readBody({ push() {}, end: () => "all" });
+    return { budget, larger, first, read };
+  };
+
+  test("is read when there is some", async () => {
+    const { larger, first, read } = open();
+    const body = read(larger);
+    expect(larger.waiting).toBe(1);
+    first.release();
+    await vi.advanceTimersByTimeAsync(1);
+    expect(await body).toBe("all");
+  });
+
+  test("is refused when there is none in time", async () => {
+    const { larger, read } = open();
+    const refused = expect(read(larger)).rejects.toMatchObject({ code: Code.Unavailable });
+    await vi.advanceTimersByTimeAsync(3000);
+    await refused;
+  });
+
+  test("is refused at once when it cannot wait", async () => {
+    const { budget, read } = open();
+    await expect(read(budget)).rejects.toMatchObject({ code: Code.Unavailable });
+  });
+});
+
+test("a body that finds no room in time is refused, and read no more", async () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const budget = new BodyBudget({ bytesMax: 40_000 });
+  void budget.hold({ peerAddress: undefined, headers: {} }).add(15_000);
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source, budget);
+  exchange.hasBody = false; // its request takes no room
+  const push = vi.fn();
+  const read = exchange.readBody({ push, end: () => expect.unreachable() });
+  source.write(Buffer.alloc(6000));
+  source.write(Buffer.alloc(10));
+  await vi.advanceTimersByTimeAsync(1);
+  expect([budget.waiting, push.mock.calls.length]).toEqual([1, 1]);
+  const refused = expect(read).rejects.toMatchObject({ code: Code.Unavailable });
+  await vi.advanceTimersByTimeAsync(3000);
+  await refused;
+  source.end();
+  await vi.advanceTimersByTimeAsync(1);
+  expect(push).toHaveBeenCalledTimes(1);
+});
+
+test("a sink that rejects the whole body is told to the reader", async () => {
+  const source = new PassThrough();
+  const end = () => {
+    throw tooLarge;
+  };
+  const read = new SourceExchange(source).readBody({ push() {}, end });
+  source.end("a");
+  await expect(read).rejects.toBe(tooLarge);
+});
+
+test.each<[how: string, end: (source: PassThrough, exchange: SourceExchange) => void]>([
+  ["with an error", (source) => source.destroy(new Error("reset"))],
+  [
+    "as if it were whole, when its exchange is closed",
+    (source, exchange) => {
+      exchange.isClosed = true;
+      source.end();
+    },
+  ],
+])("a body in pieces that ends %s has no end", async (_how, end) => {
+  const source = new PassThrough();
+  const exchange = new SourceExchange(source);
+  source.write("a");
+  const chunks = exchange.chunks();
+  expect(`${(await chunks.next()).value}`).toBe("a");
+  end(source, exchange);
+  await expect(chunks.next()).rejects.toMatchObject({ code: Code.Canceled });
+});
+
 test("the call of an exchange is aborted once at its end, with its reason", async () => {
   const source = new PassThrough();
   const exchange = new SourceExchange(source);
@@ -104,4 +202,49 @@ test("the call of an exchange is aborted once at its end, with its reason", asyn
   await once(source, "close");
   expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
   expect(exchange.call).toBeUndefined();
+});
+
+test("a stream that is no exchange's is no call", () => {
+  const stream = new PassThrough();
+  clientShut(stream);
+  const error = new ConnectError("late", Code.DeadlineExceeded);
+  expect(refuseCall(stream, { error, status: 408 })).toBe(false);
+  expect(isKeptOpen(stream)).toBe(false);
+});
+
+describe("a writer that waits for room", () => {
+  const listenersOf = (to: PassThrough) => ["drain", "close"].map((name) => to.listenerCount(name));
+
+  test.each<[what: string, end: (to: PassThrough) => void]>([
+    ["there is some", (to) => to.resume()],
+    ["its stream closes", (to) => to.destroy()],
+  ])("stops when %s, and leaves no listener", async (_what, end) => {
+    const to = new PassThrough({ highWaterMark: 1 });
+    const writer = new NodeWriter(to, () => {});
+    const before = listenersOf(to);
+    const room = writer.write(Buffer.from("ab"));
+    end(to);
+    await room;
+    expect(listenersOf(to)).toEqual(before);
+  });
+
+  test("writes what comes in one turn at once, and nothing behind the end", async () => {
+    const to = new PassThrough();
+    const written: string[] = [];
+    to.on("data", (chunk) => written.push(`${chunk}`));
+    const corked: number[] = [];
+    const writer = new NodeWriter(to, () => corked.push(to.writableCorked));
+    void writer.write(Buffer.from("a"));
+    void writer.write(Buffer.from("b"));
+    corked.push(to.writableCorked);
+    await nextTurn();
+    corked.push(to.writableCorked);
+    void writer.write(Buffer.from("c"));
+    writer.end({});
+    await nextTurn();
+    expect(written.join("")).toBe("abc");
+    expect(corked).toEqual([1, 0, 0]);
+    to.destroy();
+    expect(writer.write(Buffer.from("d"))).toBeUndefined();
+  });
 });

@@ -145,6 +145,31 @@ test("a connection that is destroyed ends all of its streams", async () => {
   await expect.poll(() => streams.every(({ closed, destroyed }) => closed && destroyed)).toBe(true);
 });
 
+test.each(["closed", "destroyed"])(
+  "requests made before there is a connection end as it is %s",
+  async (how) => {
+    const server = http2.createServer().listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+    keepStreamsInTables(client);
+    client.on("error", () => {});
+    const asked = [0, 1, 2].map(() =>
+      client
+        .request()
+        .on("error", () => {})
+        .resume(),
+    );
+    const ends = asked.map((stream) => new Promise((resolve) => stream.on("close", resolve)));
+    asked[1]?.close();
+    if (how === "closed") client.close();
+    else client.destroy();
+    await Promise.all(ends);
+    if (!client.destroyed) await once(client, "close");
+    server.close();
+    await once(server, "close");
+  },
+);
+
 test("a connection that is closed ends after its last answer", async () => {
   const { server, streams, ask } = await openConnection();
   const asked = [ask(), ask(), ask()];

@@ -1,8 +1,10 @@
+import { getHeapStatistics } from "node:v8";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { parseOrigin, parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 import { createEchoService } from "../support/echo.ts";
 import { openGateway } from "../support/gateway.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
@@ -93,6 +95,21 @@ describe("the origin of a request", () => {
       }
     }
   });
+});
+
+test("hosts that callers name are not kept", () => {
+  const collect = openCollector();
+  const nameAll = (word: string) => {
+    for (let i = 0; i < 5000; i++) {
+      expect(parseOrigin("http", `${i}.${word.repeat(200)}`, "/a")).toBeDefined();
+    }
+  };
+  nameAll("a");
+  collect();
+  const before = getHeapStatistics().used_heap_size;
+  nameAll("b");
+  collect();
+  expect(getHeapStatistics().used_heap_size - before).toBeLessThan(1_000_000);
 });
 
 describe("a request must say where it goes in a form that a URL can be made of:", () => {

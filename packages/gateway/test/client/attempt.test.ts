@@ -1,0 +1,97 @@
+/** How one attempt of a call ends, where a server would have to be very quick or very odd to show it. */
+import { constants } from "node:http2";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { expect, test, vi } from "vitest";
+import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
+import { CallDeadline } from "../../src/client/call-deadline.ts";
+import { Channel } from "../../src/client/channel.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { within } from "../support/within.ts";
+import { type Answer, answerAtOnce, grpcHead, openFakeServer } from "./fake-server.ts";
+
+/** An attempt at a server that answers so. */
+async function openAttempt(answer: Answer, deadline: CallDeadline) {
+  const fake = await openFakeServer(answer);
+  const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
+  const connection = await channel.acquire(new CallDeadline(undefined, undefined));
+  const attempt = new Attempt(connection, { ":method": "POST", ":path": "/" }, deadline);
+  return {
+    ...{ attempt, connection },
+    async [Symbol.asyncDispose]() {
+      channel.close();
+      await fake[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test.each([
+  ["has passed", 0.5, Code.DeadlineExceeded],
+  ["is far", 10_000, Code.Canceled],
+  ["is none", undefined, Code.Canceled],
+])("a server that resets a call whose deadline %s", async (_what, timeoutMs, code) => {
+  const reset: Answer = (stream) => stream.close(constants.NGHTTP2_CANCEL);
+  const deadline = new CallDeadline(timeoutMs, undefined);
+  deadline.release(); // its timer has not come yet
+  await using opened = await openAttempt(reset, deadline);
+  const answer = callUnary(opened.attempt, Buffer.alloc(5), 1000, undefined);
+  await expect(within("its end", answer)).rejects.toMatchObject({ code });
+});
+
+test("messages that wait for more are told when their call is over", async () => {
+  const deadline = new CallDeadline(undefined, undefined);
+  await using opened = await openAttempt(
+    answerAtOnce({ ...grpcHead, "grpc-status": "5" }),
+    deadline,
+  );
+  const leave = vi.fn(async () => ({ done: true as const, value: undefined }));
+  const endless: AsyncIterableIterator<Uint8Array> = {
+    next: () => new Promise(() => {}),
+    return: leave,
+    [Symbol.asyncIterator]: () => endless,
+  };
+  const { attempt } = opened;
+  void sendAll(attempt, endless);
+  attempt.stream.on("end", () => attempt.leave()).resume();
+  await vi.waitUntil(() => leave.mock.calls.length > 0);
+});
+
+test("a cancelled call ends with its first reason, and frees its place", async () => {
+  const deadline = new CallDeadline(undefined, undefined);
+  await using opened = await openAttempt(() => {}, deadline);
+  const { attempt, connection } = opened;
+  const answer = callUnary(attempt, Buffer.alloc(5), 1000, undefined);
+  const first = new ConnectError("first", Code.DeadlineExceeded);
+  attempt.cancel(first);
+  attempt.cancel(new ConnectError("second", Code.Canceled));
+  await expect(answer).rejects.toBe(first);
+  expect(connection.streams).toBe(0);
+});
+
+test("an answer of success without messages has its fields as headers alone", async () => {
+  const head = { ...grpcHead, "grpc-status": "0", "x-a": "1" };
+  await using fake = await openFakeServer(answerAtOnce(head));
+  const { watchVolumes } = CatalogService.method;
+  const input = createAsyncIterable([{}]);
+  const answer = await fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
+  for await (const _ of answer.message) expect.unreachable();
+  expect([answer.header.get("x-a"), answer.trailer.get("x-a")]).toEqual(["1", null]);
+});
+
+test("messages are sent until the server has answered, and no more", async () => {
+  const deadline = new CallDeadline(undefined, undefined);
+  await using opened = await openAttempt(() => {}, deadline);
+  let sent = 0;
+  async function* endless() {
+    for (;;) {
+      await nextTurn();
+      sent++;
+      yield Buffer.alloc(5);
+    }
+  }
+  const done = sendAll(opened.attempt, endless());
+  await vi.waitUntil(() => sent > 3);
+  opened.attempt.cancel(new ConnectError("over", Code.Canceled));
+  await within("the end", done);
+});

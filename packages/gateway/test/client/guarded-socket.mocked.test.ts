@@ -1,0 +1,45 @@
+/** The place and the name by which a server is called. */
+import { EventEmitter } from "node:events";
+import { expect, test, vi } from "vitest";
+import { openSocket, type SocketOptions } from "../../src/client/guarded-socket.ts";
+
+const { opened } = vi.hoisted(() => ({ opened: [] as unknown[] }));
+
+vi.mock("node:net", async (original) => ({
+  ...(await original<typeof import("node:net")>()),
+  connect: (place: unknown) => {
+    opened.push(["TCP", place]);
+    return new EventEmitter();
+  },
+}));
+vi.mock("node:tls", async (original) => ({
+  ...(await original<typeof import("node:tls")>()),
+  connect: (place: unknown) => {
+    opened.push(["TLS", place]);
+    return new EventEmitter();
+  },
+}));
+
+const place = { host: "192.0.2.1", noDelay: true };
+const h2 = { ALPNProtocols: ["h2"] };
+
+test.each<[origin: string, options: Partial<SocketOptions>, opened: [string, unknown]]>([
+  ["http://shop.example", {}, ["TCP", { ...place, port: 80 }]],
+  ["http://shop.example:8080", {}, ["TCP", { ...place, port: 8080 }]],
+  ["https://shop.example", {}, ["TLS", { ...place, ...h2, port: 443, servername: "shop.example" }]],
+  ["https://192.0.2.1:8443", {}, ["TLS", { ...place, ...h2, port: 8443, servername: undefined }]],
+  ["https://[::1]:8443", {}, ["TLS", { ...place, ...h2, port: 8443, servername: undefined }]],
+  [
+    "https://192.0.2.1",
+    { tls: { serverName: "shop.example", ca: "a", cert: "b", key: "c" } },
+    [
+      "TLS",
+      { ...place, ...h2, port: 443, servername: "shop.example", ca: "a", cert: "b", key: "c" },
+    ],
+  ],
+  ["http://localhost", { socketPath: "/tmp/a.sock" }, ["TCP", "/tmp/a.sock"]],
+])("%s, %j", (origin, options, expected) => {
+  opened.length = 0;
+  openSocket({ origin, address: "192.0.2.1", tls: {}, ...options });
+  expect(opened).toEqual([expected]);
+});

@@ -1,0 +1,72 @@
+/** Answers count in the budget of the caller for whom a call is made. */
+import { constants } from "node:http2";
+import { Code } from "@connectrpc/connect";
+import { expect, test, vi } from "vitest";
+import { BodyBudget } from "../../src/http/body-budget.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { within } from "../support/within.ts";
+import { grpcHead, openFakeServer } from "./fake-server.ts";
+
+const KiB = 1024;
+const MiB = 1024 * KiB;
+/** Unknown fields of protobuf, each of two bytes. */
+const body = Buffer.from(wrapEnvelope(0, Buffer.alloc(300 * KiB, Buffer.of(0xf8, 0x01, 0x00))));
+
+/** A call for a caller whose address already holds some bytes. */
+async function openHeld(heldBytes: number) {
+  const budget = new BodyBudget({ bytesMax: MiB });
+  const who = { peerAddress: "10.0.0.1", headers: {} };
+  const older = budget.hold(who);
+  if (heldBytes > 0) void older.add(heldBytes);
+  const holding = budget.hold(who);
+  const reset = Promise.withResolvers<number>();
+  const fake = await openFakeServer((stream) => {
+    stream.on("close", () => reset.resolve(stream.rstCode));
+    stream.respond(grpcHead, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.end(body);
+  });
+  const signal = new AbortController().signal;
+  const cancellation = Object.assign(signal, { holding });
+  const { getVolume } = CatalogService.method;
+  const answer = fake.transport.unary(getVolume, cancellation, undefined, undefined, {});
+  return { ...fake, budget, older, holding, answer, reset: reset.promise };
+}
+
+test("an answer counts until its exchange ends", async () => {
+  await using held = await openHeld(0);
+  await within("the answer", held.answer);
+  expect(held.budget.heldBytes).toBe(body.length);
+  held.holding.release();
+  expect(held.budget.heldBytes).toBe(0);
+});
+
+test("an answer that finds no room waits until there is", async () => {
+  await using held = await openHeld(500 * KiB);
+  await vi.waitUntil(() => held.budget.waiting > 0);
+  const soFar = held.holding.bytes;
+  held.older.release();
+  await within("the answer", held.answer);
+  expect(soFar).toBeLessThan(body.length);
+  expect(held.budget.heldBytes).toBe(body.length);
+});
+
+test("an answer that cannot wait ends its call, here and at the server", async () => {
+  await using held = await openHeld(2 * MiB);
+  const error = await within(
+    "its end",
+    held.answer.catch((reason: unknown) => reason),
+  );
+  expect(BodyBudget.isRefusal(error)).toBe(true);
+  expect(await within("the reset", held.reset)).toBe(constants.NGHTTP2_CANCEL);
+});
+
+test("an answer whose exchange ends while it waits ends its call", async () => {
+  await using held = await openHeld(500 * KiB);
+  await vi.waitUntil(() => held.budget.waiting > 0);
+  const failed = expect(held.answer).rejects.toMatchObject({ code: Code.Canceled });
+  held.holding.release();
+  await failed;
+  expect(await within("the reset", held.reset)).toBe(constants.NGHTTP2_CANCEL);
+});

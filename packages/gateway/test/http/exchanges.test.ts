@@ -1,0 +1,493 @@
+/** An exchange of each kind that Node has, and what its client gets. */
+import { once } from "node:events";
+import http, { type ServerResponse } from "node:http";
+import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import { type AddressInfo, connect } from "node:net";
+import type { Readable } from "node:stream";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { BodyBudget } from "../../src/http/body-budget.ts";
+import { headerOf } from "../../src/http/exchange.ts";
+import {
+  clientShut,
+  isKeptOpen,
+  type NodeExchange,
+  refuseCall,
+} from "../../src/http/node-exchange.ts";
+import { exchangeFor } from "../../src/http/request-exchange.ts";
+import { StreamExchange } from "../../src/http/stream-exchange.ts";
+import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
+
+/** The answer in Node's form, which other handlers also see. */
+type Answer = ServerResponse | Http2ServerResponse | http2.ServerHttp2Stream;
+type Serve = (exchange: NodeExchange, answer: Answer) => unknown;
+
+const origin = "http://localhost";
+
+interface Options {
+  readonly budget?: BodyBudget;
+  /** Runs before the exchange is made. */
+  readonly before?: (request: { url?: string | undefined }, response: ServerResponse) => void;
+}
+
+type Listen = (serve: Serve, options: Options) => http.Server | http2.Http2Server;
+
+const ways: Readonly<Record<string, Listen>> = {
+  "HTTP/1.1": (serve, { budget, before }) =>
+    http.createServer((request, response) => {
+      before?.(request, response);
+      serve(exchangeFor(request, response, origin, budget), response);
+    }),
+  "HTTP/2": (serve, { budget }) =>
+    http2
+      .createServer()
+      .on("stream", (stream: http2.ServerHttp2Stream, headers) =>
+        serve(new StreamExchange(stream, headers, origin, budget), stream),
+      ),
+  "HTTP/2 by the compatibility API": (serve, { budget, before }) =>
+    http2.createServer((request: Http2ServerRequest, response: Http2ServerResponse) => {
+      before?.(request, response as unknown as ServerResponse);
+      serve(exchangeFor(request, response, origin, budget), response.stream);
+    }),
+};
+
+/** A server that passes each exchange to a test. */
+async function open(way: string, serve: Serve, options: Options = {}) {
+  const server = (ways[way] as Listen)(serve, options).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const sessions = new Set<http2.ServerHttp2Session>();
+  server.on("session", (session) => sessions.add(session));
+  onTestFinished(() => {
+    server.close();
+    if ("closeAllConnections" in server) server.closeAllConnections();
+    for (const session of sessions) session.destroy();
+  });
+  const version = way === "HTTP/1.1" ? "1.1" : "2";
+  return {
+    port,
+    origin: `http://127.0.0.1:${port}`,
+    send: (request: Partial<HttpRequest> = {}) =>
+      send({ origin: `http://127.0.0.1:${port}`, version, path: "/", ...request }),
+  };
+}
+
+interface Begun {
+  readonly response: Promise<Readable>;
+  leave(): void;
+}
+
+/** A request whose client can leave, and need not read. */
+async function begin(way: string, to: string, body?: string): Promise<Begun> {
+  if (way === "HTTP/1.1") {
+    const request = http.request(to, { method: "POST", agent: false }).on("error", () => {});
+    if (body === undefined) request.end();
+    else request.write(body);
+    return {
+      response: once(request, "response").then(([response]) => response as Readable),
+      leave: () => request.destroy(),
+    };
+  }
+  const session = http2.connect(to).on("error", () => {});
+  const stream = session
+    .request({ ":method": "POST", ":path": "/" }, { endStream: body === undefined })
+    .on("error", () => {});
+  if (body !== undefined) stream.write(body);
+  onTestFinished(() => session.destroy());
+  return {
+    response: once(stream, "response").then(() => stream),
+    leave: () => session.destroy(),
+  };
+}
+
+const left = { code: Code.Canceled };
+const error = new ConnectError("no", Code.NotFound);
+
+describe.each(Object.keys(ways))("over %s,", (way) => {
+  const isHttp1 = way === "HTTP/1.1";
+
+  test("an exchange tells what is asked, and that nothing is answered", async () => {
+    const seen: unknown[] = [];
+    const { send } = await open(way, (exchange) => {
+      const { method, target, headers, origin, peerAddress, isDuplex, hasTrailers } = exchange;
+      const { isAnswered, status, error, hasLeft, isClosed, closeReason, holding } = exchange;
+      seen.push({ method, target, origin, peerAddress, isDuplex, hasTrailers });
+      seen.push({ isAnswered, status, error, hasLeft, isClosed, closeReason, holding });
+      seen.push(headers["x-a"], headerOf(exchange, "x-a"), headerOf(exchange, "x-b"));
+      exchange.respond({ status: 200, header: {}, body: "" });
+    });
+    await send({ method: "PUT", path: "/a%20b?c", headers: { "x-a": "1" } });
+    expect(seen).toMatchObject([
+      {
+        ...{ method: "PUT", target: "/a%20b?c", origin, peerAddress: "127.0.0.1" },
+        ...{ isDuplex: !isHttp1, hasTrailers: true },
+      },
+      {
+        ...{ isAnswered: false, status: undefined, error: left, hasLeft: false },
+        ...{ isClosed: false, closeReason: undefined, holding: undefined },
+      },
+      ...["1", "1", null],
+    ]);
+  });
+
+  test("an answer has its parts, and those that were added", async () => {
+    const seen: unknown[] = [];
+    const { send } = await open(way, (exchange) => {
+      exchange.addHeader({ "x-a": "1" });
+      exchange.addHeader({ "x-b": "2", vary: "b" });
+      const header = { "content-type": "text/plain", vary: "a", trailer: "x-behind" };
+      exchange.respond({ status: 201, header, body: "é", trailer: { "x-behind": "3" }, error });
+      exchange.respond({ status: 200, header: {}, body: "again" });
+      seen.push(exchange.isAnswered, exchange.status, exchange.error);
+    });
+    const { status, headers, trailers, body } = await send();
+    expect([status, body.toString(), headers.get("content-type")]).toEqual([
+      201,
+      "é",
+      "text/plain",
+    ]);
+    expect([headers.get("x-a"), headers.get("x-b"), headers.get("vary")]).toEqual([
+      "1",
+      "2",
+      "a, b",
+    ]);
+    expect(trailers.get("x-behind")).toBe("3");
+    expect(seen).toEqual([true, 201, error]);
+  });
+
+  test.each([
+    ["whole", "text", "HEAD"],
+    ["whole", "", "POST"],
+    ["in pieces", "text", "HEAD"],
+  ])("an answer that is %s, of %j to %s, has no body", async (how, body, method) => {
+    const { send } = await open(way, (exchange) => {
+      const header = { "x-a": "1" };
+      if (how === "whole") return exchange.respond({ status: 200, header, body });
+      const writer = exchange.begin({ status: 200, header });
+      void writer.write(Buffer.from(body));
+      writer.end({ body });
+    });
+    const answer = await send({ method });
+    expect([answer.status, answer.headers.get("x-a"), answer.body.length]).toEqual([200, "1", 0]);
+  });
+
+  test.each([
+    ["and a last one", "c", { "x-behind": "1" }],
+    ["and no last one", undefined, undefined],
+  ])("an answer comes in pieces, %s", async (_what, body, trailer) => {
+    const seen: unknown[] = [];
+    const { send } = await open(way, async (exchange) => {
+      exchange.addHeader({ "x-a": "1" });
+      const writer = exchange.begin({ status: 200, header: { trailer: "x-behind" } });
+      seen.push(exchange.isAnswered, exchange.error);
+      await writer.write(Buffer.from("a"));
+      await new Promise((resolve) => setImmediate(resolve));
+      await writer.write(Buffer.from("b"));
+      writer.end({ ...(body && { body }), ...(trailer && { trailer }), error });
+      seen.push(exchange.error);
+    });
+    const answer = await send();
+    expect(answer.body.toString()).toBe(`ab${body ?? ""}`);
+    expect(answer.headers.get("x-a")).toBe("1");
+    expect(answer.trailers.get("x-behind")).toBe(trailer?.["x-behind"] ?? null);
+    expect(seen).toMatchObject([true, left, error]);
+  });
+
+  test("the head of an answer in pieces does not wait for the first", async () => {
+    const begun = Promise.withResolvers<ReturnType<NodeExchange["begin"]>>();
+    const { origin } = await open(way, (exchange) =>
+      begun.resolve(exchange.begin({ status: 200, header: {} })),
+    );
+    const { response } = await begin(way, origin);
+    const writer = await begun.promise;
+    await within("the head", response);
+    writer.end({});
+  });
+
+  test("headers are in Latin-1 beside text in UTF-8", async () => {
+    const header = { "x-title": "café" };
+    const { send } = await open(way, (exchange) => {
+      if (exchange.target === "/whole") return exchange.respond({ status: 200, header, body: "é" });
+      const writer = exchange.begin({ status: 200, header });
+      void writer.write(Buffer.from("é"));
+      writer.end({});
+    });
+    for (const path of ["/whole", "/pieces"]) {
+      const { headers, body } = await send({ path });
+      const title = headers.get("x-title") ?? "";
+      // HTTP/2 leaves the encoding to Node.
+      if (isHttp1) expect(title).toBe("café");
+      expect(body.toString()).toBe("é");
+    }
+  });
+
+  test("nothing is written faster than it is read, and what waits goes on with its client's end", async () => {
+    const begun = Promise.withResolvers<ReturnType<NodeExchange["begin"]>>();
+    const ended = Promise.withResolvers<void>();
+    const { origin } = await open(way, (exchange) => {
+      exchange.call = { abort: () => ended.resolve() };
+      begun.resolve(exchange.begin({ status: 200, header: {} }));
+    });
+    const { response, leave } = await begin(way, origin);
+    const writer = await begun.promise;
+    (await response).pause();
+    let room: Promise<void> | undefined;
+    const isWaiting = async () => {
+      for (;;) {
+        room = writer.write(Buffer.alloc(100_000));
+        const hasRoom = await Promise.race([
+          room?.then(() => true) ?? true,
+          new Promise((resolve) => setTimeout(resolve, 100, false)),
+        ]);
+        if (!hasRoom) return;
+      }
+    };
+    await within("a full connection", isWaiting());
+    (await response).resume();
+    await within("room", room as Promise<void>);
+    (await response).pause();
+    await within("a full connection again", isWaiting());
+    leave();
+    await within("the end of what waits", room as Promise<void>);
+    await within("the end of the exchange", ended.promise);
+    expect(writer.write(Buffer.alloc(1))).toBeUndefined();
+    writer.end({ body: "late" });
+  });
+
+  test.each([
+    ["before its answer", false, undefined],
+    ["amid its answer", true, undefined],
+    ["for a reason", true, error],
+  ])("an exchange that is broken off %s is no success", async (_what, isBegun, reason) => {
+    const exchanges: NodeExchange[] = [];
+    const { send } = await open(way, (exchange) => {
+      exchanges.push(exchange);
+      if (isBegun) void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
+      setImmediate(() => exchange.breakOff(reason));
+    });
+    await expect(send()).rejects.toThrow(/aborted|hang up|reset|INTERNAL|closed/i);
+    expect(exchanges[0]?.error).toMatchObject(reason ?? { code: Code.Internal });
+  });
+
+  test("a client that leaves ends its call and its body, and is answered no more", async () => {
+    const read = Promise.withResolvers<unknown>();
+    const begun = Promise.withResolvers<NodeExchange>();
+    const abort = vi.fn();
+    const { origin } = await open(way, (exchange) => {
+      exchange.call = { abort };
+      const body = exchange.readBody({ push: () => begun.resolve(exchange), end: () => {} });
+      body.then(read.resolve, read.resolve);
+    });
+    const { leave, response } = await begin(way, origin, "a");
+    response.catch(() => {});
+    const exchange = await within("the body", begun.promise);
+    leave();
+    expect(await within("its end", read.promise)).toMatchObject(left);
+    await vi.waitUntil(() => abort.mock.calls.length > 0);
+    expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
+    expect(exchange).toMatchObject({ isClosed: true, error: left, call: undefined });
+    exchange.respond({ status: 200, header: {}, body: "late" });
+    exchange.begin({ status: 200, header: {} }).end({ body: "late" });
+    expect(exchange).toMatchObject({ isAnswered: false, status: undefined, error: left });
+  });
+
+  test("the reason for the end of a call is that of its connection", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    const { origin } = await open(way, (exchange) => {
+      exchange.call = { abort: ended.resolve };
+      exchange.readBody({ push() {}, end() {} }).catch(() => {});
+      leaving.resolve();
+    });
+    const leaving = Promise.withResolvers<void>();
+    const { leave, response } = await begin(way, origin, "a");
+    response.catch(() => {});
+    await leaving.promise;
+    leave();
+    expect(await within("the end", ended.promise)).toMatchObject({
+      code: isHttp1 ? Code.Aborted : Code.Canceled,
+    });
+  });
+
+  test("a client that shuts its side cancels its call, and may be answered", async () => {
+    const abort = vi.fn();
+    const seen: unknown[] = [];
+    const { send } = await open(way, (exchange, answer) => {
+      exchange.call = { abort };
+      clientShut(answer as never);
+      seen.push(exchange.hasLeft, exchange.closeReason, exchange.isClosed);
+      refuseCall(answer as never, { error, status: 408 });
+      exchange.respond({ status: 200, header: {}, body: "a" });
+      seen.push(exchange.error, exchange.status);
+    });
+    expect((await send()).body.toString()).toBe("a");
+    expect(seen).toMatchObject([true, left, false, left, 200]);
+    expect(abort.mock.calls[0]).toMatchObject([left]);
+  });
+
+  test("a call that the server has refused ends with that, unless it was answered", async () => {
+    const seen: unknown[] = [];
+    const { send } = await open(way, (exchange, answer) => {
+      const isEarly = exchange.target === "/early";
+      const refuse = () => refuseCall(answer as never, { error, status: 408 });
+      if (isEarly) seen.push(refuse());
+      exchange.respond({ status: 200, header: {}, body: "a" });
+      if (!isEarly) seen.push(refuse());
+      seen.push(exchange.status, exchange.error);
+    });
+    await send({ path: "/early" });
+    await send({ path: "/late" });
+    expect(seen).toEqual([true, 408, error, true, 200, undefined]);
+  });
+
+  test("a request may take as long as its call if it is kept open", async () => {
+    const seen: boolean[] = [];
+    const { send } = await open(way, (exchange, answer) => {
+      seen.push(isKeptOpen(answer as never));
+      exchange.keepOpen();
+      seen.push(isKeptOpen(answer as never));
+      exchange.respond({ status: 200, header: {}, body: "" });
+    });
+    await send();
+    expect(seen).toEqual([false, true]);
+  });
+
+  test("what an exchange holds is given back at its end", async () => {
+    const budget = new BodyBudget();
+    const bytes: number[] = [];
+    const exchanges: NodeExchange[] = [];
+    const { send } = await open(
+      way,
+      async (exchange) => {
+        exchanges.push(exchange);
+        await exchange.readBody({ push: () => bytes.push(budget.heldBytes), end() {} });
+        bytes.push(budget.heldBytes);
+        exchange.respond({ status: 200, header: {}, body: "" });
+      },
+      { budget },
+    );
+    await send({ body: "four" });
+    // The request itself counts until its body is whole.
+    expect(bytes).toEqual([8192, 4]);
+    await vi.waitUntil(() => budget.heldBytes === 0);
+    const [exchange] = exchanges;
+    expect(exchange?.holding).toBe(exchange?.holding);
+    expect(() => exchange?.holding?.add(1)).toThrow(expect.objectContaining(left));
+  });
+
+  test("a holding that is asked for after the end holds nothing", async () => {
+    const budget = new BodyBudget();
+    const ended = Promise.withResolvers<NodeExchange>();
+    const { send } = await open(
+      way,
+      (exchange) => {
+        exchange.call = { abort: () => ended.resolve(exchange) };
+        exchange.respond({ status: 200, header: {}, body: "" });
+      },
+      { budget },
+    );
+    await send();
+    const { holding } = await within("the end", ended.promise);
+    expect(() => holding?.add(1)).toThrow(expect.objectContaining(left));
+    expect(budget.heldBytes).toBe(0);
+  });
+
+  test("a body is read once", async () => {
+    const reasons: unknown[] = [];
+    const isRead = expect.objectContaining({ name: "BodyAlreadyReadError" });
+    const sink = { push() {}, end: () => "all" };
+    const { send } = await open(way, async (exchange) => {
+      reasons.push(await exchange.readBody(sink));
+      reasons.push(await exchange.readBody(sink).catch((reason: unknown) => reason));
+      const chunks = exchange.chunks()[Symbol.asyncIterator]();
+      reasons.push(await chunks.next().catch((reason: unknown) => reason));
+      exchange.respond({ status: 200, header: {}, body: "" });
+    });
+    await send({ body: "text" });
+    expect(reasons).toEqual(["all", isRead, isRead]);
+  });
+
+  test("a body comes in pieces, and who takes no more may still answer", async () => {
+    const { send } = await open(way, async (exchange) => {
+      const taken: string[] = [];
+      for await (const chunk of exchange.chunks()) {
+        taken.push(Buffer.from(chunk).toString());
+        if (exchange.target === "/first") break;
+      }
+      exchange.respond({ status: 200, header: {}, body: taken.join("") });
+    });
+    expect((await send({ body: "text" })).body.toString()).toBe("text");
+    const unfinished = { path: "/first", body: "text", unfinished: true };
+    expect((await send(unfinished)).body.toString()).toBe("text");
+  });
+
+  test("a body in pieces whose client leaves has no end", async () => {
+    const ended = Promise.withResolvers<unknown>();
+    const begun = Promise.withResolvers<void>();
+    const { origin } = await open(way, async (exchange) => {
+      try {
+        for await (const _ of exchange.chunks()) begun.resolve();
+        ended.resolve("all");
+      } catch (reason) {
+        ended.resolve(reason);
+      }
+    });
+    const { leave, response } = await begin(way, origin, "a");
+    response.catch(() => {});
+    await begun.promise;
+    leave();
+    expect(await within("its end", ended.promise)).toMatchObject(left);
+  });
+});
+
+describe.each(Object.keys(ways).filter((way) => way !== "HTTP/2"))("over %s,", (way) => {
+  test("what an earlier handler has set counts, and it can see the status", async () => {
+    const responses: ServerResponse[] = [];
+    const { send } = await open(
+      way,
+      (exchange) =>
+        exchange.respond({ status: 201, header: { "x-own": "1" }, body: exchange.target }),
+      {
+        before(request, response) {
+          request.url = "/rewritten";
+          response.setHeader("x-earlier", "1");
+          response.setHeader("x-own", "0");
+          responses.push(response);
+        },
+      },
+    );
+    const { headers, body } = await send();
+    expect([headers.get("x-earlier"), headers.get("x-own")]).toEqual(["1", "1"]);
+    expect(body.toString()).toBe("/rewritten");
+    expect(responses[0]?.statusCode).toBe(201);
+  });
+});
+
+test("an answer over HTTP/1.0 that is broken off is reset, as its end would look like that of its body", async () => {
+  const { port } = await open("HTTP/1.1", (exchange) => {
+    void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
+    setImmediate(() => exchange.breakOff());
+  });
+  const socket = connect(port, "127.0.0.1");
+  socket.write("GET / HTTP/1.0\r\n\r\n");
+  const [error] = await within("the end of the stream", once(socket.resume(), "error"));
+  expect(error).toMatchObject({ code: "ECONNRESET" });
+});
+
+test("calls that wait behind another end with their connection", async () => {
+  const reasons: string[] = [];
+  let served = 0;
+  const { port } = await open("HTTP/1.1", (exchange) => {
+    served++;
+    exchange.call = { abort: () => reasons.push(exchange.target) };
+  });
+  using connection = await openRawConnection(port);
+  connection.write(
+    ["/1", "/2", "/3"].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""),
+  );
+  await vi.waitUntil(() => served === 3);
+  connection.socket.destroy();
+  await vi.waitUntil(() => reasons.length === 3);
+  expect(reasons.toSorted()).toEqual(["/1", "/2", "/3"]);
+});
