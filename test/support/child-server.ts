@@ -10,7 +10,7 @@ export interface ChildServer extends Child {
 
 export type SpawnedServer = Awaited<ReturnType<typeof spawnServer>>;
 
-interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
+export interface ChildServerOptions extends Omit<ChildOptions, "cwd"> {
   /** Default: a temporary one, removed after the process. */
   readonly cwd?: string;
   readonly args?: readonly string[];

@@ -9,7 +9,7 @@ import {
 } from "../../../packages/gateway/test/support/raw-http2.ts";
 import { knownToken } from "../test-server.ts";
 
-type Field = readonly [name: string, value: string];
+export type Field = readonly [name: string, value: string];
 
 export const right: readonly Field[] = [
   [":method", "POST"],
