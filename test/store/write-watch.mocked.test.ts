@@ -87,10 +87,13 @@ test("a failed commit and probe are reported once, and so is the recovery", asyn
 test.each([undefined, "unreachable"] as const)(
   "probes run at once, soon, and then less and less often, also if the engine says %s",
   async (knows) => {
-    const { engine, store, after, recover } = await openFull(knows);
+    const { engine, store, isCreated, after, recover } = await openFull(knows);
     await after(1000);
     expect(engine.probes).toBeGreaterThanOrEqual(3);
-    await after(59_000);
+    for (let second = 1; second < 60; second++) {
+      expect(await isCreated(1)).toBe(false);
+      await after(1000);
+    }
     expect(engine.probes).toBeLessThan(35);
     if (knows === undefined) return;
     // The engine is the first to know when it is back.
@@ -145,7 +148,8 @@ test("a database without durability is detected without a plant, and gets none u
   await after(2000);
   expect(store.obstacle()).toBe("not_durable");
   expect(engine.probes).toBe(0);
-  expect(await isCreated(1)).toBe(false);
+  const refused = { code: "unavailable", cause: { code: "not_durable" } };
+  await expect(store.create(plantOf(1))).rejects.toMatchObject(refused);
   expect(engine.commits).toEqual([]);
   engine.probed = well;
   await after(250);
@@ -165,27 +169,37 @@ test("a commit that finds no durability is the last, before any probe", async ()
 });
 
 test("a failed inspection decides nothing; a probe does", async () => {
-  const { engine, store, after } = open({ inspected: full });
-  await after(2000);
+  const { engine, store, isCreated, after } = open({ inspected: full });
+  expect(await isCreated(1)).toBe(true);
+  await after(1999);
+  expect(engine.probes).toBe(0);
+  await after(1);
   await after(1);
   expect(engine.probes).toBe(1);
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("nothing is checked after the end", async () => {
-  const { store, after } = open({ inspected: forgetful });
-  await store.close();
+test("nothing is checked after the end, although a commit fails", async () => {
+  const committing = Promise.withResolvers<void>();
+  const { engine, store, isCreated, after } = open({ before: () => committing.promise.then(full) });
+  const creating = isCreated(1);
+  const closing = store.close();
+  committing.resolve();
+  expect(await creating).toBe(false);
+  await closing;
   await after(60_000);
+  expect(engine.probes).toBe(0);
   expect(store.obstacle()).toBe("closed");
-  expect(vi.getTimerCount()).toBe(0);
 });
 
-test("what a check finds during the stop is not reported", async () => {
+test("what a check finds during the stop is not reported, and there is one check at a time", async () => {
   const checking = Promise.withResolvers<never>();
-  const { store, told, isCreated } = open({ before: full, probed: () => checking.promise });
-  await isCreated(1);
+  const { engine, store, told, isCreated } = open({ before: full, probed: () => checking.promise });
+  for (const id of [1, 2]) await isCreated(id);
+  expect(engine.probes).toBe(1);
   const closing = store.close();
   checking.reject(new Error("disk_full"));
   await closing;
   expect(told).toEqual([]);
+  expect(vi.getTimerCount()).toBe(0);
 });
