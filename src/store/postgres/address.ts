@@ -94,7 +94,7 @@ export function tlsOptionsFor({ sslMode, ca }: PostgresAddress, { name }: Host) 
   if (isSocketFolder(name)) return false;
   const mode = sslMode ?? (isThisMachine(name) ? "disable" : "require");
   if (mode === "disable") return false;
-  return { rejectUnauthorized: mode === "verify-full", ...(ca !== undefined && { ca }) };
+  return { rejectUnauthorized: mode === "verify-full", ca };
 }
 
 export function isSocketFolder(name: string): boolean {

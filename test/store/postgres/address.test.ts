@@ -69,7 +69,7 @@ describe("a store URL", () => {
     expect(describeAddress(address)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
   });
 
-  test.each<[string, false | { rejectUnauthorized: boolean }]>([
+  test.each<[string, false | object]>([
     ["//u@db.example", { rejectUnauthorized: false }],
     ["//u@10.0.0.1", { rejectUnauthorized: false }],
     ["//u@localhost.example", { rejectUnauthorized: false }],
@@ -80,6 +80,10 @@ describe("a store URL", () => {
     ["//u@db.example?sslmode=disable", false],
     ["//u@127.0.0.1?sslmode=require", { rejectUnauthorized: false }],
     ["//u@db.example?sslmode=verify-full", { rejectUnauthorized: true }],
+    [
+      "//u@h?sslmode=verify-full&sslrootcert=package.json",
+      { rejectUnauthorized: true, ca: expect.stringContaining("plant-store") },
+    ],
     ["//u@%2Frun?sslmode=verify-full", false],
   ])("postgres:%s means TLS: %j", (location, expected) => {
     const address = parseAddress(location);
