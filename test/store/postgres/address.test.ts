@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openStore } from "../../../src/store/open.ts";
 import {
   describeAddress,
@@ -15,6 +15,7 @@ describe("a store URL", () => {
     ["//u:p@h/d", { hosts: [at("h")], user: "u", password: "p", database: "d" }],
     ["//u@h:1", { hosts: [at("h", 1)], user: "u", database: "u" }],
     ["//u@h1:5432,h2,[::1]:7/d", { hosts: [at("h1"), at("h2"), at("::1", 7)] }],
+    ["//u@h:65535", { hosts: [at("h", 65_535)] }],
     ["//u@%2Frun%2Fpostgresql:7/d", { hosts: [at("/run/postgresql", 7)] }],
     ["//u@/d", { hosts: [at("localhost")] }],
     ["//u%40x:p%3A%2F%3F%23:r@h/d%20e", { user: "u@x", password: "p:/?#:r", database: "d e" }],
@@ -64,6 +65,15 @@ describe("a store URL", () => {
     await expect(opening).rejects.not.toThrow(/secret|ret@/);
   });
 
+  test("may leave its password to the environment", () => {
+    vi.stubEnv("PGPASSWORD", "given");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    expect(parseAddress("//u@h").password).toBe("given");
+    expect(parseAddress("//u:own@h").password).toBe("own");
+    vi.stubEnv("PGPASSWORD", undefined);
+    expect(parseAddress("//u@h").password).toBe("");
+  });
+
   test("is shown without its password", () => {
     const address = parseAddress("//u%40x:secret@h1:1,[::1]/d%2F?sslmode=require");
     expect(describeAddress(address)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
@@ -73,8 +83,11 @@ describe("a store URL", () => {
     ["//u@db.example", { rejectUnauthorized: false }],
     ["//u@10.0.0.1", { rejectUnauthorized: false }],
     ["//u@localhost.example", { rejectUnauthorized: false }],
+    ["//u@127.0.0.1.example", { rejectUnauthorized: false }],
+    ["//u@x127.0.0.1", { rejectUnauthorized: false }],
     ["//u@localhost", false],
     ["//u@127.0.0.1", false],
+    ["//u@127.100.100.100", false],
     ["//u@[::1]", false],
     ["//u@%2Frun", false],
     ["//u@db.example?sslmode=disable", false],

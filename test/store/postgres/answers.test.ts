@@ -116,7 +116,8 @@ describe("the coordinator", () => {
     const ended: number[] = [];
     const coordinator = new Coordinator(async () => {
       const question = ++asked;
-      await delay(10);
+      // The second would end before the first.
+      await delay(question === 1 ? 20 : 0);
       ended.push(question);
       return [current];
     });

@@ -138,7 +138,9 @@ test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
   ["inaccessible", /connect to ConnectionLost;/, silent, false],
 ])("a store is not opened, %s: %s", (code, message, error, passes) => {
   const opening = openError(error);
+  const cause = code === "newer_schema" ? undefined : error;
   expect(opening).toMatchObject({ name: "StoreOpenError", code });
+  expect(opening.cause).toBe(cause);
   expect(opening.message).toMatch(message);
   expect(isPassing(error)).toBe(passes);
 });
