@@ -119,7 +119,10 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       for (const { reason } of lost) expect(reason).toMatchObject(taken);
     });
 
-    test("any history matches a map that keeps the first plant of each id", async () => {
+    // It opens 40 stores.
+    test("any history matches a map that keeps the first plant of each id", {
+      timeout: 60_000,
+    }, async () => {
       await fc.assert(
         fc.asyncProperty(fc.array(anyPlant, { maxLength: 40 }), async (history) => {
           const open = await openFresh();
