@@ -9,7 +9,9 @@ import { plantsOf } from "./plant-of.ts";
 import { temporaryFolder, temporaryPath } from "./temporary.ts";
 
 /** What was done to files, in order. SQLite's own syncs cannot be observed here; ours can. */
-const seen = vi.hoisted(() => ({ log: [] as unknown[], written: [] as Buffer[], failure: "" }));
+const seen = vi.hoisted(() => ({
+  ...{ log: [] as unknown[], written: [] as Buffer[], failure: "", readOnly: "" },
+}));
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
@@ -39,7 +41,16 @@ vi.mock(import("node:fs"), async (original) => {
   } as typeof fs;
 });
 
-beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: "" }));
+// A system that refuses to open a file for writing for a while. SQLite then silently opens it
+// read-only.
+vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
+  const driver = await original();
+  const openFile: typeof driver.openFile = (path, options) =>
+    driver.openFile(path, { ...options, readOnly: path === seen.readOnly });
+  return { ...driver, openFile };
+});
+
+beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: "", readOnly: "" }));
 
 test.skipIf(process.platform === "win32").each(["new", "known"])(
   "the directories of a %s database are synced, up to one that already existed",
@@ -88,4 +99,13 @@ test("startup fails if a directory cannot be synced", async () => {
 test.each(["EACCES", "EINVAL"])("startup goes on if a directory answers %s", async (failure) => {
   seen.failure = failure;
   openDatabase(await temporaryPath(), 100).close();
+});
+
+test("a database that SQLite could only open read-only is rejected, and no other", async () => {
+  const paths = [await temporaryPath(), await temporaryPath()];
+  for (const path of paths) openDatabase(path, 100).close();
+  seen.readOnly = paths[0] ?? "";
+  const rejected = { code: "inaccessible", message: expect.stringMatching(/read-only/) };
+  expect(() => openDatabase(seen.readOnly, 100)).toThrow(expect.objectContaining(rejected));
+  openDatabase(paths[1] ?? "", 100).close();
 });
