@@ -180,11 +180,11 @@ test("a failed inspection decides nothing; a probe does", async () => {
 });
 
 test("nothing is checked after the end, although a commit fails", async () => {
-  const committing = Promise.withResolvers<never>();
-  const { engine, store, isCreated, after } = open({ before: () => committing.promise });
+  const committing = Promise.withResolvers<void>();
+  const { engine, store, isCreated, after } = open({ before: () => committing.promise.then(full) });
   const creating = isCreated(1);
   const closing = store.close();
-  committing.reject(new Error("disk_full"));
+  committing.resolve();
   expect(await creating).toBe(false);
   await closing;
   await after(60_000);
