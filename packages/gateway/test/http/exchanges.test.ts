@@ -288,6 +288,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     await vi.waitUntil(() => abort.mock.calls.length > 0);
     expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
     expect(exchange).toMatchObject({ isClosed: true, error: left, call: undefined });
+    await vi.waitUntil(() => exchange.peerAddress === undefined);
     exchange.respond({ status: 200, header: {}, body: "late" });
     exchange.begin({ status: 200, header: {} }).end({ body: "late" });
     expect(exchange).toMatchObject({ isAnswered: false, status: undefined, error: left });

@@ -240,10 +240,11 @@ describe("a writer that waits for room", () => {
     await nextTurn();
     corked.push(to.writableCorked);
     void writer.write(Buffer.from("c"));
+    corked.push(to.writableCorked);
     writer.end({});
     await nextTurn();
     expect(written.join("")).toBe("abc");
-    expect(corked).toEqual([1, 0, 0]);
+    expect(corked).toEqual([1, 0, 1, 0]);
     to.destroy();
     expect(writer.write(Buffer.from("d"))).toBeUndefined();
   });
