@@ -459,7 +459,11 @@ describe.each(Object.keys(ways).filter((way) => way !== "HTTP/1.1"))("over %s,",
   });
 
   test.each(["whole", "in pieces"])("a client may stop sending after an answer %s", async (how) => {
-    const { origin } = await open(way, (exchange) => {
+    const push = () => {
+      throw error;
+    };
+    const { origin } = await open(way, async (exchange) => {
+      await exchange.readBody({ push, end() {} }).catch(() => {});
       if (how === "whole") return exchange.respond({ status: 200, header: {}, body: "a" });
       exchange.begin({ status: 200, header: {} }).end({ body: "a" });
     });
