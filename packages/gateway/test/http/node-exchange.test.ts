@@ -204,6 +204,12 @@ test("the call of an exchange is aborted once at its end, with its reason", asyn
   expect(exchange.call).toBeUndefined();
 });
 
+test("a client may leave before there is a call", () => {
+  const exchange = new SourceExchange(new PassThrough());
+  exchange.leave();
+  expect(exchange).toMatchObject({ hasLeft: true, closeReason: { code: Code.Canceled } });
+});
+
 test("a stream that is no exchange's is no call", () => {
   const stream = new PassThrough();
   clientShut(stream);
