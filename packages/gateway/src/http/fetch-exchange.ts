@@ -60,7 +60,7 @@ export class FetchExchange implements Exchange {
     this.#answer = resolve;
     const { signal } = request;
     if (signal.aborted) this.#close();
-    else signal.addEventListener("abort", () => this.#close(), { once: true });
+    else signal.addEventListener("abort", () => this.#close());
   }
 
   get error(): ConnectError | undefined {
@@ -83,7 +83,6 @@ export class FetchExchange implements Exchange {
     for await (const chunk of this.chunks()) {
       sink.push(chunk);
       await this.holding.add(chunk.byteLength);
-      if (this.isClosed) throw clientLeft();
     }
     this.holding.whole();
     return await sink.end();

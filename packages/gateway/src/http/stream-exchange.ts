@@ -112,8 +112,7 @@ export class StreamExchange extends NodeExchange {
       if (this.isClosed) return;
       last = this.#fitting(ending.trailer ?? {});
       this.error = error;
-      if (body === undefined) stream.end();
-      else stream.end(body);
+      stream.end(body);
       leaveRequest(stream);
     });
   }

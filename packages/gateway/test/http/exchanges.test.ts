@@ -1,7 +1,7 @@
 /** An exchange of each kind that Node has, and what its client gets. */
 import { once } from "node:events";
 import http, { type ServerResponse } from "node:http";
-import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import http2, { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import { type AddressInfo, connect } from "node:net";
 import type { Readable } from "node:stream";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -288,6 +288,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     await vi.waitUntil(() => abort.mock.calls.length > 0);
     expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
     expect(exchange).toMatchObject({ isClosed: true, error: left, call: undefined });
+    await vi.waitUntil(() => exchange.peerAddress === undefined);
     exchange.respond({ status: 200, header: {}, body: "late" });
     exchange.begin({ status: 200, header: {} }).end({ body: "late" });
     expect(exchange).toMatchObject({ isAnswered: false, status: undefined, error: left });
@@ -438,6 +439,41 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     await begun.promise;
     leave();
     expect(await within("its end", ended.promise)).toMatchObject(left);
+  });
+});
+
+describe.each(Object.keys(ways).filter((way) => way !== "HTTP/1.1"))("over %s,", (way) => {
+  test.each([
+    ["", "POST", true],
+    ["text", "HEAD", true],
+    ["text", "POST", false],
+  ])("the head of an answer of %j to %s is all of it: %j", async (body, method, isAll) => {
+    const { origin } = await open(way, (exchange) =>
+      exchange.respond({ status: 200, header: {}, body }),
+    );
+    const session = http2.connect(origin);
+    const stream = session.request({ ":method": method, ":path": "/" });
+    const [, flags] = await within("an answer", once(stream, "response"));
+    expect((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0).toBe(isAll);
+    session.destroy();
+  });
+
+  test.each(["whole", "in pieces"])("a client may stop sending after an answer %s", async (how) => {
+    const push = () => {
+      throw error;
+    };
+    const { origin } = await open(way, async (exchange) => {
+      await exchange.readBody({ push, end() {} }).catch(() => {});
+      if (how === "whole") return exchange.respond({ status: 200, header: {}, body: "a" });
+      exchange.begin({ status: 200, header: {} }).end({ body: "a" });
+    });
+    const session = http2.connect(origin);
+    const stream = session.request({ ":method": "POST", ":path": "/" }, { endStream: false });
+    stream.write("unfinished");
+    const ended = once(stream.resume(), "close");
+    await within("the end of the stream", ended);
+    expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
+    session.destroy();
   });
 });
 

@@ -56,6 +56,7 @@ test("an exchange tells what is asked", () => {
     isDuplex: true,
     hasTrailers: false,
     isClosed: false,
+    hasLeft: false,
     isAnswered: false,
     status: undefined,
     error: left,
@@ -66,14 +67,23 @@ describe("a body", () => {
   test("is read as it comes, and counted until the end of the exchange", async () => {
     const { exchange, budget, leave } = open({ pieces: ["ab", "c"] });
     const { sink } = collector();
-    expect(await exchange.readBody(sink)).toBe("ab|c");
-    expect(budget.heldBytes).toBe(3);
+    const held: number[] = [];
+    const push = (chunk: Uint8Array) => {
+      held.push(budget.heldBytes);
+      sink.push(chunk);
+    };
+    expect(await exchange.readBody({ ...sink, push })).toBe("ab|c");
+    // The request itself counts until its body is whole.
+    expect([...held, budget.heldBytes]).toEqual([8192, 8194, 3]);
     leave();
     expect(budget.heldBytes).toBe(0);
   });
 
   test("may be none", async () => {
-    expect(await open().exchange.readBody(collector().sink)).toBe("");
+    const { exchange } = open();
+    const begin = vi.spyOn(exchange.holding, "begin");
+    expect(await exchange.readBody(collector().sink)).toBe("");
+    expect(begin).not.toHaveBeenCalled();
   });
 
   test("is not read on when its sink fails", async () => {

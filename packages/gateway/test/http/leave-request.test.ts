@@ -45,3 +45,19 @@ test("one is not left before the end of its answer was sent, and holds up no oth
   unsent.state.localClose = 1;
   await vi.waitUntil(() => unsent.destroyed);
 });
+
+test("one that has ended by itself is looked at no more", async () => {
+  let looks = 0;
+  const ended = Object.defineProperty(new Answered(), "destroyed", {
+    get() {
+      looks++;
+      return true;
+    },
+  });
+  leave([ended]);
+  await vi.waitUntil(() => looks > 0);
+  const later = new Answered();
+  leave([later]);
+  await vi.waitUntil(() => later.destroyed);
+  expect(looks).toBe(1);
+});

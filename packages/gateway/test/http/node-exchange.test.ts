@@ -204,6 +204,12 @@ test("the call of an exchange is aborted once at its end, with its reason", asyn
   expect(exchange.call).toBeUndefined();
 });
 
+test("a client may leave before there is a call", () => {
+  const exchange = new SourceExchange(new PassThrough());
+  exchange.leave();
+  expect(exchange).toMatchObject({ hasLeft: true, closeReason: { code: Code.Canceled } });
+});
+
 test("a stream that is no exchange's is no call", () => {
   const stream = new PassThrough();
   clientShut(stream);
@@ -240,10 +246,11 @@ describe("a writer that waits for room", () => {
     await nextTurn();
     corked.push(to.writableCorked);
     void writer.write(Buffer.from("c"));
+    corked.push(to.writableCorked);
     writer.end({});
     await nextTurn();
     expect(written.join("")).toBe("abc");
-    expect(corked).toEqual([1, 0, 0]);
+    expect(corked).toEqual([1, 0, 1, 0]);
     to.destroy();
     expect(writer.write(Buffer.from("d"))).toBeUndefined();
   });
