@@ -37,7 +37,7 @@ function watchLines({ stderr, url }: ChildServer) {
 }
 
 const server = useOpened(() => spawnServer({ args: logged }));
-const hasty = useOpened(() => spawnServer({ args: [...logged, "--request-timeout-ms", "300"] }));
+const hasty = useOpened(() => spawnServer({ args: [...logged, "--request-timeout-ms", "1000"] }));
 
 test("tells of every protocol's calls: what was called, by whom, and what came of it", async () => {
   const readLines = watchLines(server);
