@@ -154,8 +154,7 @@ function endsByClose({ req }: ServerResponse): boolean {
 /** Node writes headers and text together in UTF-8, but headers must be Latin-1. */
 function isAscii(header: NodeHeaders): boolean {
   for (const name in header) {
-    const value = header[name];
-    if (typeof value !== "number" && notAscii.test(String(value))) return false;
+    if (notAscii.test(String(header[name]))) return false;
   }
   return true;
 }
