@@ -200,7 +200,6 @@ class StreamWriter implements BodyWriter {
 
   fail(error: Error): void {
     this.#controller?.error(error);
-    this.release();
   }
 
   /** Drops everything that is written from now on. */

@@ -95,8 +95,8 @@ export class RequestExchange extends NodeExchange {
     this.error = error;
     const header = this.#writeHead(whole);
     if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
-    if (this.method === "HEAD") answer.end();
-    else answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
+    // Node drops the body of an answer to HEAD.
+    answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
   }
 
   begin(head: Head): BodyWriter {
@@ -154,8 +154,7 @@ function endsByClose({ req }: ServerResponse): boolean {
 /** Node writes headers and text together in UTF-8, but headers must be Latin-1. */
 function isAscii(header: NodeHeaders): boolean {
   for (const name in header) {
-    const value = header[name];
-    if (typeof value !== "number" && notAscii.test(String(value))) return false;
+    if (notAscii.test(String(header[name]))) return false;
   }
   return true;
 }

@@ -1,9 +1,12 @@
 /** An exchange of each kind that Node has, and what its client gets. */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import http, { type ServerResponse } from "node:http";
 import http2, { constants, type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
+import https from "node:https";
 import { type AddressInfo, connect } from "node:net";
 import type { Readable } from "node:stream";
+import { connect as connectTls } from "node:tls";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
@@ -16,8 +19,10 @@ import {
 } from "../../src/http/node-exchange.ts";
 import { exchangeFor } from "../../src/http/request-exchange.ts";
 import { StreamExchange } from "../../src/http/stream-exchange.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 
 /** The answer in Node's form, which other handlers also see. */
@@ -208,8 +213,11 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
 
   test("headers are in Latin-1 beside text in UTF-8", async () => {
     const header = { "x-title": "café" };
+    const sized = { ...header, "content-length": 2 };
     const { send } = await open(way, (exchange) => {
-      if (exchange.target === "/whole") return exchange.respond({ status: 200, header, body: "é" });
+      if (exchange.target === "/whole") {
+        return exchange.respond({ status: 200, header: sized, body: "é" });
+      }
       const writer = exchange.begin({ status: 200, header });
       void writer.write(Buffer.from("é"));
       writer.end({});
@@ -510,6 +518,33 @@ test("an answer over HTTP/1.0 that is broken off is reset, as its end would look
   const [error] = await within("the end of the stream", once(socket.resume(), "error"));
   expect(error).toMatchObject({ code: "ECONNRESET" });
 });
+
+test.skipIf(!hasOpenssl).each(["1.0", "1.1"])(
+  "an answer over TLS that is broken off is cut off, over HTTP/%s",
+  async (version) => {
+    await using folder = await createTemporaryFolder();
+    const { pem, keyFile } = createCertificate(folder.path, "one");
+    const tls = { cert: pem, key: readFileSync(keyFile) };
+    const server = https.createServer(tls, (request, response) => {
+      const exchange = exchangeFor(request, response, origin);
+      void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
+      setImmediate(() => exchange.breakOff());
+    });
+    server.listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const socket = connectTls({ port, host: "127.0.0.1", ca: pem });
+    socket.on("error", () => {}).write(`GET / HTTP/${version}\r\nHost: a\r\n\r\n`);
+    let received = "";
+    socket.on("data", (chunk) => {
+      received += chunk;
+    });
+    await within("the end", once(socket, "close"));
+    expect(received).toContain("half");
+    expect(received).not.toContain("0\r\n\r\n");
+    server.close();
+  },
+);
 
 test("calls that wait behind another end with their connection", async () => {
   const reasons: string[] = [];

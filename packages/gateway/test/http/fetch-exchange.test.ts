@@ -140,6 +140,8 @@ test.each(["before", "after"])(
     exchange.respond({ status: 200, header: {}, body: "late" });
     expect((await exchange.response).status).toBe(499);
     expect(exchange.error).toMatchObject(left);
+    exchange.breakOff();
+    expect(call.abort).toHaveBeenCalledTimes(when === "after" ? 1 : 0);
   },
 );
 
@@ -199,6 +201,19 @@ describe("an answer", () => {
     expect(exchange.error).toBe(error);
   });
 
+  test.each([undefined, "", "b"])("in pieces has no empty one: before %j", async (last) => {
+    const { exchange } = open();
+    const writer = exchange.begin({ status: 200, header });
+    void writer.write(Buffer.from("a"));
+    writer.end(last === undefined ? {} : { body: last });
+    const pieces: string[] = [];
+    const { body } = await exchange.response;
+    for await (const piece of body as AsyncIterable<Uint8Array>) {
+      pieces.push(Buffer.from(piece).toString());
+    }
+    expect(pieces).toEqual(last ? ["a", last] : ["a"]);
+  });
+
   test("is written no faster than it is read", async () => {
     const { exchange } = open();
     const writer = exchange.begin({ status: 200, header });
@@ -224,18 +239,20 @@ describe("an answer", () => {
     expect(exchange.isClosed).toBe(true);
     expect(call.abort).toHaveBeenCalledTimes(1);
     expect(writer.write(Buffer.alloc(100_000))).toBeUndefined();
-    writer.end({});
+    writer.end({ body: "late" });
     expect(exchange.error).toMatchObject(left);
+    exchange.breakOff();
   });
 
   test("that is broken off is no success", async () => {
     const { exchange, call } = open();
     const writer = exchange.begin({ status: 200, header });
-    void writer.write(Buffer.from("a"));
+    const room = writer.write(Buffer.alloc(100_000));
     const text = (await exchange.response).text();
     const error = new ConnectError("no", Code.Internal);
     exchange.breakOff(error);
     await expect(text).rejects.toThrow();
+    await room;
     expect(exchange.error).toBe(error);
     expect(call.abort).toHaveBeenCalledTimes(1);
   });

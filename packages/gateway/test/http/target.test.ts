@@ -121,6 +121,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     ["an address of IPv4", [get, "Host: 127.0.0.1:80"], 200],
     ["an address of IPv6", [get, "Host: [::1]:80"], 200],
     ["the largest port", [get, "Host: a:65535"], 200],
+    ["other names of four letters", [get, "Host: a", "From: b", "Date: c"], 200],
     ["HTTP/1.0 without a Host", ["GET /v1/library HTTP/1.0"], 200],
     ["HTTP/1.0 with a Host", ["GET /v1/library HTTP/1.0", "Host: a"], 200],
     ["a target with a host of its own", ["GET http://b/v1/library HTTP/1.1", "Host: a"], 200],
