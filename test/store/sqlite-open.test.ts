@@ -39,6 +39,15 @@ async function expectLeftAlone(path: string, code: string, message: RegExp): Pro
   expect(await contents()).toEqual(before);
 }
 
+/** It says that the file was empty before (sqlite.org/fileformat2.html, 3). */
+function writeJournal(path: string): void {
+  const journal = Buffer.alloc(512);
+  journal.write("d9d505f920a163d7", "hex");
+  journal.writeUInt32BE(512, 20);
+  journal.writeUInt32BE(4096, 24);
+  writeFileSync(`${path}-journal`, journal);
+}
+
 describe("a store URL", () => {
   test.each<[string, RegExp]>([
     ["", /no scheme; there is: sqlite:PATH/],
@@ -144,6 +153,14 @@ describe("a file that is not ours is rejected and left unchanged:", () => {
     ["zeros", noDatabase, (path) => writeFileSync(path, Buffer.alloc(4096))],
     ["another program's database", another, (path) => openBeside(path).exec(table)],
     ["one with a log not yet moved into it", another, (path) => openBeside(path).exec(unmoved)],
+    [
+      "one with a journal",
+      another,
+      (path) => {
+        openBeside(path).exec(table);
+        writeJournal(path);
+      },
+    ],
   ])("%s", async (_, message, write) => {
     const path = await temporaryPath();
     write(path);
@@ -166,14 +183,9 @@ describe("a database of ours", () => {
 
   test("that was not completely created is created again", async () => {
     const path = await temporaryPath();
-    // As after a power failure: unwritten space, and a journal that says that the file was empty
-    // before (sqlite.org/fileformat2.html, 3).
+    // As after a power failure: unwritten space, and a journal.
     writeFileSync(path, Buffer.alloc(4096));
-    const journal = Buffer.alloc(512);
-    journal.write("d9d505f920a163d7", "hex");
-    journal.writeUInt32BE(512, 20);
-    journal.writeUInt32BE(4096, 24);
-    writeFileSync(`${path}-journal`, journal);
+    writeJournal(path);
     const store = await openStore(`sqlite:${path}`);
     onTestFinished(() => store.close());
     await store.create(plantOf(1));
