@@ -68,12 +68,12 @@ const closeTimeoutMs = 1000;
 /** How long a connection may stay open after its last answer in a drain. */
 const sweepIntervalMs = 20;
 
-/** The first bytes of an HTTP/2 connection that has a few requests at most. */
-const smallStartBytes = 1024;
+/** An HTTP/2 connection that begins with more requests waits for its turn. */
+const startedRequestsMax = 4;
 
 /**
- * HTTP/2 connections with more first bytes that start in one turn of the event loop. Each may begin
- * with a hundred requests, which are all read at once: 100 such connections took 0.1 s of CPU in one
+ * HTTP/2 connections with more requests that start in one turn of the event loop. All requests in
+ * the first bytes are read at once: 100 connections with 100 requests each took 0.1 s of CPU in one
  * turn, and now 25 ms.
  */
 const startedAtOnce = 2;
@@ -136,7 +136,9 @@ export async function openPort(options: PortOptions): Promise<Port> {
     });
     if (tls !== undefined) return;
     socket.on("error", ignore); // its close event follows
-    sniffProtocol(socket, limits.requestTimeoutMs, (protocol) => handOver(socket, protocol));
+    sniffProtocol(socket, limits.requestTimeoutMs, (protocol, seen) =>
+      handOver(socket, protocol, seen),
+    );
   });
   http1.on("secureConnection", (socket: TLSSocket & LayeredSocket) => {
     socket.on("error", ignore); // its close event follows
@@ -153,11 +155,11 @@ export async function openPort(options: PortOptions): Promise<Port> {
     return true;
   }
 
-  function handOver(socket: LayeredSocket, protocol: Protocol | "timeout"): void {
+  function handOver(socket: LayeredSocket, protocol: Protocol | "timeout", seen?: Buffer): void {
     undecided.delete(socket._parent ?? socket);
     switch (protocol) {
       case "h2":
-        if (socket.readableLength <= smallStartBytes) startHttp2(socket);
+        if (seen === undefined || requestsIn(seen) <= startedRequestsMax) startHttp2(socket);
         // Not read any further: if a session starts with several pieces and the first one breaks
         // it, Node ends the process.
         else if (!starts.take(socket)) stopReading(socket);
@@ -296,6 +298,15 @@ const preface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "latin1");
 
 type Protocol = "http/1.1" | "h2";
 
+/** The number of HEADERS frames in the first bytes of an HTTP/2 connection (RFC 9113 section 4.1). */
+function requestsIn(bytes: Buffer): number {
+  let count = 0;
+  for (let at = preface.length; at + 9 <= bytes.length; at += 9 + bytes.readUIntBE(at, 3)) {
+    if (bytes[at + 3] === 1) count++;
+  }
+  return count;
+}
+
 /**
  * Detects the protocol of a connection by its first bytes. `P` may begin POST, PUT, PATCH or PRI, so
  * it waits until only one protocol is possible. The bytes stay in the socket for its reader.
@@ -306,7 +317,7 @@ type Protocol = "http/1.1" | "h2";
 function sniffProtocol(
   socket: Socket,
   timeoutMs: number,
-  onDecided: (protocol: Protocol | "timeout") => void,
+  onDecided: (protocol: Protocol | "timeout", seen: Buffer) => void,
 ): void {
   let seen: Buffer = Buffer.alloc(0);
 
@@ -323,7 +334,7 @@ function sniffProtocol(
   function decide(protocol: Protocol | "timeout"): void {
     stop();
     if (seen.length > 0) socket.unshift(seen);
-    onDecided(protocol);
+    onDecided(protocol, seen);
   }
 
   /** Usually a health check that only connects. */

@@ -234,7 +234,14 @@ test("of 30 connections that begin with 100 requests each, few begin in a turn; 
   using last = await openRawConnection(port.address.port);
   for (let turn = 0; turn < 100; turn++) await nextTurn(); // so that each has been accepted before
   for (const connection of crowd) connection.write(Buffer.concat([greeting, ...requestsOf(100)]));
-  last.write(Buffer.concat([greeting, ...requestsOf(1)]));
+  const body = Buffer.alloc(8000); // many bytes are not many requests
+  last.write(
+    Buffer.concat([
+      greeting,
+      ...requestsOf(1, { flags: flag.endHeaders }),
+      frame(frameType.data, { streamId: 1, payload: body }),
+    ]),
+  );
   await last.until("an answer", (bytes) => hasHeaders(bytes, 1));
   expect(seen.size).toBeLessThan(30);
   await Promise.all(
