@@ -32,9 +32,11 @@ const stopIntervalMs = 0.1;
 export class Intake {
   /** Open connections, with the time of the last request of each. */
   readonly #asked = new Map<Socket, number>();
+  /** Open connections without a request so far. */
+  readonly #new = new Set<Socket>();
   /** Paused connections, in the order in which they are resumed. */
   readonly #waiting = new Set<Socket>();
-  /** Resumed before those in `#waiting`, because their last turn was full before they were read. */
+  /** Resumed before those in `#waiting`: new, or their last turn was full before they were read. */
   readonly #overdue = new Set<Socket>();
   /** Resumed in this turn. */
   readonly #resumed = new Set<Socket>();
@@ -55,11 +57,12 @@ export class Intake {
 
   add(socket: Socket): void {
     this.#asked.set(socket, performance.now());
+    this.#new.add(socket);
   }
 
   remove(socket: Socket): void {
     this.#asked.delete(socket);
-    for (const sockets of [this.#waiting, this.#overdue, this.#resumed, this.#served]) {
+    for (const sockets of [this.#new, this.#waiting, this.#overdue, this.#resumed, this.#served]) {
       sockets.delete(socket);
     }
   }
@@ -71,6 +74,7 @@ export class Intake {
       this.#reading = socket;
       this.#read = 0;
       this.#asked.set(socket, this.#now);
+      this.#new.delete(socket);
     }
     if (++this.#read <= freeRequests) return;
     this.#served.add(socket);
@@ -99,7 +103,8 @@ export class Intake {
     this.#stoppedAllAt = this.#now;
     for (const [socket, askedAt] of this.#asked) {
       const isRecent = askedAt >= this.#now - recentMs;
-      if (isRecent && !this.#served.has(socket)) stop(socket, this.#waiting);
+      if (!isRecent || this.#served.has(socket)) continue;
+      stop(socket, this.#new.has(socket) ? this.#overdue : this.#waiting);
     }
   }
 

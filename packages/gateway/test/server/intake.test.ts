@@ -147,6 +147,17 @@ describe("an intake", () => {
     }
   });
 
+  test("reads a new connection in the next turn, however many others were stopped with it", async () => {
+    const others = Array.from({ length: 100 }, connect);
+    for (const one of others) one.send(1);
+    await nextTurn();
+    const newcomer = connect();
+    others[0]?.send(many);
+    expect(newcomer.isRead).toBe(false);
+    await nextTurn();
+    expect([newcomer.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
+  });
+
   test("does not starve one that sends many for others that always send some", async () => {
     const [victim, ...others] = Array.from({ length: 41 }, connect);
     let served = 0;
