@@ -127,18 +127,19 @@ export class Channel {
   #use(addresses: readonly string[]): void {
     if (this.#isClosed) return;
     for (const one of this.#left) if (one.isEmpty) this.#left.delete(one);
-    for (const [address, subchannel] of this.#subchannels) {
-      if (addresses.includes(address)) continue;
-      this.#subchannels.delete(address);
-      this.#left.add(subchannel);
-      subchannel.close();
-    }
+    const gone = [...this.#subchannels].filter(([address]) => !addresses.includes(address));
+    for (const [address] of gone) this.#subchannels.delete(address);
     for (const address of addresses) {
       if (this.#subchannels.has(address)) continue;
       const options = { ...this.#options, address };
       this.#subchannels.set(address, new Subchannel(options, this.#tell));
     }
     this.#turn = [...this.#subchannels.values()];
+    // Last: a call that waits for one of them now waits for the others.
+    for (const [, subchannel] of gone) {
+      this.#left.add(subchannel);
+      subchannel.close();
+    }
   }
 }
 

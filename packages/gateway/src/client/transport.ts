@@ -186,6 +186,8 @@ export class GrpcTransport implements Transport {
     { path, header, deadline, triesMax }: Outgoing,
     run: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
+    // Before a place is taken, because headers that are none throw.
+    const own = header && withoutConnection(nodeHeaders(header));
     for (let tries = 1; ; tries++) {
       if (deadline.error !== undefined) throw deadline.error;
       const connection = await this.#channel.acquire(deadline);
@@ -193,7 +195,7 @@ export class GrpcTransport implements Transport {
         connection.vacate();
         throw deadline.error;
       }
-      const headers = this.#headers(path, header, deadline.remainingMs);
+      const headers = this.#headers(path, own, deadline.remainingMs);
       const attempt = new Attempt(connection, headers, deadline);
       try {
         return await run(attempt);
@@ -205,15 +207,16 @@ export class GrpcTransport implements Transport {
 
   #headers(
     path: string,
-    header: HeadersInit | undefined,
+    own: NodeHeaders | undefined,
     remainingMs: number | undefined,
   ): OutgoingHttpHeaders {
     return {
       "user-agent": this.#userAgent,
-      ...(header !== undefined && withoutConnection(nodeHeaders(header))),
+      ...own,
       ":method": "POST",
       ":path": path,
       ":authority": this.#authority,
+      host: undefined, // of the caller: servers refuse one that differs
       "content-type": "application/grpc",
       te: "trailers",
       "grpc-accept-encoding": acceptEncoding,

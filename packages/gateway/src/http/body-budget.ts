@@ -96,6 +96,7 @@ export class BodyBudget {
 
   /** It stops waiting. */
   leave(holding: Holding): void {
+    if (holding.waits === 0) return;
     for (const waiter of this.#waiting) {
       if (waiter.holding === holding) this.#settle(waiter, () => waiter.reject(left()));
     }
@@ -178,6 +179,7 @@ export class BodyBudget {
     }, waitMs);
     const waiter: Waiter = { holding, wantedBytes, resolve, reject, timer };
     this.#waiting.add(waiter);
+    holding.waits++;
     return promise;
   }
 
@@ -185,11 +187,13 @@ export class BodyBudget {
   #refuse(holding: Holding): ConnectError {
     this.refusals++;
     holding.rest();
+    this.#schedule(); // another is the oldest now
     return refusal();
   }
 
   #settle(waiter: Waiter, settle: () => void): void {
     this.#waiting.delete(waiter);
+    waiter.holding.waits--;
     clearTimeout(waiter.timer);
     this.give(waiter.holding, windowBytes);
     settle();
@@ -229,6 +233,8 @@ export class Holding {
   shares: readonly Share[] | undefined;
   /** Lower numbers continue first. */
   number = 0;
+  /** How often it waits now. */
+  waits = 0;
   readonly #budget: BodyBudget;
   #requestBytes = 0;
   #making = 0;

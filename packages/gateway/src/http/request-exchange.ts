@@ -95,8 +95,8 @@ export class RequestExchange extends NodeExchange {
     this.error = error;
     const header = this.#writeHead(whole);
     if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
-    // Node drops the body of an answer to HEAD.
-    answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
+    if (this.method === "HEAD") answer.end();
+    else answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
   }
 
   begin(head: Head): BodyWriter {

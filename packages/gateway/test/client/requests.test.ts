@@ -71,6 +71,7 @@ const fields = [
   ["User-Agent", "mine/1"],
   ["Authorization", "Bearer a"],
   ["Connection", "close"],
+  ["Host", "other.example"],
   ["TE", "gzip"],
 ] as const;
 const lowerCase = Object.fromEntries(fields.map(([name, value]) => [name.toLowerCase(), value]));
@@ -93,6 +94,7 @@ test.each<[form: string, header: HeadersInit]>([
     "content-type": "application/grpc",
   });
   expect(headers).not.toHaveProperty("connection");
+  expect(headers).not.toHaveProperty("host");
   expect(secretsOf(headers)).toContain("authorization");
 });
 

@@ -252,6 +252,23 @@ test("of 30 connections that begin with 100 requests each, few begin in a turn; 
   await port.drain(0);
 });
 
+test("a drain serves the requests of connections that have not started yet", async () => {
+  const port = await openTestPort({
+    serveStream: (stream) => {
+      stream.respond({ ":status": 200 }, { endStream: true });
+      return true;
+    },
+  });
+  const crowd = await openRawConnections(30, port.address.port);
+  for (let turn = 0; turn < 100; turn++) await nextTurn(); // so that each has been accepted before
+  for (const connection of crowd) connection.write(Buffer.concat([greeting, ...requestsOf(10)]));
+  await crowd[0]?.until("its answers", (bytes) => hasHeaders(bytes, 10));
+  const drained = port.drain(5000);
+  await Promise.all(crowd.map((one) => one.until("its answers", (bytes) => hasHeaders(bytes, 10))));
+  for (const connection of crowd) connection[Symbol.dispose]();
+  await drained;
+});
+
 function hasHeaders(bytes: Buffer, count: number): boolean {
   return parseFrames(bytes).filter(({ type }) => type === frameType.headers).length === count;
 }
