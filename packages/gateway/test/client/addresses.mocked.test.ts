@@ -160,6 +160,20 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
       destroy.mockRestore();
     });
 
+    test("leaves the calls that wait for it to another", async () => {
+      resolveTo(first);
+      const { one, other, port } = await openFronts();
+      one.silence();
+      const catalog = clientOf(port);
+      const waiting = call(catalog);
+      await vi.waitFor(() => expect(one.open).toBe(1));
+      resolveTo(second);
+      vi.advanceTimersByTime(30_001);
+      await call(catalog);
+      await waiting;
+      expect(other.open).toBe(1);
+    });
+
     test.each(["its end", "the end of the transport"])(
       "finishes its calls, until %s",
       async (end) => {
