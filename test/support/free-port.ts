@@ -1,9 +1,10 @@
+import { randomInt } from "node:crypto";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Server } from "node:net";
 
 /** Lets a server listen on a free port. Closed at the end of an `await using`. */
-export async function listen(server: Server) {
-  await once(server.listen(0, "127.0.0.1"), "listening");
+export async function listen(server: Server, wanted = 0) {
+  await once(server.listen(wanted, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
   return {
     ...{ port, url: `http://127.0.0.1:${port}` },
@@ -15,10 +16,16 @@ export async function listen(server: Server) {
 }
 
 /**
- * A port for callers that need its number before anything listens. Another process may take it
- * first.
+ * A port for callers that need its number before anything listens. Below those that systems give to
+ * outgoing connections (RFC 6335; Linux: from 32768), because one of them would take it first.
  */
 export async function findFreePort(): Promise<number> {
-  await using listener = await listen(createServer());
-  return listener.port;
+  for (;;) {
+    try {
+      await using listener = await listen(createServer(), randomInt(10_000, 32_000));
+      return listener.port;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE") throw error;
+    }
+  }
 }
