@@ -40,6 +40,7 @@ auth_type = scram-sha-256
 auth_file = ${users}
 pool_mode = ${mode}
 default_pool_size = 20
+max_db_connections = 60
 server_login_retry = 0.1
 max_client_conn = 1000
 `,

@@ -4,6 +4,7 @@ import { openStore } from "../../../src/store/open.ts";
 import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
 import { openDatabases, type PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { useOpened } from "../../support/use-test-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { storeSuite, untilObstacle } from "../suite.ts";
 import { openDatabase, openTestStore, through, useServer, withoutSync } from "./fresh.ts";
@@ -19,14 +20,15 @@ async function openPooler(server: PostgresDatabases, mode: PoolMode) {
 describe.skipIf(cannotRun)("with its own server", () => {
   const server = useServer({ settings: withoutSync });
 
-  for (const mode of poolModes) {
-    storeSuite(`postgres behind PgBouncer (${mode})`, async () => {
-      const pooler = await openPooler(server.current, mode);
+  describe.each(poolModes)("behind PgBouncer, in %s mode", (mode) => {
+    const pooler = useOpened(() => startPgbouncer(server.current.port, mode));
+
+    storeSuite("postgres", async () => {
       const role = await server.current.createRole();
       await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);
       return () => openStore(through(pooler, server.current.url("postgres", role)));
     });
-  }
+  });
 
   test("no setting of the store leaks to other clients", async () => {
     const { database, url, sessions } = await openDatabase(server.current);
