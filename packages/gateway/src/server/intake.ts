@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 
 /** Requests of each connection in a turn of the event loop that are not counted. */
-const freeRequests = 4;
+export const freeRequests = 4;
 
 /** Further requests that may begin in one turn, plus those that were read with the last of them. */
 const turnRequestsMax = 64;
@@ -147,6 +147,7 @@ function stop(socket: Socket, stopped: Set<Socket>): void {
   stopReading(socket);
 }
 
+/** Also while an HTTP/2 session has the socket. */
 export function stopReading(socket: Socket): void {
   handleOf(socket)?.readStop?.();
 }

@@ -8,7 +8,7 @@ import { type RenderError, renderStatus } from "../rest/error.ts";
 import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type PortHandler } from "./http2.ts";
-import { startReading, stopReading, Turns, TurnTotal } from "./intake.ts";
+import { freeRequests, startReading, stopReading, Turns, TurnTotal } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import { type OnRefusal, Refusals } from "./refusal.ts";
 import {
@@ -68,13 +68,10 @@ const closeTimeoutMs = 1000;
 /** How long a connection may stay open after its last answer in a drain. */
 const sweepIntervalMs = 20;
 
-/** An HTTP/2 connection that begins with more requests waits for its turn. */
-const startedRequestsMax = 4;
-
 /**
- * HTTP/2 connections with more requests that start in one turn of the event loop. All requests in
- * the first bytes are read at once: 100 connections with 100 requests each took 0.1 s of CPU in one
- * turn, and now 25 ms. Over TLS, handshakes spread them.
+ * HTTP/2 connections with more than a few requests in their first bytes that start in one turn of
+ * the event loop. All these requests are read at once: 100 connections with 100 requests each took
+ * 0.1 s of CPU in one turn, and now 25 ms. Over TLS, handshakes spread them.
  */
 const startedAtOnce = 2;
 
@@ -160,7 +157,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     undecided.delete(socket._parent ?? socket);
     switch (protocol) {
       case "h2":
-        if (seen === undefined || requestsIn(seen) <= startedRequestsMax) startHttp2(socket);
+        if (seen === undefined || requestsIn(seen) <= freeRequests) startHttp2(socket);
         // Not read any further: if a session starts with several pieces and the first one breaks
         // it, Node ends the process.
         else if (!starts.take(socket)) stopReading(socket);
