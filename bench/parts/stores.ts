@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { findFreePort } from "../../test/support/free-port.ts";
+import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
 import { assertStored } from "../account.ts";
 import type { Bench } from "../bench.ts";
 import type { Load, LoadResult } from "../load/load.ts";

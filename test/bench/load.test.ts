@@ -15,7 +15,7 @@ import {
   CreatePlantRequestSchema,
   type NewPlant,
 } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { listen } from "../support/free-port.ts";
+import { listen } from "../../packages/gateway/test/support/free-port.ts";
 
 type IsRefused = (n: number) => boolean;
 

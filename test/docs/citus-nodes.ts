@@ -1,9 +1,9 @@
 /** Empty PostgreSQL servers with Citus, each with an address of its own on this machine. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { findCitus } from "../faults/citus/cluster.ts";
-import { findFreePort } from "../support/free-port.ts";
 import { password } from "../support/postgres-databases.ts";
 import { startPostgres } from "../support/postgres-server.ts";
 

@@ -1,6 +1,7 @@
 /** Signals: what is under way finishes, nothing new begins, the process ends well. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
+import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
 import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -75,7 +76,9 @@ async function expectEnd(server: SpawnedServer, signal: NodeJS.Signals | null = 
 test.each(["SIGTERM", "SIGQUIT"] as const)(
   "%s lets requests of every protocol finish, takes no new ones, and ends with 0",
   async (signal) => {
-    await using server = await spawnServer();
+    // Nothing else takes this port while it is asked whether it still listens.
+    const args = ["--port", String(await findFreePort())];
+    await using server = await spawnServer({ args });
     using lock = lockStore(server.database);
     using stack = new DisposableStack();
     const underWay: UnderWay[] = [];

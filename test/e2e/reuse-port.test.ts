@@ -1,6 +1,6 @@
 /** Several servers on one PostgreSQL share a port: each serves, and one may leave. */
 import { expect, test } from "vitest";
-import { findFreePort } from "../support/free-port.ts";
+import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
 import { statusOfCreate } from "../support/plant-request.ts";
 import { scrape } from "../support/scrape.ts";
 import { postgresKind } from "../support/store-place.ts";

@@ -1,5 +1,5 @@
 import { connect, createServer, type Socket } from "node:net";
-import { listen } from "./free-port.ts";
+import { listen } from "../../packages/gateway/test/support/free-port.ts";
 
 /**
  * What happens to a piece from the client. It is forwarded. The connection is cut before or after

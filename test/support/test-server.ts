@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { isListening } from "../../packages/gateway/test/support/is-listening.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
@@ -38,7 +37,6 @@ export async function openTestServer(options: TestServerOptions = {}) {
 
   async function close(): Promise<void> {
     await opened.disposeAsync();
-    if (await isListening(port)) throw new Error(`port ${port} still takes connections`);
     const failure = log.lines.find(({ level }) => level === "error");
     if (failure !== undefined) {
       throw new Error(`the server failed: ${failure.message}`, { cause: failure.cause });

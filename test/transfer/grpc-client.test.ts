@@ -13,13 +13,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { listen } from "../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
 import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { listen } from "../support/free-port.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 import { openTcpProxy } from "../support/tcp-proxy.ts";
 import { knownToken, openTestServer } from "../support/test-server.ts";
@@ -113,10 +113,8 @@ test("the end of a creator ends its calls", async () => {
 });
 
 test("nobody at the port is told as that", async () => {
-  const fake = await openFake(() => {});
-  await fake[Symbol.asyncDispose]();
-  const { url } = fake;
-  const error = await failureOf(createPlantCreator({ url, token: knownToken }));
+  const nobody = { url: "http://127.0.0.1:1", token: knownToken };
+  const error = await failureOf(createPlantCreator(nobody));
   expect(judge(error)).toEqual(temporary("ECONNREFUSED"));
 });
 

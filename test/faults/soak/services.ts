@@ -2,8 +2,8 @@
 import { copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../../packages/gateway/test/support/certificate.ts";
+import { findFreePort } from "../../../packages/gateway/test/support/free-port.ts";
 import { runChild } from "../../support/child.ts";
-import { findFreePort } from "../../support/free-port.ts";
 import { startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";

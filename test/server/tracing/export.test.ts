@@ -1,11 +1,11 @@
 /** What exporting spans does to the server; who does not ask for traces pays nothing for them. */
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { findFreePort } from "../../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
 import { type SpawnedServer, spawnServer } from "../../support/child-server.ts";
-import { findFreePort } from "../../support/free-port.ts";
 import { postPlant, statusOfCreate } from "../../support/plant-request.ts";
 
 const recorder = fileURLToPath(new URL("../../support/record-opentelemetry.ts", import.meta.url));

@@ -3,10 +3,10 @@ import { deepEqual, match } from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { promisify } from "node:util";
+import { findFreePort } from "../support/free-port.ts";
 import { within } from "../support/within.ts";
 import { environment, install } from "./project.ts";
 
@@ -113,7 +113,7 @@ export async function servePage(
   page: Page,
   folder: string,
 ): Promise<AsyncDisposable & { url: string }> {
-  const port = await freePort();
+  const port = await findFreePort();
   await writePage(page, folder, port);
   await page.prepare?.(folder, port);
   const [file = "", ...args] = page.command(port);
@@ -147,15 +147,6 @@ async function answered(url: string): Promise<void> {
     const response = await fetch(url).catch(() => delay(50));
     if (response !== undefined) return;
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as { port: number };
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 /** As `wrangler dev`: a bundle, and workerd with the settings of wrangler.jsonc. */

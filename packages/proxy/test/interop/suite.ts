@@ -2,7 +2,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { type AddressInfo, createServer } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createRegistry } from "@bufbuild/protobuf";
@@ -10,6 +9,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { compressionGzip } from "connect-gateway";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { serve } from "connect-gateway/server";
+import { findFreePort } from "../../../gateway/test/support/free-port.ts";
 import { isListening } from "../../../gateway/test/support/is-listening.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { defaultRequestMetadata, proxyServices } from "../../src/services/index.ts";
@@ -82,7 +82,7 @@ export async function runInterop(programs: Programs) {
 }
 
 async function startGoServer(file: string, args: readonly string[]) {
-  const port = await freePort();
+  const port = await findFreePort();
   const program = spawn(file, ["-port", `${port}`, ...args], { stdio: "ignore" });
   while (!(await isListening(port))) await setTimeout(20);
   return {
@@ -92,13 +92,4 @@ async function startGoServer(file: string, args: readonly string[]) {
       await once(program, "close");
     },
   };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
