@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   type ClientHttp2Stream,
   constants,
@@ -53,7 +52,8 @@ export class Attempt {
 
   /** The fields after the messages. */
   get trailer(): IncomingHttpHeaders {
-    return this.#trailer === undefined || this.#trailer === this.#head ? {} : this.#trailer;
+    const trailer = this.#trailer ?? {};
+    return trailer === this.#head ? {} : trailer;
   }
 
   /** Whether its outcome is known. */
@@ -80,9 +80,10 @@ export class Attempt {
     if (this.#connection.isLost) return lost(errored);
     // Servers reset a call whose deadline passes.
     if (this.#deadline.error !== undefined) return this.#deadline.error;
+    // Node could not send it.
+    if (this.isUndone && rstCode !== constants.NGHTTP2_REFUSED_STREAM) return lost(errored);
     const reset = resetReason(rstCode);
     if (reset !== undefined) return Object.assign(reset, { cause: errored });
-    if (this.isUndone) return lost(errored);
     return noStatus(this.#head ?? {});
   }
 
@@ -146,10 +147,8 @@ export function callUnary(
       }),
     );
     stream.on("end", () => {
-      if (attempt.isDecided) {
-        settle();
-        attempt.leave();
-      } else if (!stream.closed) attempt.cancel(attempt.brokenOff);
+      settle();
+      attempt.leave();
     });
     stream.on("close", settle);
     stream.end(body);
@@ -180,23 +179,24 @@ export function headOf(attempt: Attempt): Promise<Head> {
   return new Promise((resolve, reject) => {
     stream.on("response", (head) => {
       const failure = attempt.isDecided ? attempt.failure : undefined;
-      if (failure === undefined) return resolve(head);
-      reject(failure);
-      attempt.cancel(failure);
+      if (failure === undefined) resolve(head);
+      else attempt.cancel(failure);
     });
     stream.on("close", () => reject(attempt.failure));
   });
 }
 
 /** Sends messages as fast as the server reads them. An error of theirs ends the call. */
-export async function sendAll(attempt: Attempt, bodies: AsyncIterable<Uint8Array>): Promise<void> {
+export async function sendAll(
+  attempt: Attempt,
+  bodies: AsyncGenerator<Uint8Array, void>,
+): Promise<void> {
   const { stream } = attempt;
-  const iterator = bodies[Symbol.asyncIterator]();
-  // The iterator may still wait for its next message.
-  stream.once("close", () => void iterator.return?.()?.catch(() => {}));
+  // They may still wait for the next message.
+  stream.once("close", () => void bodies.return().catch(() => {}));
   try {
     for (;;) {
-      const next = await iterator.next();
+      const next = await bodies.next();
       if (stream.destroyed || next.done === true) break;
       if (!stream.write(next.value)) await takenOrClosed(stream);
     }
@@ -227,9 +227,12 @@ export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGen
 }
 
 /** Resolves when a stream takes more, or has closed. */
-async function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
-  const settled = new AbortController();
-  const events = ["drain", "close"].map((event) => once(stream, event, { signal: settled.signal }));
-  for (const one of events) one.catch(() => {});
-  await Promise.race(events).finally(() => settled.abort());
+function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      stream.off("drain", settle).off("close", settle);
+      resolve();
+    };
+    stream.on("drain", settle).on("close", settle);
+  });
 }

@@ -7,7 +7,6 @@ import type {
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import type { Holding } from "../http/body-budget.ts";
 import {
   LazyHeaders,
@@ -162,7 +161,7 @@ export class GrpcTransport implements Transport {
       const outgoing = { path: codec.path, header, deadline, triesMax: one ? triesMax : 1 };
       const { attempt, head } = await this.#try(outgoing, async (attempt) => {
         const head = headOf(attempt);
-        void sendAll(attempt, one === undefined ? bodies : createAsyncIterable([one]));
+        void sendAll(attempt, one === undefined ? bodies : justOne(one));
         return { attempt, head: await head };
       });
       const trailer = new LazyHeaders({});
@@ -269,7 +268,10 @@ function readOne<T>(
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(
   codec: MethodCodec<I, O>,
   messages: AsyncIterable<MessageInitShape<I>>,
-): AsyncGenerator<Uint8Array, undefined> {
+): AsyncGenerator<Uint8Array, void> {
   for await (const message of messages) yield codec.serialize(message);
-  return undefined;
+}
+
+async function* justOne(body: Uint8Array): AsyncGenerator<Uint8Array, void> {
+  yield body;
 }

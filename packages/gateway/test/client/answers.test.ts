@@ -374,22 +374,35 @@ test.each(kindNames)("a status before a message counts for nothing, to a %s", as
   expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
 });
 
-test.each(kindNames)("an answer that comes in one piece is whole, to a %s", async (kind) => {
+function answerInOnePiece(_: number, streamId: number): Buffer {
   const grpc = [
     [":status", "200"],
     ["content-type", "application/grpc"],
   ] as const;
-  await using raw = await openRawServer((_, streamId) =>
-    Buffer.concat([
-      frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(grpc) }),
-      frame(frameType.data, { streamId, payload: one }),
-      frame(frameType.headers, {
-        flags: flag.endHeaders | flag.endStream,
-        streamId,
-        payload: fieldBlock([["grpc-status", "0"]]),
-      }),
-    ]),
-  );
+  return Buffer.concat([
+    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(grpc) }),
+    frame(frameType.data, { streamId, payload: one }),
+    frame(frameType.headers, {
+      flags: flag.endHeaders | flag.endStream,
+      streamId,
+      payload: fieldBlock([["grpc-status", "0"]]),
+    }),
+  ]);
+}
+
+test("an answer ends its stream though its requests go on", async () => {
+  await using raw = await openRawServer(answerInOnePiece);
+  const over = Promise.withResolvers<void>();
+  async function* requests() {
+    yield {};
+    await over.promise;
+  }
+  await within("an answer", raw.catalog.importVolumes(requests()));
+  over.resolve();
+});
+
+test.each(kindNames)("an answer that comes in one piece is whole, to a %s", async (kind) => {
+  await using raw = await openRawServer(answerInOnePiece);
   for (let calls = 0; calls < 5; calls++) {
     expect(await outcomeOf(raw, kind)).toMatchObject({ value: expect.anything() });
   }
@@ -416,10 +429,14 @@ describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {
   });
 });
 
-test("an answer without a status ends a call whose request the server does not read", async () => {
+test.each([
+  ["with its headers", { endStream: true }],
+  ["after them", {}],
+])("an answer that ends %s ends a call whose request the server does not read", async (_, how) => {
   await using fake = await openFakeServer((stream) => {
     stream.pause();
-    stream.respond(grpcHead, { endStream: true });
+    stream.respond(grpcHead, how);
+    stream.end();
   });
   const volume = { title: "x".repeat(1_000_000) };
   const answer = fake.catalog.createVolume({ volume });

@@ -46,13 +46,9 @@ test("messages that wait for more are told when their call is over", async () =>
     deadline,
   );
   const leave = vi.fn(async () => ({ done: true as const, value: undefined }));
-  const endless: AsyncIterableIterator<Uint8Array> = {
-    next: () => new Promise(() => {}),
-    return: leave,
-    [Symbol.asyncIterator]: () => endless,
-  };
+  const waiting = { next: () => new Promise(() => {}), return: leave };
   const { attempt } = opened;
-  void sendAll(attempt, endless);
+  void sendAll(attempt, waiting as unknown as AsyncGenerator<Uint8Array, void>);
   attempt.stream.on("end", () => attempt.leave()).resume();
   await vi.waitUntil(() => leave.mock.calls.length > 0);
 });
@@ -77,6 +73,19 @@ test("an answer of success without messages has its fields as headers alone", as
   const answer = await fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
   for await (const _ of answer.message) expect.unreachable();
   expect([answer.header.get("x-a"), answer.trailer.get("x-a")]).toEqual(["1", null]);
+});
+
+test("messages that the server does not take are given up with their call", async () => {
+  const deadline = new CallDeadline(undefined, undefined);
+  await using opened = await openAttempt((stream) => stream.pause(), deadline);
+  const { attempt } = opened;
+  async function* endless() {
+    for (;;) yield Buffer.alloc(64 * 1024);
+  }
+  const done = sendAll(attempt, endless());
+  await vi.waitUntil(() => attempt.stream.writableNeedDrain);
+  attempt.cancel(new ConnectError("over", Code.Canceled));
+  await within("the end", done);
 });
 
 test("messages are sent until the server has answered, and no more", async () => {

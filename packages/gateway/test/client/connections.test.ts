@@ -15,6 +15,7 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { Attempt, callUnary } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
@@ -213,6 +214,8 @@ test("a connection whose numbers of streams are used up is replaced", async () =
   await call(fake);
   (sessions[0] as { setNextStreamID(id: number): void }).setNextStreamID(2 ** 31 - 1);
   await call(fake);
+  const importing = fake.catalog.importVolumes(createAsyncIterable([{}]));
+  await expect(importing).rejects.toMatchObject(unavailable); // it cannot be sent again
   await call(fake);
   expect(fake.sessions).toHaveLength(2);
 });
@@ -464,16 +467,18 @@ test("an answer that comes before its request was taken frees the place of the c
 });
 
 test("an answer that comes before its request was taken resets no server that reads on", async () => {
+  const answered = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<number>();
   await using fake = await openFakeServer((stream) => {
     stream.on("close", () => closed.resolve(stream.rstCode));
     stream.pause();
     stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
-    void setTimeout(100).then(() => stream.resume());
+    void answered.promise.then(() => stream.resume());
   });
   const volume = { title: "a".repeat(1024 * 1024) };
   const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
   await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
+  answered.resolve();
   expect(await within("the end", closed.promise)).toBe(constants.NGHTTP2_NO_ERROR);
 });
 

@@ -10,7 +10,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { openGateway } from "../support/gateway.ts";
 import { within } from "../support/within.ts";
-import { answerAtOnce, answerOk, grpcHead, openFakeServer } from "./fake-server.ts";
+import { type Answer, answerAtOnce, answerOk, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
@@ -48,6 +48,25 @@ test("a stream each way, one of requests, one of answers", async () => {
   expect(await client.collect(messages())).toMatchObject({ string: "three" });
   expect(await textsOf(client.repeat({ string: "one" }))).toEqual(["one", "one"]);
   expect(await textsOf(client.exchange(messages()))).toEqual(texts);
+});
+
+test("messages that are more than the server can hold all arrive", async () => {
+  await using fields = await openFields();
+  const expected = Array.from({ length: 40 }, (_, index) => `${index} ${large}`);
+  expect(await textsOf(fields.client.exchange(messages(expected)))).toEqual(expected);
+});
+
+test("a stream has its trailers once it has ended", async () => {
+  await using fields = await openFields({
+    async *repeat(message, { responseTrailer }) {
+      responseTrailer.set("x-behind", "1");
+      yield message;
+    },
+  });
+  const told: unknown[] = [];
+  const onTrailer = (trailer: Headers) => told.push(trailer.get("x-behind"));
+  await textsOf(fields.client.repeat({ string: "one" }, { onTrailer }));
+  expect(told).toEqual(["1"]);
 });
 
 test("in a stream each way, each answer may wait for the one before", async () => {
@@ -88,8 +107,9 @@ test("an error behind messages comes behind them, with its headers and trailers"
   expect([taken.length, told]).toEqual([1, ["1"]]);
 });
 
-test.each([
+test.each<[what: string, Answer, Code]>([
   ["an error page", answerAtOnce({ ":status": 502 }), Code.Unavailable],
+  ["an endless error page", (stream) => stream.respond({ ":status": 502 }), Code.Unavailable],
   ["a status", answerAtOnce({ ...grpcHead, "grpc-status": "5" }), Code.NotFound],
 ])("a stream that is answered by %s alone has no headers", async (_, answer, code) => {
   await using fake = await openFakeServer(answer);
