@@ -13,12 +13,11 @@ export class CallDeadline {
   /** Called once, when the call ends by this. */
   onEnd: ((error: ConnectError) => void) | undefined;
 
-  constructor(timeoutMs: number | undefined, cancellation: Cancellation | undefined) {
+  constructor(timeoutMs = Number.POSITIVE_INFINITY, cancellation?: Cancellation) {
     this.#cancellation = cancellation;
-    if (timeoutMs !== undefined && timeoutMs <= timerMaxMs) {
+    if (timeoutMs <= timerMaxMs) {
       this.#at = performance.now() + timeoutMs;
       this.#timer = setTimeout(() => this.#end(timedOut()), Math.max(0, timeoutMs));
-      if (timeoutMs < 1) this.#error = timedOut();
     }
     if (cancellation === undefined) return;
     if (cancellation.aborted) this.handleEvent();

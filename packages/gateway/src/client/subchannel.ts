@@ -64,7 +64,7 @@ export class Subchannel {
       openCount++;
       if (one.hasRoom && (least === undefined || one.streams < least.streams)) least = one;
     }
-    if (least !== undefined || openCount === 0 || openCount >= connectionsMax) return least;
+    if (least !== undefined || openCount >= connectionsMax) return least;
     if (this.#timer === undefined) this.#connect();
     return undefined;
   }
@@ -129,7 +129,6 @@ export class Subchannel {
   /** Opens a connection, after a pause if the last attempts failed. If others are open, calls decide. */
   #reconnect(): void {
     if (this.#isClosed || this.#timer !== undefined) return;
-    if (this.isOpen && this.#failures === 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       if (this.isOpen) this.#onChange();

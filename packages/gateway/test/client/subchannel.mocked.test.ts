@@ -1,0 +1,75 @@
+/** When connections to one address are opened again. */
+import { EventEmitter, once } from "node:events";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Subchannel } from "../../src/client/subchannel.ts";
+import { type FakeServer, openFakeServer } from "./fake-server.ts";
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
+afterEach(() => void vi.useRealTimers());
+
+/** A subchannel, and how often it has changed. */
+function openSubchannel(origin: string) {
+  const changed = new EventEmitter();
+  let count = 0;
+  const { hostname: address } = new URL(origin);
+  const options = { origin, address, tls: () => ({}), quietMsMax: 60_000 };
+  const subchannel = new Subchannel(options, () => changed.emit(`${++count}`));
+  const changes = async (wanted: number) => {
+    if (count < wanted) await once(changed, `${wanted}`);
+  };
+  return { subchannel, changes, [Symbol.dispose]: () => subchannel.destroy() };
+}
+
+const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
+
+async function end({ sessions }: FakeServer, index: number): Promise<void> {
+  const session = sessions[index] ?? expect.unreachable();
+  session.destroy();
+  await once(session, "close");
+}
+
+test.each([
+  ["at once", 1001, 0],
+  ["after a pause", 1000, 51],
+])("a lost connection is replaced %s if it lived for %i ms", async (_, livedMs, pauseMs) => {
+  await using fake = await openFakeServer(() => {});
+  using opened = openSubchannel(fake.url);
+  await opened.changes(1);
+  vi.advanceTimersByTime(livedMs);
+  await end(fake, 0);
+  await opened.changes(2);
+  if (pauseMs > 0) {
+    vi.advanceTimersByTime(29);
+    while (!opened.subchannel.isEmpty) await nextTurn();
+  }
+  vi.advanceTimersByTime(pauseMs);
+  await opened.changes(3);
+  expect(fake.sessions).toHaveLength(2);
+});
+
+test("a connection beside another is replaced when a call needs it", async () => {
+  await using fake = await openFakeServer(() => {}, busy);
+  using opened = openSubchannel(fake.url);
+  const { subchannel } = opened;
+  await opened.changes(1);
+  subchannel.pick()?.reserve();
+  expect(subchannel.pick()).toBeUndefined();
+  await opened.changes(2);
+  await end(fake, 1);
+  await opened.changes(3);
+  vi.advanceTimersByTime(1000);
+  await opened.changes(4);
+  expect(fake.sessions).toHaveLength(2);
+  expect(subchannel.pick()).toBeUndefined();
+  await opened.changes(5);
+  expect(fake.sessions).toHaveLength(3);
+});
+
+test("after its end, nothing is opened", async () => {
+  using opened = openSubchannel("http://127.0.0.1:1");
+  await opened.changes(1);
+  expect(vi.getTimerCount()).toBe(1);
+  opened.subchannel.close();
+  expect(vi.getTimerCount()).toBe(0);
+});
