@@ -1,12 +1,15 @@
 /** The addresses of a name: which are called, and when they are looked up. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Socket } from "node:net";
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { setImmediate, setTimeout } from "node:timers/promises";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { answerOk, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
@@ -85,7 +88,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
 
     test("every 30 s while all goes well", async () => {
       resolveTo(first);
-      const { port } = await openFronts();
+      const { one, port } = await openFronts();
       const catalog = clientOf(port);
       for (const [ms, lookups] of [
         [0, 1],
@@ -98,6 +101,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
         expect(lookup, `after ${ms} ms more`).toHaveBeenCalledTimes(lookups);
       }
       expect(lookup).toHaveBeenLastCalledWith("library.test", { all: true });
+      expect(one.connections).toBe(1);
     });
 
     test("every second while one of them is away", async () => {
@@ -110,14 +114,36 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
         expect(lookup.mock.calls.length).toBeGreaterThan(1);
       });
       await refused;
+      await call(catalog); // a lookup may still have been under way
       const { length } = lookup.mock.calls;
-      await call(catalog);
       vi.advanceTimersByTime(1000);
       await call(catalog);
       expect(lookup).toHaveBeenCalledTimes(length);
       vi.advanceTimersByTime(1);
       await call(catalog);
       expect(lookup).toHaveBeenCalledTimes(length + 1);
+    });
+
+    test("as it goes away, before the next call", async () => {
+      resolveTo(first);
+      const { one, other, port } = await openFronts();
+      const catalog = clientOf(port);
+      await call(catalog);
+      resolveTo(second);
+      vi.advanceTimersByTime(30_001);
+      await one[Symbol.asyncDispose]();
+      await vi.waitFor(() => expect(other.connections).toBe(1));
+    });
+
+    test("ever more rarely while that fails", async () => {
+      lookup.mockRejectedValue(new Error("the resolver is away"));
+      const catalog = clientOf(9);
+      for (let ms = 0; ms < 1000; ms++) {
+        await failureOf(catalog);
+        vi.advanceTimersByTime(1);
+      }
+      expect(lookup.mock.calls.length).toBeGreaterThanOrEqual(5);
+      expect(lookup.mock.calls.length).toBeLessThanOrEqual(8);
     });
 
     test("and then called at new addresses alone", async () => {
@@ -197,6 +223,8 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
           await call(catalog);
           expect(other.connections).toBe(1);
         });
+        vi.advanceTimersByTime(30_001);
+        await call(catalog);
         if (end === "its end") ends[0]?.();
         else transport.close();
         const expected =
@@ -207,6 +235,39 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     );
   });
 
+  test("is called at both alike", async () => {
+    resolveTo(first, second);
+    const called = new Map<unknown, number>();
+    const { one, other, port } = await openFronts((stream, headers) => {
+      called.set(stream.session, (called.get(stream.session) ?? 0) + 1);
+      answerOk(stream, headers);
+    });
+    const catalog = clientOf(port);
+    while (one.connections + other.connections < 2) await call(catalog);
+    while (called.size < 2) await call(catalog);
+    called.clear();
+    for (let calls = 0; calls < 10; calls++) await call(catalog);
+    expect([...called.values()]).toEqual([5, 5]);
+  });
+
+  test("of which one refuses is called at the other, whose server is slow to answer", async () => {
+    resolveTo(first, "127.0.0.3");
+    const { one, port } = await openFronts();
+    one.silence();
+    const refused = Promise.withResolvers<void>();
+    const onSocket = (message: unknown) => {
+      const { socket } = message as { socket: Socket };
+      socket.once("error", () => refused.resolve());
+    };
+    subscribe("net.client.socket", onSocket);
+    onTestFinished(() => void unsubscribe("net.client.socket", onSocket));
+    const waiting = call(clientOf(port));
+    await refused.promise;
+    await setImmediate();
+    one.resume();
+    await waiting;
+  });
+
   test("that is listed twice has one connection", async () => {
     resolveTo(first, first);
     const { one, port } = await openFronts();
@@ -215,6 +276,41 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     for (let calls = 0; calls < 5; calls++) await call(catalog);
     expect([one.connections, lookup.mock.calls.length]).toEqual([1, 1]);
   });
+});
+
+test.each(["an address", "a Unix socket"])("%s is not looked up", async (kind) => {
+  await using fake = await openFakeServer(answerOk);
+  await using folder = await createTemporaryFolder();
+  const path = join(folder.path, "socket");
+  const front = createServer((socket) => {
+    socket.pipe(connect(Number(new URL(fake.url).port), "127.0.0.1")).pipe(socket);
+  }).listen(path);
+  await once(front, "listening");
+  const url = kind === "an address" ? fake.url : `unix:${path}`;
+  const transport = openGrpcTransport({ url });
+  await call(createClient(CatalogService, transport));
+  expect(lookup).not.toHaveBeenCalled();
+  expect(fake.sessions).toHaveLength(1);
+  transport.close();
+  front.close();
+  await once(front, "close");
+});
+
+test("a transport that ends while its name is looked up connects to nothing", async () => {
+  const found = Promise.withResolvers<{ address: string }[]>();
+  lookup.mockReturnValue(found.promise);
+  await using fake = await openFakeServer(answerOk);
+  const transport = openGrpcTransport({ url: `http://library.test:${new URL(fake.url).port}` });
+  const failure = failureOf(createClient(CatalogService, transport));
+  transport.close();
+  const opened: unknown[] = [];
+  const onSocket = (message: unknown) => opened.push(message);
+  subscribe("net.client.socket", onSocket);
+  onTestFinished(() => void unsubscribe("net.client.socket", onSocket));
+  found.resolve([{ address: first }]);
+  expect(await failure).toMatchObject({ code: Code.Unavailable });
+  await setImmediate();
+  expect(opened).toEqual([]);
 });
 
 test("of very many addresses, 64 are called", async () => {

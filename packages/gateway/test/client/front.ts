@@ -17,6 +17,7 @@ export async function openFront(
   { host = "127.0.0.1", port = 0, isLetIn = () => true, ...options }: FrontOptions = {},
 ) {
   const sockets: Socket[] = [];
+  const held: (() => void)[] = [];
   let isSilent = false;
   let open = 0;
   const server = createServer((socket) => {
@@ -28,10 +29,13 @@ export async function openFront(
     sockets.push(socket);
     open++;
     socket.on("close", () => open--);
-    if (isSilent) return;
-    const next = connectTcp(behind, "127.0.0.1").on("error", () => {});
-    socket.pipe(next).pipe(socket);
-    sockets.push(next);
+    const pass = () => {
+      const next = connectTcp(behind, "127.0.0.1").on("error", () => {});
+      socket.pipe(next).pipe(socket);
+      sockets.push(next);
+    };
+    if (isSilent) held.push(pass);
+    else pass();
   });
   server.listen(port, host);
   await once(server, "listening");
@@ -54,9 +58,10 @@ export async function openFront(
       isSilent = true;
       for (const socket of sockets) socket.unpipe().pause();
     },
-    /** New connections are passed on again. */
+    /** New connections are passed on again, and those that came in the silence. */
     resume() {
       isSilent = false;
+      for (const pass of held.splice(0)) pass();
     },
     async [Symbol.asyncDispose]() {
       transport.close();
