@@ -94,7 +94,6 @@ export class Connection {
     });
     session.on("error", (error) => {
       this.#failure ??= error;
-      this.#leave();
     });
     session.on("close", () => {
       clearInterval(timer);

@@ -43,7 +43,7 @@ export function openSocket({
 
 /** The host of a URL, without the brackets of an IPv6 address. */
 export function unbracketed(hostname: string): string {
-  return hostname.replace(/^\[|\]$/g, "");
+  return hostname.replace(/[[\]]/g, "");
 }
 
 /**

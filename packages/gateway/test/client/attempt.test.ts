@@ -39,6 +39,16 @@ test.each([
   await expect(within("its end", answer)).rejects.toMatchObject({ code });
 });
 
+test.each([
+  ["headers", 1, true],
+  ["data", 0, false],
+])("a call whose %s Node could not send: frame type %i, undone: %s", async (_, type, isUndone) => {
+  await using opened = await openAttempt(() => {}, new CallDeadline());
+  const { stream } = opened.attempt;
+  stream.emit("frameError", type, 0, stream.id);
+  expect(opened.attempt.isUndone).toBe(isUndone);
+});
+
 test("messages that wait for more are told when their call is over", async () => {
   const deadline = new CallDeadline(undefined, undefined);
   await using opened = await openAttempt(

@@ -442,6 +442,19 @@ describe("a call that may have been done does not go out again", () => {
   });
 });
 
+test("a server that leaves and changes its settings gets no more calls", async () => {
+  await using raw = await openRawServer((connection) => {
+    if (connection > 1) return notFound;
+    const goaway = Buffer.alloc(8);
+    goaway.writeUInt32BE(2 ** 31 - 1);
+    const leave = frame(frameType.goaway, { payload: goaway });
+    return Buffer.concat([leave, frame(frameType.settings), notFound]);
+  });
+  await failureOf(raw);
+  expect(await failureOf(raw)).toMatchObject({ code: Code.NotFound });
+  expect(raw.connections).toBe(2);
+});
+
 test("a server that wants no more calls ends those it has, and gets the next on a new connection", async () => {
   await using fake = await openFakeServer((stream, headers) => {
     if (fake.sessions.length > 1) return answerOk(stream, headers);

@@ -1,7 +1,10 @@
-/** The place and the name by which a server is called. */
-import { EventEmitter } from "node:events";
+/** The place and the name by which a server is called, and how much of what it sends is read. */
+import { EventEmitter, once } from "node:events";
+import type { Socket } from "node:net";
+import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
-import { openSocket, type SocketOptions } from "../../src/client/guarded-socket.ts";
+import { GuardedSocket, openSocket, type SocketOptions } from "../../src/client/guarded-socket.ts";
+import { frame, frameType } from "../support/raw-http2.ts";
 
 const { opened } = vi.hoisted(() => ({ opened: [] as unknown[] }));
 
@@ -42,4 +45,20 @@ test.each<[origin: string, options: Partial<SocketOptions>, opened: [string, unk
   opened.length = 0;
   openSocket({ origin, address: "192.0.2.1", tls: {}, ...options });
   expect(opened).toEqual([expected]);
+});
+
+test("no more is read than is taken, and all that is", async () => {
+  const server = new PassThrough({ autoDestroy: false }) as unknown as Socket;
+  const guarded = new GuardedSocket(server);
+  const data = frame(frameType.data, { streamId: 1, payload: Buffer.alloc(16_000) });
+  for (let frames = 0; frames < 20; frames++) server.write(data);
+  await vi.waitUntil(() => server.isPaused());
+  expect(guarded.readableLength).toBeLessThan(128 * 1024);
+  server.end();
+  let taken = 0;
+  guarded.on("data", (chunk: Buffer) => {
+    taken += chunk.length;
+  });
+  await once(guarded, "end"); // though the socket is not closed
+  expect(taken).toBe(20 * data.length);
 });
