@@ -37,10 +37,6 @@ export class HeaderFilter {
 
   /** @param received The next bytes from the server. @returns what to pass on. */
   filter(received: Buffer): readonly Buffer[] {
-    if (this.#passing >= received.length) {
-      this.#passing -= received.length;
-      return [received];
-    }
     const chunk = this.#rest.length === 0 ? received : Buffer.concat([this.#rest, received]);
     this.#rest = this.#rest.subarray(0, 0);
     const parts: Buffer[] = [];
