@@ -267,9 +267,10 @@ function openCancellation() {
   };
 }
 
-test.each([
+test.each<[what: string, Answer]>([
   ["goes well", answerOk],
   ["fails", answerAtOnce({ ...grpcHead, "grpc-status": "5" })],
+  ["is reset", (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR)],
 ])("a call that %s lets go of its caller's signal", async (_, answer) => {
   await using fake = await openFakeServer(answer);
   const { getVolume, watchVolumes } = CatalogService.method;
@@ -284,4 +285,16 @@ test.each([
   };
   await stream().catch(() => {});
   expect(cancellation.listeners.size).toBe(0);
+});
+
+test("a call says of which method its answer is", async () => {
+  await using fake = await openFakeServer(answerOk);
+  const { getVolume, watchVolumes } = CatalogService.method;
+  const unary = await fake.transport.unary(getVolume, undefined, undefined, undefined, {});
+  expect(unary).toMatchObject({ stream: false, service: CatalogService, method: getVolume });
+  const input = createAsyncIterable([{}]);
+  const call = fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
+  expect(await call).toMatchObject({
+    ...{ stream: true, service: CatalogService, method: watchVolumes },
+  });
 });
