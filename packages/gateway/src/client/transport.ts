@@ -243,11 +243,7 @@ const secrets = ["authorization", "cookie"];
 /** With lower-case names, as those that they must not replace. */
 function nodeHeaders(header: HeadersInit): NodeHeaders {
   if (header instanceof LazyHeaders) return header.toNode();
-  if (header instanceof Headers) return toNodeHeaders(header);
-  if (Array.isArray(header)) return toNodeHeaders(new Headers(header));
-  return Object.fromEntries(
-    Object.entries(header).map(([name, value]) => [name.toLowerCase(), value]),
-  );
+  return toNodeHeaders(header instanceof Headers ? header : new Headers(header));
 }
 
 /** gRPC allows at most eight digits. */
