@@ -4,11 +4,13 @@ import { describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { answer, createRequest, headers } from "../support/create-volume.ts";
+import { findFreePort } from "../support/free-port.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { isListening } from "../support/is-listening.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { greeting } from "../support/raw-http2.ts";
-import { assertRefused, openTestService } from "../support/test-service.ts";
+import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
@@ -16,13 +18,13 @@ const request = { parent: "shelves/a", volume: { id: 1n, title: "Emma" } };
 
 describe("a drain", () => {
   test.each(openProtocols)("lets running calls finish, over $name", async ({ open }) => {
-    await using server = await openTestService();
+    await using server = await openTestService({ port: await findFreePort() });
     using hold = server.hold();
     using caller = open(CatalogService, server.origin);
     const called = caller.client.createVolume(request);
     await hold.untilBegun();
     const drained = server.drain(600_000);
-    await assertRefused(server.port);
+    expect(await isListening(server.port)).toBe(false);
     hold.release();
     expect(await called).toMatchObject({ title: "Emma" });
     caller[Symbol.dispose]();
