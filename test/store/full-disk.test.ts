@@ -73,5 +73,7 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     const findings = [];
     for await (const finding of checkStore(url)) findings.push(finding);
     expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
+    const warnings = findings.filter(({ level }) => level === "warn").map(({ text }) => text);
+    expect(warnings).toEqual(kind === "tmpfs" ? [expect.stringContaining("in memory")] : []);
   });
 });
