@@ -208,6 +208,9 @@ describe("a database of ours", () => {
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
     await expect(openSqlite(path, {}, 100)).rejects.toMatchObject({ code: "in_use" });
+    const before = performance.now();
+    expect(() => openDatabase(path, 200)).toThrow(inUse);
+    expect(performance.now() - before).toBeGreaterThan(190);
     holder.exec("ROLLBACK");
     await (await openSqlite(path, {}, 100)).close();
   });

@@ -124,7 +124,8 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
  * differ from the one we see. A power failure would then restore an older log and apply it to the
  * newer database.
  *
- * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
+ * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them
+ * until there is.
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
@@ -132,7 +133,7 @@ function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + timeoutMs;
-  while (isLockedOut(db)) {
+  while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
@@ -140,15 +141,6 @@ function settle(db: Database, path: string, timeoutMs: number): void {
       );
     }
     pause(10);
-  }
-}
-
-function isLockedOut(db: Database): boolean {
-  try {
-    return checkpoint(db, "FULL").busy !== 0;
-  } catch (error) {
-    if (failureCode(error) === "SQLITE_FULL") return false;
-    throw error;
   }
 }
 
