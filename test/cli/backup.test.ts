@@ -8,7 +8,7 @@ import { openStore } from "../../src/store/open.ts";
 import { BackupError } from "../../src/store/open-error.ts";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { exactPlants, seed } from "../store/reader-places.ts";
+import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
@@ -82,15 +82,12 @@ test("a backup that is there is replaced with --force alone", async () => {
 });
 
 test.each([
-  ["its copy cannot be counted", 0],
-  ["only an integrity check finds it", 8],
-])("a store that is damaged has no backup: %s", async (_, offset) => {
+  ["it cannot be counted", "its header"],
+  ["only an integrity check finds it", "its rows"],
+] as const)("a store that is damaged has no backup: %s", async (_, what) => {
   const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
   const { database, run, listed } = await prepare(plants);
-  const bytes = await readFile(database);
-  // The header of a leaf of the table, or the places of its rows.
-  bytes.fill(0xaa, 4096 * 12 + offset, 4096 * 12 + 64);
-  await writeFile(database, bytes);
+  await damageLeaf(database, what);
   const stderr = expect.stringContaining("damaged");
   expect(await run()).toEqual({ code: 1, stdout: "", stderr });
   expect(await listed()).toEqual([]);

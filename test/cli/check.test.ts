@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { placeKinds, seed } from "../store/reader-places.ts";
+import { damageLeaf, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
@@ -91,11 +91,7 @@ const pragma = (text: string) => (at: Place) => {
   db.exec(`PRAGMA ${text}`);
 };
 
-const damage = (offset: number) => async (at: Place) => {
-  const bytes = await readFile(at.database);
-  bytes.fill(0xaa, 4096 * 12 + offset, 4096 * 12 + 64);
-  await writeFile(at.database, bytes);
-};
+const damaged = (what: "its header" | "its rows") => (at: Place) => damageLeaf(at.database, what);
 
 async function makeLongLog({ database }: Place) {
   await writeFile(`${database}-wal`, "");
@@ -111,8 +107,12 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
   ["a newer schema", pragma("user_version = 9"), /^fail {2}store .*run the newer release/],
   ["a schema that is due", pragma("user_version = 0"), /^warn {2}schema .* 0 of 1.*migrate/],
   ["another program's", pragma("application_id = 1"), /^fail {2}store .*not the database of a/],
-  ["a damaged page", damage(0), /^fail {2}integrity .*restore the store from a backup/],
-  ["rows that are out of place", damage(8), /^fail {2}integrity .*restore the store from a backup/],
+  ["a damaged page", damaged("its header"), /^fail {2}integrity .*restore the store from a backup/],
+  [
+    "rows that are out of place",
+    damaged("its rows"),
+    /^fail {2}integrity .*restore the store from a backup/,
+  ],
   ["a long log", makeLongLog, /^warn {2}log .* 257 MiB; stop whatever reads the store/],
   ["no database", written("database", noDatabase), /^fail {2}store .*not an SQLite database/],
   ["others can write the tokens", mode("tokenFile", 0o666), /^fail {2}tokens .*chmod 600/],

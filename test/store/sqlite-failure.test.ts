@@ -234,6 +234,13 @@ describe("a permanent failure", () => {
     await expectAllKept((await openFresh(50, path)).store, plantsOf(100));
   });
 
+  test("the thread ends before it has opened the store, which can then be opened", async () => {
+    const path = await temporaryPath();
+    process.once("worker", (worker) => void worker.terminate());
+    await expect(openSqlite(path, {})).rejects.toMatchObject({ code: "unsupported" });
+    await openFresh(50, path);
+  });
+
   test("the thread ends during a commit: its plants are unavailable", async () => {
     const { path, store, failures } = await openFresh(1000);
     openBeside(path).exec("BEGIN IMMEDIATE");
