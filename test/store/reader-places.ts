@@ -67,7 +67,7 @@ export async function damageLeaf(path: string, what: "its header" | "its rows"):
  */
 export const exactPlants: readonly NewPlant[] = [
   { id: -(2n ** 63n), name: "", tag: "" },
-  { id: -(2n ** 63n) + 1n, name: "NULL", tag: undefined },
+  { id: -(2n ** 63n) + 1n, name: "NULL\ufffd", tag: undefined },
   { id: -9007199254740993n, name: "undefined", tag: "null" },
   { id: -9007199254740992n, name: '{a,"b\\\\",}', tag: "{}" },
   { id: -1n, name: "\ufeff\uffff", tag: "\ufffd" },

@@ -7,7 +7,7 @@ import { existsSync } from "node:fs";
 import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { assertDurable, checkpoint, openDatabase, openError } from "./database.ts";
+import { checkpoint, openDatabase, openError } from "./database.ts";
 import type { Database } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
@@ -121,9 +121,7 @@ function main(): void {
   }
 
   function inspect(): readonly [] {
-    const { db, assertFilesInPlace } = open();
-    assertDurable(db);
-    assertFilesInPlace();
+    open().assertFilesInPlace();
     return [];
   }
 
