@@ -106,10 +106,12 @@ test("a disk is full by more than one code", () => {
 
 describe("a temporary failure", () => {
   test("a lock that is not released in time: unavailable, then back to normal", async () => {
-    const { path, store, failures } = await openFresh();
+    const { path, store, failures } = await openFresh(400);
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
-    await expectUnavailable([store.create(plantOf(1)), store.create(plantOf(2))], "SQLITE_BUSY");
+    const before = performance.now();
+    await expectUnavailable([store.create(plantOf(1))], "SQLITE_BUSY");
+    expect(performance.now() - before).toBeGreaterThan(390);
     await untilObstacle(store, "locked");
     holder.exec("ROLLBACK");
     await untilObstacle(store);
