@@ -12,8 +12,8 @@ export interface Engine extends BatchEngine {
   readonly openedWith?: unknown;
 
   /**
-   * Repeats all the checks that opening the store required. Writes nothing, so it may run every few
-   * seconds.
+   * Repeats all the checks of opening the store whose results may change. Writes nothing, so it may
+   * run every few seconds.
    *
    * @throws If a check fails or cannot be made.
    */

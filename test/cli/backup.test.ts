@@ -1,12 +1,14 @@
 /** `plant-store backup`: of a store that a server writes to meanwhile. */
+import { renameSync } from "node:fs";
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
+import { BackupError } from "../../src/store/open-error.ts";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { exactPlants, seed } from "../store/reader-places.ts";
+import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
@@ -55,7 +57,8 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
   const count = await backupDatabase(database, {
     file,
     signal: new AbortController().signal,
-    onProgress() {
+    onProgress(done, total) {
+      expect(done).toBeLessThan(total);
       // Each commit of another would make SQLite begin anew.
       other.exec(`INSERT INTO plants VALUES (${10_000 + steps++}, 'late', NULL)`);
     },
@@ -78,22 +81,43 @@ test("a backup that is there is replaced with --force alone", async () => {
   expect(await listed()).toEqual(["backup.db"]);
 });
 
-test("a store that is damaged has no backup", async () => {
+test.each([
+  ["it cannot be counted", "its header"],
+  ["only an integrity check finds it", "its rows"],
+] as const)("a store that is damaged has no backup: %s", async (_, what) => {
   const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
   const { database, run, listed } = await prepare(plants);
-  const bytes = await readFile(database);
-  // A leaf of the table, in the middle of the file.
-  bytes.fill(0xaa, 4096 * 12, 4096 * 12 + 64);
-  await writeFile(database, bytes);
+  await damageLeaf(database, what);
   const stderr = expect.stringContaining("damaged");
   expect(await run()).toEqual({ code: 1, stdout: "", stderr });
   expect(await listed()).toEqual([]);
 });
 
-test("one that is stopped ends at once", async () => {
-  const { database, file } = await prepare();
-  const options = { file, signal: AbortSignal.abort(), onProgress() {} };
-  await expect(backupDatabase(database, options)).rejects.toThrow("interrupted");
+/** The copy takes several steps. */
+const large = { ...plantOf(1n), name: "x".repeat(9_000_000) };
+
+test("another database in the place of the copy is no backup", async () => {
+  const other = await prepare([plantOf(1n)]);
+  const { database, file } = await prepare([large, plantOf(2n)]);
+  const signal = new AbortController().signal;
+  const onProgress = () => renameSync(other.database, file);
+  await expect(backupDatabase(database, { file, signal, onProgress })).rejects.toThrow(BackupError);
+});
+
+test("a copy that cannot be written is no fault of the store", async () => {
+  const { folder, database } = await prepare();
+  const options = { file: folder, signal: new AbortController().signal, onProgress() {} };
+  await expect(backupDatabase(database, options)).rejects.toThrow(BackupError);
+});
+
+test.each([
+  ["small", exactPlants],
+  ["large", [large]],
+])("one of a %s store that is stopped ends at once", async (_, plants) => {
+  const { database, file } = await prepare(plants);
+  const onProgress = () => expect.unreachable();
+  const options = { file, signal: AbortSignal.abort(), onProgress };
+  await expect(backupDatabase(database, options)).rejects.toMatchObject({ message: "interrupted" });
 });
 
 test("what a killed one has left is told, and left alone", async () => {

@@ -1,5 +1,5 @@
 /** `plant-store check`: what it finds, and that it changes no plant. */
-import { chmod, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
+import { chmod, copyFile, mkdir, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createToken } from "connect-gateway-proxy/auth";
@@ -7,7 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { placeKinds, seed } from "../store/reader-places.ts";
+import { damageLeaf, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
@@ -34,6 +34,8 @@ const failed = (text: string) =>
 
 test("a store that a server has open is sound, and stays as it is", async () => {
   const { folder, database, run } = await prepare();
+  // As /tmp has: users cannot replace each other's files.
+  await chmod(folder, 0o1777);
   const serving = await openStore(`sqlite:${database}`);
   onTestFinished(() => serving.close());
   await serving.create(plantOf(-1n));
@@ -54,12 +56,28 @@ test("a store that a server has open is sound, and stays as it is", async () => 
     expect(stdout).toMatch(line);
   }
   const asJson = JSON.parse((await run("--json")).stdout);
-  const ofNode = { level: "ok", subject: "Node", text: process.versions.node };
+  const findings: { level: string; subject: string }[] = asJson.findings;
   expect(asJson.store).toBe(`sqlite:${database}`);
-  expect(asJson.findings).toContainEqual(ofNode);
+  expect(findings.filter(({ level }) => level === "ok").map(({ subject }) => subject)).toEqual(
+    "Node tokens SQLite rights disk log schema settings integrity".split(" "),
+  );
   expect(await readdir(folder)).toEqual(files);
   expect((await readFile(database)).equals(bytes)).toBe(true);
   await serving.create(plantOf(-2n));
+});
+
+test("the log that a crash has left stays as it is", async () => {
+  const [running, crashed] = [await prepare(), await prepare()];
+  const serving = await openStore(`sqlite:${running.database}`);
+  onTestFinished(() => serving.close());
+  await serving.create(plantOf(-1n));
+  const files = ["", "-wal"].map((suffix) => `${crashed.database}${suffix}`);
+  for (const file of files) await copyFile(file.replace(crashed.folder, running.folder), file);
+  const contents = async () =>
+    Buffer.concat(await Promise.all(files.map((file) => readFile(file))));
+  const before = await contents();
+  expect((await crashed.run()).stdout).toMatch(/whole; plants: 3001$/m);
+  expect((await contents()).equals(before)).toBe(true);
 });
 
 type Place = Awaited<ReturnType<typeof prepare>>;
@@ -73,10 +91,11 @@ const pragma = (text: string) => (at: Place) => {
   db.exec(`PRAGMA ${text}`);
 };
 
-async function damage({ database }: Place) {
-  const bytes = await readFile(database);
-  bytes.fill(0xaa, 4096 * 12, 4096 * 12 + 64);
-  await writeFile(database, bytes);
+const damaged = (what: "its header" | "its rows") => (at: Place) => damageLeaf(at.database, what);
+
+async function makeLongLog({ database }: Place) {
+  await writeFile(`${database}-wal`, "");
+  await truncate(`${database}-wal`, 257 * 1024 * 1024);
 }
 
 const noDatabase = "no database".repeat(500);
@@ -88,7 +107,13 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
   ["a newer schema", pragma("user_version = 9"), /^fail {2}store .*run the newer release/],
   ["a schema that is due", pragma("user_version = 0"), /^warn {2}schema .* 0 of 1.*migrate/],
   ["another program's", pragma("application_id = 1"), /^fail {2}store .*not the database of a/],
-  ["a damaged page", damage, /^fail {2}integrity .*restore the store from a backup/],
+  ["a damaged page", damaged("its header"), /^fail {2}integrity .*restore the store from a backup/],
+  [
+    "rows that are out of place",
+    damaged("its rows"),
+    /^fail {2}integrity .*restore the store from a backup/,
+  ],
+  ["a long log", makeLongLog, /^warn {2}log .* 257 MiB; stop whatever reads the store/],
   ["no database", written("database", noDatabase), /^fail {2}store .*not an SQLite database/],
   ["others can write the tokens", mode("tokenFile", 0o666), /^fail {2}tokens .*chmod 600/],
   ["others can read the tokens", mode("tokenFile", 0o644), /^warn {2}tokens .*chmod 600/],
@@ -104,6 +129,18 @@ test.skipIf(process.platform === "win32").each(faults)("finds %s", async (_what,
   const isWarning = found.source.startsWith("^warn");
   expect(result).toEqual(isWarning ? { code: 0, stderr: "" } : failing);
   expect(failed(stdout)).toEqual([expect.stringMatching(found)]);
+});
+
+test.skipIf(process.getuid?.() === 0).each([
+  ["the store", "database", 0o400],
+  ["its folder", "folder", 0o500],
+] as const)("finds that this user cannot write %s", async (_, what, bits) => {
+  const at = await prepare();
+  await chmod(at[what], bits);
+  onTestFinished(() => chmod(at[what], 0o700));
+  const { code, stdout } = await at.run();
+  expect(code).toBe(1);
+  expect(stdout).toMatch(/^fail {2}rights .*permission denied/m);
 });
 
 test.skipIf(memoryFolder !== "/dev/shm")("finds a store in memory", async () => {

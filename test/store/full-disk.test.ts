@@ -36,6 +36,8 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
   ])("%s: it says so, and recovers", async (_, count, freeKib) => {
     const { disk, url } = await openFull(count, freeKib);
     const changes: unknown[] = [];
+    // Closing has nothing to report, although nothing was opened.
+    await (await openStore(url, { onFailure: (error) => void changes.push(error) })).close();
     const store = await openStore(url, { onObstacle: (obstacle) => void changes.push(obstacle) });
     onTestFinished(() => store.close());
     expect(store.obstacle()).toBe("disk_full");
@@ -73,5 +75,7 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     const findings = [];
     for await (const finding of checkStore(url)) findings.push(finding);
     expect(findings).toContainEqual(expect.objectContaining({ subject: "disk", level: "fail" }));
+    const warnings = findings.filter(({ level }) => level === "warn").map(({ text }) => text);
+    expect(warnings).toEqual(kind === "tmpfs" ? [expect.stringContaining("in memory")] : []);
   });
 });

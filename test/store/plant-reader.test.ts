@@ -15,7 +15,14 @@ import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { openDatabase, until, withoutSync } from "./postgres/fresh.ts";
-import { exactPlants, freshFile, type PlaceKind, placeKinds, seed } from "./reader-places.ts";
+import {
+  damageLeaf,
+  exactPlants,
+  freshFile,
+  type PlaceKind,
+  placeKinds,
+  seed,
+} from "./reader-places.ts";
 
 const kinds = placeKinds(sharedServer);
 
@@ -113,6 +120,7 @@ describe("SQLite only", () => {
 
   test.each([
     ["a newer release", "PRAGMA user_version = 99", "newer_schema"],
+    ["an earlier release", "PRAGMA user_version = 0", "unsupported"],
     ["another program", "PRAGMA application_id = 1", "foreign"],
   ])("the database of %s is rejected", async (_, sql, code) => {
     await expect(openPlantReader(await broken(sql))).rejects.toMatchObject({ code });
@@ -131,6 +139,14 @@ describe("SQLite only", () => {
       name: "StoreReadError",
       message: expect.stringMatching(/plant 3 .* not UTF-8/),
     });
+  });
+
+  test("a row that SQLite cannot read is an error", async () => {
+    const { url } = await freshFile();
+    await seed(url, plantsOf(3000));
+    await damageLeaf(url.slice("sqlite:".length), "its rows");
+    const reading = pagesOf(await open(url));
+    await expect(reading).rejects.toMatchObject({ name: "StoreReadError" });
   });
 });
 

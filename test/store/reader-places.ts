@@ -1,3 +1,4 @@
+import { readFile, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../src/plant.ts";
 import { openStore } from "../../src/store/open.ts";
@@ -51,14 +52,25 @@ export async function seed(url: string, plants: readonly NewPlant[]): Promise<vo
 }
 
 /**
+ * Damages a page of the table, which has some 3,000 plants. Without its header, they cannot be
+ * counted; without the places of its rows, they can.
+ */
+export async function damageLeaf(path: string, what: "its header" | "its rows"): Promise<void> {
+  const bytes = await readFile(path);
+  const page = 4096 * 12;
+  bytes.fill(0xaa, page + (what === "its header" ? 0 : 8), page + 64);
+  await writeFile(path, bytes);
+}
+
+/**
  * In the order of their ids: values that a double, a collation or a careless reader would change.
  */
 export const exactPlants: readonly NewPlant[] = [
   { id: -(2n ** 63n), name: "", tag: "" },
-  { id: -(2n ** 63n) + 1n, name: "NULL", tag: undefined },
+  { id: -(2n ** 63n) + 1n, name: "NULL\ufffd", tag: undefined },
   { id: -9007199254740993n, name: "undefined", tag: "null" },
   { id: -9007199254740992n, name: '{a,"b\\\\",}', tag: "{}" },
-  { id: -1n, name: "\uffff", tag: "\ufffd" },
+  { id: -1n, name: "\ufeff\uffff", tag: "\ufffd" },
   { id: 0n, name: "\u00e9", tag: "e\u0301" },
   { id: 1n, name: "\ufeffa", tag: "\u{10ffff}" },
   { id: 9007199254740992n, name: "a\r\nb ", tag: "\u0001" },

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { copyFile, open, rename, rm } from "node:fs/promises";
+import { copyFile, open, rename, rm, truncate } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
@@ -12,6 +12,7 @@ import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
+import { seed } from "./reader-places.ts";
 import { expectAllKept, expectKept, untilObstacle } from "./suite.ts";
 import { openBeside, temporaryPath, watchWorkers } from "./temporary.ts";
 
@@ -105,15 +106,18 @@ test("a disk is full by more than one code", () => {
 
 describe("a temporary failure", () => {
   test("a lock that is not released in time: unavailable, then back to normal", async () => {
-    const { path, store, failures } = await openFresh();
+    const { path, store, failures } = await openFresh(400);
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
-    await expectUnavailable([store.create(plantOf(1)), store.create(plantOf(2))], "SQLITE_BUSY");
+    const before = performance.now();
+    await expectUnavailable([store.create(plantOf(1))], "SQLITE_BUSY");
+    expect(performance.now() - before).toBeGreaterThan(390);
     await untilObstacle(store, "locked");
     holder.exec("ROLLBACK");
     await untilObstacle(store);
     await store.create(plantOf(1));
     await expectKept(store, plantOf(1));
+    await store.close();
     expect(failures).toEqual([]);
   });
 
@@ -166,6 +170,26 @@ describe("a permanent failure", () => {
       cause: { code: expect.stringMatching(/^SQLITE_CORRUPT/) },
     });
     await expectFailedForGood(store, failures);
+  });
+
+  test.each([
+    ["after a commit", 20],
+    ["as the store is closed", 0],
+  ])("a checkpoint that fails %s is reported", async (_, count) => {
+    const path = await temporaryPath();
+    const name = "x".repeat(300);
+    const plants = plantsOf(3000).map((plant) => ({ ...plant, name }));
+    await seed(`sqlite:${path}`, plants);
+    const { store, failures } = await openFresh(50, path);
+    await store.create(plantOf(3000));
+    // All pages except the first: SQLite sees that the database lacks more than the log has.
+    await truncate(path, 4 * 4096);
+    const large = plantsOf(count, 3001).map((plant) => ({ ...plant, name: "x".repeat(1_000_000) }));
+    await Promise.allSettled(large.map((plant) => store.create(plant)));
+    if (count > 0) await expectFailedForGood(store, failures);
+    expect(failures).toHaveLength(count > 0 ? 1 : 0);
+    await store.close();
+    expect(failures).toMatchObject([{ code: "SQLITE_CORRUPT" }]);
   });
 
   const replace = async (path: string) => {
@@ -232,6 +256,22 @@ describe("a permanent failure", () => {
     await expectFailedForGood(store, failures);
     await store.close();
     await expectAllKept((await openFresh(50, path)).store, plantsOf(100));
+  });
+
+  test("the thread ends by an error: the store says so once", async () => {
+    const { store, failures } = await openFresh();
+    workers.last().postMessage(null);
+    await expectUnavailable([store.create(plantOf(1))]);
+    await expectFailedForGood(store, failures);
+    await store.close();
+    expect(failures).toMatchObject([{ name: "TypeError" }]);
+  });
+
+  test("the thread ends before it has opened the store, which can then be opened", async () => {
+    const path = await temporaryPath();
+    process.once("worker", (worker) => void worker.terminate());
+    await expect(openSqlite(path, {})).rejects.toMatchObject({ code: "unsupported" });
+    await openFresh(50, path);
   });
 
   test("the thread ends during a commit: its plants are unavailable", async () => {

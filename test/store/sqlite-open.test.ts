@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -66,7 +66,7 @@ describe("a store URL", () => {
     ["sqlite: plants.db", /white space/],
     ["sqlite:plants\0.db", /U\+0000/],
   ])("%j is rejected", async (url, message) => {
-    await expectRefused(url, { name: "SettingsError" }, message);
+    await expectRefused(url, { problems: [{ setting: "store" }] }, message);
     await expect(openStore(url)).rejects.not.toThrow(/secret/);
   });
 
@@ -168,6 +168,24 @@ describe("a file that is not ours is rejected and left unchanged:", () => {
   });
 });
 
+test.each(["CREATE TABLE t (a)", "PRAGMA application_id = 1"])(
+  "another program's database (%s) is not ours after a crash either",
+  async (sql) => {
+    const path = await temporaryPath();
+    const foreign = openBeside(path);
+    // The journal of a transaction that changes the header, from before its commit.
+    foreign.exec(`${sql}; PRAGMA synchronous = OFF; BEGIN; PRAGMA user_version = 2`);
+    const journal = readFileSync(`${path}-journal`);
+    foreign.exec("ROLLBACK");
+    foreign.close();
+    // As after a power failure: unwritten space.
+    writeFileSync(path, Buffer.alloc(8192));
+    writeFileSync(`${path}-journal`, journal);
+    await expectRefused(`sqlite:${path}`, { code: "foreign" }, /another program/);
+    expect(readValue(openBeside(path), "PRAGMA user_version")).toBe(0);
+  },
+);
+
 describe("a database of ours", () => {
   test.each([
     ["of a newer release", "newer_schema", /version 2, .*knows 1/, "PRAGMA user_version = 2"],
@@ -208,6 +226,9 @@ describe("a database of ours", () => {
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
     await expect(openSqlite(path, {}, 100)).rejects.toMatchObject({ code: "in_use" });
+    const before = performance.now();
+    expect(() => openDatabase(path, 200)).toThrow(inUse);
+    expect(performance.now() - before).toBeGreaterThan(190);
     holder.exec("ROLLBACK");
     await (await openSqlite(path, {}, 100)).close();
   });

@@ -1,4 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
@@ -84,6 +84,8 @@ test("an inspection writes nothing, but a probe does", async () => {
   }
   expect(sizes[1]).toBe(sizes[0]);
   expect(sizes[2]).toBeGreaterThan(Number(sizes[1]));
+  await rm(path);
+  await expect(thread.probe()).rejects.toThrow(/deleted/);
 });
 
 test("on a stalled disk, deadlines work, waiting plants share a commit, and closing waits", async () => {

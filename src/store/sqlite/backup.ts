@@ -1,8 +1,7 @@
 import { chmodSync, statSync } from "node:fs";
-import { BackupError, StoreOpenError } from "../open-error.ts";
+import { BackupError } from "../open-error.ts";
 import { openError, openForReading } from "./database.ts";
-import { assertDriver, backup, Database, readValue } from "./driver.ts";
-import { failureCode } from "./failure.ts";
+import { backup, Database, readValue } from "./driver.ts";
 import { assertPlantStore } from "./schema.ts";
 
 export interface BackupOptions {
@@ -32,69 +31,56 @@ const pagesEach = 2000;
  * @throws {StoreOpenError} {@link BackupError}
  */
 export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
-  assertDriver();
   const { file } = options;
+  const count = await copy(path, options);
   try {
-    const count = await copy(path, file, options);
     verify(file, count);
     chmodSync(file, statSync(path).mode & 0o777);
-    return count;
   } catch (error) {
-    if (error instanceof BackupError || error instanceof StoreOpenError) throw error;
-    const reason = error instanceof Error && "code" in error ? error.code : error;
-    throw new BackupError(`cannot write the backup (${reason})`, { cause: error });
+    throw backupError(error);
   }
+  return count;
 }
 
-async function copy(
-  path: string,
-  temporary: string,
-  { signal, onProgress }: BackupOptions,
-): Promise<number> {
-  let db: Database | undefined;
+async function copy(path: string, { file, signal, onProgress }: BackupOptions): Promise<number> {
+  const assertWanted = () => {
+    if (signal.aborted) throw new BackupError("interrupted");
+  };
   try {
-    db = openForReading(path);
+    using db = openForReading(path);
     assertPlantStore(db);
     db.exec("BEGIN");
     const count = Number(readValue(db, "SELECT count(*) FROM plants"));
-    const assertWanted = () => {
-      if (signal.aborted) throw new BackupError("interrupted");
-    };
-    await backup(db, temporary, {
+    const copying = backup(db, file, {
       rate: pagesEach,
       progress({ totalPages, remainingPages }) {
         assertWanted();
         onProgress(totalPages - remainingPages, totalPages);
       },
     });
+    await copying.catch((error) => {
+      throw backupError(error);
+    });
     assertWanted();
     return count;
   } catch (error) {
-    if (error instanceof BackupError) throw error;
-    throw openError(path, error);
-  } finally {
-    db?.close();
+    throw error instanceof BackupError ? error : openError(path, error);
   }
 }
 
-/** @throws {BackupError} */
-function verify(temporary: string, count: number): void {
-  const db = new Database(temporary);
-  try {
-    db.exec("PRAGMA journal_mode = DELETE");
-    const fault = readValue(db, "PRAGMA integrity_check(1)");
-    const found = Number(readValue(db, "SELECT count(*) FROM plants"));
-    if (fault === "ok" && found === count) return;
-    throw new BackupError(
-      `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
-    );
-  } catch (error) {
-    if (error instanceof BackupError) throw error;
-    throw new BackupError(
-      `the copy could not be verified, and was not kept (${failureCode(error)})`,
-      { cause: error },
-    );
-  } finally {
-    db.close();
-  }
+function verify(file: string, count: number): void {
+  using db = new Database(file);
+  db.exec("PRAGMA journal_mode = DELETE");
+  const fault = readValue(db, "PRAGMA integrity_check(1)");
+  const found = Number(readValue(db, "SELECT count(*) FROM plants"));
+  if (fault === "ok" && found === count) return;
+  throw new BackupError(
+    `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
+  );
+}
+
+function backupError(error: unknown): BackupError {
+  if (error instanceof BackupError) return error;
+  const { message } = error as Error;
+  return new BackupError(`cannot write the backup: ${message}`, { cause: error });
 }

@@ -1,7 +1,7 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
-import { configure, openError, openForReading } from "./database.ts";
+import { assertDurable, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
@@ -20,9 +20,7 @@ const logBytesMax = 256 * 1024 * 1024;
  * @param path Absolute.
  */
 export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
-  const driver = attempt("SQLite", assertDriver);
-  yield driver;
-  if (driver.level === "fail") return;
+  yield attempt("SQLite", assertDriver);
   const stats = statSync(path, { throwIfNoEntry: false });
   if (stats === undefined) {
     const advice = "check the store URL; plant-store serve creates a new store";
@@ -32,14 +30,11 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
   yield* checkRights(path);
   yield* checkDisk(path);
   yield checkLog(path);
-  let db: Database | undefined;
   try {
-    db = openForReading(path);
+    using db = openForReading(path);
     yield* checkOpen(db, path);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };
-  } finally {
-    db?.close();
   }
 }
 
@@ -51,27 +46,22 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   const due = isDue ? "; the next start migrates it, or run: plant-store migrate up" : "";
   const text = `version ${version} of ${migrations.length}${due}`;
   yield { level: isDue ? "warn" : "ok", subject: "schema", text };
-  yield* checkSettings(db);
+  yield checkSettings(db);
   // Last, because it reads the whole database.
   yield checkIntegrity(db);
 }
 
 /**
  * These settings belong to a connection. This checks that SQLite accepts a server's settings here.
+ * A backup is not in WAL mode until a server starts on it.
  */
-function* checkSettings(db: Database): Generator<Finding, void> {
-  const refused = configure(db);
-  const [first] = refused;
-  if (first === undefined) {
-    const text = "synchronous=FULL and fullfsync are in force on a server's connections";
-    yield { level: "ok", subject: "settings", text };
-  } else {
-    const text = `SQLite ignores ${first} here; use another build of Node`;
-    yield { level: "fail", subject: "settings", text };
-  }
-  const mode = readValue(db, "PRAGMA journal_mode");
-  const note = mode === "wal" ? "" : "; the next start turns it to wal";
-  yield { level: "ok", subject: "settings", text: `journal_mode=${mode}${note}` };
+function checkSettings(db: Database): Finding {
+  return attempt("settings", () => {
+    configure(db);
+    const mode = readValue(db, "PRAGMA journal_mode");
+    assertDurable(db, mode);
+    return `synchronous=FULL, fullfsync and journal_mode=${mode} are in force`;
+  });
 }
 
 function checkIntegrity(db: Database): Finding {

@@ -64,20 +64,16 @@ export function openForReading(path: string): Database {
  * @throws {StoreOpenError}
  */
 export function readSchemaState(path: string): SchemaState {
-  assertDriver();
   const latest = migrations.length;
   if (!existsSync(path)) return { version: 0, latest };
   assertOurs(path);
-  let db: Database | undefined;
   try {
-    db = openForReading(path);
+    using db = openForReading(path);
     const version = Number(readValue(db, "PRAGMA user_version"));
     assertKnown(path, version);
     return { version, latest };
   } catch (error) {
     throw openError(path, error);
-  } finally {
-    db?.close();
   }
 }
 
@@ -94,13 +90,8 @@ const settings = {
   journal_size_limit: 64 * 1024 * 1024,
 } as const;
 
-/** @returns The settings that SQLite does not accept here. */
-export function configure(db: Database): readonly string[] {
+export function configure(db: Database): void {
   for (const [name, value] of Object.entries(settings)) db.exec(`PRAGMA ${name} = ${value}`);
-  const isRefused = ([name, value]: [string, number]) => readValue(db, `PRAGMA ${name}`) !== value;
-  return Object.entries(settings)
-    .filter(isRefused)
-    .map(([name, value]) => `${name}=${value}`);
 }
 
 function enterWal(db: Database): void {
@@ -112,8 +103,8 @@ function enterWal(db: Database): void {
  *
  * @throws {StoreOpenError} `not_durable`
  */
-export function assertDurable(db: Database): void {
-  for (const [name, wanted] of Object.entries({ ...settings, journal_mode: "wal" })) {
+export function assertDurable(db: Database, journalMode: unknown = "wal"): void {
+  for (const [name, wanted] of Object.entries({ ...settings, journal_mode: journalMode })) {
     const actual = readValue(db, `PRAGMA ${name}`);
     if (actual !== wanted) {
       throw new StoreOpenError(
@@ -133,7 +124,8 @@ export function assertDurable(db: Database): void {
  * differ from the one we see. A power failure would then restore an older log and apply it to the
  * newer database.
  *
- * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
+ * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them
+ * until there is.
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
@@ -141,7 +133,7 @@ function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + timeoutMs;
-  while (isLockedOut(db)) {
+  while (checkpoint(db, "FULL").busy !== 0) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
@@ -149,15 +141,6 @@ function settle(db: Database, path: string, timeoutMs: number): void {
       );
     }
     pause(10);
-  }
-}
-
-function isLockedOut(db: Database): boolean {
-  try {
-    return checkpoint(db, "FULL").busy !== 0;
-  } catch (error) {
-    if (failureCode(error) === "SQLITE_FULL") return false;
-    throw error;
   }
 }
 

@@ -3,7 +3,7 @@ import { type NewPlant, type TextField, textFields } from "../../plant.ts";
 import { StoreOpenError, StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { openError, openForReading } from "./database.ts";
-import { assertDriver, type Database, readValue } from "./driver.ts";
+import { type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
@@ -34,7 +34,6 @@ export class SqliteReader implements PlantReader {
    * @throws {StoreOpenError}
    */
   static open(path: string): SqliteReader {
-    assertDriver();
     let db: Database | undefined;
     try {
       // Does not read the file's header first, as opening for writing does: closing any descriptor

@@ -89,7 +89,6 @@ export class SqliteThread implements Engine {
     this.openedWith = openedWith;
     this.#onFailure = onFailure;
     worker.on("message", (reply: Reply) => this.#receive(reply));
-    worker.on("messageerror", (error) => this.#fail(error));
     worker.on("error", (error: Error) => this.#fail(error));
     void ended.then(() => {
       if (this.#closing) return;

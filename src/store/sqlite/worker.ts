@@ -3,11 +3,9 @@
  * so none happens on the service's event loop. This thread has no event loop: it sleeps until its
  * bell rings.
  */
-import { existsSync } from "node:fs";
-import { dirname } from "node:path";
 import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { assertDurable, checkpoint, openDatabase, openError } from "./database.ts";
+import { checkpoint, openDatabase, openError } from "./database.ts";
 import type { Database } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
@@ -71,9 +69,7 @@ function main(): void {
   function mayContinue(error: unknown): boolean {
     const code = failureCode(error);
     if (opened !== undefined) return isPassing(code);
-    return (
-      code === "SQLITE_FULL" || (isFull(code) && !hasRoom(existsSync(path) ? path : dirname(path)))
-    );
+    return code === "SQLITE_FULL" || (isFull(code) && !hasRoom(path));
   }
 
   function open(): Opened {
@@ -121,9 +117,7 @@ function main(): void {
   }
 
   function inspect(): readonly [] {
-    const { db, assertFilesInPlace } = open();
-    assertDurable(db);
-    assertFilesInPlace();
+    open().assertFilesInPlace();
     return [];
   }
 

@@ -7,7 +7,7 @@ const folders: Readonly<Record<string, readonly [sources: string, ...tests: stri
   store: [
     "src/store",
     "test/store/**/*.test.ts",
-    ...["backup", "check", "copy"].map((name) => `test/cli/${name}.test.ts`),
+    ...["backup", "check", "copy", "migrate"].map((name) => `test/cli/${name}.test.ts`),
   ],
   rpc: gateway("rpc"),
   http: gateway("http", "body-budget", "broken-off", "server/continue"),
