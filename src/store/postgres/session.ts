@@ -67,7 +67,6 @@ export class Session {
       password: () => address.password,
       database: address.database,
       ssl: tlsOptionsFor(address, host),
-      client_encoding: "UTF8",
       application_name: "plant-store",
       keepAlive: true,
       keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
@@ -145,19 +144,14 @@ export class Session {
 
   /** Closes it cleanly. Call only while no statement is running. */
   async close(timeoutMs: number): Promise<void> {
-    const timer = setTimeout(() => this.destroy(), timeoutMs);
-    try {
-      await this.#client.end();
-    } finally {
-      clearTimeout(timer);
-    }
+    setTimeout(() => this.destroy(), timeoutMs).unref();
+    await this.#client.end();
   }
 
   /** Closes it at once. The server may continue a running statement. */
   destroy(): void {
     this.#isLost = true;
     this.#socket.destroy();
-    this.#lost.resolve();
   }
 
   #giveUp(): void {
