@@ -166,14 +166,20 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   test("a plant that waits for a session of a node that hangs is not retried", async () => {
     const limits = { retryLimitMs: hour, aliveIntervalMs: hour, statementTimeoutMs: hour };
-    const opened = await openBehindProxy({ ...limits, connectTimeoutMs: 1000 });
-    const { store, proxy, first, next } = opened;
+    const opened = await openBehindProxy(
+      { ...limits, connectTimeoutMs: 1000 },
+      "&pool_max_conns=2",
+    );
+    const { store, proxy, first, next, ones } = opened;
     proxy.hang();
-    const waiting = store.create(first); // in the only session
+    const waiting = [store.create(first)]; // in the only session
     for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    await expect(store.create(next)).rejects.toMatchObject(unavailable);
+    const refused = store.create(next);
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    waiting.push(store.create(ones[2] as NewPlant)); // until a session is free
+    await expect(refused).rejects.toMatchObject(unavailable);
     proxy.refuse();
-    await waiting;
+    await Promise.all(waiting);
   });
 
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
@@ -305,24 +311,28 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     expect(await kept()).toHaveLength(plants.length - 1);
   });
 
-  test("without the coordinator, workers store plants unless somebody may be copying them", async () => {
-    const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
-    await using proxy = await openTcpProxy(coordinator.current.port, "none");
-    const unreachable: (readonly string[])[] = [];
-    const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
-    const store = await openTestStore(through(proxy, url), {}, { onUnreachable });
-    await store.create(first);
-    proxy.refuse();
-    await store.create(second);
-    expect(store.obstacle()).toBeUndefined();
-    await using copying = await openPostgresClient(worker.current.url(database));
-    await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
-    const creating = startCreating(store, [third]);
-    await untilOnWorker(third);
-    expect(creating.confirmed()).toBe(0);
-    await copying.query("COMMIT");
-    await creating.done;
-    expect(await keptByWorker()).toHaveLength(3);
-    expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
-  });
+  test.each(["refuse", "hang"] as const)(
+    "without the coordinator (%s), workers store plants unless somebody may be copying them",
+    async (how) => {
+      const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
+      await using proxy = await openTcpProxy(coordinator.current.port, "none");
+      const unreachable: (readonly string[])[] = [];
+      const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
+      const limits = { aliveIntervalMs: 100, connectTimeoutMs: 300 };
+      const store = await openTestStore(through(proxy, url), limits, { onUnreachable });
+      await store.create(first);
+      proxy[how]();
+      await store.create(second);
+      expect(store.obstacle()).toBeUndefined();
+      await using copying = await openPostgresClient(worker.current.url(database));
+      await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
+      const creating = startCreating(store, [third]);
+      await untilOnWorker(third);
+      expect(creating.confirmed()).toBe(0);
+      await copying.query("COMMIT");
+      await creating.done;
+      expect(await keptByWorker()).toHaveLength(3);
+      expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
+    },
+  );
 });
