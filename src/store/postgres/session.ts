@@ -150,7 +150,6 @@ export class Session {
 
   /** Closes it at once. The server may continue a running statement. */
   destroy(): void {
-    this.#isLost = true;
     this.#socket.destroy();
   }
 
@@ -187,11 +186,8 @@ export class Session {
     }
     // In plaintext, whoever sees the key could cancel every later statement of the session.
     socket.write(sslRequest);
-    socket.once("data", ([answer]) => {
-      if (answer !== "S".charCodeAt(0)) {
-        socket.destroy();
-        return;
-      }
+    // If the answer is no, the handshake fails.
+    socket.once("data", () => {
       const { name } = this.host;
       const encrypted = connectTls({
         ...tls,
