@@ -4,7 +4,7 @@ import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { untilObstacle } from "../suite.ts";
-import { openTestStore, readPlants, useServer, withoutSync } from "./fresh.ts";
+import { openTestStore, readPlants, until, useServer, withoutSync } from "./fresh.ts";
 
 describe.skipIf(!hasPostgres)("of several hosts", () => {
   const one = useServer({ settings: withoutSync });
@@ -28,6 +28,11 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     return {
       urlOf,
       url: urlOf([one.current.port, two.current.port]),
+      untilFirstIsLeft: () =>
+        until("the end of its sessions", async () => {
+          const sql = `SELECT FROM pg_stat_activity WHERE datname = '${database}'`;
+          return (await one.current.query(sql)).length === 0;
+        }),
       /** By each of them; nothing without the table. */
       kept: () =>
         Promise.all([one, two].map((it) => readPlants(it.current, database).catch(() => []))),
@@ -59,7 +64,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
   );
 
   test("a primary that becomes read-only is replaced: one failure is enough to leave all its sessions", async () => {
-    const { url, makeStandby, kept } = await createBoth();
+    const { url, makeStandby, kept, untilFirstIsLeft } = await createBoth();
     await makeStandby();
     let failed = 0;
     const observer = {
@@ -74,6 +79,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     await setReadOnly("on", "off");
     await store.create(plantOf(1500));
     expect(failed).toBe(1);
+    await untilFirstIsLeft();
     expect(await kept()).toEqual([plantsOf(1500), [plantOf(1500)]]);
     await setReadOnly("on", "on");
     const creating = Promise.all(plantsOf(1500, 1501).map((plant) => store.create(plant)));
