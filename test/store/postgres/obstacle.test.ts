@@ -21,7 +21,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const role = await server.current.createRole();
     await rest.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
       GRANT SELECT ON plant_store_migrations TO ${role}`);
-    const own = server.current.url(database, role);
+    const own = server.current.url(database, role, "pool_max_conns=1");
     const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
     await store.create(plantOf(1));
     return { ...rest, url, role, store };
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
   ])("%s: %s", async (obstacle, harm, mend) => {
-    const { store, role, query, kept } = await openFresh();
+    const { store, role, query, kept, sessions } = await openFresh();
     await query(harm.replace(/role$/, role));
     await expectRefused(store);
     await untilObstacle(store, obstacle);
@@ -47,8 +47,9 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await query(mend.replace(/role$/, role));
     await untilObstacle(store);
     await store.create(plantOf(2));
-    // A probe leaves nothing behind.
+    // A probe leaves nothing behind, and a failure no connection.
     expect(await kept()).toEqual(plantsOf(2, 1));
+    expect(await sessions(`usename = '${role}'`)).toHaveLength(1);
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {

@@ -42,6 +42,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(transactions.length).toBeLessThanOrEqual(20);
     await until("all sessions but one closed", async () => (await sessions()).length === 1);
     await store.create(plantOf(1));
+    await store.close();
+    await until("the end of the last one", async () => (await sessions()).length === 0);
   });
 
   test("a connection that is in use is not closed as idle", async () => {
