@@ -114,7 +114,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
            RAISE WARNING 'a warning of a trigger is no reason to fail';
            RETURN NEW;
          END $$;
-       CREATE TRIGGER see AFTER INSERT ON plants FOR EACH ROW EXECUTE FUNCTION see()`,
+       CREATE TRIGGER see BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION see()`,
     );
     await store.create(plantOf(1));
     onTestFinished(() => server.current.set("synchronous_commit", "on"));
