@@ -335,4 +335,19 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
     },
   );
+
+  test("without the coordinator, a probe is made on a worker", async () => {
+    const { url } = await openBoth();
+    await using proxy = await openTcpProxy(coordinator.current.port, "none");
+    const engine = await openTestEngine(through(proxy, url));
+    onTestFinished(() => engine.close());
+    proxy.refuse();
+    const probe = () =>
+      engine.probe().then(
+        () => "passed",
+        () => "failed",
+      );
+    await expect.poll(probe).toBe("passed");
+    expect(engine.obstacle()).toBeUndefined();
+  });
 });

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { migrateStore } from "../../../src/store/open.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
@@ -92,7 +93,8 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     const { urlOf, makeStandby, kept } = await createBoth();
     await makeStandby();
     await using proxy = await openTcpProxy(one.current.port, "none");
-    const store = await openTestStore(urlOf([proxy.port, two.current.port]), {
+    const url = urlOf([proxy.port, two.current.port], "pool_max_conns=1");
+    const store = await openTestStore(url, {
       statementTimeoutMs: 600_000,
       connectTimeoutMs: 600_000,
       aliveIntervalMs: 100,
@@ -101,8 +103,10 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     await store.create(plantOf(1));
     proxy.hang();
     await setReadOnly("off", "off");
-    await store.create(plantOf(2));
-    expect(await kept()).toEqual([[plantOf(1)], [plantOf(2)]]);
+    const creating = [store.create(plantOf(2))];
+    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
+    await Promise.all([...creating, store.create(plantOf(3))]);
+    expect(await kept()).toEqual([[plantOf(1)], plantsOf(2, 2)]);
     await store.close();
     proxy.refuse();
   });
