@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   /** Node 1 accepts statements directly, through a proxy. */
   async function openBehindProxy(limits: Partial<PostgresLimits> = {}, options = "") {
-    const { url, citus, kept } = await openCitus(server.current);
+    const { url, citus, kept, query } = await openCitus(server.current);
     const proxy = await openTcpProxy(server.current.port, insertOfPlants);
     await citus.open(1, proxy.port);
     const store = await openTestStore(`${url}${options}`, limits);
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const [ones, twos] = [await citus.plantsOf(1, 100), await citus.plantsOf(2, 100)];
     const [first, next] = ones as [NewPlant, NewPlant];
-    return { store, proxy, ones, twos, first, next, kept };
+    return { url, store, proxy, ones, twos, first, next, kept, query };
   }
 
   test("the node of a plant is computed as in Citus", async () => {
@@ -180,6 +180,27 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await expect(refused).rejects.toMatchObject(unavailable);
     proxy.refuse();
     await Promise.all(waiting);
+  });
+
+  test("a plant of a lost node is not retried if the coordinator waits for that node, too", async () => {
+    const limits = { retryLimitMs: hour, statementTimeoutMs: hour, aliveIntervalMs: 100 };
+    const { url, store, proxy, first } = await openBehindProxy(limits);
+    proxy.refuse();
+    await using holder = await openPostgresClient(url);
+    await holder.query("BEGIN; LOCK TABLE plants");
+    await expect(store.create(first)).rejects.toMatchObject(unavailable);
+    await holder.query("ROLLBACK");
+    await store.create(first);
+  });
+
+  test("a host that is not the coordinator confirms no plants of other nodes", async () => {
+    const { store, twos, query } = await openBehindProxy({ retryLimitMs: 100 });
+    await query("UPDATE pg_dist_local_group SET groupid = 1");
+    const cause = { name: "Unconfirmed" };
+    await expect(store.create(twos[0] as NewPlant)).rejects.toMatchObject({
+      ...unavailable,
+      cause,
+    });
   });
 
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
