@@ -193,6 +193,16 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await store.create(first);
   });
 
+  test("a plant that the coordinator stores may wait for a lock", async () => {
+    const limits = { retryLimitMs: 0, statementTimeoutMs: hour, aliveIntervalMs: 50 };
+    const { url, store, ones } = await openFresh(limits);
+    await using holder = await openPostgresClient(url);
+    await holder.query("BEGIN; LOCK TABLE plants");
+    const creating = store.create(ones[0] as NewPlant);
+    await holder.query("SELECT pg_sleep(0.3); ROLLBACK");
+    await creating;
+  });
+
   test("a host that is not the coordinator confirms no plants of other nodes", async () => {
     const { store, twos, query } = await openBehindProxy({ retryLimitMs: 100 });
     await query("UPDATE pg_dist_local_group SET groupid = 1");
@@ -319,6 +329,15 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     expect(creating.confirmed()).toBe(0);
     await replacing.query("COMMIT");
     await creating.done;
+    expect(await kept()).toEqual([second]);
+  });
+
+  test("plants of a worker that has lost the table go through the coordinator", async () => {
+    const { database, url, kept, first, second } = await openBoth();
+    const store = await openTestStore(url);
+    await store.create(first);
+    await worker.current.query("ALTER TABLE plants RENAME TO trees", database);
+    await store.create(second);
     expect(await kept()).toEqual([second]);
   });
 
