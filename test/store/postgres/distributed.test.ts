@@ -332,6 +332,14 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     expect(await kept()).toEqual([second]);
   });
 
+  test("a worker that does not wait for its disk is found by an inspection", async () => {
+    const { database, url } = await openBoth();
+    await worker.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
+    const engine = await openTestEngine(url);
+    onTestFinished(() => engine.close());
+    await expect(engine.inspect()).rejects.toMatchObject({ code: "not_durable" });
+  });
+
   test("plants of a worker that has lost the table go through the coordinator", async () => {
     const { database, url, kept, first, second } = await openBoth();
     const store = await openTestStore(url);

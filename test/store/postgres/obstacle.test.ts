@@ -74,6 +74,16 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(await query("SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
+  test("a new connection is inspected before its first write", async () => {
+    const { url, query, kept, sessions } = await openDatabase(server.current);
+    const store = await openTestStore(url);
+    await query(`${alter} SET UNLOGGED`);
+    await sessions("true", "pg_terminate_backend(pid)");
+    const cause = { code: "not_durable" };
+    await expect(store.create(plantOf(1))).rejects.toMatchObject({ cause });
+    expect(await kept()).toEqual([]);
+  });
+
   test("a locked table, until it is unlocked", async () => {
     const { store, url } = await openFresh(300);
     await using holder = await openPostgresClient(url);
