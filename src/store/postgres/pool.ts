@@ -97,7 +97,6 @@ export class SessionPool {
     this.#closing.abort();
     await this.#recovering;
     const ends = [...this.#open].map((session) => session.close(this.#limits.connectTimeoutMs));
-    for (const { timer } of this.#idle) clearTimeout(timer);
     await Promise.allSettled(ends);
   }
 

@@ -67,7 +67,6 @@ export class Session {
       password: () => address.password,
       database: address.database,
       ssl: tlsOptionsFor(address, host),
-      client_encoding: "UTF8",
       application_name: "plant-store",
       keepAlive: true,
       keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
@@ -145,19 +144,13 @@ export class Session {
 
   /** Closes it cleanly. Call only while no statement is running. */
   async close(timeoutMs: number): Promise<void> {
-    const timer = setTimeout(() => this.destroy(), timeoutMs);
-    try {
-      await this.#client.end();
-    } finally {
-      clearTimeout(timer);
-    }
+    setTimeout(() => this.destroy(), timeoutMs).unref();
+    await this.#client.end();
   }
 
   /** Closes it at once. The server may continue a running statement. */
   destroy(): void {
-    this.#isLost = true;
     this.#socket.destroy();
-    this.#lost.resolve();
   }
 
   #giveUp(): void {
@@ -193,11 +186,8 @@ export class Session {
     }
     // In plaintext, whoever sees the key could cancel every later statement of the session.
     socket.write(sslRequest);
-    socket.once("data", ([answer]) => {
-      if (answer !== "S".charCodeAt(0)) {
-        socket.destroy();
-        return;
-      }
+    // If the answer is no, the handshake fails.
+    socket.once("data", () => {
       const { name } = this.host;
       const encrypted = connectTls({
         ...tls,

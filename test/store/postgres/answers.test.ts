@@ -7,9 +7,13 @@ import {
   Coordinator,
   isUntouched,
 } from "../../../src/store/postgres/coordinator.ts";
+import { PostgresEngine } from "../../../src/store/postgres/engine.ts";
 import { ConnectionLost, NoHost } from "../../../src/store/postgres/failure.ts";
+import type { Inspection } from "../../../src/store/postgres/inspection.ts";
+import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { assertNodes, readNodes } from "../../../src/store/postgres/nodes.ts";
 import { readPlacement } from "../../../src/store/postgres/placement.ts";
+import type { SessionPool } from "../../../src/store/postgres/pool.ts";
 import { readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Row, Session } from "../../../src/store/postgres/session.ts";
 import { assertServer } from "../../../src/store/postgres/settings.ts";
@@ -80,6 +84,23 @@ describe("a table", () => {
   ])("has no nodes %s", async (_, answers) => {
     expect(await readPlacement(answering(...answers), 1)).toBeUndefined();
   });
+});
+
+test.each([
+  [0, 4],
+  [1, 4],
+  [50, 2],
+  [200, 1],
+])("on a cluster of %i nodes, each gets %i of at most 100 connections", (count, connections) => {
+  const nodes = new Map(Array.from({ length: count }, (_, node) => [`${node}`, undefined]));
+  const inspection = { placement: count === 0 ? undefined : { nodes } } as Inspection;
+  const options = {
+    connectionsMax: 4,
+    limits: defaultPostgresLimits,
+    connectTo: () => Promise.reject(),
+  };
+  const engine = new PostgresEngine({} as SessionPool, inspection, options);
+  expect(engine.commitsMax).toBe(connections);
 });
 
 describe("the coordinator", () => {

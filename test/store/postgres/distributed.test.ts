@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   /** Node 1 accepts statements directly, through a proxy. */
   async function openBehindProxy(limits: Partial<PostgresLimits> = {}, options = "") {
-    const { url, citus, kept } = await openCitus(server.current);
+    const { url, citus, kept, query } = await openCitus(server.current);
     const proxy = await openTcpProxy(server.current.port, insertOfPlants);
     await citus.open(1, proxy.port);
     const store = await openTestStore(`${url}${options}`, limits);
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const [ones, twos] = [await citus.plantsOf(1, 100), await citus.plantsOf(2, 100)];
     const [first, next] = ones as [NewPlant, NewPlant];
-    return { store, proxy, ones, twos, first, next, kept };
+    return { url, store, proxy, ones, twos, first, next, kept, query };
   }
 
   test("the node of a plant is computed as in Citus", async () => {
@@ -166,14 +166,51 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   test("a plant that waits for a session of a node that hangs is not retried", async () => {
     const limits = { retryLimitMs: hour, aliveIntervalMs: hour, statementTimeoutMs: hour };
-    const opened = await openBehindProxy({ ...limits, connectTimeoutMs: 1000 });
-    const { store, proxy, first, next } = opened;
+    const opened = await openBehindProxy(
+      { ...limits, connectTimeoutMs: 1000 },
+      "&pool_max_conns=2",
+    );
+    const { store, proxy, first, next, ones } = opened;
     proxy.hang();
-    const waiting = store.create(first); // in the only session
+    const waiting = [store.create(first)]; // in the only session
     for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    await expect(store.create(next)).rejects.toMatchObject(unavailable);
+    const refused = store.create(next);
+    for (let turn = 0; turn < 3; turn++) await nextTurn();
+    waiting.push(store.create(ones[2] as NewPlant)); // until a session is free
+    await expect(refused).rejects.toMatchObject(unavailable);
     proxy.refuse();
-    await waiting;
+    await Promise.all(waiting);
+  });
+
+  test("a plant of a lost node is not retried if the coordinator waits for that node, too", async () => {
+    const limits = { retryLimitMs: hour, statementTimeoutMs: hour, aliveIntervalMs: 100 };
+    const { url, store, proxy, first } = await openBehindProxy(limits);
+    proxy.refuse();
+    await using holder = await openPostgresClient(url);
+    await holder.query("BEGIN; LOCK TABLE plants");
+    await expect(store.create(first)).rejects.toMatchObject(unavailable);
+    await holder.query("ROLLBACK");
+    await store.create(first);
+  });
+
+  test("a plant that the coordinator stores may wait for a lock", async () => {
+    const limits = { retryLimitMs: 0, statementTimeoutMs: hour, aliveIntervalMs: 50 };
+    const { url, store, ones } = await openFresh(limits);
+    await using holder = await openPostgresClient(url);
+    await holder.query("BEGIN; LOCK TABLE plants");
+    const creating = store.create(ones[0] as NewPlant);
+    await holder.query("SELECT pg_sleep(0.3); ROLLBACK");
+    await creating;
+  });
+
+  test("a host that is not the coordinator confirms no plants of other nodes", async () => {
+    const { store, twos, query } = await openBehindProxy({ retryLimitMs: 100 });
+    await query("UPDATE pg_dist_local_group SET groupid = 1");
+    const cause = { name: "Unconfirmed" };
+    await expect(store.create(twos[0] as NewPlant)).rejects.toMatchObject({
+      ...unavailable,
+      cause,
+    });
   });
 
   test("a node that stays down makes its own plants unavailable, and no others", async () => {
@@ -295,6 +332,23 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     expect(await kept()).toEqual([second]);
   });
 
+  test("a worker that does not wait for its disk is found by an inspection", async () => {
+    const { database, url } = await openBoth();
+    await worker.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
+    const engine = await openTestEngine(url);
+    onTestFinished(() => engine.close());
+    await expect(engine.inspect()).rejects.toMatchObject({ code: "not_durable" });
+  });
+
+  test("plants of a worker that has lost the table go through the coordinator", async () => {
+    const { database, url, kept, first, second } = await openBoth();
+    const store = await openTestStore(url);
+    await store.create(first);
+    await worker.current.query("ALTER TABLE plants RENAME TO trees", database);
+    await store.create(second);
+    expect(await kept()).toEqual([second]);
+  });
+
   test("a host that the cluster has replaced gets no more plants, although it is up", async () => {
     const { url, citus, kept, plants, first } = await openBoth();
     const store = await openTestStore(url);
@@ -305,24 +359,38 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     expect(await kept()).toHaveLength(plants.length - 1);
   });
 
-  test("without the coordinator, workers store plants unless somebody may be copying them", async () => {
-    const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
+  test.each(["refuse", "hang"] as const)(
+    "without the coordinator (%s), workers store plants unless somebody may be copying them",
+    async (how) => {
+      const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
+      await using proxy = await openTcpProxy(coordinator.current.port, "none");
+      const unreachable: (readonly string[])[] = [];
+      const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
+      const limits = { aliveIntervalMs: 100, connectTimeoutMs: 300 };
+      const store = await openTestStore(through(proxy, url), limits, { onUnreachable });
+      await store.create(first);
+      proxy[how]();
+      await store.create(second);
+      expect(store.obstacle()).toBeUndefined();
+      await using copying = await openPostgresClient(worker.current.url(database));
+      await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
+      const creating = startCreating(store, [third]);
+      await untilOnWorker(third);
+      expect(creating.confirmed()).toBe(0);
+      await copying.query("COMMIT");
+      await creating.done;
+      expect(await keptByWorker()).toHaveLength(3);
+      expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
+    },
+  );
+
+  test("without the coordinator, a probe is made on a worker", async () => {
+    const { url } = await openBoth();
     await using proxy = await openTcpProxy(coordinator.current.port, "none");
-    const unreachable: (readonly string[])[] = [];
-    const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
-    const store = await openTestStore(through(proxy, url), {}, { onUnreachable });
-    await store.create(first);
+    const engine = await openTestEngine(through(proxy, url));
+    onTestFinished(() => engine.close());
     proxy.refuse();
-    await store.create(second);
-    expect(store.obstacle()).toBeUndefined();
-    await using copying = await openPostgresClient(worker.current.url(database));
-    await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
-    const creating = startCreating(store, [third]);
-    await untilOnWorker(third);
-    expect(creating.confirmed()).toBe(0);
-    await copying.query("COMMIT");
-    await creating.done;
-    expect(await keptByWorker()).toHaveLength(3);
-    expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
+    await expect.poll(() => engine.probe().catch(() => "failed")).toBeUndefined();
+    expect(engine.obstacle()).toBeUndefined();
   });
 });

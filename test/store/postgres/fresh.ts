@@ -13,6 +13,7 @@ import {
   type PostgresServerOptions,
   startPostgres,
 } from "../../support/postgres-server.ts";
+import { findSharedPostgres } from "../../support/shared-postgres.ts";
 
 /** A server for all tests of a file. Call it at the top level. */
 export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
@@ -65,6 +66,10 @@ export async function openTestStore(
 /** A new database, and what a test does with it. */
 export async function openDatabase(server: PostgresDatabases, options?: string) {
   const database = await server.createDatabase(options);
+  if (server === findSharedPostgres()) {
+    // In memory, 8 MB each; a run of mutants creates thousands.
+    onTestFinished(async () => void (await server.query(`DROP DATABASE ${database} WITH (FORCE)`)));
+  }
   const query = (sql: string) => server.query(sql, database);
   return {
     database,

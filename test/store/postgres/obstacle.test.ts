@@ -15,14 +15,14 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
 
   /** With a role that has only the permissions that serving needs. */
-  async function openFresh() {
+  async function openFresh(retryLimitMs = 3_600_000) {
     const { database, url, ...rest } = await openDatabase(server.current);
     await (await openTestStore(url)).close();
     const role = await server.current.createRole();
     await rest.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
       GRANT SELECT ON plant_store_migrations TO ${role}`);
-    const own = server.current.url(database, role);
-    const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs: 300 });
+    const own = server.current.url(database, role, "pool_max_conns=1");
+    const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
     await store.create(plantOf(1));
     return { ...rest, url, role, store };
   }
@@ -39,7 +39,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
   ])("%s: %s", async (obstacle, harm, mend) => {
-    const { store, role, query, kept } = await openFresh();
+    const { store, role, query, kept, sessions } = await openFresh();
     await query(harm.replace(/role$/, role));
     await expectRefused(store);
     await untilObstacle(store, obstacle);
@@ -47,8 +47,9 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await query(mend.replace(/role$/, role));
     await untilObstacle(store);
     await store.create(plantOf(2));
-    // A probe leaves nothing behind.
+    // A probe leaves nothing behind, and a failure no connection.
     expect(await kept()).toEqual(plantsOf(2, 1));
+    expect(await sessions(`usename = '${role}'`)).toHaveLength(1);
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
@@ -73,8 +74,17 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(await query("SELECT id FROM plants")).toEqual([{ id: "1" }]);
   });
 
+  test("a new connection is inspected before its first write", async () => {
+    const { url, query, kept, sessions } = await openDatabase(server.current);
+    const store = await openTestStore(url);
+    await query(`${alter} SET UNLOGGED`);
+    await sessions("true", "pg_terminate_backend(pid)");
+    await expect(store.create(plantOf(1))).rejects.toHaveProperty("cause.code", "not_durable");
+    expect(await kept()).toEqual([]);
+  });
+
   test("a locked table, until it is unlocked", async () => {
-    const { store, url } = await openFresh();
+    const { store, url } = await openFresh(300);
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");
     await expectRefused(store);
@@ -84,7 +94,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   });
 
   test("a locked row does not affect other rows", async () => {
-    const { store, url } = await openFresh();
+    const { store, url } = await openFresh(300);
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; SELECT FROM plants WHERE id = 1 FOR UPDATE");
     const creating = store.create(plantOf(1));
@@ -106,6 +116,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       engine.probe(),
     ]);
     await Promise.all(work.flat());
-    expect(await sessions()).toHaveLength(1);
+    expect(await sessions("true", "application_name")).toEqual([
+      { application_name: "plant-store" },
+    ]);
   });
 });

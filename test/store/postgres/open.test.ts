@@ -183,11 +183,17 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     await using proxy = await openTcpProxy(server.port, "\0\0\0\x10\x04");
     const proxied = through(proxy, verified(certificate.certFile));
     const store = await openTestStore(proxied, { retryLimitMs: 1 });
+    // Cuts at each ClientHello of a cancel.
+    await using cutting = await openTcpProxy(server.port, "\x16\x03\x01");
+    const byCutting = through(cutting, verified(certificate.certFile));
+    const cut = await openTestStore(byCutting, { retryLimitMs: 1 });
+    cutting.interfere = () => "cut";
     await using locked = await openPostgresClient(url);
     await locked.query("BEGIN; LOCK TABLE plants");
     const queryCanceled = { cause: { code: "57014" } };
     await expect(store.create(plantOf(2))).rejects.toMatchObject(queryCanceled);
     expect(proxy.seen).toEqual([]);
+    await expect(cut.create(plantOf(2))).rejects.toMatchObject({ code: "unavailable" });
     await locked.query("ROLLBACK");
     await store.close();
     for (const wrong of [verified(other.certFile), `${url}?sslmode=verify-full`]) {

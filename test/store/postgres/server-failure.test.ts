@@ -12,6 +12,7 @@ import { expectKept, untilObstacle } from "../suite.ts";
 import {
   openDatabase,
   openFresh as openFreshOn,
+  openTestEngine,
   openTestStore,
   through,
   until,
@@ -27,7 +28,8 @@ const taken = { code: "id_taken" };
 const waitsFor = (what: "Lock" | "IPC") => `wait_event_type = '${what}' AND state = 'active'`;
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
-  const server = useServer({ settings: withoutSync });
+  // Its Unix socket is in the folder of its data.
+  const server = useServer({ settings: { ...withoutSync, unix_socket_directories: "." } });
   const openFresh = (limits?: Partial<PostgresLimits>) => openFreshOn(server.current, limits);
 
   test("terminating sessions only costs time", async () => {
@@ -88,6 +90,47 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await expect(creating).rejects.toMatchObject(taken);
     expect(await kept()).toMatchObject([{ name: "held" }]);
   });
+
+  test("over a Unix socket, a statement that takes long is cancelled, and not given up", async () => {
+    const { url, kept } = await openDatabase(server.current);
+    const folder = encodeURIComponent(server.current.data);
+    const limits = { retryLimitMs: 1, aliveIntervalMs: 50, cancelGraceMs: 60_000 };
+    const store = await openTestStore(url.replace("127.0.0.1", folder), limits);
+    await using holder = await openPostgresClient(url);
+    await holder.query("BEGIN; LOCK TABLE plants");
+    await expectUnavailable(store.create(first), "57014");
+    await holder.query("ROLLBACK");
+    await store.create(first);
+    expect(await kept()).toEqual([first]);
+  });
+
+  test("batches with the same ids in another order do not deadlock", async () => {
+    const { url, query, store } = await openFresh({ statementTimeoutMs: 60_000, retryLimitMs: 0 });
+    const another = await openTestStore(url, { statementTimeoutMs: 60_000, retryLimitMs: 0 });
+    await query(
+      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM pg_sleep(0.01); RETURN NEW; END';
+       CREATE TRIGGER rest BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION rest()`,
+    );
+    const plants = plantsOf(20);
+    await Promise.all([
+      ...plants.map((plant) => store.create(plant)),
+      ...plants.toReversed().map((plant) => another.create(plant)),
+    ]);
+  });
+
+  test.skipIf(process.platform === "win32")(
+    "closing does not wait for a server that hangs",
+    async () => {
+      const { url, sessions } = await openDatabase(server.current);
+      const engine = await openTestEngine(url, { connectTimeoutMs: 200 });
+      const [session] = await sessions();
+      const signal = (name: NodeJS.Signals) => process.kill(Number(session?.["pid"]), name);
+      onTestFinished(() => void signal("SIGCONT"));
+      signal("SIGSTOP");
+      await engine.close();
+    },
+  );
 
   test("COMMIT itself fails: none of its plants is confirmed or stored", async () => {
     const { query, store, kept } = await openFresh();
@@ -237,6 +280,22 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
     await store.create(first);
     expect(proxy.seen.slice(before)).toEqual(["swallow", "pass"]);
     expect(await kept()).toEqual([first]);
+  });
+
+  test("the loss of an idle connection is noticed at once, and it is replaced", async () => {
+    const { url } = await openDatabase(sharedServer.current);
+    await using proxy = await openTcpProxy(sharedServer.current.port, "none");
+    // Without a store, nobody asks it for anything.
+    const engine = await openTestEngine(through(proxy, url));
+    onTestFinished(() => engine.close());
+    for (let outage = 0; outage < 2; outage++) {
+      proxy.refuse();
+      await expect.poll(() => engine.obstacle()).toBe("unreachable");
+      proxy.allow();
+      await expect.poll(() => engine.obstacle()).toBeUndefined();
+    }
+    // Neither uses a lost one.
+    await Promise.all(plantsOf(2).map((plant) => engine.commit([plant], engine.partOf(plant.id))));
   });
 
   test("the store is not ready during an outage, and recovers by itself", async () => {

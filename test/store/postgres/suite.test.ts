@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -41,6 +42,23 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(transactions.length).toBeLessThanOrEqual(20);
     await until("all sessions but one closed", async () => (await sessions()).length === 1);
     await store.create(plantOf(1));
+    await store.close();
+    await until("the end of the last one", async () => (await sessions()).length === 0);
+  });
+
+  test("a connection that is in use is not closed as idle", async () => {
+    const limits = { idleTimeoutMs: 100, retryLimitMs: 0, statementTimeoutMs: 60_000 };
+    const { store, query } = await openFresh(server.current, limits);
+    await query(
+      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS
+         'BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END';
+       CREATE TRIGGER rest BEFORE INSERT ON plants FOR EACH ROW
+         WHEN (NEW.id < 0) EXECUTE FUNCTION rest()`,
+    );
+    await Promise.all(plantsOf(1000).map((plant) => store.create(plant)));
+    const creating = [store.create(plantOf(-1))];
+    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
+    await Promise.all([...creating, store.create(plantOf(-2))]);
   });
 
   test("the stores of three processes on one database agree on every id", async () => {
@@ -93,9 +111,10 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
        CREATE FUNCTION see() RETURNS trigger LANGUAGE plpgsql AS
          $$ BEGIN
            INSERT INTO seen VALUES (NEW.id, current_setting('synchronous_commit'));
+           RAISE WARNING 'a warning of a trigger is no reason to fail';
            RETURN NEW;
          END $$;
-       CREATE TRIGGER see AFTER INSERT ON plants FOR EACH ROW EXECUTE FUNCTION see()`,
+       CREATE TRIGGER see BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION see()`,
     );
     await store.create(plantOf(1));
     onTestFinished(() => server.current.set("synchronous_commit", "on"));
