@@ -194,11 +194,13 @@ export async function sendAll(
   const { stream } = attempt;
   // They may still wait for the next message.
   stream.once("close", () => void bodies.return().catch(() => {}));
+  let wake = () => {};
+  for (const event of ["drain", "close"]) stream.on(event, () => wake());
   try {
     for (;;) {
       const next = await bodies.next();
       if (stream.destroyed || next.done === true) break;
-      if (!stream.write(next.value)) await takenOrClosed(stream);
+      if (!stream.write(next.value)) await new Promise<void>((resolve) => (wake = resolve));
     }
     stream.end();
   } catch (error) {
@@ -224,15 +226,4 @@ export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGen
   const { endFailure } = attempt;
   if (endFailure !== undefined) throw endFailure;
   trailer.replace(new LazyHeaders(attempt.trailer));
-}
-
-/** Resolves when a stream takes more, or has closed. */
-function takenOrClosed(stream: ClientHttp2Stream): Promise<void> {
-  return new Promise((resolve) => {
-    const settle = () => {
-      stream.off("drain", settle).off("close", settle);
-      resolve();
-    };
-    stream.on("drain", settle).on("close", settle);
-  });
 }

@@ -390,14 +390,31 @@ function answerInOnePiece(_: number, streamId: number): Buffer {
   ]);
 }
 
-test("an answer ends its stream though its requests go on", async () => {
-  await using raw = await openRawServer(answerInOnePiece);
+function errorInOnePiece(_: number, streamId: number): Buffer {
+  const payload = fieldBlock([
+    [":status", "200"],
+    ["content-type", "application/grpc"],
+    ["grpc-status", "5"],
+  ]);
+  const flags = flag.endHeaders | flag.endStream;
+  return frame(frameType.headers, { flags, streamId, payload });
+}
+
+test.each([
+  ["success", answerInOnePiece, { value: expect.anything() }],
+  ["error", errorInOnePiece, { code: Code.NotFound }],
+])("an answer of %s ends its stream though its requests go on", async (_, answer, outcome) => {
+  await using raw = await openRawServer(answer);
   const over = Promise.withResolvers<void>();
   async function* requests() {
     yield {};
     await over.promise;
   }
-  await within("an answer", raw.catalog.importVolumes(requests()));
+  const call = raw.catalog.importVolumes(requests()).then(
+    (value) => ({ value }),
+    (error: unknown) => error,
+  );
+  expect(await within("an answer", call)).toMatchObject(outcome);
   over.resolve();
 });
 

@@ -49,6 +49,15 @@ test.each([
   expect(opened.attempt.isUndone).toBe(isUndone);
 });
 
+test("a call that Node refuses to send gives its place back", async () => {
+  const deadline = new CallDeadline();
+  await using opened = await openAttempt(() => {}, deadline);
+  const { connection } = opened;
+  connection.reserve();
+  expect(() => new Attempt(connection, { "not a name": "1" }, deadline)).toThrow();
+  expect(connection.streams).toBe(1);
+});
+
 test("messages that wait for more are told when their call is over", async () => {
   const deadline = new CallDeadline(undefined, undefined);
   await using opened = await openAttempt(

@@ -134,13 +134,11 @@ describe("a server that takes no more streams for a while", () => {
   });
 });
 
-test.each<[of: string, headers: HeadersInit]>([
-  ["Node", { "not a name": "1" }],
-  ["Headers", [["not a name", "1"]]],
-])("a call whose headers are none in the eyes of %s takes no place", async (_of, headers) => {
+test("a call whose headers are none takes no place", async () => {
   await using fake = await openFakeServer(answerOk, busy);
   const { getVolume } = CatalogService.method;
   for (let calls = 0; calls < 3; calls++) {
+    const headers = { "not a name": "1" };
     const failed = fake.transport.unary(getVolume, undefined, undefined, headers, {});
     await expect(failed).rejects.toThrow();
   }
