@@ -157,14 +157,19 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
   });
 
   test("is not called verified when somebody changes the target meanwhile", async () => {
-    // Several pages, so that the change comes before the last one is compared.
     const { source, target } = await placesOf(pair, many);
+    await seed(target.url, []);
     for (const [sql, message] of [
       ["DELETE FROM plants WHERE id = 1000", /^plant 1000 is missing in the target/],
       ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
       ["INSERT INTO plants VALUES (7, '', NULL)", /^the target holds plant 7, which/],
     ] as const) {
-      const sabotage = () => target.execute(sql);
+      // The last page waits for the change. SQLite's comes at once.
+      const rival = pair.to === postgres ? await openRival(target.url, many.at(-1)?.id) : undefined;
+      const sabotage = async () => {
+        await target.execute(sql);
+        await rival?.end();
+      };
       const sabotaged = copyAnd(source.url, target.url, "copying", sabotage);
       await expect(sabotaged).rejects.toThrow(message);
       await target.execute("DELETE FROM plants");
@@ -184,10 +189,7 @@ test("a plant that no store takes is named", async () => {
 test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on", async () => {
   const { source, target, run } = await placesOf({ from: sqlite, to: postgres }, many);
   await seed(target.url, []);
-  // Who creates plant 10000 as well, and has not yet committed, holds up its page.
-  const rival = new pg.Client({ connectionString: target.url.replace(/\?.*/, "") });
-  await rival.connect();
-  await rival.query("BEGIN; INSERT INTO plants VALUES (10000, 'rival')");
+  const rival = await openRival(target.url, 10_000n);
   await using child = spawnChild(["copy", "--from", source.url, "--to", target.url], {
     cwd: await temporaryFolder(),
   });
@@ -207,6 +209,14 @@ test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on"
   expect(await run()).toMatchObject({ code: 0 });
   expect(await target.read()).toStrictEqual(many);
 });
+
+/** Creates a plant as well, and has not committed yet: its page waits until the rival ends. */
+async function openRival(url: string, id = 0n): Promise<pg.Client> {
+  const rival = new pg.Client({ connectionString: url.replace(/\?.*/, "") });
+  await rival.connect();
+  await rival.query(`BEGIN; INSERT INTO plants VALUES (${id}, 'rival')`);
+  return rival;
+}
 
 const sameStore =
   "--from postgres://u:secret@h/d --to postgresql://u:secret@h:5432/d?sslmode=disable";
