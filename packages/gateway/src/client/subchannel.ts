@@ -64,7 +64,8 @@ export class Subchannel {
       openCount++;
       if (one.hasRoom && (least === undefined || one.streams < least.streams)) least = one;
     }
-    if (least !== undefined || openCount >= connectionsMax) return least;
+    // If none is open, a lost one may not have been reported yet: it is replaced after a pause.
+    if (least !== undefined || openCount === 0 || openCount >= connectionsMax) return least;
     if (this.#timer === undefined) this.#connect();
     return undefined;
   }

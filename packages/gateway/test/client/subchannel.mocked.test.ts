@@ -66,6 +66,20 @@ test("a connection beside another is replaced when a call needs it", async () =>
   expect(fake.sessions).toHaveLength(3);
 });
 
+test("a lost connection that is not reported yet is not replaced without a pause", async () => {
+  await using fake = await openFakeServer(() => {});
+  using opened = openSubchannel(fake.url);
+  const { subchannel } = opened;
+  await opened.changes(1);
+  const connection = subchannel.pick() ?? expect.unreachable();
+  connection.destroy();
+  expect(connection.isOpen).toBe(false);
+  expect(subchannel.pick()).toBeUndefined();
+  await opened.changes(2);
+  vi.advanceTimersByTime(29);
+  while (!subchannel.isEmpty) await nextTurn();
+});
+
 test("after its end, nothing is opened", async () => {
   using opened = openSubchannel("http://127.0.0.1:1");
   await opened.changes(1);
