@@ -38,13 +38,9 @@ export class Session {
     this.#client = client;
     this.#socket = socket;
     this.#limits = limits;
-    const lose = () => {
-      this.#isLost = true;
-      this.#lost.resolve();
-    };
     // Without a listener, an error on an idle connection would end the process.
-    client.on("error", lose);
-    client.on("end", lose);
+    client.on("error", () => this.#lose());
+    client.on("end", () => this.#lose());
     client.on("notice", ({ routine }) => {
       // The wait for a standby was interrupted. The commit is only local, but is reported as a
       // success. Only the name of the routine is the same in every language.
@@ -150,7 +146,13 @@ export class Session {
 
   /** Closes it at once. The server may continue a running statement. */
   destroy(): void {
+    this.#lose(); // the driver reports it later, and until then somebody could acquire it
     this.#socket.destroy();
+  }
+
+  #lose(): void {
+    this.#isLost = true;
+    this.#lost.resolve();
   }
 
   #giveUp(): void {

@@ -2,6 +2,9 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
+import { parseAddress } from "../../../src/store/postgres/address.ts";
+import { connectToAny } from "../../../src/store/postgres/connect.ts";
+import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { isPostgresGiven, openGivenSchema } from "../../support/store-place.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -135,6 +138,15 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       await expect(store.create({ ...plant, ...other })).rejects.toMatchObject(taken);
     }
     await store.create(plant);
+  });
+
+  test("a connection that was just closed is given to nobody", async () => {
+    const { url } = await openDatabase(server.current);
+    const address = parseAddress(url.slice("postgres:".length));
+    const session = await connectToAny(address, defaultPostgresLimits);
+    session.destroy();
+    expect(session.isOpen).toBe(false);
+    await session.lost;
   });
 
   test("comparing a small plant with a large one does not fetch the large one", async () => {
