@@ -12,8 +12,8 @@ export interface Engine extends BatchEngine {
   readonly openedWith?: unknown;
 
   /**
-   * Repeats all the checks of opening the store whose results may change. Writes nothing, so it may
-   * run every few seconds.
+   * Checks again what may have changed since the store was opened, and opens it if it could not be
+   * opened yet. Writes nothing to an open store, so it may run every few seconds.
    *
    * @throws If a check fails or cannot be made.
    */

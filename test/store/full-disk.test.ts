@@ -4,22 +4,25 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
 import { checkStore, openPlantReader, openStore, readSchemaState } from "../../src/store/open.ts";
 import { readPages } from "../../src/store/plant-reader.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";
 import { untilObstacle } from "./suite.ts";
+import { openBeside } from "./temporary.ts";
 
 describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
   /** A disk with a store of some plants that is full before that closes, or after. */
   async function openFull(count: number, freeKib: number, when: "before" | "after" = "after") {
     const disk = await mountFileSystem(kind);
     onTestFinished(() => disk[Symbol.asyncDispose]());
-    const url = `sqlite:${join(disk.path, "plants.db")}`;
+    const path = join(disk.path, "plants.db");
+    const url = `sqlite:${path}`;
     const store = count === 0 ? undefined : await openStore(url);
     if (store !== undefined) await create(store, count);
     if (when === "after") await store?.close();
     disk.fill(freeKib);
     await store?.close();
-    return { disk, url };
+    return { disk, path, url };
   }
 
   async function create(store: PlantStore, count: number): Promise<void> {
@@ -47,6 +50,20 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     await untilObstacle(store);
     await create(store, 20);
     expect(changes).toEqual(["disk_full", undefined]);
+  });
+
+  test("a lock of another program, as there is space again, delays a start alone", async () => {
+    const { disk, path } = await openFull(10, 0);
+    const store = await openSqlite(path, {}, 100);
+    onTestFinished(() => store.close());
+    expect(store.obstacle()).toBe("disk_full");
+    disk.empty();
+    const other = openBeside(path);
+    other.exec("BEGIN IMMEDIATE");
+    await untilObstacle(store, "locked");
+    other.exec("ROLLBACK");
+    await untilObstacle(store);
+    await create(store, 1);
   });
 
   test.each([0, 64, 2048])("no space for the log at shutdown, %i KiB free", async (freeKib) => {

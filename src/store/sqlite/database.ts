@@ -107,9 +107,10 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
   for (const [name, wanted] of Object.entries({ ...settings, journal_mode: journalMode })) {
     const actual = readValue(db, `PRAGMA ${name}`);
     if (actual !== wanted) {
+      const advice = name === "journal_mode" ? "a local disk" : "another build of Node";
       throw new StoreOpenError(
         "not_durable",
-        `${db.location()} is not durable: SQLite's ${name} is ${actual} instead of ${wanted}; use a local disk`,
+        `${db.location()} is not durable: SQLite's ${name} is ${actual} instead of ${wanted}; use ${advice}`,
       );
     }
   }
@@ -124,8 +125,7 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
  * differ from the one we see. A power failure would then restore an older log and apply it to the
  * newer database.
  *
- * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them
- * until there is.
+ * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
  *
  * @throws {StoreOpenError} `in_use`, `inaccessible`
  */
@@ -133,14 +133,30 @@ function settle(db: Database, path: string, timeoutMs: number): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
   const deadline = Date.now() + timeoutMs;
-  while (checkpoint(db, "FULL").busy !== 0) {
+  while (isLockedOut(db)) {
     if (Date.now() >= deadline) {
       throw new StoreOpenError(
         "in_use",
         `${path} is in use by another process; stop that process first`,
+        { cause: new Busy("the log is in use") },
       );
     }
     pause(10);
+  }
+}
+
+/** With the code of SQLite for it. */
+class Busy extends Error {
+  override readonly name = "Busy";
+  readonly errcode = 5;
+}
+
+function isLockedOut(db: Database): boolean {
+  try {
+    return checkpoint(db, "FULL").busy !== 0;
+  } catch (error) {
+    if (failureCode(error) === "SQLITE_FULL") return false;
+    throw error;
   }
 }
 

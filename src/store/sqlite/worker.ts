@@ -38,7 +38,10 @@ function main(): void {
   let opened: Opened | undefined;
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
+  /** Perhaps without a database, for now. */
+  let isServing = false;
   reply({ kind: "opened", failure: begin() });
+  isServing = true;
 
   for (;;) {
     const rings = Atomics.load(bell, 0);
@@ -68,7 +71,7 @@ function main(): void {
   /** SQLite reports any error of extending its wal-index as if the disk were full. */
   function mayContinue(error: unknown): boolean {
     const code = failureCode(error);
-    if (opened !== undefined) return isPassing(code);
+    if (opened !== undefined || isServing) return isPassing(code);
     return code === "SQLITE_FULL" || (isFull(code) && !hasRoom(path));
   }
 
