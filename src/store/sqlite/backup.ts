@@ -2,6 +2,7 @@ import { chmodSync, statSync } from "node:fs";
 import { BackupError } from "../open-error.ts";
 import { openError, openForReading } from "./database.ts";
 import { backup, Database, readValue } from "./driver.ts";
+import { failureCode } from "./failure.ts";
 import { assertPlantStore } from "./schema.ts";
 
 export interface BackupOptions {
@@ -37,7 +38,7 @@ export async function backupDatabase(path: string, options: BackupOptions): Prom
     verify(file, count);
     chmodSync(file, statSync(path).mode & 0o777);
   } catch (error) {
-    throw backupError(error);
+    throw backupError("the copy could not be verified, and was not kept", error);
   }
   return count;
 }
@@ -59,7 +60,7 @@ async function copy(path: string, { file, signal, onProgress }: BackupOptions): 
       },
     });
     await copying.catch((error) => {
-      throw backupError(error);
+      throw backupError("cannot copy the store to the backup", error);
     });
     assertWanted();
     return count;
@@ -79,8 +80,7 @@ function verify(file: string, count: number): void {
   );
 }
 
-function backupError(error: unknown): BackupError {
-  if (error instanceof BackupError) return error;
-  const { message } = error as Error;
-  return new BackupError(`cannot write the backup: ${message}`, { cause: error });
+function backupError(what: string, cause: unknown): BackupError {
+  if (cause instanceof BackupError) return cause;
+  return new BackupError(`${what} (${failureCode(cause)})`, { cause });
 }
