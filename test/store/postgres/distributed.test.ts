@@ -194,12 +194,12 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   });
 
   test("a plant that the coordinator stores may wait for a lock", async () => {
-    const limits = { retryLimitMs: 0, statementTimeoutMs: hour, aliveIntervalMs: 50 };
+    const limits = { retryLimitMs: 0, statementTimeoutMs: hour, aliveIntervalMs: 400 };
     const { url, store, ones } = await openFresh(limits);
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");
     const creating = store.create(ones[0] as NewPlant);
-    await holder.query("SELECT pg_sleep(0.3); ROLLBACK");
+    await holder.query("SELECT pg_sleep(0.6); ROLLBACK");
     await creating;
   });
 
@@ -366,7 +366,7 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       await using proxy = await openTcpProxy(coordinator.current.port, "none");
       const unreachable: (readonly string[])[] = [];
       const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
-      const limits = { aliveIntervalMs: 100, connectTimeoutMs: 300 };
+      const limits = { aliveIntervalMs: 500, connectTimeoutMs: 1000 };
       const store = await openTestStore(through(proxy, url), limits, { onUnreachable });
       await store.create(first);
       proxy[how]();

@@ -94,7 +94,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test("over a Unix socket, a statement that takes long is cancelled, and not given up", async () => {
     const { url, kept } = await openDatabase(server.current);
     const folder = encodeURIComponent(server.current.data);
-    const limits = { retryLimitMs: 1, aliveIntervalMs: 50, cancelGraceMs: 60_000 };
+    const limits = {
+      retryLimitMs: 1,
+      statementTimeoutMs: 2000,
+      aliveIntervalMs: 900,
+      cancelGraceMs: 60_000,
+    };
     const store = await openTestStore(url.replace("127.0.0.1", folder), limits);
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");
