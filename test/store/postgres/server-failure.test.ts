@@ -171,6 +171,22 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     async function loseStandby(): Promise<void> {
       onTestFinished(() => server.current.set("synchronous_standby_names", ""));
       await server.current.set("synchronous_standby_names", "away");
+      await within("a commit that waits", untilCommitsWait());
+    }
+
+    /** The process that makes commits wait may hear of a setting after all others. */
+    async function untilCommitsWait(): Promise<void> {
+      const { query } = server.current;
+      const cancel = `SELECT pg_cancel_backend(pid) FROM pg_stat_activity
+        WHERE wait_event = 'SyncRep'`;
+      for (let isWaiting = false; !isWaiting; ) {
+        let isOver = false;
+        const commit = query("SELECT pg_logical_emit_message(true, '', '')").finally(() => {
+          isOver = true;
+        });
+        while (!isOver) isWaiting = (await query(cancel)).length > 0 || isWaiting;
+        await commit;
+      }
     }
 
     test("a plant on only one machine is not confirmed, and no statement stays behind", async () => {
