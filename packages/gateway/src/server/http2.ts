@@ -55,8 +55,8 @@ export function createHttp2Server(
   server.prependListener("connection", (opened: Socket) => {
     socket = opened;
   });
-  const intake = new Intake();
   const all = new TurnTotal(servedTogether);
+  const intake = new Intake(all);
   server.on("session", (session) => {
     keepStreamsInTables(session);
     const turns = new Turns(servedAtOnce, all, serveStream);

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Intake } from "../../src/server/intake.ts";
+import { Intake, Turns, TurnTotal } from "../../src/server/intake.ts";
 import type { TlsFiles } from "../../src/server/tls.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -68,8 +68,9 @@ async function openCounting(tls: TlsFiles | undefined) {
 
 describe("an intake", () => {
   let intake: Intake;
+  const all = new TurnTotal(100);
   beforeEach(() => {
-    intake = new Intake();
+    intake = new Intake(all);
   });
 
   /** A connection that records whether it is read. */
@@ -117,6 +118,18 @@ describe("an intake", () => {
     expect([one.isRead, two.isRead]).toEqual([false, false]);
     await quiet();
     expect([one.isRead, two.isRead]).toEqual([true, true]);
+  });
+
+  test("reads nobody whom it has stopped while more waits than is served in a turn", async () => {
+    const one = connect();
+    const turns = new Turns<number>(32, all, () => true);
+    for (let item = 0; item < 32 + 32 + 101; item++) turns.take(item);
+    one.send(many);
+    await nextTurn();
+    expect([all.waiting, one.isRead]).toEqual([101, false]);
+    await nextTurn();
+    expect([all.waiting, one.isRead]).toEqual([69, true]);
+    while (all.waiting > 0) await nextTurn();
   });
 
   test("lets connections that send many take turns, in the order in which they were stopped", async () => {
@@ -195,7 +208,7 @@ describe("an intake", () => {
       return last?.isRead === false;
     };
     expect(await isStoppedAgain(2)).toBe(true);
-    intake = new Intake();
+    intake = new Intake(all);
     expect(await isStoppedAgain(500)).toBe(false);
   });
 
