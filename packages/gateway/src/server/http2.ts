@@ -6,7 +6,7 @@ import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts"
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
 import type { OnRequested } from "./http1.ts";
-import { Intake, Turns, TurnTotal } from "./intake.ts";
+import { type Intake, Turns } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
 
@@ -22,9 +22,6 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
  */
 const servedAtOnce = 32;
 
-/** Requests of all connections in one turn. A connection that has more may begin one of them. */
-const servedTogether = 128;
-
 /**
  * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts
  * for HTTP/2, so these are ours.
@@ -33,6 +30,7 @@ export function createHttp2Server(
   limits: PortLimits,
   handler: PortHandler,
   refusals: Refusals,
+  intake: Intake,
   onRequested: OnRequested = ignoreError,
 ): http2.Http2Server {
   const server = http2.createServer({
@@ -55,11 +53,9 @@ export function createHttp2Server(
   server.prependListener("connection", (opened: Socket) => {
     socket = opened;
   });
-  const all = new TurnTotal(servedTogether);
-  const intake = new Intake(all);
   server.on("session", (session) => {
     keepStreamsInTables(session);
-    const turns = new Turns(servedAtOnce, all, serveStream);
+    const turns = new Turns(servedAtOnce, intake.requests, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
       // While it waits, it has no other listener for errors.

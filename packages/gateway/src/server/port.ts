@@ -8,7 +8,7 @@ import { type RenderError, renderStatus } from "../rest/error.ts";
 import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type PortHandler } from "./http2.ts";
-import { freeRequests, startReading, stopReading, Turns, TurnTotal } from "./intake.ts";
+import { freeRequests, Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import { type OnRefusal, Refusals } from "./refusal.ts";
 import {
@@ -69,13 +69,6 @@ const closeTimeoutMs = 1000;
 const sweepIntervalMs = 20;
 
 /**
- * HTTP/2 connections with more than a few requests in their first bytes that start in one turn of
- * the event loop. All these requests are read at once: 100 connections with 100 requests each took
- * 0.1 s of CPU in one turn, and now 25 ms. Over TLS, handshakes spread them.
- */
-const startedAtOnce = 2;
-
-/**
  * Opens the port.
  *
  * The HTTP/1.1 server itself listens, because its timeouts work only then. The first bytes, or ALPN,
@@ -111,7 +104,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
     onRequested,
   );
   const limitConnection = limitConnections(http1, limits, refusals);
-  const http2 = createHttp2Server(limits, handler, refusals, onRequested);
+  const intake = new Intake();
+  const http2 = createHttp2Server(limits, handler, refusals, intake, onRequested);
   http2.on("session", (session) => {
     sessions.add(session);
     session.once("close", () => sessions.delete(session));
@@ -143,14 +137,10 @@ export async function openPort(options: PortOptions): Promise<Port> {
     handOver(socket, socket.alpnProtocol === "h2" ? "h2" : "http/1.1");
   });
 
-  const starts = new Turns(startedAtOnce, new TurnTotal(startedAtOnce), startHttp2);
-  function startHttp2(socket: Socket): boolean {
-    if (socket.destroyed) return false;
+  function startHttp2(socket: Socket): void {
     limitHalfOpen(socket, limits);
     socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
-    startReading(socket);
     http2.emit("connection", socket);
-    return true;
   }
 
   function handOver(socket: LayeredSocket, protocol: Protocol | "timeout", seen?: Buffer): void {
@@ -160,7 +150,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
         if (seen === undefined || requestsIn(seen) <= freeRequests) startHttp2(socket);
         // Not read any further: if a session starts with several pieces and the first one breaks
         // it, Node ends the process.
-        else if (!starts.take(socket)) stopReading(socket);
+        else intake.start(socket, () => startHttp2(socket));
         break;
       case "http/1.1":
         limitConnection(socket);

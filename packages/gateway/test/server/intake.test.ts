@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Intake, Turns, TurnTotal } from "../../src/server/intake.ts";
+import { Intake, Turns } from "../../src/server/intake.ts";
 import type { TlsFiles } from "../../src/server/tls.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -68,9 +68,8 @@ async function openCounting(tls: TlsFiles | undefined) {
 
 describe("an intake", () => {
   let intake: Intake;
-  const all = new TurnTotal(100);
   beforeEach(() => {
-    intake = new Intake(all);
+    intake = new Intake();
   });
 
   /** A connection that records whether it is read. */
@@ -120,16 +119,17 @@ describe("an intake", () => {
     expect([one.isRead, two.isRead]).toEqual([true, true]);
   });
 
-  test("reads nobody whom it has stopped while more waits than is served in a turn", async () => {
-    const one = connect();
-    const turns = new Turns<number>(32, all, () => true);
-    for (let item = 0; item < 32 + 32 + 101; item++) turns.take(item);
+  test("reads and starts nobody while more waits than is served in a turn", async () => {
+    const [one, newcomer] = [connect(), connect()];
+    let starts = 0;
+    const turns = new Turns<number>(32, intake.requests, () => true);
+    for (let item = 0; item < 32 + 32 + 129; item++) turns.take(item);
     one.send(many);
+    intake.start(newcomer.socket, () => void starts++);
     await nextTurn();
-    expect([all.waiting, one.isRead]).toEqual([101, false]);
+    expect([one.isRead, newcomer.isRead, starts]).toEqual([false, false, 0]);
     await nextTurn();
-    expect([all.waiting, one.isRead]).toEqual([69, true]);
-    while (all.waiting > 0) await nextTurn();
+    expect([one.isRead, newcomer.isRead, starts]).toEqual([true, true, 1]);
   });
 
   test("lets connections that send many take turns, in the order in which they were stopped", async () => {
@@ -162,13 +162,23 @@ describe("an intake", () => {
 
   test("reads a new connection in the next turn, however many others were stopped with it", async () => {
     const others = Array.from({ length: 100 }, connect);
-    for (const one of others) one.send(1);
-    await nextTurn();
+    await beBusy(others);
     const newcomer = connect();
     others[0]?.send(many);
     expect(newcomer.isRead).toBe(false);
     await nextTurn();
     expect([newcomer.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
+  });
+
+  test("reads one that has sent few before others that it was stopped with", async () => {
+    const [few, ...others] = Array.from({ length: 101 }, connect);
+    await beBusy(others);
+    few?.send(4);
+    await nextTurn();
+    others[0]?.send(many);
+    expect(few?.isRead).toBe(false);
+    await nextTurn();
+    expect([few?.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
   });
 
   test("does not starve one that sends many for others that always send some", async () => {
@@ -208,7 +218,7 @@ describe("an intake", () => {
       return last?.isRead === false;
     };
     expect(await isStoppedAgain(2)).toBe(true);
-    intake = new Intake(all);
+    intake = new Intake();
     expect(await isStoppedAgain(500)).toBe(false);
   });
 
@@ -218,6 +228,8 @@ describe("an intake", () => {
     const [one, two] = [connect(), connect()];
     vi.advanceTimersByTime(61_000);
     two.send(1);
+    await nextTurn();
+    vi.advanceTimersByTime(1);
     one.send(many);
     expect(two.isRead).toBe(false);
   });
@@ -229,6 +241,14 @@ describe("an intake", () => {
     await quiet();
     expect([one.isRead, two.isRead]).toEqual([true, false]);
   });
+
+  /** Each sends more than a few, in turns that are not full. */
+  async function beBusy(connections: readonly ReturnType<typeof connect>[]): Promise<void> {
+    for (const one of connections) {
+      one.send(5);
+      await nextTurn();
+    }
+  }
 
   /** One turn in which all connections that are read send many requests. */
   async function crowd(connections: readonly ReturnType<typeof connect>[]): Promise<void> {

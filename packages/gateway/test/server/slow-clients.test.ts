@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { renderStatus } from "../../src/rest/error.ts";
 import { createHttp2Server } from "../../src/server/http2.ts";
+import { Intake } from "../../src/server/intake.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { Refusals } from "../../src/server/refusal.ts";
 import {
@@ -124,6 +125,7 @@ describe.concurrent("over HTTP/2", () => {
       limits,
       Object.assign(handler, { serveStream: () => false }),
       new Refusals(limits.idleTimeoutMs, renderStatus, () => {}),
+      new Intake(),
     );
     const server = createServer((socket) => sessions.emit("connection", socket));
     server.listen(0, "127.0.0.1");
