@@ -55,15 +55,19 @@ export function createHttp2Server(
   });
   server.on("session", (session) => {
     keepStreamsInTables(session);
+    const from = socket;
     const turns = new Turns(servedAtOnce, intake.requests, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       const [stream] = request;
-      // While it waits, it has no other listener for errors.
-      if (!turns.take(request)) stream.on("error", ignoreError);
+      const waits = !turns.take(request);
+      // Meanwhile, it has no other listener for errors.
+      if (waits) stream.on("error", ignoreError);
+      if (from !== undefined) intake.take(from, waits);
     });
-    if (socket !== undefined) {
-      limitIntake(session, socket, intake);
-      tellFirstRequest(session, socket, onRequested);
+    if (from !== undefined) {
+      intake.add(from);
+      session.once("close", () => intake.remove(from));
+      tellFirstRequest(session, from, onRequested);
     }
     limitSession(session, socket, limits, refusals);
   });
@@ -101,12 +105,6 @@ export function createHttp2Server(
   // The client broke the connection; nothing to report.
   server.on("sessionError", () => {});
   return server;
-}
-
-function limitIntake(session: http2.ServerHttp2Session, socket: Socket, intake: Intake): void {
-  intake.add(socket);
-  session.on("stream", () => intake.take(socket));
-  session.once("close", () => intake.remove(socket));
 }
 
 /** Listens to streams until one is complete, or answered. */

@@ -46,6 +46,8 @@ export class Intake {
   readonly requests = new TurnTotal(servedTogether);
   /** Connections that wait for their start, with it. */
   readonly #unstarted = new Map<Socket, () => void>();
+  /** In the last turn. */
+  #hasStarted = false;
   /** Open connections, with the time of the last request of each. */
   readonly #asked = new Map<Socket, number>();
   /** Those that sent many when they were last read. */
@@ -89,8 +91,12 @@ export class Intake {
     }
   }
 
-  /** A connection that was added has begun a request. */
-  take(socket: Socket): void {
+  /**
+   * A connection that was added has begun a request.
+   *
+   * @param waits Whether it is read, but not served yet.
+   */
+  take(socket: Socket, waits: boolean): void {
     this.#schedule();
     if (socket !== this.#reading) {
       this.#reading = socket;
@@ -98,10 +104,11 @@ export class Intake {
       this.#asked.set(socket, this.#now);
       this.#busy.delete(socket);
     }
-    if (++this.#read <= freeRequests) return;
+    if (++this.#read <= freeRequests && !waits) return;
     this.#served.add(socket);
     this.#busy.add(socket);
-    if (++this.#counted < turnRequestsMax) return;
+    // What was read while this is behind would keep it behind.
+    if (++this.#counted < turnRequestsMax && !(waits && this.requests.isBehind)) return;
     if (this.#counted === turnRequestsMax) this.#fill();
     // Node reads up to 32 chunks of 64 KiB in a row. The current one is still served.
     if (!this.#waiting.has(socket)) stop(socket, this.#waiting);
@@ -145,27 +152,33 @@ export class Intake {
         stop(socket, this.#waiting);
       }
     }
-    if (!isFull) this.#resumedMax = Math.min(turnConnectionsMax, 2 * this.#resumedMax);
+    // A turn in which nobody was resumed says nothing about that.
+    if (!isFull && this.#resumed.size > 0) {
+      this.#resumedMax = Math.min(turnConnectionsMax, 2 * this.#resumedMax);
+    }
     this.#served.clear();
     this.#counted = 0;
     this.#reading = undefined;
     this.#resumed.clear();
     if (!this.requests.isBehind) {
-      this.#startSome();
-      this.#resume();
+      // What begins may fill its turn before anyone who was resumed is read.
+      this.#hasStarted = !(this.#hasStarted && this.#isAnyStopped) && this.#startSome();
+      if (!this.#hasStarted) this.#resume();
     }
     if (this.#isAnyStopped || this.#unstarted.size > 0) this.#schedule();
   }
 
-  #startSome(): void {
+  /** @returns whether there was any. */
+  #startSome(): boolean {
     let started = 0;
     for (const [socket, begin] of this.#unstarted) {
       this.#unstarted.delete(socket);
       if (socket.destroyed) continue;
       startReading(socket);
       begin();
-      if (++started === turnStartsMax) return;
+      if (++started === turnStartsMax) break;
     }
+    return started > 0;
   }
 
   #resume(): void {

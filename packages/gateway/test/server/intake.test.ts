@@ -85,8 +85,8 @@ describe("an intake", () => {
     };
     const socket = { _handle } as unknown as Socket;
     intake.add(socket);
-    const send = (requests: number) => {
-      for (let n = 0; n < requests; n++) intake.take(socket);
+    const send = (requests: number, waits = false) => {
+      for (let n = 0; n < requests; n++) intake.take(socket, waits);
     };
     return Object.assign(connection, { socket, send });
   }
@@ -129,7 +129,65 @@ describe("an intake", () => {
     await nextTurn();
     expect([one.isRead, newcomer.isRead, starts]).toEqual([false, false, 0]);
     await nextTurn();
-    expect([one.isRead, newcomer.isRead, starts]).toEqual([true, true, 1]);
+    expect([newcomer.isRead, starts]).toEqual([true, 1]);
+    await nextTurn();
+    expect(one.isRead).toBe(true);
+  });
+
+  test("reads others between two turns whose starts fill them", async () => {
+    const [one, ...others] = Array.from({ length: 9 }, connect);
+    // Node reads what came with a start before it reads anyone else.
+    for (const { socket, send } of others) {
+      intake.start(socket, () => process.nextTick(() => send(many)));
+    }
+    one?.send(many);
+    const read: unknown[] = [];
+    for (let turn = 0; turn < 4; turn++) {
+      await nextTurn();
+      read.push(one?.isRead);
+    }
+    expect(read).toContain(true);
+    await quiet();
+  });
+
+  test("does not read those whose requests wait while more do than is served in a turn", async () => {
+    const one = connect();
+    one.send(1, true);
+    expect(one.isRead).toBe(true);
+    const turns = new Turns<number>(32, intake.requests, () => true);
+    for (let item = 0; item < 32 + 129; item++) turns.take(item);
+    one.send(1);
+    expect(one.isRead).toBe(true);
+    one.send(1, true);
+    expect(one.isRead).toBe(false);
+    await quiet();
+    expect(one.isRead).toBe(true);
+  });
+
+  test("reads others beside one that fills each of its turns, and many that send a few", async () => {
+    const [first, ...others] = Array.from({ length: 41 }, connect);
+    const victim = others.pop();
+    const turnsOf = new Map(
+      [first, ...others, victim].map((one) => [
+        one,
+        new Turns<number>(32, intake.requests, () => true),
+      ]),
+    );
+    const send = (one: typeof first, count: number) => {
+      if (!one?.isRead) return false;
+      for (let n = 0; n < count; n++) one.send(1, turnsOf.get(one)?.take(n) === false);
+      return true;
+    };
+    let reads = 0;
+    for (let turn = 0; turn < 300; turn++) {
+      send(first, 68);
+      for (const one of others) send(one, turn === 0 ? 16 : 4);
+      if (send(victim, 10)) reads++;
+      await nextTurn();
+    }
+    expect(reads).toBeGreaterThan(10);
+    while (intake.requests.waiting > 0) await nextTurn();
+    await quiet();
   });
 
   test("lets connections that send many take turns, in the order in which they were stopped", async () => {
