@@ -165,6 +165,8 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
       AND clock_timestamp() > state_change + interval '200ms'`;
     await until("a transaction that rests", async () => (await sessions(rested)).length > 0);
     expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
+    await reader.close();
+    await until("the end of its session", async () => (await sessions()).length === 0);
   });
 
   test("a role that can only read is enough", async () => {
@@ -182,7 +184,7 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     const reader = await openPlantReader(url);
     await other.stop("immediate");
     const error = await reader.readPage(0n, defaultPageLimits).catch((reason: Error) => reason);
-    expect(error).toMatchObject({ name: "StoreReadError" });
+    expect(error).toMatchObject({ name: "StoreReadError", cause: expect.any(Error) });
     expect(String(error)).toMatch(/^[^\n]*could not be read[^\n]*$/);
     expect(String(error)).not.toContain(password);
     await reader.close();

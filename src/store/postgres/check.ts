@@ -48,10 +48,11 @@ export async function* checkAddress(
   }
 }
 
+const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
+
 function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<Finding> {
   if (nodes.length === 0) return;
   assertNodes(nodes, address);
-  const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
   let answered = 0;
   for (const { name, hasShards, settings } of nodes) {
     if (settings === undefined) yield warn(`the coordinator cannot reach ${name}`);
@@ -75,7 +76,6 @@ async function* distributionOf(
   address: PostgresAddress,
   limits: PostgresLimits,
 ): AsyncGenerator<Finding> {
-  const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
   const placement = await readPlacement(session, limits.connectTimeoutMs);
   if (placement === undefined) {
     yield warn("plants is not distributed; run SELECT create_distributed_table('plants', 'id')");

@@ -47,7 +47,7 @@ export async function openEngine(
     const session = await connectToAny(address, limits);
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session, limits.connectTimeoutMs);
-      if (version < migrations.length) await migrateAddress(address, limits);
+      if (version < migrations.length) await migrate(session, limits);
       const inspection = new Inspection(address, limits);
       await inspection.runWhole(session);
       await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
@@ -81,7 +81,9 @@ export async function readPostgresSchema(location: string): Promise<SchemaState>
 /** @throws {StoreOpenError} */
 export async function migratePostgres(location: string): Promise<void> {
   const limits = defaultPostgresLimits;
-  await withPatience(limits, () => migrateAddress(parseAddress(location), limits));
+  await withPatience(limits, () =>
+    withSession(parseAddress(location), limits, (session) => migrate(session, limits)),
+  );
 }
 
 /** @throws {StoreOpenError} */
@@ -115,10 +117,6 @@ async function readState(address: PostgresAddress, limits: PostgresLimits): Prom
     readSchemaVersion(session, limits.connectTimeoutMs),
   );
   return { version, latest: migrations.length };
-}
-
-async function migrateAddress(address: PostgresAddress, limits: PostgresLimits): Promise<void> {
-  await withSession(address, limits, (session) => migrate(session, limits));
 }
 
 async function withSession<T>(

@@ -41,13 +41,7 @@ export class Placement {
 
   nodeOf(id: bigint): string {
     const hash = hashOf(id);
-    let [low, high] = [0, this.#shards.length - 1];
-    while (low < high) {
-      const middle = Math.ceil((low + high) / 2);
-      if ((this.#shards[middle]?.hashMin ?? 0) <= hash) low = middle;
-      else high = middle - 1;
-    }
-    return this.#shards[low]?.node ?? "";
+    return this.#shards.findLast(({ hashMin }) => hashMin <= hash)?.node ?? "";
   }
 }
 

@@ -4,7 +4,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { describeHost } from "./address.ts";
 import { sqlState } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
-import type { Session } from "./session.ts";
+import type { Row, Session } from "./session.ts";
 
 /** In order. The schema version is the number of applied migrations. */
 export const migrations = ["0001_plants.sql"] as const;
@@ -32,11 +32,11 @@ const racesMax = 20;
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
-  let { hasMigrations, hasPlants } = await lookForTables(session, timeoutMs);
+  let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   // PostgreSQL looks up each name in the catalog at that moment. Another process may have created
   // both tables between the two lookups.
   if (!hasMigrations && hasPlants) {
-    ({ hasMigrations, hasPlants } = await lookForTables(session, timeoutMs));
+    [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   }
   const host = describeHost(session.host);
   if (!hasMigrations) {
@@ -57,10 +57,9 @@ export async function readSchemaVersion(session: Session, timeoutMs: number): Pr
   return version;
 }
 
-async function lookForTables(session: Session, timeoutMs: number) {
+async function lookForTables(session: Session, timeoutMs: number): Promise<Row> {
   const [found] = await session.query(findTables, [], timeoutMs);
-  const [hasMigrations, hasPlants] = found ?? [];
-  return { hasMigrations: hasMigrations === true, hasPlants: hasPlants === true };
+  return found ?? [];
 }
 
 const findTables =

@@ -29,11 +29,10 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     return {
       urlOf,
       url: urlOf([one.current.port, two.current.port]),
-      untilFirstIsLeft: () =>
-        until("the end of its sessions", async () => {
-          const sql = `SELECT FROM pg_stat_activity WHERE datname = '${database}'`;
-          return (await one.current.query(sql)).length === 0;
-        }),
+      sessions: () => {
+        const sql = `SELECT FROM pg_stat_activity WHERE datname = '${database}'`;
+        return Promise.all([one, two].map(async (it) => (await it.current.query(sql)).length));
+      },
       /** By each of them; nothing without the table. */
       kept: () =>
         Promise.all([one, two].map((it) => readPlants(it.current, database).catch(() => []))),
@@ -46,26 +45,36 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
   }
 
   test("the first that accepts writes is used", async () => {
-    const { url, kept } = await createBoth();
-    await (await openTestStore(url)).create(plantOf(1));
+    const { urlOf, kept } = await createBoth();
+    await using proxy = await openTcpProxy(two.current.port, "postgres");
+    await (await openTestStore(urlOf([one.current.port, proxy.port]))).create(plantOf(1));
     expect(await kept()).toEqual([[plantOf(1)], []]);
+    expect(proxy.seen).toEqual([]);
+  });
+
+  test("of two that are tried at once, one is left", async () => {
+    const { url, sessions } = await createBoth();
+    const store = await openTestStore(url, { nextHostDelayMs: 0 });
+    await until("the end of a session", async () => (await sessions()).includes(0));
+    await store.create(plantOf(1));
   });
 
   test.each([[[]], [["target_session_attrs=read-write"]]])(
     "one that is read-only or does not answer is skipped, with %j",
     async (params) => {
-      const { urlOf, kept } = await createBoth();
+      const { urlOf, kept, sessions } = await createBoth();
       await setReadOnly("on", "off");
       await using proxy = await openTcpProxy(one.current.port, "none");
       proxy.refuse();
       const ports = [proxy.port, one.current.port, two.current.port];
       await (await openTestStore(urlOf(ports, ...params))).create(plantOf(1));
       expect(await kept()).toEqual([[], [plantOf(1)]]);
+      await until("the end of its sessions", async () => (await sessions())[0] === 0);
     },
   );
 
   test("a primary that becomes read-only is replaced: one failure is enough to leave all its sessions", async () => {
-    const { url, makeStandby, kept, untilFirstIsLeft } = await createBoth();
+    const { url, makeStandby, kept, sessions } = await createBoth();
     await makeStandby();
     let failed = 0;
     const observer = {
@@ -80,7 +89,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     await setReadOnly("on", "off");
     await store.create(plantOf(1500));
     expect(failed).toBe(1);
-    await untilFirstIsLeft();
+    await until("the end of its sessions", async () => (await sessions())[0] === 0);
     expect(await kept()).toEqual([plantsOf(1500), [plantOf(1500)]]);
     await setReadOnly("on", "on");
     const creating = Promise.all(plantsOf(1500, 1501).map((plant) => store.create(plant)));

@@ -13,19 +13,35 @@ import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { expectKept, untilObstacle } from "../suite.ts";
-import { openDatabase, openTestStore, through, useServer, withoutSync } from "./fresh.ts";
+import { openDatabase, openTestStore, through, until, useServer, withoutSync } from "./fresh.ts";
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: withoutSync });
 
   test("a new database gets its tables and the current schema version", async () => {
-    const { url } = await openDatabase(server.current);
+    const { url, sessions } = await openDatabase(server.current);
     expect(await readSchemaState(url)).toEqual({ version: 0, latest: 1 });
     // The scheme may be postgresql, in any case.
     const store = await openStore(url.replace("postgres:", "PostgreSQL:"));
     await store.create(plantOf(1));
     await store.close();
     expect(await readSchemaState(url)).toEqual({ version: 1, latest: 1 });
+    await until("the end of all sessions", async () => (await sessions()).length === 0);
+  });
+
+  test("a server without a free connection is tried again, for a while", async () => {
+    const { database, url, query } = await openDatabase(server.current);
+    await (await openTestStore(url)).close();
+    const role = await server.current.createRole("CONNECTION LIMIT 1");
+    await query(`GRANT ALL ON ALL TABLES IN SCHEMA public TO ${role}`);
+    const own = server.current.url(database, role);
+    await using proxy = await openTcpProxy(server.current.port, role);
+    const holder = await openPostgresClient(own);
+    await expectRefused(own, "in_use", /no connection left.*53300/);
+    const opening = openTestStore(through(proxy, own));
+    await expect.poll(() => proxy.seen.length).toBeGreaterThan(1);
+    await holder[Symbol.asyncDispose]();
+    await opening;
   });
 
   const hideLocks = "CREATE FUNCTION public.pg_advisory_xact_lock(bigint) RETURNS void";
@@ -87,7 +103,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
     ["of another program", "foreign", /another program/, "DROP TABLE plant_store_migrations"],
   ])("a database %s is rejected and left unchanged", async (_, code, message, damage) => {
-    const { url, query } = await openDatabase(server.current);
+    const { url, query, sessions } = await openDatabase(server.current);
     await (await openTestStore(url)).close();
     await query(damage);
     const schema = () =>
@@ -99,6 +115,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const before = await schema();
     await expectRefused(url, code, message);
     expect(await schema()).toEqual(before);
+    await until("the end of all sessions", async () => (await sessions()).length === 0);
   });
 
   test.each<[string, RegExp, string, RegExp]>([
