@@ -178,12 +178,16 @@ describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
     await seed(place.url, plants.slice(0, 3));
     const after = await run(place.url);
     expect(after).toMatchObject({ code: 0, stderr: "" });
+    expect(after.stdout).toMatch(/^ok {4}schema .*version 1 of 1$/m);
+    expect(after.stdout).toMatch(/^warn {2}settings .*fsync is off, as allow_unsafe accepts/m);
     expect(after.stdout).not.toContain("nodes");
     expect(after.stdout).not.toContain(password);
     await place.execute("ALTER TABLE plants SET UNLOGGED");
     const unlogged = await run(place.url);
     expect(unlogged.code).toBe(1);
     expect(unlogged.stdout).toMatch(/^fail {2}table .*SET LOGGED$/m);
+    const strict = await run(place.url.replace(/allow_unsafe=[^&]*/, ""));
+    expect(strict.stdout).toMatch(/^fail {2}connection .*fsync=off/m);
   }, 60_000);
 
   test("a server that is not there fails", async () => {

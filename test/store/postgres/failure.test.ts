@@ -88,6 +88,8 @@ test("no host is told with the code of each, and the last cause", () => {
     "no host can be used: h0 (57P01), h1 (ConnectionLost), h2 (TypeError)",
   );
   expect(error.cause).toBeInstanceOf(TypeError);
+  expect(isSilent(noHost(new ConnectionLost("", { isSilent: true })))).toBe(true);
+  expect(isSilent(noHost(new ConnectionLost("")))).toBe(false);
 });
 
 test.each<[Obstacle, readonly string[]]>([

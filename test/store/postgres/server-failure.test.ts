@@ -8,7 +8,7 @@ import { hasPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { type Interference, openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
-import { expectKept } from "../suite.ts";
+import { expectKept, untilObstacle } from "../suite.ts";
 import {
   openDatabase,
   openFresh as openFreshOn,
@@ -31,6 +31,18 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   // Its Unix socket is in the folder of its data.
   const server = useServer({ settings: { ...withoutSync, unix_socket_directories: "." } });
   const openFresh = (limits?: Partial<PostgresLimits>) => openFreshOn(server.current, limits);
+
+  test("terminating sessions only costs time", async () => {
+    const { store, kept, sessions } = await openFresh();
+    let terminated = 0;
+    for (let from = 0; from < 3000; from += 100) {
+      const creating = Promise.all(plantsOf(100, from).map((plant) => store.create(plant)));
+      terminated += (await sessions("true", "pg_terminate_backend(pid)")).length;
+      await creating;
+    }
+    expect(terminated).toBeGreaterThan(0);
+    expect(await kept()).toEqual(plantsOf(3000));
+  });
 
   test.each(["fast", "immediate"] as const)(
     "a restart (%s) under load loses nothing that was confirmed",
@@ -305,6 +317,17 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
     }
     // Neither uses a lost one.
     await Promise.all(plantsOf(2).map((plant) => engine.commit([plant], engine.partOf(plant.id))));
+  });
+
+  test("the store is not ready during an outage, and recovers by itself", async () => {
+    const { store, proxy } = await openBehindProxy({ retryLimitMs: 100 });
+    expect(store.obstacle()).toBeUndefined();
+    proxy.refuse();
+    await expectUnavailable(store.create(first));
+    expect(store.obstacle()).toBe("unreachable");
+    proxy.allow();
+    await untilObstacle(store);
+    await store.create(first);
   });
 });
 
