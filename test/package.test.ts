@@ -31,12 +31,23 @@ const run = promisify(execFile);
 const { NODE_OPTIONS: _, ...outside } = process.env;
 const env = { ...outside, npm_config_audit: "false", npm_config_fund: "false" };
 const installed = useOpened(createTemporaryFolder);
+/**
+ * Where the packages come from files, npm takes the latest connect for the peers of connect-gateway.
+ * From a registry, they are those of its dependents.
+ */
+const { "@connectrpc/connect": connect, "@connectrpc/connect-node": connectNode } = JSON.parse(
+  readFileSync("package.json", "utf8"),
+).dependencies;
+const project = JSON.stringify({
+  ...{ private: true, type: "module" },
+  overrides: { "@connectrpc/connect": connect, "@connectrpc/connect-node": connectNode },
+});
 let folder: string;
 
 beforeAll(async () => {
   folder = installed.path;
   await run("npm", ["run", "pack", "--", folder], { env });
-  await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
+  await writeFile(join(folder, "package.json"), project);
   const line = installLine("deploy/systemd/plant-store.service", /^# (npm install .*)$/m);
   await run("sh", ["-c", line.replace("/opt/plant-store", folder)], { cwd: folder, env });
 }, 180_000);
@@ -68,7 +79,7 @@ test("connect-gateway-proxy brings the gateway and its peers, in less than 12 MB
   const tarballs = globSync("connect-gateway*.tgz", { cwd: folder }).map((name) =>
     join(folder, name),
   );
-  await writeFile(join(own.path, "package.json"), '{ "private": true, "type": "module" }');
+  await writeFile(join(own.path, "package.json"), project);
   const quietly = ["--ignore-scripts", "--prefer-offline", "--silent"];
   const options = { cwd: own.path, env: { ...env, HOME: own.path } };
   await run("npm", ["install", ...quietly, ...tarballs], options);
