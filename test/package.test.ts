@@ -31,17 +31,11 @@ const run = promisify(execFile);
 const { NODE_OPTIONS: _, ...outside } = process.env;
 const env = { ...outside, npm_config_audit: "false", npm_config_fund: "false" };
 const installed = useOpened(createTemporaryFolder);
-/**
- * Where the packages come from files, npm takes the latest connect for the peers of connect-gateway.
- * From a registry, they are those of its dependents.
- */
-const { "@connectrpc/connect": connect, "@connectrpc/connect-node": connectNode } = JSON.parse(
+/** As from a registry: from files, npm takes the latest connect for the peers of connect-gateway. */
+const { "connect-gateway": _own, ...pinned } = JSON.parse(
   readFileSync("package.json", "utf8"),
 ).dependencies;
-const project = JSON.stringify({
-  ...{ private: true, type: "module" },
-  overrides: { "@connectrpc/connect": connect, "@connectrpc/connect-node": connectNode },
-});
+const project = JSON.stringify({ private: true, type: "module", overrides: pinned });
 let folder: string;
 
 beforeAll(async () => {

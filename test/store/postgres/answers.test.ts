@@ -61,21 +61,12 @@ describe("nodes", () => {
     await expectFailure(assert(), failure);
     if (answer?.startsWith("off")) await assert(lenient);
   });
-
-  test("are none without a cluster", async () => {
-    expect(await readNodes(answering([[false]]), 1)).toEqual([]);
-  });
 });
 
 describe("a table", () => {
   test("that another process creates between two lookups is ours", async () => {
     const session = answering([[false, true]], [[true, true]], [["1"]]);
     expect(await readSchemaVersion(session, 1000)).toBe(1);
-  });
-
-  test("without the other one belongs to another program", async () => {
-    const session = answering([[false, true]], [[false, true]]);
-    await expectFailure(readSchemaVersion(session, 1000), { code: "foreign" });
   });
 
   test.each([
