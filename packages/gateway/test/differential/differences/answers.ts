@@ -216,6 +216,30 @@ function sorted(headers: Outcome["headers"]): Outcome["headers"] {
   return Object.fromEntries(Object.entries(headers).toSorted(byName));
 }
 
+const unreadRest: Difference = {
+  name: "over HTTP/1.1, an answer does not wait for the rest of the body",
+  why:
+    "From 2.3.0 on, stock reads up to 256 KiB of the rest before it answers, and closes the connection " +
+    "if more is left. Ours answers at once, discards the rest, and keeps the connection.",
+  applies: ({ request }) => request.http !== "2" && request.method === "POST",
+  like: ({ request, ...given }) => ({
+    ...given,
+    request: request.end === "open" ? { ...request, end: "whole" } : request,
+  }),
+  expected(stock, { request }) {
+    const isLong = Buffer.concat(request.body).length > 256 * 1024;
+    if (!isLong || stock.headers["connection"]?.[0] !== "close") return stock;
+    const kept = { connection: ["keep-alive"], "keep-alive": ["timeout=60"] };
+    return { ...stock, headers: sorted({ ...stock.headers, ...kept }) };
+  },
+  examples: [
+    example(
+      { protocol: "connect", message: { string: "a".repeat(300_000) } },
+      { setup: { readMaxBytes: 2 } },
+    ),
+  ],
+};
+
 export const answers: readonly Difference[] = [
   unwritable,
   loneSurrogate,
@@ -223,4 +247,5 @@ export const answers: readonly Difference[] = [
   ownLength,
   replacedResponse,
   challenge,
+  unreadRest,
 ];
