@@ -95,7 +95,7 @@ export class Attempt {
   /** Ends it at once, even if the reset cannot be sent because the server reads nothing. */
   cancel(error: ConnectError): void {
     this.#cancellation ??= error;
-    this.stream.close(constants.NGHTTP2_CANCEL);
+    reset(this.stream);
     this.stream.destroy();
   }
 
@@ -104,14 +104,17 @@ export class Attempt {
     const { stream } = this;
     this.#deadline.release();
     // The server need not send unread data, or read data after its answer.
-    if (!stream.readableEnded || !stream.writableEnded) stream.close(constants.NGHTTP2_CANCEL);
+    if (!stream.readableEnded || !stream.writableEnded) reset(stream);
     else if (!stream.writableFinished) {
-      setTimeout(
-        () => stream.destroyed || stream.close(constants.NGHTTP2_CANCEL),
-        takenWithinMs,
-      ).unref();
+      setTimeout(() => stream.destroyed || reset(stream), takenWithinMs).unref();
     }
   }
+}
+
+/** Node would end the request before the reset, and a server would take what it got for whole. */
+function reset(stream: ClientHttp2Stream): void {
+  stream._final = (done) => done();
+  stream.close(constants.NGHTTP2_CANCEL);
 }
 
 function lost(cause: Error | null): ConnectError {

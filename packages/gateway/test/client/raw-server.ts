@@ -3,7 +3,14 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { frame, frameType, parseFrames, preface, settingsAck } from "../support/raw-http2.ts";
+import {
+  type Frame,
+  frame,
+  frameType,
+  parseFrames,
+  preface,
+  settingsAck,
+} from "../support/raw-http2.ts";
 
 /** A server that sends its settings, and to each call what a test says. */
 export async function openRawServer(
@@ -11,12 +18,14 @@ export async function openRawServer(
   options: Partial<GrpcTransportOptions> = {},
 ) {
   const sockets: Socket[] = [];
+  const chunks: Buffer[] = [];
   const server = createServer((socket) => {
     const connection = sockets.push(socket);
     socket.on("error", () => {});
     socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
     let received = Buffer.alloc(0);
     socket.on("data", (chunk: Buffer) => {
+      chunks.push(chunk);
       received = Buffer.concat([received, chunk]);
       const frames = parseFrames(received.subarray(preface.length));
       const call = frames.find(({ type }) => type === frameType.headers);
@@ -33,6 +42,10 @@ export async function openRawServer(
     catalog: createClient(CatalogService, transport),
     get connections() {
       return sockets.length;
+    },
+    /** All frames of a client with one connection. */
+    get frames(): readonly Frame[] {
+      return parseFrames(Buffer.concat(chunks).subarray(preface.length));
     },
     async [Symbol.asyncDispose]() {
       transport.close();

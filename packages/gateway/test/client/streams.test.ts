@@ -1,6 +1,7 @@
 /** Streaming calls of the client. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:http2";
+import { setTimeout as delay } from "node:timers/promises";
 import { Code, ConnectError, createClient, type ServiceImpl } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
@@ -9,9 +10,11 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { openGateway } from "../support/gateway.ts";
+import { flag, frameType } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import { type Answer, answerAtOnce, answerOk, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
+import { openRawServer } from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -180,6 +183,27 @@ test("an error of the requests ends the call, here and at the server", async () 
 
 /** Of a message that is large beside what a stream may send unread, compressed as well. */
 const large = randomBytes(48 * 1024).toString("base64");
+
+test.each(["by an error of its own", "by its signal", "by its deadline"])(
+  "requests that are cut %s do not look whole to the server",
+  async (how) => {
+    await using raw = await openRawServer(() => Buffer.alloc(0));
+    const leaving = new AbortController();
+    const requests = async function* () {
+      yield { parent: "shelves/a" };
+      await delay(20);
+      if (how === "by an error of its own") throw new Error("cut");
+      if (how === "by its signal") leaving.abort();
+      await new Promise(() => {});
+    };
+    const timeoutMs = how === "by its deadline" ? 100 : 60_000;
+    const call = raw.catalog.importVolumes(requests(), { timeoutMs, signal: leaving.signal });
+    await expect(call).rejects.toThrow();
+    await expect.poll(() => raw.frames.map(({ type }) => type)).toContain(frameType.rstStream);
+    const bodies = raw.frames.filter(({ type }) => type === frameType.data);
+    expect(bodies.map(({ flags }) => flags & flag.endStream)).toEqual([0]);
+  },
+);
 
 test("a call ends by its deadline though its server reads nothing", async () => {
   const roomy = { settings: { initialWindowSize: 2 ** 30 } };
