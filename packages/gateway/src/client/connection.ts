@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { keepStreamsInTables } from "../http/stream-table.ts";
 import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
 
@@ -26,9 +27,6 @@ export interface ConnectionListener {
 }
 
 const headersFrame = 1;
-
-/** Node resets streams whose headers arrive while a session holds more. It counts in 32 bits: 4,295 overflow. */
-const sessionMegabytesMax = 4000;
 
 /** As Node counts: without Huffman coding, and 32 bytes more a field. A HeaderFilter lets no more through. */
 const headerBytesMax = 2 * 65_535;

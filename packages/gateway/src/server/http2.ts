@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
+import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
 import type { OnRequested } from "./http1.ts";
@@ -39,14 +40,16 @@ export function createHttp2Server(
       maxHeaderListSize: limits.headerBytesMax,
       enablePush: false,
     },
+    maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.
     maxHeaderListPairs: 100,
     // How many invalid frames, resets and pings end the connection.
     maxSessionInvalidFrames: 100,
     maxSessionRejectedStreams: 100,
     maxOutstandingPings: 10,
-    streamResetBurst: 1000,
-    streamResetRate: 33,
+    // A proxy in front may cancel the calls of many clients on one connection.
+    streamResetBurst: 10_000,
+    streamResetRate: 1000,
   });
   // A session does not expose its socket: it is the one that came just before.
   let socket: Socket | undefined;
@@ -185,7 +188,7 @@ function limitSession(
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // they are in the order of their start
-        if (!stream.readableEnded && !isKeptOpen(stream)) endLateRequest(stream, refusals);
+        if (!isWhole(stream) && !isKeptOpen(stream)) endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);
@@ -201,7 +204,6 @@ function limitSession(
   // The client has shut its sending side: complete requests are cancelled, but answered if possible.
   // The others never complete. After a GOAWAY, the client has left.
   socket?.once("end", () => {
-    const isWhole = ({ state }: Stream) => state.remoteClose === 1;
     // With `close` alone, Node would wait forever for the rest of a frame.
     if (isGoing || ![...streams].some(({ stream }) => isWhole(stream))) {
       session.destroy();
@@ -222,6 +224,11 @@ function limitSession(
     // The timeout fires once. Streams that move again may be idle later.
     isTimed = false;
   });
+}
+
+/** Whether the request has arrived, even if nobody reads it. */
+function isWhole({ state }: Stream): boolean {
+  return state.remoteClose === 1;
 }
 
 function endLateRequest(stream: Stream, refusals: Refusals): void {
