@@ -27,18 +27,16 @@ export interface Sender extends Disposable {
 
 const anyCertificate = { rejectUnauthorized: false };
 
-/** @param localAddress Of the client, over HTTP/1.1. */
-export function openSender(version: HttpVersion, url: string, localAddress?: string): Sender {
-  return version === "1.1" ? overHttp1(url, localAddress) : overHttp2(url);
+export function openSender(version: HttpVersion, url: string): Sender {
+  return version === "1.1" ? overHttp1(url) : overHttp2(url);
 }
 
-function overHttp1(url: string, localAddress: string | undefined): Sender {
+function overHttp1(url: string): Sender {
   const protocol = url.startsWith("https:") ? https : http;
   const agent = new protocol.Agent({ keepAlive: true, ...anyCertificate });
   return {
     async send({ path, method = "POST", headers, body, signal }) {
-      const options = { method, agent, headers, signal, localAddress };
-      const request = protocol.request(`${url}${path}`, options);
+      const request = protocol.request(`${url}${path}`, { method, agent, headers, signal });
       // After an early answer, the rest of a body may find a closed connection.
       request.on("error", () => {});
       request.end(body);

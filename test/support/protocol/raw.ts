@@ -11,6 +11,7 @@ import {
 import { envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import {
   exchange,
+  type HttpRequest,
   type HttpResponse,
   type HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
@@ -33,11 +34,17 @@ export interface RawProtocol extends Protocol {
   /** The body that contains the message. */
   frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
+  /** The POST that contains the message. */
+  request(message: Uint8Array, options?: CallOptions): RawRequest;
   /** Sends bytes instead of a valid message. */
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
 
-type Wire = Omit<RawProtocol, "version" | "open" | "send">;
+type RawRequest = Required<Pick<HttpRequest, "version" | "path" | "headers">> & {
+  readonly body: Uint8Array;
+};
+
+type Wire = Omit<RawProtocol, "version" | "open" | "request" | "send">;
 
 const { output } = PlantService.method.createPlant;
 
@@ -144,22 +151,34 @@ function parseTrailer(message: Buffer): Headers {
 }
 
 function over(version: HttpVersion, wire: Wire): RawProtocol {
-  async function send(url: string, message: Uint8Array, options: CallOptions = {}) {
-    const { origin, pathname } = new URL(url);
-    const path = (pathname === "/" ? "" : pathname) + wire.path;
+  const isGrpc = wire.contentType.startsWith("application/grpc");
+
+  function request(message: Uint8Array, options: CallOptions = {}): RawRequest {
+    const { timeoutMs } = options;
     const authorization = authorizationOf(options);
+    const timeout = isGrpc
+      ? { "grpc-timeout": `${timeoutMs}m` }
+      : { "connect-timeout-ms": `${timeoutMs}` };
     const headers = {
       "content-type": wire.contentType,
       ...(authorization !== null && { authorization }),
+      ...(timeoutMs !== undefined && timeout),
       ...(wire === grpc && { te: "trailers" }),
     };
-    const body = wire.frame(message);
-    return wire.read(await exchange({ origin, version, path, headers, body }));
+    return { version, path: wire.path, headers, body: wire.frame(message) };
+  }
+
+  async function send(url: string, message: Uint8Array, options?: CallOptions) {
+    const { origin, pathname } = new URL(url);
+    const asked = request(message, options);
+    const path = (pathname === "/" ? "" : pathname) + wire.path;
+    return wire.read(await exchange({ ...asked, origin, path }));
   }
   return {
     ...wire,
     name: `${wire.name} over HTTP/${version}`,
     version,
+    request,
     send,
     open: (url) => ({
       create: (plant, options) => send(url, wire.encode(plant), options),
