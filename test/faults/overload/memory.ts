@@ -20,8 +20,6 @@ import {
 const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 const connectionCounts = [4, 100];
-/** Of each connection. */
-const streams = 250;
 const hoardMs = 4000;
 
 export async function memory(part: Run): Promise<void> {
@@ -37,15 +35,14 @@ export async function memory(part: Run): Promise<void> {
   // Time for one at least, from now on.
   const run = createRun({ ...part, minutes: Math.max(part.minutes, hoardMs / 60_000) }, part);
   // Another part of them in each short run.
-  for (const { connections, one, name, target } of createRandom(run.seed, "memory").shuffle(
-    cases,
-  )) {
+  const shuffled = createRandom(run.seed, "memory").shuffle(cases);
+  for (const { connections, one, name, target } of shuffled) {
     if (run.isOver() || run.found.length > 0) break;
     const what = `memory: ${connections} connections, ${one.what}, ${name}`;
     const before = usageOf(target)?.memoryMiB ?? 0;
     using watch = watchMemory(target);
     await using witness = openWitness({ url: target.url, seed: run.seed });
-    const sent = await hoard(one, { url: target.url, connections, streams, ms: hoardMs });
+    const sent = await hoard(one, { url: target.url, connections, ms: hoardMs });
     const requests = await witness.finish();
     const waits = requests.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => a - b);
     // Errors are answers, too: the ids of an earlier witness are taken.

@@ -47,15 +47,16 @@ export const hoards = [
   },
 ];
 
+/** Of each connection. */
+const streams = 250;
 /** As a refused client is told. */
 const retryMs = 1000;
 
 /** @returns how many requests were sent. */
 export async function hoard(
   { headers, body, isWhole }: Hoard,
-  options: { url: string; connections: number; streams: number; ms: number },
+  { url, connections, ms }: { url: string; connections: number; ms: number },
 ): Promise<number> {
-  const { url, connections, streams, ms } = options;
   let sent = 0;
   const send = (session: http2.ClientHttp2Session) => {
     if (session.destroyed || session.closed) return;
@@ -89,7 +90,7 @@ export const hoarders: Flood = {
     let count = 0;
     for (const one of hoards) {
       const connections = one.isWhole ? 8 : 4;
-      count += await hoard(one, { url, connections, streams: 250, ms: 1000 });
+      count += await hoard(one, { url, connections, ms: 1000 });
     }
     return { count, found: [] };
   },
