@@ -23,12 +23,8 @@ export interface Row {
 type Bodies = Readonly<Record<string, Uint8Array | string>>;
 
 function refused(code: Code, bodies: Bodies, headers?: Row["headers"]): Row[] {
-  return Object.entries(bodies).map(([what, body]) => ({
-    what,
-    body,
-    code,
-    ...(headers && { headers }),
-  }));
+  const common = { code, ...(headers && { headers }) };
+  return Object.entries(bodies).map(([what, body]) => ({ what, body, ...common }));
 }
 
 /** JSON that no protocol may accept as a plant. */
