@@ -28,8 +28,8 @@ export type Outcome = { readonly ok: { readonly name: string; readonly tag?: str
 
 export interface CallOptions {
   /** The Authorization header; null sends none. Default: the token of test servers. */
-  readonly authorization?: string | null;
-  readonly timeoutMs?: number;
+  readonly authorization?: string | null | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface PlantCaller extends Disposable {

@@ -35,14 +35,19 @@ export interface RawProtocol extends Protocol {
   frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
   /** The POST that contains the message. */
-  request(message: Uint8Array, options?: CallOptions): RawRequest;
+  request(message: Uint8Array, options?: RequestOptions): RawRequest;
   /** Sends bytes instead of a valid message. */
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
 
-type RawRequest = Required<Pick<HttpRequest, "version" | "path" | "headers">> & {
-  readonly body: Uint8Array;
+export type RawRequest = Required<Pick<HttpRequest, "version" | "path" | "headers">> & {
+  readonly body: Buffer;
 };
+
+interface RequestOptions extends CallOptions {
+  /** How the message is compressed. */
+  readonly coding?: string | undefined;
+}
 
 type Wire = Omit<RawProtocol, "version" | "open" | "request" | "send">;
 
@@ -153,8 +158,8 @@ function parseTrailer(message: Buffer): Headers {
 function over(version: HttpVersion, wire: Wire): RawProtocol {
   const isGrpc = wire.contentType.startsWith("application/grpc");
 
-  function request(message: Uint8Array, options: CallOptions = {}): RawRequest {
-    const { timeoutMs } = options;
+  function request(message: Uint8Array, options: RequestOptions = {}): RawRequest {
+    const { timeoutMs, coding } = options;
     const authorization = authorizationOf(options);
     const timeout = isGrpc
       ? { "grpc-timeout": `${timeoutMs}m` }
@@ -163,9 +168,12 @@ function over(version: HttpVersion, wire: Wire): RawProtocol {
       "content-type": wire.contentType,
       ...(authorization !== null && { authorization }),
       ...(timeoutMs !== undefined && timeout),
+      ...(coding !== undefined && { [isGrpc ? "grpc-encoding" : "content-encoding"]: coding }),
       ...(wire === grpc && { te: "trailers" }),
     };
-    return { version, path: wire.path, headers, body: wire.frame(message) };
+    const body = Buffer.from(wire.frame(message));
+    if (isGrpc && coding !== undefined) body[0] = 1;
+    return { version, path: wire.path, headers, body };
   }
 
   async function send(url: string, message: Uint8Array, options?: CallOptions) {

@@ -49,7 +49,7 @@ export function misuseToken(id: bigint, random: Random): BytesAttack {
   return {
     what: `the token ${JSON.stringify(shown ?? query)} for ${headers["content-type"]}`,
     version,
-    bytes: overHttp(path + query, { ...headers, ...given }, Buffer.from(body)),
+    bytes: overHttp(path + query, { ...headers, ...given }, body),
   };
 }
 
