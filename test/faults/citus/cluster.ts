@@ -6,7 +6,7 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import { migrateStore } from "../../../src/store/open.ts";
 import { findPostgres, type PostgresInstallation } from "../../support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
-import { everyPlant, toStoredPlant } from "../../support/store-place.ts";
+import { readPostgresPlants } from "../../support/store-place.ts";
 
 export type CitusCluster = Awaited<ReturnType<typeof startCluster>>;
 
@@ -72,7 +72,7 @@ export async function startCluster(installation: PostgresInstallation, workerCou
   owned = stack.move();
   return {
     ...{ url, workers, query, start },
-    read: async () => (await query(everyPlant)).map(toStoredPlant),
+    read: () => readPostgresPlants({ query }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

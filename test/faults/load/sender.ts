@@ -7,6 +7,7 @@ import {
   type HttpResponse,
   type HttpVersion,
   headersFrom,
+  responseFrom,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
 
 interface SentRequest {
@@ -41,13 +42,7 @@ function overHttp1(url: string): Sender {
       request.on("error", () => {});
       request.end(body);
       const [response] = (await once(request, "response")) as [http.IncomingMessage];
-      const bytes = await buffer(response);
-      return {
-        status: response.statusCode ?? 0,
-        headers: headersFrom(response.headersDistinct),
-        trailers: headersFrom(response.trailersDistinct),
-        body: bytes,
-      };
+      return await responseFrom(response);
     },
     [Symbol.dispose]: () => agent.destroy(),
   };
