@@ -11,10 +11,8 @@ export interface PlantInput {
 export interface Refusal {
   readonly code: Code;
   readonly message: string;
-  /** The BadRequest in the details; undefined if there is none. */
-  readonly violations:
-    | readonly { readonly field: string; readonly description: string }[]
-    | undefined;
+  /** The fields of the BadRequest in the details; undefined if there is none. */
+  readonly violations: readonly string[] | undefined;
   /** The delay of the RetryInfo in the details; undefined if there is none. */
   readonly retryDelayMs: number | undefined;
   /** The HTTP status; undefined for all but REST. */

@@ -31,8 +31,6 @@ export interface RawProtocol extends Protocol {
   readonly contentType: string;
   /** The CreatePlant request in the encoding of the protocol. */
   encode(plant: PlantInput): Uint8Array;
-  /** The body that contains the message. */
-  frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
   /** The POST that contains the message. */
   request(message: Uint8Array, options?: RequestOptions): RawRequest;
@@ -58,7 +56,6 @@ const rest: Wire = {
   path: "/plants",
   contentType: "application/json",
   encode: (plant) => Buffer.from(newPlantJson(plant)),
-  frame: (message) => message,
   read({ status, headers: metadata, body }) {
     const json = JSON.parse(`${body}`);
     if (status === 200) return { ok: json };
@@ -88,7 +85,6 @@ const grpc: Wire = {
   ...connectBinary,
   name: "gRPC",
   contentType: "application/grpc",
-  frame: (message) => envelope(message),
   read(response) {
     const { headers, trailers, body } = response;
     const end = headers.has("grpc-status") ? headers : trailers;
@@ -125,10 +121,7 @@ export function refusalFrom(error: ConnectError): Refusal {
   return {
     code: error.code,
     message: error.rawMessage,
-    violations: badRequest?.fieldViolations.map(({ field, description }) => ({
-      field,
-      description,
-    })),
+    violations: badRequest?.fieldViolations.map(({ field }) => field),
     retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
     metadata: error.metadata,
   };
@@ -171,8 +164,7 @@ function over(version: HttpVersion, wire: Wire): RawProtocol {
       ...(coding !== undefined && { [isGrpc ? "grpc-encoding" : "content-encoding"]: coding }),
       ...(wire === grpc && { te: "trailers" }),
     };
-    const body = Buffer.from(wire.frame(message));
-    if (isGrpc && coding !== undefined) body[0] = 1;
+    const body = isGrpc ? envelope(message, coding === undefined ? 0 : 1) : Buffer.from(message);
     return { version, path: wire.path, headers, body };
   }
 
