@@ -9,13 +9,11 @@ import {
   headersFrom,
   responseFrom,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { RawRequest } from "../../support/protocol/raw.ts";
 
-interface SentRequest {
-  readonly path: string;
+interface SentRequest extends Omit<RawRequest, "version"> {
   /** Default: POST. */
   readonly method?: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
   /** Gives the request up. */
   readonly signal: AbortSignal;
 }
