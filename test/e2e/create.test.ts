@@ -36,7 +36,7 @@ const taken = {
 
 const onPostgres = protocols.filter(({ name }) => /^(REST over HTTP\/1.1|gRPC over)/.test(name));
 
-/** Every protocol on SQLite, and two on PostgreSQL: protocols do not depend on the store, nor stores on the protocol. */
+/** Every protocol on SQLite, and REST and gRPC on PostgreSQL: neither depends on the other. */
 const protocolsOnStores = [
   ...protocols.map((protocol) => ({ ...protocol, kind: sqliteKind })),
   ...onPostgres.map(({ name, open }) => ({

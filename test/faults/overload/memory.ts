@@ -17,14 +17,13 @@ import {
   watchMemory,
 } from "../server.ts";
 
-const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 const connectionCounts = [4, 100];
 const hoardMs = 4000;
 
 export async function memory(part: Run): Promise<void> {
   await using folder = await createTemporaryFolder();
-  await using server = await startServer({ cwd: folder.path, env });
+  await using server = await startServer({ cwd: folder.path, env: smallServer });
   await using proxy = await spawnProxy(server, folder.path);
   const targets = { alone: server, "behind the command": proxy };
   const cases = connectionCounts.flatMap((connections) =>
@@ -65,7 +64,7 @@ export async function memory(part: Run): Promise<void> {
 
 async function spawnProxy(upstream: ChildServer, cwd: string): Promise<ChildServer> {
   const args = ["--upstream", upstream.url, "--reflection", "--port", "0"];
-  const child = spawnChild(args, { cwd, env, program: command });
+  const child = spawnChild(args, { cwd, env: smallServer, program: command });
   const [, url = ""] = await child.stdout.until(/listening on (\S+)/, patienceMs);
   await child.stderr.until(/ serves /, patienceMs);
   return { ...child, url, port: Number(new URL(url).port) };

@@ -56,9 +56,9 @@ export function misuseToken(id: bigint, random: Random): BytesAttack {
 type Fields = Readonly<Record<string, string>>;
 
 function overHttp1(path: string, fields: Fields, body: Buffer): Buffer {
-  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}\r\n`);
-  const length = `Content-Length: ${body.length}\r\n`;
-  const head = `POST ${path} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n${lines.join("")}${length}\r\n`;
+  const all = { Host: "a", Connection: "close", ...fields, "Content-Length": body.length };
+  const lines = Object.entries(all).map(([name, value]) => `${name}: ${value}\r\n`);
+  const head = `POST ${path} HTTP/1.1\r\n${lines.join("")}\r\n`;
   return Buffer.concat([Buffer.from(head, "latin1"), body]);
 }
 
