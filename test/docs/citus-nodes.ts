@@ -1,8 +1,5 @@
 /** Empty PostgreSQL servers with Citus, each with an address of its own on this machine. */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { findCitus } from "../faults/citus/cluster.ts";
 import { password } from "../support/postgres-databases.ts";
 import { startPostgres } from "../support/postgres-server.ts";
@@ -19,13 +16,11 @@ export async function startCitusNodes(page: string) {
   // Only Linux has all of 127.0.0.0/8.
   if (installation === undefined || process.platform !== "linux") return undefined;
   await using stack = new AsyncDisposableStack();
-  const folder = stack.use(await createTemporaryFolder());
-  const hba = join(folder.path, "pg_hba.conf");
-  await writeFile(hba, "host all all 127.0.0.0/8 scram-sha-256\n");
+  const files = { "pg_hba.conf": "host all all 127.0.0.0/8 scram-sha-256\n" };
   const port = String(await findFreePort());
   for (const listen_addresses of Object.values(addresses)) {
     const settings = { ...settingsIn(page), listen_addresses, port };
-    stack.use(await startPostgres({ installation, settings, files: { "pg_hba.conf": hba } }));
+    stack.use(await startPostgres({ installation, settings, files }));
   }
   const owned = stack.move();
   return {

@@ -2,7 +2,8 @@
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type PlantCaller, refusalOf } from "../support/protocol/protocol.ts";
-import { protocolsOnStores } from "../support/protocols-on-stores.ts";
+import { protocols } from "../support/protocol/protocols.ts";
+import { postgresKind, sqliteKind } from "../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../support/stored-plants.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useOpened } from "../support/use-test-server.ts";
@@ -32,6 +33,16 @@ const taken = {
   code: Code.AlreadyExists,
   message: "another plant has this id (choose another id or repeat its name and tag)",
 };
+
+const onPostgres = protocols.filter(({ name }) => /^(REST over HTTP\/1.1|gRPC over)/.test(name));
+
+/** Every protocol on SQLite, and REST and gRPC on PostgreSQL: neither depends on the other. */
+const protocolsOnStores = [
+  ...protocols.map((protocol) => ({ ...protocol, kind: sqliteKind })),
+  ...onPostgres.map(({ name, open }) => ({
+    ...{ name: `${name}, on PostgreSQL`, open, kind: postgresKind },
+  })),
+].filter(({ kind }) => !kind.isMissing);
 
 describe.each(protocolsOnStores)("over $name", ({ name, open, kind }) => {
   const place = useOpened(() => kind.open());
@@ -114,7 +125,7 @@ describe.each(protocolsOnStores)("over $name", ({ name, open, kind }) => {
     expect(refusal.message).toMatch(message);
     // REST has no details: there, the message has to do.
     const isRest = name.startsWith("REST");
-    expect(refusal.violations?.map(({ field }) => field)).toEqual(isRest ? undefined : fields);
+    expect(refusal.violations).toEqual(isRest ? undefined : fields);
   });
 
   test.each([

@@ -38,8 +38,8 @@ interface UnderWay extends Disposable {
 }
 
 async function begin(protocol: RawProtocol, server: SpawnedServer, id: bigint): Promise<UnderWay> {
-  const { name, path, contentType, version } = protocol;
-  const body = Buffer.from(protocol.frame(protocol.encode({ id, name })));
+  const { name, contentType } = protocol;
+  const { version, path, headers, body } = protocol.request(protocol.encode({ id, name }));
   if (version === "1.1") {
     const connection = await openExpecting(
       server.port,
@@ -55,7 +55,6 @@ async function begin(protocol: RawProtocol, server: SpawnedServer, id: bigint): 
     return { outcome, [Symbol.dispose]: () => connection[Symbol.dispose]() };
   }
   const session = await openSession(server.url);
-  const headers = { authorization, "content-type": contentType };
   const outcome = exchangeOn(session, { path, headers, body }).then((response) => {
     const read = protocol.read(response);
     return "ok" in read ? "ok" : read.message;

@@ -4,7 +4,6 @@ import type { AccessEntry } from "connect-gateway/logging";
 import { beforeAll, expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { spawnServer } from "../support/child-server.ts";
-import { authorization } from "../support/plant-request.ts";
 import { type PlantInput, refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";
 import { useOpened } from "../support/use-test-server.ts";
@@ -26,7 +25,7 @@ interface Row {
   readonly authorization?: string | null;
   /** The compression that the headers name. */
   readonly encoding?: string;
-  readonly isLate?: boolean;
+  readonly timeoutMs?: number;
 }
 
 const bodyBytesMax = 1000;
@@ -62,7 +61,7 @@ const rows: readonly Row[] = [
     logged: "unknown compression …",
     encoding: "br",
   },
-  { told: "the operation timed out", isLate: true },
+  { told: "the operation timed out", timeoutMs: 0 },
   { told: "nothing is served at this path", only: ["REST", "gRPC", "gRPC-Web"], path: "/nothing" },
   { told: "id must be a 64-bit integer", only: json, members: '"id":"secret","name":"Basil"' },
   {
@@ -109,31 +108,23 @@ const args = ["--access-log", "errors", "--body-bytes-max", `${bodyBytesMax}`];
 const server = useOpened(() => spawnServer({ args }));
 beforeAll(() => restOverHttp1.send(server.url, restOverHttp1.encode(plant)));
 
-/** The body and the headers of a row. */
-function encode(protocol: RawProtocol, row: Row) {
-  const kind = kindOf(protocol);
-  const isGrpc = kind.startsWith("gRPC");
-  const { members, encoding } = row;
-  const inJson = members && (kind === "REST" ? `{${members}}` : `{"plant":{${members}}}`);
+function requestOf(protocol: RawProtocol, row: Row) {
+  const { members, encoding, authorization, timeoutMs } = row;
+  const isRest = kindOf(protocol) === "REST";
+  const inJson = members && (isRest ? `{${members}}` : `{"plant":{${members}}}`);
   const message = Buffer.from(row.message ?? inJson ?? protocol.encode(row.plant ?? plant));
-  const body = Buffer.from(protocol.frame(encoding === "gzip" ? gzipSync(message) : message));
-  if (encoding !== undefined && isGrpc) body[0] = 1;
-  const sent: Record<string, string> = { "content-type": protocol.contentType };
-  if (row.authorization !== null) sent["authorization"] = row.authorization ?? authorization;
-  if (row.isLate) sent[isGrpc ? "grpc-timeout" : "connect-timeout-ms"] = isGrpc ? "1n" : "0";
-  if (encoding !== undefined) {
-    sent[isGrpc ? "grpc-encoding" : "content-encoding"] = encoding.replace("broken ", "");
-  }
-  return { body, headers: sent };
+  const coding = encoding?.replace("broken ", "");
+  const packed = encoding === "gzip" ? gzipSync(message) : message;
+  return protocol.request(packed, { authorization, timeoutMs, coding });
 }
 
 /** @returns what the client is told, and what the log is. */
 async function send(protocol: RawProtocol, row: Row) {
   const requestId = `${rows.indexOf(row)}:${protocol.name.replaceAll(" ", "-")}`;
-  const { body, headers } = encode(protocol, row);
+  const request = requestOf(protocol, row);
   const response = await exchange({
-    ...{ origin: server.url, version: protocol.version, path: row.path ?? protocol.path, body },
-    headers: { ...headers, "x-request-id": requestId },
+    ...{ ...request, origin: server.url, path: row.path ?? protocol.path },
+    headers: { ...request.headers, "x-request-id": requestId },
   });
   const [line = "{}"] = await server.stderr.until(
     new RegExp(`^.*"requestId":"${requestId}".*$`, "m"),

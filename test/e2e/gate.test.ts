@@ -6,7 +6,6 @@ import { randomBytes } from "node:crypto";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { envelope } from "../../packages/gateway/test/support/envelope.ts";
 import { exchange, type HttpRequest } from "../../packages/gateway/test/support/http-exchange.ts";
 import { authorization } from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
@@ -19,16 +18,12 @@ const packed = gzipSync(`{"id":1,"name":"${randomBytes(1_500_000).toString("base
 const server = useTestServer();
 
 test.each(rawProtocols)("over $name a stranger is answered first", async (protocol) => {
-  const { version, path, contentType, name } = protocol;
-  const isEnveloped = name.startsWith("gRPC");
-  const body = Buffer.from(isEnveloped ? envelope(packed, 1) : packed);
-  const announced = {
-    "content-type": contentType,
-    [isEnveloped ? "grpc-encoding" : "content-encoding"]: "gzip",
-  };
-  async function codeFor({ headers, ...sent }: Partial<HttpRequest>) {
-    const request = { origin: server.url, version, path, headers: { ...announced, ...headers } };
-    return refusalOf(protocol.read(await exchange({ ...request, body, ...sent }))).code;
+  const asked = protocol.request(packed, { authorization: null, coding: "gzip" });
+  const { body } = asked;
+  async function codeFor(sent: Partial<HttpRequest>) {
+    const headers = { ...asked.headers, ...sent.headers };
+    const request = { ...asked, origin: server.url, ...sent, headers };
+    return refusalOf(protocol.read(await exchange(request))).code;
   }
   // The announced length is that of the whole; the rest never comes.
   const begun = {

@@ -20,6 +20,7 @@ import {
   ending,
   type Field,
   fields,
+  isEnd,
   plant,
   request,
   reset,
@@ -29,12 +30,6 @@ import {
 import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { useTestServer } from "../support/use-test-server.ts";
-
-const isEnd = ({ type, flags, streamId }: Frame) =>
-  type === frameType.goaway ||
-  (streamId !== 0 &&
-    (type === frameType.rstStream ||
-      ((type === frameType.data || type === frameType.headers) && (flags & flag.endStream) !== 0)));
 
 const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
 

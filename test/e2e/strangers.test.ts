@@ -77,8 +77,8 @@ test.each(rawProtocols)("over $name nobody gets in but who has a token", async (
     const outcome = await caller.create({ id: 1n, name: what }, { authorization });
     codes[what] = "ok" in outcome ? "in" : outcome.code;
   }
-  const { version, path, contentType } = protocol;
-  const body = protocol.frame(protocol.encode({ id: 1n, name: "Basil" }));
+  const plant = protocol.encode({ id: 1n, name: "Basil" });
+  const { path, headers, ...asked } = protocol.request(plant, { authorization: null });
   for (const [what, query, fields] of [
     ["in the query", `?access_token=${token}&authorization=Bearer%20${token}`, {}],
     ["in a cookie", "", { cookie: `access_token=${token}; authorization=Bearer ${token}` }],
@@ -86,8 +86,8 @@ test.each(rawProtocols)("over $name nobody gets in but who has a token", async (
     ["in headers of others", "", { "x-api-key": token, "x-authorization": `Bearer ${token}` }],
   ] as const) {
     const answer = await exchange({
-      ...{ origin: server.url, version, path: path + query, body },
-      headers: { "content-type": contentType, ...fields },
+      ...{ ...asked, origin: server.url, path: path + query },
+      headers: { ...headers, ...fields },
     });
     const outcome = protocol.read(answer);
     codes[what] = "ok" in outcome ? "in" : outcome.code;

@@ -15,42 +15,37 @@ interface RunOptions {
   readonly signal: AbortSignal;
 }
 
-/** The plan of a campaign or of one of its parts, and where it reports. */
-export interface Run extends RunOptions {
+interface Results {
   /** How often each fault was injected, and how much load there was. */
   readonly tried: Record<string, number>;
   /** A line for each broken promise. The campaign may stop after the first part that has any. */
   readonly found: string[];
   /** What could not be tested on this machine, and why. */
   readonly skipped: string[];
-  /** Adds to `skipped`. */
-  skip(what: string): void;
-  /** Whether there is no time for another fault. */
-  isOver(): boolean;
-  /** Adds to `tried`. */
-  count(name: string, times?: number): void;
-  /** Adds to `found`. */
-  find(where: string, lines: readonly string[]): void;
-  /** Does work that throws only if a promise is broken. */
-  attempt(where: string, work: () => Promise<unknown>): Promise<void>;
 }
 
-type Results = Pick<Run, "tried" | "found" | "skipped">;
+export type Run = ReturnType<typeof createRun>;
 
-/** @param results Those of the whole, for a part. */
+/**
+ * The plan of a campaign or of one of its parts, and where it reports.
+ *
+ * @param results Those of the whole, for a part.
+ */
 export function createRun(
   { seed, minutes, log, signal }: RunOptions,
   { tried, found, skipped }: Results = { tried: {}, found: [], skipped: [] },
-): Run {
+) {
   const end = performance.now() + minutes * 60_000;
   const find = (where: string, lines: readonly string[]) =>
     void found.push(...lines.map((line) => `${where}: ${line}`));
   return {
     ...{ seed, minutes, log, signal, tried, found, skipped, find },
-    skip: (what) => void skipped.push(what),
+    skip: (what: string) => void skipped.push(what),
+    /** Whether there is no time for another fault. */
     isOver: () => signal.aborted || performance.now() >= end,
-    count: (name, times) => count(tried, name, times),
-    attempt: (where, work) =>
+    count: (name: string, times?: number) => count(tried, name, times),
+    /** Does work that throws only if a promise is broken. */
+    attempt: (where: string, work: () => Promise<unknown>): Promise<void> =>
       work().then(
         () => {},
         (error: unknown) => find(where, [error instanceof Error ? error.message : String(error)]),

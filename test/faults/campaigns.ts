@@ -23,13 +23,13 @@ import { upstream } from "./upstream/upstream.ts";
 export const campaigns: readonly Campaign[] = [
   {
     name: "citus",
-    run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, 0.7, promotions]),
+    run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, promotions]),
   },
   hostile,
   io,
   kill,
   { name: "overload", run: (run) => runParts(run, [flood, starve, memory, crowd, drain]) },
-  { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, 0.65, failOvers]) },
+  { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,
   race,
   space,

@@ -48,10 +48,7 @@ async function killOn({ store, isMissing, open }: StoreKind, run: Run): Promise<
       // Clients retry until they know: they repeat the requests that a kill interrupted.
       await underLoad(service, (_, load) => load.settle());
     });
-    const { recorder } = clients;
-    await recorder.judge(run, store, place);
-    run.count(`${store} requests`, recorder.requests.length);
-    run.count(`${store} stored`, recorder.stored);
+    await clients.recorder.judge(run, store, place);
     run.log(`${store}: ${kills} kills`);
   }
 }

@@ -49,7 +49,6 @@ async function raceOn(kind: StoreKind, replicas: number, run: Run): Promise<void
   run.find(name, servers.flatMap(complaintsOf));
   run.log(`${name}: ${races} races`);
   run.count("races", races);
-  for (const [outcome, times] of Object.entries(recorder.counts)) run.count(outcome, times);
 }
 
 async function raceFor(id: bigint, random: Random, callers: readonly Caller[], recorder: Recorder) {

@@ -4,13 +4,7 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { lockStore } from "../support/locked-store.ts";
-import {
-  authorization,
-  get,
-  openExpecting,
-  plantOverHttp1,
-  statusOfCreate,
-} from "../support/plant-request.ts";
+import { get, openExpecting, plantOverHttp1, statusOfCreate } from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { grpcJs } from "../support/protocol/protocols.ts";
 import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";
@@ -20,37 +14,25 @@ import { useTestServer } from "../support/use-test-server.ts";
 const plant = { id: 1n, name: "Basil" };
 const server = useTestServer();
 
-async function codeFor(
-  protocol: RawProtocol,
-  deadline: Record<string, string>,
-  { unfinished = false } = {},
-) {
-  const { version, path, contentType } = protocol;
-  const headers = { authorization, "content-type": contentType, ...deadline };
-  const all = protocol.frame(protocol.encode(plant));
+async function codeFor(protocol: RawProtocol, timeoutMs: number, { unfinished = false } = {}) {
+  const { body: all, ...request } = protocol.request(protocol.encode(plant), { timeoutMs });
   const body = unfinished ? all.subarray(0, -1) : all;
-  const request = { origin: server.url, version, path, headers, body, unfinished };
-  return refusalOf(protocol.read(await exchange(request))).code;
+  const response = await exchange({ ...request, origin: server.url, body, unfinished });
+  return refusalOf(protocol.read(response)).code;
 }
 
-const isGrpc = ({ name }: RawProtocol) => name.startsWith("gRPC");
-
 const shortDeadlines = rawProtocols.map((protocol) => ({
-  protocol,
-  name: protocol.name,
-  headers: isGrpc(protocol) ? { "grpc-timeout": "50m" } : { "connect-timeout-ms": "50" },
+  ...{ protocol, name: protocol.name, timeoutMs: 50 },
 }));
 
 const passedDeadlines = rawProtocols.map((protocol) => ({
-  protocol,
-  name: `${protocol.name}, before the body is read`,
-  headers: isGrpc(protocol) ? { "grpc-timeout": "0m" } : { "connect-timeout-ms": "0" },
+  ...{ protocol, name: `${protocol.name}, before the body is read`, timeoutMs: 0 },
 }));
 
 test.each([...shortDeadlines, ...passedDeadlines])(
   "a short deadline passes while the body stays away: $name",
-  async ({ protocol, headers }) => {
-    const code = await codeFor(protocol, headers, { unfinished: true });
+  async ({ protocol, timeoutMs }) => {
+    const code = await codeFor(protocol, timeoutMs, { unfinished: true });
     expect(code).toBe(Code.DeadlineExceeded);
     expect(readStoredPlants(server.database)).toEqual([]);
   },
@@ -58,9 +40,9 @@ test.each([...shortDeadlines, ...passedDeadlines])(
 
 test.each(shortDeadlines)(
   "a short deadline passes while the store stalls: $name",
-  async ({ protocol, headers }) => {
+  async ({ protocol, timeoutMs }) => {
     using _lock = lockStore(server.database);
-    expect(await codeFor(protocol, headers)).toBe(Code.DeadlineExceeded);
+    expect(await codeFor(protocol, timeoutMs)).toBe(Code.DeadlineExceeded);
   },
 );
 

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmod, chown, copyFile, mkdir, readFile, rm, writeFile } from "node:fs/promises";
+import { chown, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
@@ -17,8 +17,8 @@ export type PostgresServer = Awaited<ReturnType<typeof startPostgres>>;
 export interface PostgresServerOptions {
   readonly installation?: PostgresInstallation;
   readonly settings?: Readonly<Record<string, string>>;
-  /** Files to copy to its data directory, by name. */
-  readonly files?: Readonly<Record<string, string>>;
+  /** The contents of files in its data directory, by name. */
+  readonly files?: Readonly<Record<string, string | Buffer>>;
   /** Whether later servers of this run begin with a copy of its data, which is faster. */
   readonly isTemplate?: boolean;
 }
@@ -58,9 +58,8 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
     await run("cp", ["-a", data, copy]);
     process.env[templateVariable] = copy;
   }
-  for (const [name, file] of Object.entries(options.files ?? {})) {
-    await copyFile(file, join(data, name));
-    await chmod(join(data, name), 0o600);
+  for (const [name, content] of Object.entries(options.files ?? {})) {
+    await writeFile(join(data, name), content, { mode: 0o600 });
     await give(join(data, name));
   }
 

@@ -79,7 +79,7 @@ export const postgresKind: StoreKind = {
   async open() {
     if (isPostgresGiven) {
       const schema = await openGivenSchema();
-      return { ...schema, read: async () => (await schema.query(everyPlant)).map(toStoredPlant) };
+      return { ...schema, read: () => readPostgresPlants(schema) };
     }
     const shared = findSharedPostgres();
     const own = shared === undefined ? await startPostgres() : undefined;
@@ -100,18 +100,16 @@ export const storeKinds: readonly StoreKind[] = [sqliteKind, postgresKind];
 
 /** Reads the plants of a database byte for byte, in the order of the ids. */
 export async function readPostgresPlants(
-  server: PostgresDatabases,
-  database: string,
+  { query }: Pick<PostgresDatabases, "query">,
+  database?: string,
 ): Promise<readonly StoredPlant[]> {
-  return (await server.query(everyPlant, database)).map(toStoredPlant);
+  const rows = await query(everyPlant, database);
+  return (rows as { id: string; name: string; tag: string | null }[]).map(({ id, name, tag }) => ({
+    ...{ id: BigInt(id), name, tag },
+  }));
 }
 
-export const everyPlant = `
+const everyPlant = `
   SELECT id, upper(encode(convert_to(name, 'UTF8'), 'hex')) AS name,
     upper(encode(convert_to(tag, 'UTF8'), 'hex')) AS tag
   FROM plants ORDER BY id`;
-
-export function toStoredPlant(row: Readonly<Record<string, unknown>>): StoredPlant {
-  const { id, name, tag } = row as { id: string; name: string; tag: string | null };
-  return { id: BigInt(id), name, tag };
-}

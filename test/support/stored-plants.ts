@@ -10,12 +10,8 @@ export interface StoredPlant {
 
 /** Reads the SQLite file byte for byte, in the order of the ids, as an operator would. */
 export function readStoredPlants(database: string): StoredPlant[] {
-  const db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
-  try {
-    return readRows(db, everyPlant);
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(database, { readOnly: true, timeout: 5000 });
+  return readRows(db, everyPlant);
 }
 
 // hex() returns an empty text for NULL.

@@ -1,12 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
-import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { migrateStore } from "../../../src/store/open.ts";
 import { findPostgres, type PostgresInstallation } from "../../support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
-import { everyPlant, toStoredPlant } from "../../support/store-place.ts";
+import { readPostgresPlants } from "../../support/store-place.ts";
 
 export type CitusCluster = Awaited<ReturnType<typeof startCluster>>;
 
@@ -44,12 +42,9 @@ export function findCitus(): PostgresInstallation | undefined {
 export async function startCluster(installation: PostgresInstallation, workerCount: number) {
   await using stack = new AsyncDisposableStack();
   let owned: AsyncDisposableStack = stack;
-  const folder = stack.use(await createTemporaryFolder());
-  const hba = join(folder.path, "pg_hba.conf");
-  await writeFile(hba, access);
   /** A server with the same settings. */
   const start = async () => {
-    const options = { installation, settings, files: { "pg_hba.conf": hba } };
+    const options = { installation, settings, files: { "pg_hba.conf": access } };
     const server = owned.use(await startPostgres(options));
     await trustDecoders(server);
     return server;
@@ -72,7 +67,7 @@ export async function startCluster(installation: PostgresInstallation, workerCou
   owned = stack.move();
   return {
     ...{ url, workers, query, start },
-    read: async () => (await query(everyPlant)).map(toStoredPlant),
+    read: () => readPostgresPlants({ query }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

@@ -114,17 +114,11 @@ async function useStore(path: string, next: NewPlant): Promise<Plants> {
 
 /** What the thread does, in this thread, in a tenth of the time. */
 async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
-  const db = openDatabase(path, 100);
-  try {
-    const rows = readRows<{ id: bigint; name: string; tag: string | null }>(
-      db,
-      "SELECT * FROM plants",
-    );
-    new Writer(db).write(valuesOf([next]));
-    return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
-  } finally {
-    db.close();
-  }
+  using db = openDatabase(path, 100);
+  const everyPlant = "SELECT * FROM plants";
+  const rows = readRows<{ id: bigint; name: string; tag: string | null }>(db, everyPlant);
+  new Writer(db).write(valuesOf([next]));
+  return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
 }
 
 function compare(found: Plants, { sizes, acknowledged, triedBelow }: Expected): string | undefined {

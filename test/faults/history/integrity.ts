@@ -9,14 +9,9 @@ export async function checkIntegrity(storeUrl: string): Promise<readonly string[
 }
 
 export function checkSqlite(path: string): readonly string[] {
-  const db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
-  try {
-    const rows = readRows<{ integrity_check: string }>(db, "PRAGMA integrity_check");
-    const lines = rows.map((row) => row.integrity_check);
-    return lines.length === 1 && lines[0] === "ok" ? [] : lines;
-  } finally {
-    db.close();
-  }
+  using db = new DatabaseSync(path, { readOnly: true, timeout: 5000 });
+  const rows = readRows<{ integrity_check: string }>(db, "PRAGMA integrity_check");
+  return rows.map((row) => row.integrity_check).filter((line) => line !== "ok");
 }
 
 async function checkPostgres(url: string): Promise<readonly string[]> {

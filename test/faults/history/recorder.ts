@@ -62,10 +62,13 @@ export class Recorder {
     return this.counts["stored"] ?? 0;
   }
 
-  /** Reads the store once more, and reports what is wrong with it. */
-  async judge(run: Pick<Run, "find">, where: string, store: ReadableStore): Promise<void> {
+  /** Reads the store once more, and reports what is wrong with it, and the outcomes of requests. */
+  async judge(run: Run, where: string, store: ReadableStore): Promise<void> {
     await this.read(store);
     const { requests } = this;
+    for (const [outcome, times] of Object.entries(this.counts)) {
+      run.count(`${where}: ${outcome}`, times);
+    }
     run.find(where, linesOf(checkHistory({ requests, reads: this.#reads, starvedMs })));
     if (store.url !== undefined) run.find(`${where}: damaged`, await checkIntegrity(store.url));
   }

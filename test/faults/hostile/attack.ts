@@ -1,5 +1,6 @@
 /** One request of a stranger: the raw bytes of a connection, or a body in valid HTTP. */
 import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { RawRequest } from "../../support/protocol/raw.ts";
 
 export type Attack = BytesAttack | ContentAttack;
 
@@ -12,14 +13,10 @@ export interface BytesAttack {
 
 /**
  * A body. {@link readSound} decides whether it is valid, because a mutation may have repaired it.
+ * Most have a valid token, so that the code behind the gate is attacked as well.
  */
-export interface ContentAttack {
+export interface ContentAttack extends RawRequest {
   readonly what: string;
-  readonly version: HttpVersion;
-  readonly path: string;
-  /** Includes a valid token, so that the code behind the gate is attacked as well. */
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Buffer;
   /** Never valid, and too large to be checked while others are timed. */
   readonly isBomb?: boolean;
 }

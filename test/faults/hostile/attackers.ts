@@ -1,7 +1,8 @@
 /** Sends attacks and judges the answers. */
 import { setTimeout as delay } from "node:timers/promises";
 import { defaultLimits } from "connect-gateway/limits";
-import { flag, frameType, parseFrames } from "../../../packages/gateway/test/support/raw-http2.ts";
+import { parseFrames } from "../../../packages/gateway/test/support/raw-http2.ts";
+import { isEnd } from "../../support/malformed/http2.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/check.ts";
 import { openSender, type Sender } from "../load/sender.ts";
@@ -91,21 +92,13 @@ async function sendBytes({ bytes, version }: BytesAttack, port: number): Promise
   const connection = openConnection(port);
   const { socket } = connection;
   socket.write(bytes);
-  if (version === "2") await connection.until(hasStreamEnded, silenceMs);
+  if (version === "2")
+    await connection.until((received) => parseFrames(received).some(isEnd), silenceMs);
   socket.end();
   await connection.until(() => false, answerLimitMs);
   if (!connection.isEnded) await delay(1); // judged by the time it took
   socket.destroy();
   return answersIn(connection.received, version);
-}
-
-function hasStreamEnded(received: Buffer): boolean {
-  return parseFrames(received).some(
-    ({ type, streamId, flags }) =>
-      type === frameType.goaway ||
-      type === frameType.rstStream ||
-      (streamId !== 0 && type <= frameType.headers && (flags & flag.endStream) !== 0),
-  );
 }
 
 async function sendContent(attack: ContentAttack, sender: Sender): Promise<Answer[]> {

@@ -1,4 +1,4 @@
-import { connect, type Socket } from "node:net";
+import { connect } from "node:net";
 
 export type Connection = ReturnType<typeof openConnection>;
 
@@ -8,37 +8,16 @@ export type Connection = ReturnType<typeof openConnection>;
  * @param isDeaf Whether it reads nothing from the server.
  */
 export function openConnection(port: number, isDeaf = false) {
-  const socket: Socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
-  let chunks: Buffer[] = [];
-  let isEnded = false;
-  const close = () => {
-    isEnded = true;
-    socket.emit("progress");
-  };
-  socket.setMaxListeners(0);
-  socket.on("error", () => {});
-  socket.on("end", close);
-  socket.on("close", close);
-  socket.on("drain", () => socket.emit("progress"));
-  if (isDeaf) socket.pause();
-  else {
-    socket.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      socket.emit("progress");
-    });
-  }
-  const received = () => {
-    if (chunks.length > 1) chunks = [Buffer.concat(chunks)];
-    return chunks[0] ?? Buffer.alloc(0);
-  };
-  return {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true }).setMaxListeners(0);
+  const chunks: Buffer[] = [];
+  const connection = {
     socket,
-    get received() {
-      return received();
-    },
     /** Whether the server has closed it, or it broke. */
-    get isEnded() {
-      return isEnded;
+    isEnded: false,
+    get received(): Buffer {
+      // Each byte is copied once.
+      if (chunks.length > 1) chunks.push(Buffer.concat(chunks.splice(0)));
+      return chunks[0] ?? Buffer.alloc(0);
     },
     /**
      * Resolves to whether the condition became true before the end and within the time. It is
@@ -46,14 +25,30 @@ export function openConnection(port: number, isDeaf = false) {
      */
     async until(isThere: (received: Buffer) => boolean, limitMs: number): Promise<boolean> {
       const over = Promise.withResolvers<void>();
-      const look = () => (isEnded || isThere(received())) && over.resolve();
+      const look = () => (connection.isEnded || isThere(connection.received)) && over.resolve();
       const timer = setTimeout(over.resolve, limitMs);
       socket.on("progress", look);
       look();
       await over.promise;
       socket.off("progress", look);
       clearTimeout(timer);
-      return isThere(received());
+      return isThere(connection.received);
     },
   };
+  const progress = () => socket.emit("progress");
+  const end = () => {
+    connection.isEnded = true;
+    progress();
+  };
+  socket
+    .on("error", () => {})
+    .on("end", end)
+    .on("close", end)
+    .on("drain", progress);
+  if (isDeaf) return connection;
+  socket.on("data", (chunk: Buffer) => {
+    chunks.push(chunk);
+    progress();
+  });
+  return connection;
 }

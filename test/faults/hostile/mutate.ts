@@ -11,40 +11,34 @@ const pieces: readonly Buffer[] = [
 export function mutate(bytes: Buffer, random: Random): Buffer {
   let changed = bytes;
   for (let times = random.int(1, 3); times > 0; times--)
-    changed = random.pick(changes)(changed, random);
+    changed = random.pick(Object.values(changes))(changed, random);
   return changed;
 }
 
 type Change = (bytes: Buffer, random: Random) => Buffer;
 
-const changes: readonly Change[] = [
-  function flipBit(bytes, random) {
-    return replaceAt(bytes, random, (byte) => byte ^ (1 << random.int(0, 7)));
-  },
-  function changeByte(bytes, random) {
-    return replaceAt(bytes, random, () => random.int(0, 255));
-  },
-  function insertPiece(bytes, random) {
+const changes: Readonly<Record<string, Change>> = {
+  flipBit: (bytes, random) => replaceAt(bytes, random, (byte) => byte ^ (1 << random.int(0, 7))),
+  changeByte: (bytes, random) => replaceAt(bytes, random, () => random.int(0, 255)),
+  insertPiece(bytes, random) {
     const [before, after] = cut(bytes, random);
     return Buffer.concat([before, random.pick(pieces), after]);
   },
-  function removeRange(bytes, random) {
+  removeRange(bytes, random) {
     const [before, , after] = cutRange(bytes, random);
     return Buffer.concat([before, after]);
   },
-  function repeatRange(bytes, random) {
+  repeatRange(bytes, random) {
     const [before, part, after] = cutRange(bytes, random);
     return Buffer.concat([before, ...Array(random.int(2, 5)).fill(part), after]);
   },
-  function moveRange(bytes, random) {
+  moveRange(bytes, random) {
     const [before, part, after] = cutRange(bytes, random);
     const [first, rest] = cut(Buffer.concat([before, after]), random);
     return Buffer.concat([first, part, rest]);
   },
-  function cutEnd(bytes, random) {
-    return cut(bytes, random)[0];
-  },
-];
+  cutEnd: (bytes, random) => cut(bytes, random)[0],
+};
 
 function replaceAt(bytes: Buffer, random: Random, change: (byte: number) => number): Buffer {
   if (bytes.length === 0) return bytes;

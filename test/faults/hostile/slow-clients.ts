@@ -81,9 +81,9 @@ const unfinished: readonly SlowClient[] = [
 
 /** Over TLS, within the same time. */
 const unfinishedTls: readonly SlowClient[] = [
-  ["says nothing"],
-  ["says half a handshake", clientHello],
-  ["says a handshake by the byte", clientHello.subarray(0, 11), "\x07"],
+  ["says nothing (TLS)"],
+  ["says half a handshake (TLS)", clientHello],
+  ["says a handshake by the byte (TLS)", clientHello.subarray(0, 11), "\x07"],
 ];
 
 /** Within the time for a connection without requests. */
@@ -105,32 +105,34 @@ export const idleLimitMs: number = 2 * defaultLimits.idleTimeoutMs + slackMs;
 export async function beSlow(port: number, tlsPort: number | undefined): Promise<FloodResult> {
   const limitMs = defaultLimits.requestTimeoutMs + slackMs;
   return await resultOf([
-    ...copiesOf(unfinished).map((client) => beOne(client, port, limitMs, isRefused)),
-    ...(tlsPort === undefined ? [] : copiesOf(unfinishedTls)).map(([what, ...sent]) =>
-      beOne([`${what} (TLS)`, ...sent], tlsPort ?? 0, limitMs),
-    ),
+    ...startCopies(unfinished, port, limitMs, isRefused),
+    ...(tlsPort === undefined ? [] : startCopies(unfinishedTls, tlsPort, limitMs)),
   ]);
 }
 
 /** Takes `idleLimitMs`. */
-export async function beIdle(port: number): Promise<FloodResult> {
-  return await resultOf(copiesOf(idle).map((client) => beOne(client, port, idleLimitMs)));
+export function beIdle(port: number): Promise<FloodResult> {
+  return resultOf(startCopies(idle, port, idleLimitMs));
 }
 
-function copiesOf(clients: readonly SlowClient[]): SlowClient[] {
-  return Array(copies).fill(clients).flat();
+function startCopies(clients: readonly SlowClient[], ...how: Situation): Promise<string[]>[] {
+  return Array.from({ length: copies }, () => clients.map((one) => beOne(one, ...how))).flat();
 }
 
 async function resultOf(clients: readonly Promise<string[]>[]): Promise<FloodResult> {
   return { count: clients.length, found: [...new Set((await Promise.all(clients)).flat())] };
 }
 
-/** @param isOver Whether the server has ended it, although the connection is open. */
-async function beOne(
-  [what, first = "", again = ""]: SlowClient,
+type Situation = readonly [
   port: number,
   limitMs: number,
-  isOver: (received: Buffer) => boolean = () => false,
+  /** Whether the server has ended it, although the connection is open. */
+  isOver?: (received: Buffer) => boolean,
+];
+
+async function beOne(
+  [what, first = "", again = ""]: SlowClient,
+  ...[port, limitMs, isOver = () => false]: Situation
 ): Promise<string[]> {
   const isDeaf = again === "deaf";
   const connection = openConnection(port, isDeaf);

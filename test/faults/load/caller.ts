@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import type { HttpResponse } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { type RawProtocol, rawProtocols } from "../../support/protocol/raw.ts";
+import { type RawProtocol, rawProtocols, restOverHttp1 } from "../../support/protocol/raw.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { RequestOutcome, TestPlant } from "../history/check.ts";
 import { patienceMs } from "../server.ts";
@@ -26,7 +26,7 @@ type Callers = readonly Caller[] & Disposable;
  */
 export function openCallers(urls: readonly string[], token?: () => string): Callers {
   const callers = urls.flatMap((url) =>
-    rawProtocols.map((protocol) => openCaller(protocol, url, { token })),
+    rawProtocols.map((protocol) => openCaller(protocol, url, token)),
   );
   return Object.assign(callers, {
     [Symbol.dispose]() {
@@ -36,8 +36,8 @@ export function openCallers(urls: readonly string[], token?: () => string): Call
 }
 
 /** One request over REST, on a connection of its own. @returns its outcome, in a word. */
-export async function createOnce(url: string, plant: TestPlant, localAddress?: string) {
-  using caller = openCaller(rawProtocols[0] as RawProtocol, url, { localAddress });
+export async function createOnce(url: string, plant: TestPlant) {
+  using caller = openCaller(restOverHttp1, url);
   return wordFor(await caller.create(plant, patienceMs));
 }
 
@@ -52,34 +52,18 @@ export function wordFor(outcome: RequestOutcome): string {
  */
 const overdueMs = 60_000;
 
-interface CallerOptions {
-  readonly token?: (() => string) | undefined;
-  readonly localAddress?: string | undefined;
-}
-
-function openCaller(
-  protocol: RawProtocol,
-  url: string,
-  { token = () => knownToken, localAddress }: CallerOptions,
-): Caller {
-  const { version, path, contentType } = protocol;
-  const sender = openSender(version, url, localAddress);
-  const isGrpc = contentType.startsWith("application/grpc");
+function openCaller(protocol: RawProtocol, url: string, token = () => knownToken): Caller {
+  const sender = openSender(protocol.version, url);
   return {
     protocol: protocol.name,
     async create(plant, deadlineMs, leave) {
       const patience = AbortSignal.timeout(deadlineMs + overdueMs);
       const signal = leave === undefined ? patience : AbortSignal.any([patience, leave]);
-      const body = protocol.frame(protocol.encode(plant));
-      const headers = {
-        authorization: `Bearer ${token()}`,
-        "content-type": contentType,
-        [isGrpc ? "grpc-timeout" : "connect-timeout-ms"]: `${deadlineMs}${isGrpc ? "m" : ""}`,
-        ...(contentType === "application/grpc" && { te: "trailers" }),
-      };
+      const options = { authorization: `Bearer ${token()}`, timeoutMs: deadlineMs };
+      const request = protocol.request(protocol.encode(plant), options);
       let response: HttpResponse;
       try {
-        response = await sender.send({ path, headers, body, signal });
+        response = await sender.send({ ...request, signal });
       } catch {
         return { kind: "unknown", why: patience.aborted ? "unanswered" : "cut" };
       }

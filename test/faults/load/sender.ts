@@ -7,14 +7,13 @@ import {
   type HttpResponse,
   type HttpVersion,
   headersFrom,
+  responseFrom,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { RawRequest } from "../../support/protocol/raw.ts";
 
-interface SentRequest {
-  readonly path: string;
+interface SentRequest extends Omit<RawRequest, "version"> {
   /** Default: POST. */
   readonly method?: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: Uint8Array;
   /** Gives the request up. */
   readonly signal: AbortSignal;
 }
@@ -27,29 +26,21 @@ export interface Sender extends Disposable {
 
 const anyCertificate = { rejectUnauthorized: false };
 
-/** @param localAddress Of the client, over HTTP/1.1. */
-export function openSender(version: HttpVersion, url: string, localAddress?: string): Sender {
-  return version === "1.1" ? overHttp1(url, localAddress) : overHttp2(url);
+export function openSender(version: HttpVersion, url: string): Sender {
+  return version === "1.1" ? overHttp1(url) : overHttp2(url);
 }
 
-function overHttp1(url: string, localAddress: string | undefined): Sender {
+function overHttp1(url: string): Sender {
   const protocol = url.startsWith("https:") ? https : http;
   const agent = new protocol.Agent({ keepAlive: true, ...anyCertificate });
   return {
     async send({ path, method = "POST", headers, body, signal }) {
-      const options = { method, agent, headers, signal, localAddress };
-      const request = protocol.request(`${url}${path}`, options);
+      const request = protocol.request(`${url}${path}`, { method, agent, headers, signal });
       // After an early answer, the rest of a body may find a closed connection.
       request.on("error", () => {});
       request.end(body);
       const [response] = (await once(request, "response")) as [http.IncomingMessage];
-      const bytes = await buffer(response);
-      return {
-        status: response.statusCode ?? 0,
-        headers: headersFrom(response.headersDistinct),
-        trailers: headersFrom(response.trailersDistinct),
-        body: bytes,
-      };
+      return await responseFrom(response);
     },
     [Symbol.dispose]: () => agent.destroy(),
   };

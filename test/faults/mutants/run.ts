@@ -7,9 +7,11 @@
  */
 
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
 import { listenForStop } from "connect-gateway-proxy/command";
 import { mutateFolder } from "./broad.ts";
@@ -110,46 +112,35 @@ async function linkModules(folder: string): Promise<void> {
 async function check(campaign: string, folder: string): Promise<"passed" | "failed" | "broke"> {
   if (campaign.endsWith(".test.ts")) {
     const vitest = join(folder, "node_modules/vitest/vitest.mjs");
-    const { text, code } = await run([vitest, "run", campaign], folder);
-    const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(text) ?? [];
+    const { output, code } = await run([vitest, "run", campaign], folder);
+    const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(output) ?? [];
     if (passed === undefined || passed === "0") return "broke";
     // An uncaught error fails the run, but none of its tests.
     return code === 0 ? "passed" : "failed";
   }
   const args = ["test/faults/run.ts", "--only", campaign, "--minutes", `${minutes}`];
-  const { text } = await run([...args, "--seed", "1"], folder);
-  const [, passed, failed] = /^faults: (\d+) passed, (\d+) failed/m.exec(text) ?? [];
-  if (text.includes("the campaign broke")) return "broke";
+  const { output } = await run([...args, "--seed", "1"], folder);
+  const [, passed, failed] = /^faults: (\d+) passed, (\d+) failed/m.exec(output) ?? [];
+  if (output.includes("the campaign broke")) return "broke";
   if (passed === "1") return "passed";
   return failed === "1" ? "failed" : "broke";
 }
 
 /** @returns Its output, and how it ended. */
-async function run(
-  args: readonly string[],
-  cwd: string,
-): Promise<{ text: string; code: number | null }> {
+async function run(args: readonly string[], cwd: string) {
   const child = spawn(process.execPath, args, {
     cwd,
     env: { ...process.env, NO_COLOR: "1" },
     stdio: ["ignore", "pipe", "ignore"],
     timeout: limitMs,
   });
-  let text = "";
-  child.stdout.setEncoding("utf8");
-  child.stdout.on("data", (chunk: string) => {
-    text += chunk;
-  });
-  const ended = Promise.withResolvers<number | null>();
-  child.once("error", ended.reject);
-  child.once("close", (code) => ended.resolve(code));
   const end = () => child.kill("SIGTERM");
   stop.signal.addEventListener("abort", end);
-  const code = await ended.promise;
+  const [output, [code]] = await Promise.all([text(child.stdout), once(child, "close")]);
   stop.signal.removeEventListener("abort", end);
   stop.signal.throwIfAborted();
-  if (flags.verbose) print(text);
-  return { text, code };
+  if (flags.verbose) print(output);
+  return { output, code };
 }
 
 function print(line: string): void {

@@ -12,6 +12,8 @@ import { recover } from "./recover.ts";
 /** More than the server accepts. */
 const excess = 300;
 const newcomers = 140;
+/** Of the stranger. Newcomers have 127.0.0.1. */
+const localAddress = process.platform === "linux" ? "127.0.0.2" : "127.0.0.1";
 /** Files of a process besides its connections. */
 const otherFiles = 500;
 
@@ -43,13 +45,7 @@ export async function crowd(part: Run): Promise<void> {
   for (const [what, sent, ...args] of strangers) {
     if (run.isOver()) break;
     await using server = await startServer({ args: [...limit, ...patient, ...args] });
-    // On a connection of its own, from an address of its own.
-    const create = (id: number) =>
-      createOnce(
-        server.url,
-        { id: BigInt(id), name: "Basil" },
-        process.platform === "linux" ? "127.0.0.2" : "127.0.0.1",
-      );
+    const create = (id: number) => createOnce(server.url, { id: BigInt(id), name: "Basil" });
     const waits: number[] = [];
     {
       using crowd = openCrowd(server.port, sent);
@@ -92,7 +88,7 @@ function openCrowd(port: number, sent: string) {
   async function open(count: number): Promise<void> {
     await Promise.all(
       Array.from({ length: count }, async () => {
-        const socket = connect({ port, host: "127.0.0.1", localAddress: "127.0.0.1" });
+        const socket = connect({ port, host: "127.0.0.1", localAddress });
         sockets.add(socket);
         socket.on("error", () => {});
         socket.once("close", () => {

@@ -17,16 +17,13 @@ import {
   watchMemory,
 } from "../server.ts";
 
-const env = smallServer;
 const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 const connectionCounts = [4, 100];
-/** Of each connection. */
-const streams = 250;
 const hoardMs = 4000;
 
 export async function memory(part: Run): Promise<void> {
   await using folder = await createTemporaryFolder();
-  await using server = await startServer({ cwd: folder.path, env });
+  await using server = await startServer({ cwd: folder.path, env: smallServer });
   await using proxy = await spawnProxy(server, folder.path);
   const targets = { alone: server, "behind the command": proxy };
   const cases = connectionCounts.flatMap((connections) =>
@@ -37,15 +34,14 @@ export async function memory(part: Run): Promise<void> {
   // Time for one at least, from now on.
   const run = createRun({ ...part, minutes: Math.max(part.minutes, hoardMs / 60_000) }, part);
   // Another part of them in each short run.
-  for (const { connections, one, name, target } of createRandom(run.seed, "memory").shuffle(
-    cases,
-  )) {
+  const shuffled = createRandom(run.seed, "memory").shuffle(cases);
+  for (const { connections, one, name, target } of shuffled) {
     if (run.isOver() || run.found.length > 0) break;
     const what = `memory: ${connections} connections, ${one.what}, ${name}`;
     const before = usageOf(target)?.memoryMiB ?? 0;
     using watch = watchMemory(target);
     await using witness = openWitness({ url: target.url, seed: run.seed });
-    const sent = await hoard(one, { url: target.url, connections, streams, ms: hoardMs });
+    const sent = await hoard(one, { url: target.url, connections, ms: hoardMs });
     const requests = await witness.finish();
     const waits = requests.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => a - b);
     // Errors are answers, too: the ids of an earlier witness are taken.
@@ -68,7 +64,7 @@ export async function memory(part: Run): Promise<void> {
 
 async function spawnProxy(upstream: ChildServer, cwd: string): Promise<ChildServer> {
   const args = ["--upstream", upstream.url, "--reflection", "--port", "0"];
-  const child = spawnChild(args, { cwd, env, program: command });
+  const child = spawnChild(args, { cwd, env: smallServer, program: command });
   const [, url = ""] = await child.stdout.until(/listening on (\S+)/, patienceMs);
   await child.stderr.until(/ serves /, patienceMs);
   return { ...child, url, port: Number(new URL(url).port) };

@@ -45,13 +45,10 @@ export async function starve(run: Run): Promise<void> {
   }
   run.log(`starve: ${JSON.stringify(tally)}`);
   run.find("starve", await recover(server));
-  const odd = Object.keys(tally).filter(
-    (word) => !/^(stored|unavailable|deadline|cut)$/.test(word),
-  );
-  run.find(
-    "starve",
-    odd.map((outcome) => `${tally[outcome]} answers were ${outcome}`),
-  );
+  for (const [outcome, times] of Object.entries(tally)) {
+    if (/^(stored|unavailable|deadline|cut)$/.test(outcome)) continue;
+    run.find("starve", [`${times} answers were ${outcome}`]);
+  }
   run.find("starve", await stopServer(server));
   const stored = readIds(server.database);
   const lost = acknowledged.filter((id) => !stored.has(id)).length;

@@ -17,8 +17,6 @@ type Parts = readonly [
   /** The duration for the full numbers of faults. A shorter run has fewer. */
   fullMinutes: number,
   first: Part,
-  /** The share of the time for the first. */
-  share: number,
   /** Needs copies of running servers. */
   second: Part,
 ];
@@ -26,7 +24,7 @@ type Parts = readonly [
 export async function runOn(
   installations: readonly PostgresInstallation[],
   run: Run,
-  [fullMinutes, first, share, second]: Parts,
+  [fullMinutes, first, second]: Parts,
 ): Promise<void> {
   const scale = Math.min(1, run.minutes / fullMinutes);
   const scaled = (full: number) => Math.max(1, Math.round(full * scale));
@@ -37,7 +35,7 @@ export async function runOn(
   if (any === undefined) return run.skip("there is no PostgreSQL for it here");
   if (copying === undefined) run.skip("promotions: no PostgreSQL here has pg_basebackup");
   const parts = [on(first, any), ...(copying ? [on(second, copying)] : [])];
-  await runParts(run, parts, [share, 1 - share]);
+  await runParts(run, parts, [2 / 3, 1 / 3]);
 }
 
 /** What happens to a database while servers use it. */
@@ -67,5 +65,4 @@ export async function disturb(where: string, run: Run, given: Disturbance): Prom
   await run.attempt(where, () => load.settle());
   run.find(where, servers.flatMap(deathOf));
   await recorder.judge(run, where, store);
-  for (const [outcome, times] of Object.entries(recorder.counts)) run.count(outcome, times);
 }

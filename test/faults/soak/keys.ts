@@ -1,7 +1,6 @@
 /** A JWT issuer whose keys change. */
-import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
+import { listen } from "../../../packages/gateway/test/support/free-port.ts";
 import {
   audience,
   createSigningKey,
@@ -17,9 +16,8 @@ export async function openIssuer() {
   const server = createServer((_request, response) => {
     response.setHeader("Content-Type", "application/json");
     response.end(JSON.stringify({ keys: keys.map(({ jwk }) => jwk) }));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`;
+  });
+  const listener = await listen(server);
 
   /** Publishes a new key in addition to the old one, and signs with the new one. */
   async function addKey(): Promise<void> {
@@ -29,7 +27,14 @@ export async function openIssuer() {
   await addKey();
   return {
     /** The server's arguments for it. */
-    args: ["--jwks-url", url, "--jwt-issuer", issuer, "--jwt-audience", audience],
+    args: [
+      "--jwks-url",
+      `${listener.url}/keys`,
+      "--jwt-issuer",
+      issuer,
+      "--jwt-audience",
+      audience,
+    ],
     addKey,
     removeOldKeys() {
       keys = keys.slice(-1);
@@ -39,9 +44,9 @@ export async function openIssuer() {
       const claims = { ...goodClaims(), exp: Math.floor(Date.now() / 1000) + 86_400 };
       return sign(keys.at(-1) as SigningKey, claims);
     },
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       server.closeAllConnections();
-      server.close();
+      await listener[Symbol.asyncDispose]();
     },
   };
 }

@@ -3,9 +3,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { within } from "../../../packages/gateway/test/support/within.ts";
 import { knownToken } from "../../../packages/proxy/test/support/token-leaks.ts";
-import { spawnChild } from "../../support/child.ts";
+import { runChild } from "../../support/child.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { checkHistory, type RequestOutcome } from "../history/check.ts";
 import { linesOf } from "../history/recorder.ts";
@@ -149,13 +148,11 @@ export const operations: Readonly<Record<string, Operation>> = {
 };
 
 /** Runs a command to its end, with the clients' token. */
-async function run({ folder, tokens, certificate }: Services, args: readonly string[]) {
+function run({ folder, tokens, certificate }: Services, args: readonly string[]) {
   const env = { PLANT_STORE_TOKEN: tokens.opaque, NODE_EXTRA_CA_CERTS: certificate.certFile };
   const isOfTokens = args[0] === "token";
   const all = isOfTokens ? [...args, "--token-file", "data/tokens"] : args;
-  await using child = spawnChild(all, { cwd: folder, env });
-  const { code } = await within(`the end of plant-store ${args[0]}`, child.exited, patienceMs);
-  return { code, stderr: child.stderr.text };
+  return runChild(all, { cwd: folder, env });
 }
 
 /** The status of a request that contains no plant, on a connection of its own. */

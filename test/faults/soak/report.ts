@@ -55,14 +55,8 @@ export async function writeReport(folder: string, samples: readonly Sample[]): P
       const growth = slope && `${show(slope.perHour)} ${unit} an hour ${interval}`;
       const range = `${show(values[0])} to ${show(values.at(-1))} ${unit}`;
       const verdict = isTooSteep ? "too steep" : "ok";
-      const cells = [
-        server,
-        title,
-        range,
-        growth ?? "too short to say",
-        `${limit} ${unit}`,
-        verdict,
-      ];
+      const told = growth ?? "too short to say";
+      const cells = [server, title, range, told, `${limit} ${unit}`, verdict];
       lines.push(`| ${cells.join(" | ")} |`);
       if (isTooSteep) found.push(`${server}: ${title} grows by ${growth}`);
     }

@@ -23,7 +23,7 @@ import { collectOutput } from "../../support/output.ts";
 import { isComplaint, patienceMs } from "../server.ts";
 import type { Sample } from "./report.ts";
 
-export interface SoakServerOptions {
+interface SoakServerOptions {
   readonly name: string;
   /** The directory of its log. */
   readonly folder: string;

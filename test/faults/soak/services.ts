@@ -12,7 +12,7 @@ import { openCallers } from "../load/caller.ts";
 import { createClients, openLoad } from "../load/load.ts";
 import { appendRequest, readRequests } from "./journal.ts";
 import { openIssuer } from "./keys.ts";
-import { type SoakServer, type SoakServerOptions, startSoakServer } from "./server.ts";
+import { type SoakServer, startSoakServer } from "./server.ts";
 
 export type Services = Awaited<ReturnType<typeof openServices>>;
 
@@ -43,10 +43,7 @@ export async function openServices(
   renewCertificate(folder, certificate);
 
   /** @returns starts it, always on the same port. */
-  async function prepare(
-    { name, walBytes }: Pick<SoakServerOptions, "name" | "walBytes">,
-    ...more: string[]
-  ) {
+  async function prepare(name: string, walBytes: () => number, ...more: string[]) {
     const args = ["--port", `${await findFreePort()}`, "--admin-port", "0", "--access-log", "on"];
     args.push("--token-file", "data/tokens", ...issuer.args, ...more);
     return () => startSoakServer({ name, walBytes, folder, args });
@@ -64,14 +61,14 @@ export async function openServices(
   const file = join(folder, "data/plants.db");
   const url = `sqlite:${file}`;
   const tls = ["--tls-cert", certificate.certFile, "--tls-key", certificate.keyFile];
-  const ofSqlite = { name: "SQLite", walBytes: () => sizeOf(`${file}-wal`) };
-  const server = stack.use(await (await prepare(ofSqlite, "--store", url, ...tls))());
+  const sizeOfWal = () => sizeOf(`${file}-wal`);
+  const server = stack.use(await (await prepare("SQLite", sizeOfWal, "--store", url, ...tls))());
 
   const database = stack.use(await startPostgres());
   const plants = await database.createDatabase();
   const postgresUrl = database.url(plants);
-  const ofPostgres = { walBytes: () => sizeOf(join(database.data, "pg_wal")) };
-  const start = (name: string) => prepare({ name, ...ofPostgres }, "--store", postgresUrl);
+  const sizeOfPgWal = () => sizeOf(join(database.data, "pg_wal"));
+  const start = (name: string) => prepare(name, sizeOfPgWal, "--store", postgresUrl);
   const first = stack.use(await (await start("PostgreSQL"))());
   const startSecond = await start("PostgreSQL-second");
   const second = await startSecond();

@@ -60,12 +60,7 @@ async function runPiece(folder: string, run: Run): Promise<void> {
   for (const { name, load } of stores) await run.attempt(name, () => load.settle());
   for (const server of [services.sqlite.server, services.postgres.server, services.postgres.second])
     run.found.push(...(await server.drain()));
-  for (const store of stores) {
-    const { name, recorder } = store;
-    await recorder.judge(run, name, store);
-    for (const [what, times] of Object.entries(recorder.counts))
-      run.count(`${name}: ${what}`, times);
-  }
+  for (const store of stores) await store.recorder.judge(run, store.name, store);
   run.found.push(...(await writeReport(folder, samples)));
   run.log(`slopes.md and soak.svg are in ${folder}`);
 }

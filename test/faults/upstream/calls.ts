@@ -58,16 +58,8 @@ export async function callAll(
       const begin = performance.now();
       const outcome = await Promise.race([caller.call(planned, timeoutMs), givenUp()]);
       const end = performance.now();
-      const elapsedMs = end - begin;
-      // Of this, the processes had to wait for a CPU.
-      return {
-        ...planned,
-        caller,
-        timeoutMs,
-        outcome,
-        elapsedMs,
-        starvedMs: starvedMs(begin, end),
-      };
+      const times = { elapsedMs: end - begin, starvedMs: starvedMs(begin, end) };
+      return { ...planned, caller, timeoutMs, outcome, ...times };
     }),
   );
 }

@@ -1,3 +1,4 @@
+import { readFile } from "node:fs/promises";
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -180,7 +181,7 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     const other = createCertificate(folder.path, "other");
     await using server = await startPostgres({
       settings: { ssl: "on" },
-      files: { "server.crt": certificate.certFile, "server.key": certificate.keyFile },
+      files: { "server.crt": certificate.pem, "server.key": await readFile(certificate.keyFile) },
     });
     const { url, sessions } = await openDatabase(server);
     const verified = (file: string) =>

@@ -2,6 +2,7 @@
 import { Code } from "@connectrpc/connect";
 import {
   errorCode,
+  type Frame,
   fieldBlock,
   flag,
   frame,
@@ -43,6 +44,12 @@ export function takenBack(streamId: number): Buffer {
     frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(right) }),
     frame(frameType.rstStream, { streamId, payload: cancel }),
   ]);
+}
+
+/** Whether a frame from the server ends an answer, or the connection. */
+export function isEnd({ type, flags }: Frame): boolean {
+  if (type === frameType.data || type === frameType.headers) return (flags & flag.endStream) !== 0;
+  return type === frameType.rstStream || type === frameType.goaway;
 }
 
 /** Fields that are answered with an error body. */

@@ -11,10 +11,8 @@ export interface PlantInput {
 export interface Refusal {
   readonly code: Code;
   readonly message: string;
-  /** The BadRequest in the details; undefined if there is none. */
-  readonly violations:
-    | readonly { readonly field: string; readonly description: string }[]
-    | undefined;
+  /** The fields of the BadRequest in the details; undefined if there is none. */
+  readonly violations: readonly string[] | undefined;
   /** The delay of the RetryInfo in the details; undefined if there is none. */
   readonly retryDelayMs: number | undefined;
   /** The HTTP status; undefined for all but REST. */
@@ -28,8 +26,8 @@ export type Outcome = { readonly ok: { readonly name: string; readonly tag?: str
 
 export interface CallOptions {
   /** The Authorization header; null sends none. Default: the token of test servers. */
-  readonly authorization?: string | null;
-  readonly timeoutMs?: number;
+  readonly authorization?: string | null | undefined;
+  readonly timeoutMs?: number | undefined;
 }
 
 export interface PlantCaller extends Disposable {

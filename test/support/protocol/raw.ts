@@ -11,6 +11,7 @@ import {
 import { envelope, parseEnvelopes } from "../../../packages/gateway/test/support/envelope.ts";
 import {
   exchange,
+  type HttpRequest,
   type HttpResponse,
   type HttpVersion,
 } from "../../../packages/gateway/test/support/http-exchange.ts";
@@ -30,14 +31,23 @@ export interface RawProtocol extends Protocol {
   readonly contentType: string;
   /** The CreatePlant request in the encoding of the protocol. */
   encode(plant: PlantInput): Uint8Array;
-  /** The body that contains the message. */
-  frame(message: Uint8Array): Uint8Array;
   read(response: HttpResponse): Outcome;
+  /** The POST that contains the message. */
+  request(message: Uint8Array, options?: RequestOptions): RawRequest;
   /** Sends bytes instead of a valid message. */
   send(url: string, message: Uint8Array, options?: CallOptions): Promise<Outcome>;
 }
 
-type Wire = Omit<RawProtocol, "version" | "open" | "send">;
+export type RawRequest = Required<Pick<HttpRequest, "version" | "path" | "headers">> & {
+  readonly body: Buffer;
+};
+
+interface RequestOptions extends CallOptions {
+  /** How the message is compressed. */
+  readonly coding?: string | undefined;
+}
+
+type Wire = Omit<RawProtocol, "version" | "open" | "request" | "send">;
 
 const { output } = PlantService.method.createPlant;
 
@@ -46,7 +56,6 @@ const rest: Wire = {
   path: "/plants",
   contentType: "application/json",
   encode: (plant) => Buffer.from(newPlantJson(plant)),
-  frame: (message) => message,
   read({ status, headers: metadata, body }) {
     const json = JSON.parse(`${body}`);
     if (status === 200) return { ok: json };
@@ -76,7 +85,6 @@ const grpc: Wire = {
   ...connectBinary,
   name: "gRPC",
   contentType: "application/grpc",
-  frame: (message) => envelope(message),
   read(response) {
     const { headers, trailers, body } = response;
     const end = headers.has("grpc-status") ? headers : trailers;
@@ -113,10 +121,7 @@ export function refusalFrom(error: ConnectError): Refusal {
   return {
     code: error.code,
     message: error.rawMessage,
-    violations: badRequest?.fieldViolations.map(({ field, description }) => ({
-      field,
-      description,
-    })),
+    violations: badRequest?.fieldViolations.map(({ field }) => field),
     retryDelayMs: delay && Number(delay.seconds) * 1000 + delay.nanos / 1e6,
     metadata: error.metadata,
   };
@@ -144,22 +149,36 @@ function parseTrailer(message: Buffer): Headers {
 }
 
 function over(version: HttpVersion, wire: Wire): RawProtocol {
-  async function send(url: string, message: Uint8Array, options: CallOptions = {}) {
-    const { origin, pathname } = new URL(url);
-    const path = (pathname === "/" ? "" : pathname) + wire.path;
+  const isGrpc = wire.contentType.startsWith("application/grpc");
+
+  function request(message: Uint8Array, options: RequestOptions = {}): RawRequest {
+    const { timeoutMs, coding } = options;
     const authorization = authorizationOf(options);
+    const timeout = isGrpc
+      ? { "grpc-timeout": `${timeoutMs}m` }
+      : { "connect-timeout-ms": `${timeoutMs}` };
     const headers = {
       "content-type": wire.contentType,
       ...(authorization !== null && { authorization }),
+      ...(timeoutMs !== undefined && timeout),
+      ...(coding !== undefined && { [isGrpc ? "grpc-encoding" : "content-encoding"]: coding }),
       ...(wire === grpc && { te: "trailers" }),
     };
-    const body = wire.frame(message);
-    return wire.read(await exchange({ origin, version, path, headers, body }));
+    const body = isGrpc ? envelope(message, coding === undefined ? 0 : 1) : Buffer.from(message);
+    return { version, path: wire.path, headers, body };
+  }
+
+  async function send(url: string, message: Uint8Array, options?: CallOptions) {
+    const { origin, pathname } = new URL(url);
+    const asked = request(message, options);
+    const path = (pathname === "/" ? "" : pathname) + wire.path;
+    return wire.read(await exchange({ ...asked, origin, path }));
   }
   return {
     ...wire,
     name: `${wire.name} over HTTP/${version}`,
     version,
+    request,
     send,
     open: (url) => ({
       create: (plant, options) => send(url, wire.encode(plant), options),

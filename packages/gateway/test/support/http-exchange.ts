@@ -45,14 +45,19 @@ async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
   request.on("error", response.reject);
   if (unfinished) request.write(body);
   else request.end(body);
-  const answer = await response.promise;
-  const bytes = await collect(answer);
+  const whole = await responseFrom(await response.promise);
   request.destroy();
+  return whole;
+}
+
+/** Over HTTP/1.1, when it has come to its end. */
+export async function responseFrom(message: http.IncomingMessage): Promise<HttpResponse> {
+  const body = await collect(message);
   return {
-    status: answer.statusCode ?? 0,
-    headers: headersFrom(answer.headersDistinct),
-    trailers: headersFrom(answer.trailersDistinct),
-    body: bytes,
+    status: message.statusCode ?? 0,
+    headers: headersFrom(message.headersDistinct),
+    trailers: headersFrom(message.trailersDistinct),
+    body,
   };
 }
 

@@ -7,35 +7,28 @@ import { envelope } from "../../../../packages/gateway/test/support/envelope.ts"
 import { rows as restRows } from "../../../support/malformed/rest.ts";
 import { faces } from "../../../support/malformed/rpc.ts";
 import { createPlantPath, newPlantJson } from "../../../support/protocol/message.ts";
+import { restOverHttp1 } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";
 import type { ContentAttack } from "../attack.ts";
 import { mutate } from "../mutate.ts";
-import { strangerToken } from "../wire.ts";
+import { strangerToken, uint32 } from "../wire.ts";
+
+const json = "application/json";
 
 /** Rows with a valid path, small enough to be sent often. Without a token. */
 const rows: readonly ContentAttack[] = [
-  {
-    ...({
-      name: "REST",
-      version: "1.1",
-      path: "/plants",
-      contentType: "application/json",
-    } as const),
-    rows: restRows.filter(({ path = "/plants" }) => path === "/plants"),
-  },
-  ...faces.map(({ protocol, ...face }) => ({
-    ...{ ...face, version: protocol.version, path: createPlantPath },
-  })),
-].flatMap(({ name, version, path, contentType, rows }) =>
-  rows
-    .map(({ what, body = "", headers }) => ({
-      ...{ what: `${name}: ${what}`, version, path },
-      headers: { "content-type": contentType, ...headers },
-      body: Buffer.from(body as Uint8Array),
-    }))
-    .filter(({ body }) => body.length < 20_000),
-);
+  ...restRows
+    .filter(({ path = "/plants" }) => path === "/plants")
+    .map((row) => ({ ...row, name: "REST", protocol: restOverHttp1, contentType: json })),
+  ...faces.flatMap(({ rows, ...face }) => rows.map((row) => ({ ...row, ...face }))),
+]
+  .map(({ name, protocol, contentType, what, body = "", headers }) => ({
+    ...{ what: `${name}: ${what}`, version: protocol.version, path: protocol.path },
+    headers: { "content-type": contentType, ...headers },
+    body: Buffer.from(body as Uint8Array),
+  }))
+  .filter(({ body }) => body.length < 20_000);
 
 const texts: readonly string[] = ["", "Basil", "Caf\u00e9", "🌱", "'; --", "\\", '"', "\u0001"];
 
@@ -57,7 +50,7 @@ const extraMembers: readonly string[] = [
 
 /** Paths and types. Those of gRPC need HTTP/2. */
 const protocols = [
-  ...["/plants application/json", `${createPlantPath} application/json`],
+  ...[`/plants ${json}`, `${createPlantPath} ${json}`],
   ...["proto", "grpc", "grpc+json", "grpc-web+proto", "grpc-web+json"].map(
     (type) => `${createPlantPath} application/${type}`,
   ),
@@ -102,22 +95,15 @@ function almostRight(id: bigint, random: Random): ContentAttack {
 function spoilEnvelope(message: Buffer, flags: number, random: Random): Buffer {
   const sound = envelope(message, flags);
   if (random.chance(0.6)) return sound;
-  const wrong = Buffer.from(sound);
   const { length } = message;
-  switch (random.int(0, 4)) {
-    case 0:
-      wrong[0] = random.int(0, 255);
-      return wrong;
-    case 1:
-      wrong.writeUInt32BE(random.pick([0, 1, length - 1, length + 1, 2 ** 32 - 1]), 1);
-      return wrong;
-    case 2:
-      return Buffer.concat([sound, sound]);
-    case 3:
-      return Buffer.concat([sound, envelope("grpc-status: 0\r\n", random.pick([0x80, 0x81, 2]))]);
-    default:
-      return sound.subarray(0, random.int(0, sound.length));
-  }
+  const lengths = [0, 1, length - 1, length + 1, 2 ** 32 - 1];
+  return random.pick([
+    () => envelope(message, random.int(0, 255)),
+    () => Buffer.concat([Buffer.of(flags), uint32(random.pick(lengths)), message]),
+    () => Buffer.concat([sound, sound]),
+    () => Buffer.concat([sound, envelope("grpc-status: 0\r\n", random.pick([0x80, 0x81, 2]))]),
+    () => sound.subarray(0, random.int(0, sound.length)),
+  ])();
 }
 
 /** @param id The id of the plant, if there is one. A mutation may change it. */

@@ -9,25 +9,7 @@ import type { BytesAttack } from "../attack.ts";
 import { http1, strangerToken } from "../wire.ts";
 
 /** The lines that frame a body, and its content. The inner request must stay part of the body. */
-type Framing = readonly [
-  what: string,
-  frame: (inner: string) => readonly [lines: string, body: string],
-];
-
-const chunked = "Transfer-Encoding: chunked\r\n";
-
-/** One chunk with the inner request, and the end. */
-function chunk(inner: string, extension = ""): string {
-  return `${sizeOf(inner)}${extension}\r\n${inner}\r\n0\r\n\r\n`;
-}
-
-function lengthOf(text: string): number {
-  return Buffer.byteLength(text, "latin1");
-}
-
-function sizeOf(text: string): string {
-  return lengthOf(text).toString(16);
-}
+type Framing = readonly [what: string, lines: string, body: string];
 
 /** Header lines that a reader may interpret as chunked, above a length that covers everything. */
 const unclearCodings = [
@@ -66,53 +48,40 @@ const extensions = [
 /** N is the size. The last one wraps around to 0 at 64 bits. */
 const unclearSizes = ["0xN", "+N", "-N", "Nh", "N_0", " N", "0;N", "10000000000000000"];
 
-const framings: readonly Framing[] = [
-  ...unclearCodings.flatMap((line): Framing[] => [
-    [
-      `a length and ${JSON.stringify(line)}`,
-      (inner) => {
-        const body = `0\r\n\r\n${inner}`;
-        return [`Content-Length: ${lengthOf(body)}\r\n${line}\r\n`, body];
-      },
-    ],
-    [`${JSON.stringify(line)} and no length`, (inner) => [`${line}\r\n`, chunk(inner)]],
-  ]),
-  ...unclearLengths.map(
-    (line): Framing => [
-      JSON.stringify(line),
-      (inner) => [`${line.replace(/N(?=\W|$)/g, String(lengthOf(inner)))}\r\n`, inner],
-    ],
-  ),
-  ...extensions.map(
-    (extension): Framing => [
-      `the chunk extension ${JSON.stringify(extension.slice(0, 20))}`,
-      (inner) => [chunked, chunk(inner, extension)],
-    ],
-  ),
-  ...unclearSizes.map(
-    (size): Framing => [
-      `the chunk size ${size}`,
-      (inner) => [chunked, `${size.replace("N", sizeOf(inner))}\r\n${inner}\r\n0\r\n\r\n`],
-    ],
-  ),
-  [
-    "a length that is right, and chunks",
-    (inner) => [`${chunked}Content-Length: ${lengthOf(chunk(inner))}\r\n`, chunk(inner)],
-  ],
-  [
-    "a chunk that ends with LF alone",
-    (inner) => [chunked, `${sizeOf(inner)}\r\n${inner}\n0\r\n\r\n`],
-  ],
-  [
-    "a length among the trailers",
-    (inner) => [chunked, `${chunk(inner).slice(0, -2)}Content-Length: 0\r\n\r\n`],
-  ],
-];
+function framingsOf(inner: string): readonly Framing[] {
+  const size = inner.length.toString(16);
+  const ended = `0\r\n\r\n${inner}`;
+  /** One chunk with the inner request, and the end. */
+  const chunk = (extension = "") => `${size}${extension}\r\n${inner}\r\n0\r\n\r\n`;
+  const chunked = "Transfer-Encoding: chunked\r\n";
+  const length = (bytes: number) => `Content-Length: ${bytes}\r\n`;
+  return [
+    ...unclearCodings.flatMap((line): Framing[] => [
+      [`a length and ${JSON.stringify(line)}`, `${length(ended.length)}${line}\r\n`, ended],
+      [`${JSON.stringify(line)} and no length`, `${line}\r\n`, chunk()],
+    ]),
+    ...unclearLengths.map((line): Framing => {
+      const clear = line.replace(/N(?=\W|$)/g, String(inner.length));
+      return [JSON.stringify(line), `${clear}\r\n`, inner];
+    }),
+    ...extensions.map((extension): Framing => {
+      const shown = JSON.stringify(extension.slice(0, 20));
+      return [`the chunk extension ${shown}`, chunked, chunk(extension)];
+    }),
+    ...unclearSizes.map((unclear): Framing => {
+      const body = `${unclear.replace("N", size)}\r\n${inner}\r\n0\r\n\r\n`;
+      return [`the chunk size ${unclear}`, chunked, body];
+    }),
+    ["a length that is right, and chunks", chunked + length(chunk().length), chunk()],
+    ["a chunk that ends with LF alone", chunked, `${size}\r\n${inner}\n0\r\n\r\n`],
+    ["a length among the trailers", chunked, `${chunk().slice(0, -2)}${length(0)}\r\n`],
+  ];
+}
 
 /** @param id The id of the inner request's plant. Nobody else requests it. */
 export function smuggle(id: bigint, random: Random): BytesAttack {
-  const [what, frame] = random.pick(framings);
-  const [lines, body] = frame(plantOverHttp1(`{"id":${id},"name":"smuggled"}`));
+  const inner = plantOverHttp1(`{"id":${id},"name":"smuggled"}`);
+  const [what, lines, body] = random.pick(framingsOf(inner));
   const first = random.pick(["POST /plants", "GET /plants", "POST /nowhere"]);
   const more = random.pick(["", "Connection: keep-alive\r\n", "Connection: Transfer-Encoding\r\n"]);
   const rest = `Content-Type: application/json\r\n${more}${lines}\r\n${body}`;

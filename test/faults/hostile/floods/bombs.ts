@@ -1,8 +1,7 @@
 /** Bodies and headers that are small to send, or expensive to read. */
 import { gzipSync } from "node:zlib";
 import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
-import { createPlantPath } from "../../../support/protocol/message.ts";
-import { knownToken } from "../../../support/test-server.ts";
+import { type RawRequest, rawProtocols } from "../../../support/protocol/raw.ts";
 import type { Attack, ContentAttack } from "../attack.ts";
 import { attackAll } from "../attackers.ts";
 import { http1, strangerToken } from "../wire.ts";
@@ -40,50 +39,39 @@ const fields: Readonly<Record<string, Buffer>> = {
   "empty plants": Buffer.alloc(megabyte - 16, Buffer.of(0x0a, 0x00)),
 };
 
-const versions = ["1.1", "2"] as const;
-
-/** Over both versions of HTTP, except for gRPC. */
-function bomb(what: string, path: string, headers: ContentAttack["headers"], body: Buffer) {
-  const given = { authorization: `Bearer ${knownToken}`, ...headers };
-  return versions
-    .filter((version) => version === "2" || headers["te"] === undefined)
-    .map((version) => ({
-      ...{ what: `bomb: ${what}`, version, path, headers: given, body, isBomb: true },
-    }));
+function bomb(what: string, request: RawRequest): ContentAttack {
+  return { ...request, what: `bomb: ${what}`, isBomb: true };
 }
 
-const json = { "content-type": "application/json" };
-const proto = { "content-type": "application/proto" };
-const grpcWeb = { "content-type": "application/grpc-web", "grpc-encoding": "gzip" };
-const grpc = { "content-type": "application/grpc", "grpc-encoding": "gzip", te: "trailers" };
-const gzip = { "content-encoding": "gzip" };
-
 const packed: readonly ContentAttack[] = Object.entries({ zeros, nested, spaces }).flatMap(
-  ([what, body]) => {
-    const ends = Buffer.concat(Array(20).fill(envelope(body.subarray(0, 200_000), 0x81)));
-    return [
-      ...bomb(`REST, ${what}`, "/plants", { ...json, ...gzip }, body),
-      ...bomb(`Connect, ${what}`, createPlantPath, { ...proto, ...gzip }, body),
-      ...bomb(`gRPC-Web, ${what}`, createPlantPath, grpcWeb, envelope(body, 1)),
-      ...bomb(`gRPC, ${what}`, createPlantPath, grpc, envelope(body, 1)),
-      ...bomb(`gRPC-Web, ${what} among the ends`, createPlantPath, grpcWeb, ends),
-    ];
+  ([what, message]) => {
+    const body = Buffer.concat(Array(20).fill(envelope(message.subarray(0, 200_000), 0x81)));
+    return rawProtocols.flatMap((protocol) => {
+      const request = protocol.request(message, { coding: "gzip" });
+      const whole = bomb(`${protocol.name}, ${what}`, request);
+      if (!protocol.name.startsWith("gRPC-Web")) return [whole];
+      return [whole, bomb(`${protocol.name}, ${what} among the ends`, { ...request, body })];
+    });
   },
 );
 
-const overLimit = (text: string) => Buffer.from(text + " ".repeat(2 * megabyte));
+/** Over both versions of HTTP. */
+function large(protocol: string, what: string, message: string | Buffer): ContentAttack[] {
+  return rawProtocols
+    .filter(({ name }) => name.startsWith(protocol))
+    .map(({ request }) => bomb(what, request(Buffer.from(message as string))));
+}
 
-const large: readonly ContentAttack[] = [
-  ...Object.entries(bodies).flatMap(([what, text]) =>
-    bomb(what, "/plants", json, Buffer.from(text)),
-  ),
-  ...Object.entries(fields).flatMap(([what, body]) => bomb(what, createPlantPath, proto, body)),
+const overLimit = (text: string) => text + " ".repeat(2 * megabyte);
+
+const unpacked: readonly ContentAttack[] = [
+  ...Object.entries(bodies).flatMap(([what, text]) => large("REST", what, text)),
+  ...Object.entries(fields).flatMap(([what, bytes]) => large("Connect binary", what, bytes)),
   // Without a Content-Length, so the bytes must be counted.
-  ...bomb("white space over the limit", "/plants", json, overLimit('{"id":2,"name":"bomb"}')),
-  ...bomb(
+  ...large("REST", "white space over the limit", overLimit('{"id":2,"name":"bomb"}')),
+  ...large(
+    "Connect JSON",
     "a message over the limit",
-    createPlantPath,
-    json,
     overLimit('{"plant":{"id":2,"name":"bomb"}}'),
   ),
 ];
@@ -105,7 +93,7 @@ const heads: readonly Attack[] = [
   head(`Content-Type: application/json;${"x=y;".repeat(3000)}\r\nContent-Length: 0\r\n`),
 ];
 
-const attacks: readonly Attack[] = [...packed, ...large, ...heads];
+const attacks: readonly Attack[] = [...packed, ...unpacked, ...heads];
 
 export const bombs: Flood = {
   name: "bombs",

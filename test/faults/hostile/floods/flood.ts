@@ -38,15 +38,15 @@ const pieceBytes = 64 * 1024;
  * @param isDeaf Whether it reads nothing from the server.
  * @returns Whether the server closed the connection.
  */
-export async function pour(port: number, frames: Iterable<Buffer>, isDeaf: boolean) {
+export async function pour(port: number, frames: Buffer, isDeaf: boolean) {
   const connection = openConnection(port, isDeaf);
   const { socket } = connection;
   socket.write(greet());
   // A server that answers may stop reading if nobody reads.
   const drainMs = isDeaf ? 1000 : patienceMs;
-  for (const piece of pieces(frames)) {
+  for (let at = 0; at < frames.length; at += pieceBytes) {
     if (connection.isEnded || socket.destroyed) break;
-    if (socket.write(piece)) continue;
+    if (socket.write(frames.subarray(at, at + pieceBytes))) continue;
     await connection.until(() => !socket.writableNeedDrain, drainMs);
     if (socket.writableNeedDrain) break;
   }
@@ -58,20 +58,6 @@ export async function pour(port: number, frames: Iterable<Buffer>, isDeaf: boole
   const isEnded = connection.isEnded || hasGoneAway(connection.received);
   socket.destroy();
   return isEnded;
-}
-
-function* pieces(frames: Iterable<Buffer>): Generator<Buffer> {
-  let some: Buffer[] = [];
-  let bytes = 0;
-  for (const one of frames) {
-    some.push(one);
-    bytes += one.length;
-    if (bytes < pieceBytes) continue;
-    yield Buffer.concat(some);
-    some = [];
-    bytes = 0;
-  }
-  if (some.length > 0) yield Buffer.concat(some);
 }
 
 function hasGoneAway(received: Buffer): boolean {

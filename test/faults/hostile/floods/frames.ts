@@ -95,15 +95,14 @@ const tolerable: readonly FrameFlood[] = [
 export const frameFloods: readonly Flood[] = [...fatal, ...tolerable].map((flood) => {
   const [name, count, frames, begin] = flood;
   const isDeaf = begin === "deaf";
-  function* all() {
-    if (Buffer.isBuffer(begin)) yield begin;
-    for (let index = 0; index < count; index++) yield* frames(2 * index + 1, index);
-  }
+  const first = Buffer.isBuffer(begin) ? [begin] : [];
   return {
     name,
     async run({ port }) {
+      const each = Array.from({ length: count }, (_, index) => frames(2 * index + 1, index));
+      const all = Buffer.concat([...first, ...each.flat()]);
       const ends = await Promise.all(
-        Array.from({ length: connectionsAtOnce }, () => pour(port, all(), isDeaf)),
+        Array.from({ length: connectionsAtOnce }, () => pour(port, all, isDeaf)),
       );
       const isFound = fatal.includes(flood) && ends.includes(false);
       return {

@@ -2,8 +2,7 @@
 import http2 from "node:http2";
 import { setTimeout as delay } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
-import { envelope } from "../../../../packages/gateway/test/support/envelope.ts";
-import { createPlantPath } from "../../../support/protocol/message.ts";
+import { type RawRequest, rawProtocols } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import { smallHeap } from "../../server.ts";
 import type { Flood } from "./flood.ts";
@@ -15,55 +14,52 @@ const hoarderToken = "a-token-of-who-hoards";
 /** Accepts the hoarder, too. */
 export const smallServer = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}` };
 
-type Hoard = (typeof hoards)[number];
+interface Hoard extends RawRequest {
+  readonly what: string;
+  /** Whether its body comes to an end. */
+  readonly isWhole: boolean;
+}
 
 const held = Buffer.alloc(1000 * 1024, " ");
-const rest = { ":path": "/plants", "content-type": "application/json" };
-const connect = { ":path": createPlantPath, "content-type": "application/proto" };
-const grpcWeb = { ":path": createPlantPath, "content-type": "application/grpc-web+proto" };
-const grpc = { ":path": createPlantPath, "content-type": "application/grpc", te: "trailers" };
+const options = { authorization: `Bearer ${hoarderToken}` };
+/** REST's JSON is as good as Connect's. */
+const protocols = rawProtocols.filter(
+  ({ version, name }) => version === "2" && !name.startsWith("Connect JSON"),
+);
 
 /** A small one costs the sender nothing, so that many are unpacked at a time. */
-export const hoards = [
+export const hoards: readonly Hoard[] = [
   ...[2, 200].flatMap((size) => {
-    const body = gzipSync(Buffer.alloc(size * MiB));
-    const enveloped = envelope(body, 1);
-    const gzip = { "content-encoding": "gzip" };
-    const grpcGzip = { "grpc-encoding": "gzip" };
-    return [
-      { what: "REST", headers: { ...rest, ...gzip }, body },
-      { what: "Connect", headers: { ...connect, ...gzip }, body },
-      { what: "gRPC", headers: { ...grpc, ...grpcGzip }, body: enveloped },
-      { what: "gRPC-Web", headers: { ...grpcWeb, ...grpcGzip }, body: enveloped },
-    ].map((one) => ({ ...one, what: `gzip of ${size} MiB, ${one.what}`, isWhole: true }));
+    const packed = gzipSync(Buffer.alloc(size * MiB));
+    return protocols.map(({ name, request }) => ({
+      ...request(packed, { ...options, coding: "gzip" }),
+      ...{ what: `gzip of ${size} MiB, ${name}`, isWhole: true },
+    }));
   }),
-  // These do not end.
-  { what: "all but the last byte, REST", headers: rest, body: held, isWhole: false },
-  {
-    what: "all but the last byte, gRPC",
-    headers: grpc,
-    body: envelope(held).subarray(0, held.length),
-    isWhole: false,
-  },
+  ...protocols
+    .filter(({ name }) => /^(REST|gRPC) /.test(name))
+    .map(({ name, request }) => {
+      const whole = request(held, options);
+      const body = whole.body.subarray(0, held.length);
+      return { ...whole, body, what: `all but the last byte, ${name}`, isWhole: false };
+    }),
 ];
 
+/** Of each connection. */
+const streams = 250;
 /** As a refused client is told. */
 const retryMs = 1000;
 
 /** @returns how many requests were sent. */
 export async function hoard(
-  { headers, body, isWhole }: Hoard,
-  options: { url: string; connections: number; streams: number; ms: number },
+  { path, headers, body, isWhole }: Hoard,
+  { url, connections, ms }: { url: string; connections: number; ms: number },
 ): Promise<number> {
-  const { url, connections, streams, ms } = options;
   let sent = 0;
   const send = (session: http2.ClientHttp2Session) => {
     if (session.destroyed || session.closed) return;
     sent++;
-    const stream = session.request({
-      ...{ ":method": "POST", authorization: `Bearer ${hoarderToken}` },
-      ...headers,
-    });
+    const stream = session.request({ ":method": "POST", ":path": path, ...headers });
     stream.on("error", () => {});
     stream.once("close", () => setTimeout(() => send(session), retryMs).unref());
     stream.resume();
@@ -89,7 +85,7 @@ export const hoarders: Flood = {
     let count = 0;
     for (const one of hoards) {
       const connections = one.isWhole ? 8 : 4;
-      count += await hoard(one, { url, connections, streams: 250, ms: 1000 });
+      count += await hoard(one, { url, connections, ms: 1000 });
     }
     return { count, found: [] };
   },
