@@ -80,7 +80,6 @@ const engines: ReadonlyMap<string, EngineEntry> = new Map([
  * database. It must exist; its tables are created.
  *
  * @throws {StoreOpenError}
- * @throws {RangeError} If a limit is not a positive integer.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<PlantStore> {
   const { engine, location } = findEngine(url);
