@@ -256,10 +256,11 @@ class CommitQueue {
     const { retries } = this.#options.engine;
     if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
     const now = performance.now();
-    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.retryLimitMs;
-    this.#outage = { begunAt: isNew ? now : (this.#outage?.begunAt ?? now), failedAt: now };
-    const isLong = now - this.#outage.begunAt >= retries.retryLimitMs;
-    return isLong ? Number.POSITIVE_INFINITY : now - retries.retryLimitMs;
+    const limit = now - retries.retryLimitMs;
+    const last = this.#outage;
+    const begunAt = last !== undefined && last.failedAt >= limit ? last.begunAt : now;
+    this.#outage = { begunAt, failedAt: now };
+    return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
   }
 
   /**
