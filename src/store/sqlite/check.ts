@@ -1,7 +1,7 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
-import { assertDurable, configure, openError, openForReading } from "./database.ts";
+import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
@@ -21,16 +21,11 @@ const logBytesMax = 256 * 1024 * 1024;
  */
 export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
   yield attempt("SQLite", assertDriver);
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) {
-    const advice = "check the store URL; plant-store serve creates a new store";
-    yield { level: "fail", subject: "store", text: `there is no store at ${path}; ${advice}` };
-    return;
-  }
-  yield* checkRights(path);
-  yield* checkDisk(path);
-  yield checkLog(path);
   try {
+    assertExists(path);
+    yield* checkRights(path);
+    yield* checkDisk(path);
+    yield checkLog(path);
     using db = openForReading(path);
     yield* checkOpen(db, path);
   } catch (error) {

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import type { SchemaState } from "../schema-state.ts";
@@ -8,6 +7,7 @@ import {
   assertOurs,
   busyTimeoutMs,
   createFile,
+  fileId,
   logPath,
   rewriteFile,
   syncDirectories,
@@ -45,15 +45,19 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
+/** @throws {StoreOpenError} `inaccessible` */
+export function assertExists(path: string): void {
+  if (fileId(path) !== undefined) return;
+  throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+}
+
 /**
  * Opens a database for reading. Servers may use it.
  *
  * @throws {StoreOpenError} `inaccessible` if it does not exist, or the error of SQLite.
  */
 export function openForReading(path: string): Database {
-  if (!existsSync(path)) {
-    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
-  }
+  assertExists(path);
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
@@ -65,7 +69,7 @@ export function openForReading(path: string): Database {
  */
 export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
-  if (!existsSync(path)) return { version: 0, latest };
+  if (fileId(path) === undefined) return { version: 0, latest };
   assertOurs(path);
   try {
     using db = openForReading(path);

@@ -162,10 +162,19 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-/** Equal for all paths to the same file; `none` if there is no file. */
-export function fileId(path: string): string {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
+/**
+ * Equal for all paths to the same file; undefined if there is none. `existsSync` would say so of a
+ * file in a folder that this user may not search, such as that of another user's service.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
+export function fileId(path: string): string | undefined {
+  try {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}`;
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
 }
 
 /** @throws {StoreOpenError} `inaccessible` */
