@@ -117,17 +117,6 @@ describe("a commit that fails", () => {
       expect(await later).toBe("created");
     },
   );
-
-  test("may throw", async () => {
-    const cause = new Error("at once");
-    const commit = () => {
-      throw cause;
-    };
-    const { submit } = begin({}, { commit });
-    for (const id of [0, 0]) {
-      await expect(submit(id)).rejects.toMatchObject({ code: "unavailable", cause });
-    }
-  });
 });
 
 describe("drain", () => {
