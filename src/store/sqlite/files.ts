@@ -122,12 +122,12 @@ const copyBytes = 1024 * 1024;
  * syncs succeed, until the data is written again. A power failure during the rewrite leaves at most
  * a zero after the end, which a log tolerates.
  *
- * Call only while nobody else can write the file. Does nothing if it is missing or empty.
+ * Call only while nobody else can write the file. Does nothing if it is empty.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
 export function rewriteFile(path: string): void {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+  if (statSync(path).size === 0) return;
   withFile(path, "r+", (descriptor) => {
     const bytes = Buffer.alloc(copyBytes);
     let position = 0;
