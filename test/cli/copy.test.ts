@@ -177,12 +177,23 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
   });
 });
 
-test("a plant that no store takes is named", async () => {
+const trigger = "CREATE TRIGGER t BEFORE INSERT ON plants BEGIN SELECT raise(ABORT, 't'); END";
+
+test.each([
+  [
+    "no store takes",
+    "UPDATE plants SET name = 'a' || char(0)",
+    "",
+    "1 .*must not contain U\\+0000",
+  ],
+  ["the target does not take now", "", trigger, "the target did not confirm plant 1; .* again"],
+])("a plant that %s is named", async (_, atSource, atTarget, message) => {
   const { source, target, run } = await placesOf({ from: sqlite, to: sqlite }, [plantOf(1n)]);
-  await source.execute("UPDATE plants SET name = 'a' || char(0) || 'b'");
-  const message =
-    /^plant-store: plant 1 of the source cannot be stored: name must not contain U\+0000[^\n]*\n$/;
-  expect(await run()).toMatchObject({ code: 1, stderr: expect.stringMatching(message) });
+  await seed(target.url, []);
+  await source.execute(atSource);
+  await target.execute(atTarget);
+  const stderr = expect.stringMatching(new RegExp(`^plant-store: .*${message}[^\n]*\n$`));
+  expect(await run()).toMatchObject({ code: 1, stderr });
   expect(await target.read()).toEqual([]);
 });
 

@@ -50,16 +50,4 @@ describe("a source and a target", () => {
     const compared = compare(plantsOf(source), plantsOf(target));
     await expect(compared).rejects.toMatchObject({ code: "foreign_plant" });
   });
-
-  test.each([
-    ["name", { name: "another" }],
-    ["tag", { tag: "" }],
-  ])("with another %s", async (_what, changed) => {
-    const plain = { ...plantOf(2n), tag: undefined };
-    const compared = compare([plantOf(1n), plain], [plantOf(1n), { ...plain, ...changed }]);
-    await expect(compared).rejects.toMatchObject({
-      code: "conflict",
-      message: expect.stringContaining("plant 2 "),
-    });
-  });
 });
