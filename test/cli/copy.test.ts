@@ -48,6 +48,9 @@ async function placesOf({ from, to }: (typeof pairs)[number], plants: readonly N
   return { source, target, run };
 }
 
+const otherSessions = `SELECT query FROM pg_stat_activity
+  WHERE datname = current_database() AND pid <> pg_backend_pid()`;
+
 const verified = (count: number) =>
   new RegExp(`\\nverified: both hold the same ${count} plants; every field was compared\\n$`);
 
@@ -64,6 +67,9 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     expect(stdout).not.toContain(encodeURIComponent(password));
     const [, file] = /^sqlite:(.*)/.exec(target.url) ?? [];
     if (file !== undefined) expect(await readdir(dirname(file))).toEqual(["plants.db"]);
+    // A session that is left keeps the command from ending.
+    const place = pair.from === postgres ? source : target;
+    if (hasPostgres) await expect.poll(() => place.execute(otherSessions)).toEqual([]);
     expect(await target.read()).toStrictEqual(everything);
     expect(await source.read()).toStrictEqual(everything);
     // A second run finds all of them, and changes nothing.
