@@ -55,9 +55,10 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
-export function conflict(id: bigint, options?: { cause: unknown }): CopyError {
-  const message = `plant ${id} is another plant in the target, with another name or tag; nothing was overwritten`;
-  return new CopyError(message, options);
+export function conflict(id: bigint): CopyError {
+  return new CopyError(
+    `plant ${id} is another plant in the target, with another name or tag; nothing was overwritten`,
+  );
 }
 
 /** Reads one plant after another. */

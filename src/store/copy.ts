@@ -99,20 +99,18 @@ async function create(store: PlantStore, plant: NewPlant): Promise<void> {
   }
 }
 
-function copyError({ id }: NewPlant, cause: PlantError): CopyError {
-  switch (cause.code) {
+function copyError({ id }: NewPlant, { code, message, cause }: PlantError): CopyError {
+  switch (code) {
     case "id_taken":
-      return conflict(id, { cause });
+      return conflict(id);
     case "invalid":
-      return new CopyError(
-        `plant ${id} of the source cannot be stored: ${cause.message}; fix it there`,
-        { cause },
-      );
+      return new CopyError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
     case "overloaded":
-    case "unavailable":
+    case "unavailable": {
+      const reason = cause instanceof Error ? cause.message : message;
       return new CopyError(
-        `the target did not confirm plant ${id}; copied plants remain, run the same command again`,
-        { cause },
+        `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
       );
+    }
   }
 }

@@ -193,7 +193,7 @@ test.each([
     "",
     "1 .*must not contain U\\+0000",
   ],
-  ["the target does not take now", "", trigger, "the target did not confirm plant 1; .* again"],
+  ["the target does not take now", "", trigger, "did not confirm plant 1 .t .SQLITE.* again"],
 ])("a plant that %s is named", async (_, atSource, atTarget, message) => {
   const { source, target, run } = await placesOf({ from: sqlite, to: sqlite }, [plantOf(1n)]);
   await seed(target.url, []);
