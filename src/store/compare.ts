@@ -78,7 +78,6 @@ class Cursor {
       this.#page = (await this.#pages.next()).value ?? [];
       this.#next = 0;
     }
-    this.plant = this.#page[this.#next];
-    if (this.plant !== undefined) this.#next++;
+    this.plant = this.#page[this.#next++];
   }
 }
