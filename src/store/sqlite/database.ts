@@ -8,6 +8,7 @@ import {
   busyTimeoutMs,
   createFile,
   fileId,
+  inaccessible,
   logPath,
   rewriteFile,
   syncDirectories,
@@ -211,6 +212,8 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
 /** Explains why a database could not be opened, so that an operator can fix it. */
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
+  const { syscall, path: file = path } = error as NodeJS.ErrnoException;
+  if (syscall !== undefined) return inaccessible(file, error);
   const code = failureCode(error);
   const [openCode, advice] = openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
     "damaged",

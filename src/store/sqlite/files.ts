@@ -202,7 +202,8 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the path is too long",
 };
 
-function inaccessible(path: string, cause: unknown): StoreOpenError {
+/** Explains an error of the system. */
+export function inaccessible(path: string, cause: unknown): StoreOpenError {
   const code = codeOf(cause);
   return new StoreOpenError(
     "inaccessible",
