@@ -2,8 +2,7 @@ import { Command } from "commander";
 import { createConfigCommand, runCommandLine } from "connect-gateway-proxy/command";
 import { assertPortTls } from "connect-gateway-proxy/settings";
 import { version } from "../server/version.ts";
-import { CopyError } from "../store/copy-error.ts";
-import { BackupError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
+import { BackupError, CopyError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
 
 /** In the order of the help. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {

@@ -10,7 +10,7 @@ import {
 } from "../plant.ts";
 import type { Engine } from "./engine.ts";
 import { GroupCommit } from "./group-commit.ts";
-import type { CommitLimits, StoreOptions } from "./options.ts";
+import { defaultLimits, type StoreOptions } from "./options.ts";
 import { type WatchTimes, WriteWatch } from "./write-watch.ts";
 
 /** Keeps the PlantStore promise on top of any {@link Engine}. */
@@ -20,12 +20,9 @@ export class BatchedStore implements PlantStore {
   readonly #commits: GroupCommit;
   #closed: Promise<void> | undefined;
 
-  constructor(
-    engine: Engine,
-    limits: CommitLimits,
-    { observer, onObstacle }: StoreOptions = {},
-    watchTimes?: WatchTimes,
-  ) {
+  constructor(engine: Engine, options: StoreOptions = {}, watchTimes?: WatchTimes) {
+    const { observer, onObstacle } = options;
+    const limits = { ...defaultLimits, ...options.limits };
     this.#engine = engine;
     this.#watch = new WriteWatch(engine, onObstacle, watchTimes);
     this.#commits = new GroupCommit(engine, limits, { watch: this.#watch, observer });

@@ -1,5 +1,5 @@
 import { isSamePlant, type NewPlant } from "../plant.ts";
-import { CopyError, conflict } from "./copy-error.ts";
+import { CopyError } from "./open-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
 export interface Comparison {
@@ -15,7 +15,7 @@ export interface Comparison {
  * Compares every plant in the target with the source, row by row, in the order of the ids.
  *
  * @param onPlants Called with the number of plants in the target that have been compared.
- * @throws {CopyError} `conflict`, `foreign_plant` {@link StoreReadError}
+ * @throws {CopyError} {@link StoreReadError}
  */
 export async function compareStores(
   source: PlantReader,
@@ -49,11 +49,16 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   const { id } = plant;
   if (wanted?.id !== id) {
     throw new CopyError(
-      "foreign_plant",
       `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that has only plants of this source`,
     );
   }
   if (!isSamePlant(wanted, plant)) throw conflict(id);
+}
+
+export function conflict(id: bigint): CopyError {
+  return new CopyError(
+    `plant ${id} is another plant in the target, with another name or tag; nothing was overwritten`,
+  );
 }
 
 /** Reads one plant after another. */
@@ -73,7 +78,6 @@ class Cursor {
       this.#page = (await this.#pages.next()).value ?? [];
       this.#next = 0;
     }
-    this.plant = this.#page[this.#next];
-    if (this.plant !== undefined) this.#next++;
+    this.plant = this.#page[this.#next++];
   }
 }

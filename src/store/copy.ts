@@ -1,7 +1,7 @@
 import { type NewPlant, PlantError, type PlantStore } from "../plant.ts";
-import { type Comparison, compareStores } from "./compare.ts";
-import { CopyError, conflict } from "./copy-error.ts";
+import { type Comparison, compareStores, conflict } from "./compare.ts";
 import { openPlantReader, openStore } from "./open.ts";
+import { CopyError } from "./open-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
 /** `comparing` what the target already holds, `copying` the rest, `verifying` everything. */
@@ -43,7 +43,6 @@ export async function copyPlants(
       const { missing } = await compare(source, to, "verifying", onProgress);
       if (missing !== undefined) {
         throw new CopyError(
-          "missing",
           `plant ${missing} is missing in the target: something deletes plants there`,
         );
       }
@@ -84,10 +83,8 @@ async function write(
 ): Promise<void> {
   // If nothing is missing, create the last plant again. A crash may have left it visible but not
   // yet replicated. It is safe once a later commit is confirmed.
-  const from = missing ?? last;
-  if (from === undefined) return;
   let done = missing === undefined ? matched - 1 : matched;
-  for await (const page of readPages(source, { from })) {
+  for await (const page of readPages(source, { from: missing ?? last })) {
     await Promise.all(page.map((plant) => create(store, plant)));
     done += page.length;
     onPlants(done);
@@ -102,22 +99,18 @@ async function create(store: PlantStore, plant: NewPlant): Promise<void> {
   }
 }
 
-function copyError({ id }: NewPlant, cause: PlantError): CopyError {
-  switch (cause.code) {
+function copyError({ id }: NewPlant, { code, message, cause }: PlantError): CopyError {
+  switch (code) {
     case "id_taken":
-      return conflict(id, { cause });
+      return conflict(id);
     case "invalid":
-      return new CopyError(
-        "invalid",
-        `plant ${id} of the source cannot be stored: ${cause.message}; fix it there`,
-        { cause },
-      );
+      return new CopyError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
     case "overloaded":
-    case "unavailable":
+    case "unavailable": {
+      const reason = cause instanceof Error ? cause.message : message;
       return new CopyError(
-        "unconfirmed",
-        `the target did not confirm plant ${id}; copied plants remain, run the same command again`,
-        { cause },
+        `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
       );
+    }
   }
 }

@@ -13,7 +13,7 @@ export class GroupCommit {
   constructor(
     engine: BatchEngine,
     limits: CommitLimits,
-    { watch, observer }: { watch?: CommitWatch; observer?: CommitObserver | undefined } = {},
+    { watch, observer }: Pick<QueueOptions, "watch" | "observer">,
   ) {
     this.#shared = { engine, limits, watch, observer };
     this.#room = new WaitingRoom(limits, observer);
@@ -56,7 +56,7 @@ interface QueueOptions {
   readonly engine: BatchEngine;
   readonly limits: CommitLimits;
   readonly share: Share;
-  readonly watch: CommitWatch | undefined;
+  readonly watch: CommitWatch;
   readonly observer: CommitObserver | undefined;
 }
 
@@ -194,7 +194,7 @@ class CommitQueue {
       for (const [index, waiter] of batch.entries()) waiter.resolve(outcomes[index] as RowOutcome);
       this.#outage = undefined;
       this.#untold = undefined;
-      this.#options.watch?.commitSucceeded();
+      this.#options.watch.commitSucceeded();
       return true;
     } catch (error) {
       this.#retryOrReject(batch, error);
@@ -240,7 +240,7 @@ class CommitQueue {
     }
     // Also if all callers have left: who comes next would wait for nothing.
     const isTold = isRejected || !isKept;
-    if (isTold) watch?.commitFailed(error);
+    if (isTold) watch.commitFailed(error);
     this.#untold = isTold ? undefined : { error };
     if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
   }
@@ -256,10 +256,11 @@ class CommitQueue {
     const { retries } = this.#options.engine;
     if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
     const now = performance.now();
-    const isNew = this.#outage === undefined || now - this.#outage.failedAt > retries.retryLimitMs;
-    this.#outage = { begunAt: isNew ? now : (this.#outage?.begunAt ?? now), failedAt: now };
-    const isLong = now - this.#outage.begunAt >= retries.retryLimitMs;
-    return isLong ? Number.POSITIVE_INFINITY : now - retries.retryLimitMs;
+    const limit = now - retries.retryLimitMs;
+    const last = this.#outage;
+    const begunAt = last !== undefined && last.failedAt >= limit ? last.begunAt : now;
+    this.#outage = { begunAt, failedAt: now };
+    return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
   }
 
   /**
@@ -278,7 +279,7 @@ class CommitQueue {
       failures = isDone ? 0 : failures + 1;
       rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
     }
-    if (this.#untold !== undefined) this.#options.watch?.commitFailed(this.#untold.error);
+    if (this.#untold !== undefined) this.#options.watch.commitFailed(this.#untold.error);
     this.#untold = undefined;
     this.#isRetrying = false;
     this.#endDrain();

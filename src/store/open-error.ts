@@ -43,3 +43,8 @@ export class StoreReadError extends OneLineError {
 export class BackupError extends OneLineError {
   override readonly name = "BackupError";
 }
+
+/** A copy ended early. What was copied remains. */
+export class CopyError extends OneLineError {
+  override readonly name = "CopyError";
+}

@@ -24,7 +24,7 @@ interface EngineEntry {
   readonly check: (location: string) => AsyncIterable<Finding>;
   /** The URL of an opened store without secrets, for messages and logs. */
   readonly describe: (location: string) => string;
-  /** Returns equal strings for two locations that are known to be the same store. */
+  /** Returns equal strings for two locations that are known to be the same store, of any engine. */
   readonly identify: (location: string) => string;
 }
 
@@ -80,7 +80,6 @@ const engines: ReadonlyMap<string, EngineEntry> = new Map([
  * database. It must exist; its tables are created.
  *
  * @throws {StoreOpenError}
- * @throws {RangeError} If a limit is not a positive integer.
  */
 export async function openStore(url: string, options: StoreOptions = {}): Promise<PlantStore> {
   const { engine, location } = findEngine(url);
@@ -106,10 +105,7 @@ export async function openPlantReader(url: string): Promise<PlantReader> {
 export function isSameStore(url: string, other: string): boolean {
   const one = findEngine(url);
   const two = findEngine(other);
-  return (
-    one.engine === two.engine &&
-    one.engine.identify(one.location) === two.engine.identify(two.location)
-  );
+  return one.engine.identify(one.location) === two.engine.identify(two.location);
 }
 
 /**

@@ -45,17 +45,6 @@ export const defaultLimits: CommitLimits = {
   waitingBytesMax: 64 * 1024 * 1024,
 };
 
-/** @throws {RangeError} Names the limit that is not a positive integer. */
-export function resolveLimits(limits: Partial<CommitLimits> = {}): CommitLimits {
-  const whole = { ...defaultLimits, ...limits };
-  for (const [name, value] of Object.entries(whole)) {
-    if (!Number.isSafeInteger(value) || value < 1) {
-      throw new RangeError(`${name} must be a positive integer, not ${value}`);
-    }
-  }
-  return whole;
-}
-
 /** Observes the commits of a store, for metrics. Must not throw. */
 export interface CommitObserver {
   /** The commit queue has changed. @param bytes The most heap it may hold. */

@@ -37,7 +37,10 @@ export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024
  */
 export async function* readPages(
   reader: PlantReader,
-  { from = int64Min, limits = defaultPageLimits }: { from?: bigint; limits?: PageLimits } = {},
+  {
+    from = int64Min,
+    limits = defaultPageLimits,
+  }: { from?: bigint | undefined; limits?: PageLimits } = {},
 ): AsyncGenerator<readonly NewPlant[], void> {
   for (let next = from; next <= int64Max; ) {
     const page = await reader.readPage(next, limits);

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { Plant } from "../../src/plant.ts";
 import { BatchedStore } from "../../src/store/batched-store.ts";
-import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
@@ -10,12 +9,12 @@ import { storeSuite } from "./suite.ts";
 // database has.
 storeSuite("memory", async () => {
   const plants = new Map<bigint, Plant>();
-  return async () => new BatchedStore(new MemoryEngine(plants), defaultLimits);
+  return async () => new BatchedStore(new MemoryEngine(plants));
 });
 
 function openMemory() {
   const engine = new MemoryEngine();
-  return { engine, store: new BatchedStore(engine, defaultLimits) };
+  return { engine, store: new BatchedStore(engine) };
 }
 
 describe("a commit that fails", () => {
@@ -56,7 +55,7 @@ test.each([
 });
 
 test("is full while no more plants may wait", async () => {
-  const store = new BatchedStore(new MemoryEngine(), { ...defaultLimits, waitingRowsMax: 1 });
+  const store = new BatchedStore(new MemoryEngine(), { limits: { waitingRowsMax: 1 } });
   const creating = store.create(plantOf(1));
   expect(store.isFull()).toBe(true);
   await creating;

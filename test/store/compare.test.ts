@@ -34,32 +34,4 @@ describe("a source and a target", () => {
   ])("with %j and %j", async (source, target, found) => {
     expect(await compare(plantsOf(source), plantsOf(target))).toEqual(found);
   });
-
-  test.each([
-    [[], [1]],
-    [[2], [1]],
-    [
-      [1, 3],
-      [1, 2],
-    ],
-    [
-      [1, 2],
-      [1, 2, 3],
-    ],
-  ])("with %j and %j: the target has a plant of its own", async (source, target) => {
-    const compared = compare(plantsOf(source), plantsOf(target));
-    await expect(compared).rejects.toMatchObject({ code: "foreign_plant" });
-  });
-
-  test.each([
-    ["name", { name: "another" }],
-    ["tag", { tag: "" }],
-  ])("with another %s", async (_what, changed) => {
-    const plain = { ...plantOf(2n), tag: undefined };
-    const compared = compare([plantOf(1n), plain], [plantOf(1n), { ...plain, ...changed }]);
-    await expect(compared).rejects.toMatchObject({
-      code: "conflict",
-      message: expect.stringContaining("plant 2 "),
-    });
-  });
 });

@@ -16,7 +16,6 @@ export class MemoryEngine implements Engine {
   probed: Hook = () => {};
   probes = 0;
   knows: Obstacle | undefined;
-  closed = 0;
   readonly commitsMax = 1;
   readonly commitsAhead = 0;
   readonly mergesCommits = false;
@@ -50,7 +49,5 @@ export class MemoryEngine implements Engine {
     return obstacles.find((obstacle) => obstacle === message) ?? "unwritable";
   }
 
-  async close(): Promise<void> {
-    this.closed++;
-  }
+  async close() {}
 }

@@ -3,7 +3,7 @@ import { expect } from "vitest";
 import type { Cancellation } from "../../src/plant.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
-import { type CommitLimits, type CommitObserver, resolveLimits } from "../../src/store/options.ts";
+import { type CommitLimits, type CommitObserver, defaultLimits } from "../../src/store/options.ts";
 import { plantOf } from "./plant-of.ts";
 
 /** A commit that the test ends: what it contains, and how to end it. */
@@ -46,7 +46,7 @@ export function begin(
     commitSucceeded: () => void told.push("succeeded"),
     commitFailed: (error) => void told.push((error as Error).message),
   };
-  const group = new GroupCommit(engine, resolveLimits(limits), { watch, observer });
+  const group = new GroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });
   const submit = (id: number, signal?: Cancellation) => group.submit(plantOf(id), signal);
   async function nextCommit(): Promise<OpenCommit> {
     for (;;) {

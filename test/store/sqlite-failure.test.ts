@@ -99,6 +99,15 @@ test.each([
   expect(openError("/b", opening)).toBe(opening);
 });
 
+test("an error of the system is no damage of the store", () => {
+  const error = Object.assign(systemError("EACCES"), { syscall: "open", path: "/a/migration" });
+  const expected = {
+    code: "inaccessible",
+    message: expect.stringMatching(/migration: permission/),
+  };
+  expect(openError("/b", error)).toMatchObject(expected);
+});
+
 test("a disk is full by more than one code", () => {
   const codes = ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR"];
   expect(codes.map(isFull)).toEqual([true, true, true, false]);

@@ -1,6 +1,6 @@
 import { copyFileSync, readFileSync, symlinkSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { beforeEach, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
@@ -10,22 +10,26 @@ import { temporaryFolder, temporaryPath } from "./temporary.ts";
 
 /** What was done to files, in order. SQLite's own syncs cannot be observed here; ours can. */
 const seen = vi.hoisted(() => ({
+  open: new Map<number, unknown>(),
   ...{ log: [] as unknown[], written: [] as Buffer[], failure: "", readOnly: "" },
 }));
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
-  const paths = new Map<number, unknown>();
   return {
     ...fs,
     openSync(...args) {
       const descriptor = fs.openSync(...args);
-      paths.set(descriptor, args[0]);
+      seen.open.set(descriptor, args[0]);
       return descriptor;
+    },
+    closeSync(descriptor) {
+      fs.closeSync(descriptor);
+      seen.open.delete(descriptor);
     },
     fsyncSync(descriptor) {
       if (seen.failure !== "") throw Object.assign(new Error(), { code: seen.failure });
-      seen.log.push(paths.get(descriptor));
+      seen.log.push(seen.open.get(descriptor));
       fs.fsyncSync(descriptor);
     },
     ftruncateSync(descriptor, size) {
@@ -51,6 +55,8 @@ vi.mock(import("../../src/store/sqlite/driver.ts"), async (original) => {
 });
 
 beforeEach(() => void Object.assign(seen, { log: [], written: [], failure: "", readOnly: "" }));
+// A store that waits for space on its disk opens its files every few seconds.
+afterEach(() => expect([...seen.open.values()]).toEqual([]));
 
 test.skipIf(process.platform === "win32").each(["new", "known"])(
   "the directories of a %s database are synced, up to one that already existed",

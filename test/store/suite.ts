@@ -35,14 +35,6 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   }
 
   describe(`${engine}: a plant is stored`, () => {
-    test("the result is its name and tag", async () => {
-      const { store } = await start();
-      const answer = await store.create({ id: 1n, name: "Fern", tag: "shade" });
-      expect(answer).toStrictEqual({ name: "Fern", tag: "shade" });
-      const untagged = await store.create({ id: 2n, name: "Moss", tag: undefined });
-      expect(untagged).toStrictEqual({ name: "Moss", tag: undefined });
-    });
-
     test("all ids are distinct", async () => {
       const { store, reopen } = await start();
       const plants = ids.map((id) => ({ id, name: `plant ${id}`, tag: undefined }));

@@ -3,7 +3,6 @@ import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest"
 import type { Obstacle } from "../../src/plant.ts";
 import { BatchedStore } from "../../src/store/batched-store.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
-import { defaultLimits } from "../../src/store/options.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 
@@ -24,7 +23,7 @@ function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
-  const store = new BatchedStore(engine, defaultLimits, { onObstacle }, times);
+  const store = new BatchedStore(engine, { onObstacle }, times);
   onTestFinished(() => store.close());
   const isCreated = (id: number) =>
     store.create(plantOf(id)).then(

@@ -3,7 +3,7 @@ import { backoffMs } from "../backoff.ts";
 import { BatchedStore } from "../batched-store.ts";
 import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { type OnUnreachable, resolveLimits, type StoreOptions } from "../options.ts";
+import type { OnUnreachable, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type Host, type PostgresAddress, parseAddress } from "./address.ts";
@@ -24,13 +24,12 @@ import { tryInsert } from "./writer.ts";
  * @throws {StoreOpenError}
  */
 export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
-  const limits = resolveLimits(options.limits);
   const engine = await openEngine(
     parseAddress(location),
     defaultPostgresLimits,
     options.onUnreachable,
   );
-  return new BatchedStore(engine, limits, options);
+  return new BatchedStore(engine, options);
 }
 
 /**

@@ -1,7 +1,7 @@
 import { accessSync, constants, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
-import { assertDurable, configure, openError, openForReading } from "./database.ts";
+import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
@@ -20,17 +20,12 @@ const logBytesMax = 256 * 1024 * 1024;
  * @param path Absolute.
  */
 export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
-  yield attempt("SQLite", assertDriver);
-  const stats = statSync(path, { throwIfNoEntry: false });
-  if (stats === undefined) {
-    const advice = "check the store URL; plant-store serve creates a new store";
-    yield { level: "fail", subject: "store", text: `there is no store at ${path}; ${advice}` };
-    return;
-  }
-  yield* checkRights(path);
-  yield* checkDisk(path);
-  yield checkLog(path);
+  yield attempt(path, "SQLite", assertDriver);
   try {
+    assertExists(path);
+    yield* checkRights(path);
+    yield* checkDisk(path);
+    yield checkLog(path);
     using db = openForReading(path);
     yield* checkOpen(db, path);
   } catch (error) {
@@ -46,7 +41,7 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   const due = isDue ? "; the next start migrates it, or run: plant-store migrate up" : "";
   const text = `version ${version} of ${migrations.length}${due}`;
   yield { level: isDue ? "warn" : "ok", subject: "schema", text };
-  yield checkSettings(db);
+  yield checkSettings(db, path);
   // Last, because it reads the whole database.
   yield checkIntegrity(db);
 }
@@ -55,8 +50,8 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
  * These settings belong to a connection. This checks that SQLite accepts a server's settings here.
  * A backup is not in WAL mode until a server starts on it.
  */
-function checkSettings(db: Database): Finding {
-  return attempt("settings", () => {
+function checkSettings(db: Database, path: string): Finding {
+  return attempt(path, "settings", () => {
     configure(db);
     const mode = readValue(db, "PRAGMA journal_mode");
     assertDurable(db, mode);
@@ -86,7 +81,7 @@ function faultsOf(db: Database): readonly string[] {
 }
 
 function* checkRights(path: string): Generator<Finding, void> {
-  yield attempt("rights", () => {
+  yield attempt(path, "rights", () => {
     accessSync(path, constants.R_OK | constants.W_OK);
     accessSync(dirname(path), constants.W_OK);
     return "this user may write the store and its folder";
@@ -138,11 +133,10 @@ function checkLog(path: string): Finding {
   return { level: "warn", subject: "log", text: `${text}; ${advice}` };
 }
 
-function attempt(subject: string, look: () => string): Finding {
+function attempt(path: string, subject: string, look: () => string): Finding {
   try {
     return { level: "ok", subject, text: look() };
   } catch (error) {
-    const text = error instanceof Error ? error.message : String(error);
-    return { level: "fail", subject, text };
+    return { level: "fail", subject, text: openError(path, error).message };
   }
 }

@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 import type { SchemaState } from "../schema-state.ts";
@@ -8,6 +7,8 @@ import {
   assertOurs,
   busyTimeoutMs,
   createFile,
+  fileId,
+  inaccessible,
   logPath,
   rewriteFile,
   syncDirectories,
@@ -45,15 +46,19 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
+/** @throws {StoreOpenError} `inaccessible` */
+export function assertExists(path: string): void {
+  if (fileId(path) !== undefined) return;
+  throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+}
+
 /**
  * Opens a database for reading. Servers may use it.
  *
  * @throws {StoreOpenError} `inaccessible` if it does not exist, or the error of SQLite.
  */
 export function openForReading(path: string): Database {
-  if (!existsSync(path)) {
-    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
-  }
+  assertExists(path);
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
@@ -65,7 +70,7 @@ export function openForReading(path: string): Database {
  */
 export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
-  if (!existsSync(path)) return { version: 0, latest };
+  if (fileId(path) === undefined) return { version: 0, latest };
   assertOurs(path);
   try {
     using db = openForReading(path);
@@ -207,6 +212,8 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
 /** Explains why a database could not be opened, so that an operator can fix it. */
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
+  const { syscall, path: file = path } = error as NodeJS.ErrnoException;
+  if (syscall !== undefined) return inaccessible(file, error);
   const code = failureCode(error);
   const [openCode, advice] = openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
     "damaged",

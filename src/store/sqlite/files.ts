@@ -31,12 +31,11 @@ export function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-    if (!statSync(path).isFile()) {
-      throw new StoreOpenError("inaccessible", `${path} is not a file; name one in the store URL`);
-    }
   } catch (error) {
     throw inaccessible(path, error);
   }
+  if (statSync(path).isFile()) return;
+  throw new StoreOpenError("inaccessible", `${path} is not a file; name one in the store URL`);
 }
 
 /**
@@ -73,17 +72,10 @@ function foreign(path: string, what: string): StoreOpenError {
 
 function readHeader(path: string): Buffer {
   const header = Buffer.alloc(headerBytes);
-  try {
-    // Open for writing, too. SQLite would open a read-only file and fail only at the first create.
-    const descriptor = openSync(path, "r+");
-    try {
-      return header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0));
-    } finally {
-      closeSync(descriptor);
-    }
-  } catch (error) {
-    throw inaccessible(path, error);
-  }
+  // Open for writing, too. SQLite would open a read-only file and fail only at the first create.
+  return withFile(path, "r+", (descriptor) =>
+    header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0)),
+  );
 }
 
 /**
@@ -113,17 +105,12 @@ export function logPath(path: string): string {
 /** @throws {StoreOpenError} `inaccessible` */
 export function syncDirectory(directory: string): void {
   try {
-    const descriptor = openSync(directory, "r");
-    try {
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
+    withFile(directory, "r", fsyncSync);
   } catch (error) {
     // A directory that we may not read was not created by us, and some file systems cannot sync
     // directories.
-    if (errorCode(error) === "EACCES" || errorCode(error) === "EINVAL") return;
-    throw inaccessible(directory, error);
+    const code = codeOf((error as StoreOpenError).cause);
+    if (code !== "EACCES" && code !== "EINVAL") throw error;
   }
 }
 
@@ -135,33 +122,26 @@ const copyBytes = 1024 * 1024;
  * syncs succeed, until the data is written again. A power failure during the rewrite leaves at most
  * a zero after the end, which a log tolerates.
  *
- * Call only while nobody else can write the file. Does nothing if it is missing or empty.
+ * Call only while nobody else can write the file. Does nothing if it is empty.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
 export function rewriteFile(path: string): void {
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-  try {
-    const descriptor = openSync(path, "r+");
-    try {
-      const bytes = Buffer.alloc(copyBytes);
-      let position = 0;
-      for (;;) {
-        const length = readSync(descriptor, bytes, 0, copyBytes, position);
-        if (length === 0) break;
-        // It may write less. The next iteration reads the rest again.
-        position += writeSync(descriptor, bytes, 0, length, position);
-      }
-      // An unchanged size would not be written.
-      ftruncateSync(descriptor, position + 1);
-      ftruncateSync(descriptor, position);
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
+  if (statSync(path).size === 0) return;
+  withFile(path, "r+", (descriptor) => {
+    const bytes = Buffer.alloc(copyBytes);
+    let position = 0;
+    for (;;) {
+      const length = readSync(descriptor, bytes, 0, copyBytes, position);
+      if (length === 0) break;
+      // It may write less. The next iteration reads the rest again.
+      position += writeSync(descriptor, bytes, 0, length, position);
     }
-  } catch (error) {
-    throw inaccessible(path, error);
-  }
+    // An unchanged size would not be written.
+    ftruncateSync(descriptor, position + 1);
+    ftruncateSync(descriptor, position);
+    fsyncSync(descriptor);
+  });
 }
 
 /**
@@ -182,10 +162,33 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-/** Equal for all paths to the same file; `none` if there is no file. */
-export function fileId(path: string): string {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
+/**
+ * Equal for all paths to the same file; undefined if there is none. `existsSync` would say so of a
+ * file in a folder that this user may not search, such as that of another user's service.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
+export function fileId(path: string): string | undefined {
+  try {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats && `${stats.dev}:${stats.ino}`;
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
+}
+
+/** @throws {StoreOpenError} `inaccessible` */
+function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
+  try {
+    const descriptor = openSync(path, flags);
+    try {
+      return work(descriptor);
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
 }
 
 const reasons: Readonly<Record<string, string>> = {
@@ -199,16 +202,17 @@ const reasons: Readonly<Record<string, string>> = {
   ENAMETOOLONG: "the path is too long",
 };
 
-function inaccessible(path: string, error: unknown): StoreOpenError {
-  if (error instanceof StoreOpenError) return error;
-  const code = errorCode(error);
+/** Explains an error of the system. */
+export function inaccessible(path: string, cause: unknown): StoreOpenError {
+  const code = codeOf(cause);
   return new StoreOpenError(
     "inaccessible",
     `cannot use ${path}: ${reasons[code] ?? code}; change that, or name another file in the store URL`,
-    { cause: error },
+    { cause },
   );
 }
 
-function errorCode(error: unknown): string {
-  return error instanceof Error && "code" in error ? String(error.code) : "unknown error";
+/** Of a failed system call. */
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }

@@ -12,8 +12,7 @@ export function describeSqlite(location: string): string {
 /** Equal for two paths to the same file. */
 export function identifySqlite(location: string): string {
   const path = parsePath(location);
-  const file = fileId(path);
-  return file === "none" ? path : file;
+  return fileId(path) ?? path;
 }
 
 /** The names of what SQLite writes beside a database. */

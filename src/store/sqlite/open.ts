@@ -1,6 +1,6 @@
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
-import { resolveLimits, type StoreOptions } from "../options.ts";
+import type { StoreOptions } from "../options.ts";
 import { busyTimeoutMs as defaultBusyTimeoutMs } from "./files.ts";
 import { parsePath } from "./location.ts";
 import { SqliteThread } from "./thread.ts";
@@ -15,7 +15,6 @@ export async function openSqlite(
   options: StoreOptions,
   busyTimeoutMs = defaultBusyTimeoutMs,
 ): Promise<PlantStore> {
-  const limits = resolveLimits(options.limits);
   const thread = await SqliteThread.open(parsePath(location), busyTimeoutMs, options.onFailure);
-  return new BatchedStore(thread, limits, options);
+  return new BatchedStore(thread, options);
 }

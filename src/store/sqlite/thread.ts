@@ -179,7 +179,7 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
     return start;
   } catch (cause) {
     await ended;
-    const reason = cause instanceof Error ? cause.message.split("\n", 1)[0] : String(cause);
+    const [reason] = (cause as Error).message.split("\n", 1);
     throw new StoreOpenError(
       "unsupported",
       `the SQLite thread did not start (${reason}); run npm ci`,

@@ -3,7 +3,12 @@
  * so none happens on the service's event loop. This thread has no event loop: it sleeps until its
  * bell rings.
  */
-import { parentPort, receiveMessageOnPort, workerData } from "node:worker_threads";
+import {
+  type MessagePort,
+  parentPort,
+  receiveMessageOnPort,
+  workerData,
+} from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
 import { checkpoint, openDatabase, openError } from "./database.ts";
 import type { Database } from "./driver.ts";
@@ -26,6 +31,8 @@ const probeTimeoutMs = 250;
  */
 const filesCheckMs = 10;
 
+const port = parentPort as MessagePort;
+
 interface Opened {
   readonly db: Database;
   readonly writer: Writer;
@@ -45,7 +52,7 @@ function main(): void {
 
   for (;;) {
     const rings = Atomics.load(bell, 0);
-    const request = receiveRequest();
+    const request: Request | undefined = receiveMessageOnPort(port)?.message;
     if (request === undefined) Atomics.wait(bell, 0, rings);
     else if (request.kind === "close") break;
     else if (!isBroken) follow(request);
@@ -166,20 +173,13 @@ function main(): void {
   }
 }
 
-function receiveRequest(): Request | undefined {
-  return parentPort === null ? undefined : receiveMessageOnPort(parentPort)?.message;
-}
-
 function describe(error: unknown): Failure {
   const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
-  return {
-    code: failureCode(error),
-    message: cause instanceof Error ? cause.message : String(cause),
-  };
+  return { code: failureCode(error), message: (cause as Error).message };
 }
 
 function reply(message: Start | Reply): void {
-  parentPort?.postMessage(message);
+  port.postMessage(message);
 }
 
 try {

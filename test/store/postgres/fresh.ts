@@ -2,7 +2,7 @@ import { beforeAll, onTestFinished } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
-import { resolveLimits, type StoreOptions } from "../../../src/store/options.ts";
+import type { StoreOptions } from "../../../src/store/options.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
@@ -58,7 +58,7 @@ export async function openTestStore(
   { onUnreachable, observer }: StoreOptions = {},
 ): Promise<PlantStore> {
   const engine = await openTestEngine(url, limits, onUnreachable);
-  const store = new BatchedStore(engine, resolveLimits(), { observer });
+  const store = new BatchedStore(engine, { observer });
   onTestFinished(() => store.close());
   return store;
 }

@@ -2,7 +2,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
-import { defaultLimits } from "../../../src/store/options.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
@@ -108,7 +107,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test("checks and commits together stay within the connection limit", async () => {
     const { url, sessions } = await openDatabase(server.current);
     const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 0 });
-    const store = new BatchedStore(engine, defaultLimits);
+    const store = new BatchedStore(engine);
     onTestFinished(() => store.close());
     const work = plantsOf(20).map((plant) => [
       store.create(plant),

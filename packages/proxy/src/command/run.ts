@@ -44,7 +44,7 @@ function failureOf(
   const { message, stack = message } = error;
   if (error instanceof TokenFileError)
     return { lines: printable([message]), exitCode: error.code === "invalid_name" ? 2 : 1 };
-  const line = known.some((one) => error instanceof one) ? message : describeListenError(error);
+  const line = known.some((one) => error instanceof one) ? message : describeSystemError(error);
   return { lines: line === undefined ? [stack] : printable([line]), exitCode: 1 };
 }
 
@@ -96,17 +96,21 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** @param listener Absent for that of the service. */
-type ListenError = Error & {
-  readonly [name in "syscall" | "code" | "hostname" | "address" | "listener"]?: string;
+type SystemError = Error & {
+  readonly [name in "syscall" | "code" | "hostname" | "address" | "path" | "listener"]?: string;
 } & { readonly port?: number };
 
-/** The reason why a program cannot listen at its address, and the flag to change. Undefined for other errors. */
-function describeListenError(error: ListenError): string | undefined {
-  const { syscall, address, port } = error;
+/**
+ * The reason why a file cannot be used, or why a program cannot listen at its address, and the flag
+ * to change. Undefined for other errors.
+ */
+function describeSystemError(error: SystemError): string | undefined {
+  const { syscall, address, path, port } = error;
   const flag = error.listener === "admin" ? "--admin" : "-";
   if (syscall === "getaddrinfo") {
     return `${error.hostname} cannot be resolved; choose another ${flag}-host`;
   }
+  if (path !== undefined) return cannot("use", path, error).message;
   if (syscall !== "listen") return undefined;
   const place = `${address} port ${port}`;
   switch (error.code) {
