@@ -120,11 +120,9 @@ export class SessionPool {
     const { signal } = this.#closing;
     for (let tries = 1; !this.isUp && !signal.aborted; tries++) {
       this.#recovery = this.#connect().then((session) => this.release(this.#adopt(session)));
-      const isDone = await this.#recovery.then(
-        () => true,
-        () => false,
-      );
-      if (!isDone) {
+      try {
+        await this.#recovery;
+      } catch {
         await delay(backoffMs(tries, this.#limits), undefined, { signal }).catch(() => {});
       }
     }

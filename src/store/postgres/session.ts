@@ -38,9 +38,8 @@ export class Session {
     this.#client = client;
     this.#socket = socket;
     this.#limits = limits;
-    // Without a listener, an error on an idle connection would end the process.
+    // Also if it ends. Without a listener, an error on an idle connection would end the process.
     client.on("error", () => this.#lose());
-    client.on("end", () => this.#lose());
     client.on("notice", ({ routine }) => {
       // The wait for a standby was interrupted. The commit is only local, but is reported as a
       // success. Only the name of the routine is the same in every language.
@@ -173,13 +172,13 @@ export class Session {
    * Never fails. It may have no effect, or cancel the next statement, which is then retried.
    */
   #cancel(): void {
-    const { processID, secretKey } = this.#client as pg.Client & Record<string, unknown>;
-    if (typeof processID !== "number" || typeof secretKey !== "number") return;
+    const key = this.#client as unknown as { processID: number | null; secretKey: number };
+    if (key.processID === null) return;
     const message = Buffer.alloc(16);
     message.writeInt32BE(16, 0);
     message.writeInt32BE(80_877_102, 4);
-    message.writeInt32BE(processID, 8);
-    message.writeInt32BE(secretKey, 12);
+    message.writeInt32BE(key.processID, 8);
+    message.writeInt32BE(key.secretKey, 12);
     const socket = this.#connectAgain(this.#limits.cancelGraceMs);
     const tls = this.#tls;
     if (tls === false) {

@@ -1,22 +1,21 @@
 /** What the store makes of the answers of a server. */
 import { setTimeout as delay } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
-import {
-  assertCoordinator,
-  Coordinator,
-  isUntouched,
-} from "../../../src/store/postgres/coordinator.ts";
+import pg from "pg";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { NewPlant, Obstacle } from "../../../src/plant.ts";
+import { type Host, parseAddress } from "../../../src/store/postgres/address.ts";
+import { Coordinator } from "../../../src/store/postgres/coordinator.ts";
 import { PostgresEngine } from "../../../src/store/postgres/engine.ts";
 import { ConnectionLost, NoHost } from "../../../src/store/postgres/failure.ts";
-import type { Inspection } from "../../../src/store/postgres/inspection.ts";
-import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { Inspection } from "../../../src/store/postgres/inspection.ts";
+import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { assertNodes, readNodes } from "../../../src/store/postgres/nodes.ts";
 import { readPlacement } from "../../../src/store/postgres/placement.ts";
-import type { SessionPool } from "../../../src/store/postgres/pool.ts";
-import { readSchemaVersion } from "../../../src/store/postgres/schema.ts";
+import { SessionPool } from "../../../src/store/postgres/pool.ts";
+import { migrate, readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Row, Session } from "../../../src/store/postgres/session.ts";
-import { assertServer } from "../../../src/store/postgres/settings.ts";
+import { plantsOf } from "../plant-of.ts";
+import { quickLimits } from "./fresh.ts";
 
 /** A session whose queries return these rows, one query after another. */
 function answering(...answers: readonly (readonly Row[])[]): Session {
@@ -25,9 +24,27 @@ function answering(...answers: readonly (readonly Row[])[]): Session {
   return { host: { name: "db", port: 5432 }, query } as unknown as Session;
 }
 
+/** A session that is in the set until it ends. */
+function openFake(sessions: Set<Session>, host?: Host, query?: unknown): Session {
+  const { promise: lost, resolve } = Promise.withResolvers<void>();
+  const end = async () => resolve(void sessions.delete(session));
+  const methods = { query, execute: async () => {}, destroy: end, close: end };
+  const session = { host, lost, isOpen: true, ...methods } as unknown as Session;
+  sessions.add(session);
+  return session;
+}
+
+const errorOf = (code: string) => Object.assign(new pg.DatabaseError("", 0, "error"), { code });
+const silent = new ConnectionLost("", { isSilent: true });
+const lost = new ConnectionLost("");
+const ours = new TypeError("ours");
 const address = parseAddress("//u@h");
 const lenient = parseAddress("//u@h?allow_unsafe=fsync");
 const notDurable = { code: "not_durable" };
+const utf8 = [["server_encoding", "UTF8"]];
+/** What the coordinator says about the plants of node 1. */
+const current: Row = [true, 99, true, "1", "w1", 5432];
+const columns = ["id 20 p", "name 25 p", "tag 25 p"].map((row) => row.split(" "));
 
 /** @param failure Undefined: none. */
 async function expectFailure(work: Promise<unknown>, failure: object | undefined): Promise<void> {
@@ -35,125 +52,355 @@ async function expectFailure(work: Promise<unknown>, failure: object | undefined
   else await expect(work).rejects.toMatchObject(failure);
 }
 
-test.each<[settings: object, object | undefined]>([
-  // A sharded database lacks some settings, and a pooler may have lost the connection.
-  [{ server_encoding: "UTF8", fsync: null, full_page_writes: null }, undefined],
-  [{}, { name: "ConnectionLost" }],
-])("a server with %j: %j", async (settings, failure) => {
-  await expectFailure(assertServer(answering(Object.entries(settings)), address, 1), failure);
+test.each<[answer: string | undefined, hasShards: boolean, object | undefined]>([
+  ["on on on logical", true, undefined],
+  ["on on remote_apply", true, undefined],
+  [undefined, true, undefined],
+  ["on on off", false, undefined],
+  ["on on off", true, notDurable],
+  ["off on on", false, notDurable],
+  ["on off on", true, notDurable],
+])("a node that answers %s, with shards: %s", async (answer, hasShards, failure) => {
+  const row = ["w1:5432", hasShards, answer !== undefined, answer];
+  const nodes = await readNodes(answering([[true]], [row]), 1);
+  expect(nodes).toMatchObject([{ name: "w1:5432", hasShards }]);
+  const assert = async (given = address) => assertNodes(nodes, given);
+  await expectFailure(assert(), failure);
+  if (answer?.startsWith("off")) await assert(lenient);
 });
 
-describe("nodes", () => {
-  test.each<[answer: string | undefined, hasShards: boolean, object | undefined]>([
-    ["on on on logical", true, undefined],
-    ["on on remote_apply", true, undefined],
-    [undefined, true, undefined],
-    ["on on off", false, undefined],
-    ["on on off", true, notDurable],
-    ["on on local", true, notDurable],
-    ["off on on", false, notDurable],
-    ["on off on", true, notDurable],
-  ])("one that answers %s, with shards: %s", async (answer, hasShards, failure) => {
-    const row = ["w1:5432", hasShards, answer !== undefined, answer];
-    const nodes = await readNodes(answering([[true]], [row]), 1);
-    expect(nodes).toMatchObject([{ name: "w1:5432", hasShards }]);
-    const assert = async (given = address) => assertNodes(nodes, given);
-    await expectFailure(assert(), failure);
-    if (answer?.startsWith("off")) await assert(lenient);
-  });
+test("a table that another process creates between two lookups is ours", async () => {
+  const session = answering([[false, true]], [[true, true]], [["1"]]);
+  expect(await readSchemaVersion(session, 1000)).toBe(1);
 });
 
-describe("a table", () => {
-  test("that another process creates between two lookups is ours", async () => {
-    const session = answering([[false, true]], [[true, true]], [["1"]]);
-    expect(await readSchemaVersion(session, 1000)).toBe(1);
-  });
+test.each([
+  ["40001", 20, 21],
+  ["42P07", 21, 21],
+  ["42501", 1, 1],
+])(
+  "after %s for %i times, another process has created the tables",
+  async (code, failures, tries) => {
+    const session = answering([[""]], [[true, true]], [["1"]]);
+    const begin = vi.fn(async () => begin.mock.calls.length > failures || Promise.reject(error));
+    const error = errorOf(code);
+    const execute = (text: string) => (text.startsWith("BEGIN") ? begin() : Promise.resolve());
+    const migrating = migrate(Object.assign(session, { execute }) as Session, quickLimits);
+    await expectFailure(migrating, tries > failures ? undefined : error);
+    expect(begin).toHaveBeenCalledTimes(tries);
+  },
+);
 
-  test.each([
-    ["without Citus", [[[99, false]]]],
-    ["before it is distributed", [[[99, true]], []]],
-  ])("has no nodes %s", async (_, answers) => {
-    expect(await readPlacement(answering(...answers), 1)).toBeUndefined();
-  });
+test.each([
+  ["without Citus", [[[99, false]]]],
+  ["before it is distributed", [[[99, true]], []]],
+])("a table has no nodes %s", async (_, answers) => {
+  expect(await readPlacement(answering(...answers), 1)).toBeUndefined();
 });
 
 test.each([
   [0, 4],
-  [1, 4],
   [50, 2],
   [200, 1],
 ])("on a cluster of %i nodes, each gets %i of at most 100 connections", (count, connections) => {
   const nodes = new Map(Array.from({ length: count }, (_, node) => [`${node}`, undefined]));
   const inspection = { placement: count === 0 ? undefined : { nodes } } as Inspection;
-  const options = {
-    connectionsMax: 4,
-    limits: defaultPostgresLimits,
-    connectTo: () => Promise.reject(),
-  };
+  const options = { connectionsMax: 4, limits: quickLimits, connectTo: () => Promise.reject() };
   const engine = new PostgresEngine({} as SessionPool, inspection, options);
   expect(engine.commitsMax).toBe(connections);
+  expect(engine.mergesCommits).toBe(count > 0);
+  expect(engine.retries.mayHelp(silent)).toBe(count === 0);
+  expect(engine.retries.mayHelp(ours)).toBe(false);
+  expect(engine.retries.isSilent(silent, "0")).toBe(count > 0);
 });
 
-describe("the coordinator", () => {
-  const placement = { table: "99" } as Parameters<Coordinator["ask"]>[0];
-  const host = { name: "w1", port: 7 };
-  const current = [true, 99, true, "1", "w1", 7];
+test("an inspection is due for each session after a while", async () => {
+  const now = vi.spyOn(performance, "now").mockReturnValue(1000);
+  onTestFinished(() => now.mockRestore());
+  const inspection = new Inspection(address, quickLimits);
+  const session = answering(utf8, columns, utf8, columns, []);
+  await inspection.runWhenDue(session);
+  now.mockReturnValue(999 + quickLimits.inspectIntervalMs);
+  await inspection.runWhenDue(session);
+  await inspection.runWhenDue(answering(utf8, columns));
+  now.mockReturnValue(1000 + quickLimits.inspectIntervalMs);
+  await inspection.runWhenDue(session);
+  expect(await session.query("", [], 1)).toEqual([]);
+});
 
-  test.each([
-    ["current", [current.with(3, "2"), current]],
-    ["outdated", [current.with(0, false)]],
-    ["outdated", [current.with(1, 98)]],
-    ["outdated", [current.with(3, "2")]],
-    ["outdated", [current.with(4, "w2")]],
-    ["outdated", [current.with(5, 8)]],
-    // A worker was asked.
-    ["unknown", [current.with(2, false)]],
-    ["unknown", []],
-  ])("says that plants are in a table that is %s: %j", async (answer, found) => {
-    expect(await new Coordinator(async () => found).ask(placement, "1", host)).toBe(answer);
-  });
-
-  test.each([
-    [new ConnectionLost(""), "unknown"],
-    [new NoHost(new Map()), "unknown"],
-    [new TypeError("ours"), undefined],
-  ])("that fails with %s says: %s", async (error, answer) => {
-    const asking = new Coordinator(() => Promise.reject(error)).ask(placement, "1", host);
-    if (answer === undefined) await expect(asking).rejects.toBe(error);
-    else expect(await asking).toBe(answer);
-  });
-
-  test("is asked once for all that wait for the question before", async () => {
-    let asked = 0;
-    const ended: number[] = [];
-    const coordinator = new Coordinator(async () => {
-      const question = ++asked;
-      // The second would end before the first.
-      await delay(question === 1 ? 20 : 0);
-      ended.push(question);
-      return [current];
+describe("a pool", () => {
+  async function openPool(limits: Partial<PostgresLimits> = {}) {
+    const sessions = new Set<Session>();
+    const server = { isUp: true, tries: 0 };
+    const connect = async () => {
+      server.tries++;
+      return server.isUp ? openFake(sessions) : Promise.reject(lost);
+    };
+    const pool = new SessionPool(connect, { ...quickLimits, ...limits }, await connect());
+    onTestFinished(async () => {
+      await pool.close();
+      expect(sessions.size).toBe(0);
     });
-    const ask = () => coordinator.ask(placement, "1", host).then(() => ended.length);
-    const first = [ask(), ask()];
-    await delay(5);
-    const second = [ask(), ask()];
-    expect(await Promise.all(first)).toEqual([1, 1]);
-    expect(await Promise.all(second)).toEqual([2, 2]);
-  });
-
-  test("is meant, and not a worker", async () => {
-    await assertCoordinator(answering([["0"]]), 1);
-    await expectFailure(assertCoordinator(answering([["1"]]), 1), { name: "Unconfirmed" });
-  });
+    const useThree = () => Promise.all([1, 2, 3].map(() => pool.use(async (it) => it)));
+    return { pool, sessions, server, useThree };
+  }
 
   test.each([
-    [false, 2, true],
-    [true, 2, false],
-    [false, 1, false],
+    [ours, 3],
+    [lost, 1],
+  ])("after %s, %i sessions are left of three and one in use", async (error, left) => {
+    const { pool, sessions, server, useThree } = await openPool();
+    expect(new Set(await useThree())).toEqual(sessions);
+    expect(sessions.size).toBe(3);
+    const inUse = await pool.acquire();
+    await expect(pool.use(() => Promise.reject(error))).rejects.toBe(error);
+    expect(sessions.size).toBe(left);
+    expect(sessions).toContain(inUse);
+    pool.release(inUse);
+    await useThree();
+    expect(server.tries).toBe(3 + 3 - left);
+  });
+
+  test("closes idle sessions, except the last and those in use", async () => {
+    const { pool, sessions, useThree } = await openPool({ idleTimeoutMs: 20 });
+    await useThree();
+    const inUse = await pool.acquire();
+    await expect.poll(() => [...sessions]).toEqual([inUse]);
+    pool.release(inUse);
+    expect(await pool.acquire()).toBe(inUse);
+    await pool.use(() => delay(0));
+    await expect.poll(() => [...sessions]).toEqual([inUse]);
+    pool.release(inUse);
+  });
+
+  test("without a session tries to open one, with pauses, and all who ask wait for it", async () => {
+    const { pool, server, useThree } = await openPool({ backoffMinMs: 40, backoffMaxMs: 40 });
+    server.isUp = false;
+    const begin = performance.now();
+    pool.dropAll();
+    expect(pool.isUp).toBe(false);
+    await expect(useThree()).rejects.toBe(lost);
+    expect(server.tries).toBe(2);
+    await expect.poll(() => server.tries, { interval: 1 }).toBeGreaterThan(6);
+    expect(performance.now() - begin).toBeGreaterThan(90);
+    server.isUp = true;
+    await expect.poll(() => pool.isUp).toBe(true);
+    const { tries } = server;
+    await pool.use(async () => {});
+    expect(server.tries).toBe(tries);
+  });
+
+  test("that recovers is closed at once", async () => {
+    const { pool, server } = await openPool({ backoffMinMs: 3_600_000, backoffMaxMs: 3_600_000 });
+    server.isUp = false;
+    pool.dropAll();
+    await delay(0);
+  });
+});
+
+describe("a cluster", () => {
+  const nodeLost = errorOf("08006");
+  /** Half of the plants each, the first of them on this host. */
+  const shardsOn = (first: string) => [
+    [-(2 ** 31), "1", "1", first, 5432, "c", 5432],
+    [0, "2", "2", "w2", 5432, "c", 5432],
+  ];
+  type Answers = Record<string, readonly Row[] | undefined>;
+
+  /** A coordinator `c`, and workers `w1` and `w2`. */
+  async function openCluster() {
+    /** By a part of the question; undefined: it fails. */
+    const answers: Answers = {
+      ...{ lock_relation: [current], pg_locks: [[false]] },
+      ...{ "count(*)": [[1]], "SELECT groupid": [["0"]], "plants WHERE false": [] },
+      ...{ "FROM unnest": utf8, pg_attribute: columns, "('plants')::oid": [[99, true]] },
+      ...{ shardminvalue: shardsOn("w1"), to_regproc: [[true]], concat_ws: [["on on on"]] },
+      "nodes($1)": [["w1:5432", true, true, "on on on"]],
+    };
+    const seen: Answers = { shardminvalue: [["all"]], "nodes($1)": [["nodes"]], concat_ws: [[]] };
+    const failures = new Map<string, unknown>();
+    const sessions = new Set<Session>();
+    const [inspected, unreachable, written] = [[] as string[], [] as string[], new Set<string>()];
+    const connectTo = async (host: Host) => {
+      if (failures.get(host.name) === lost) throw lost;
+      const query = async (text: string, [id]: readonly unknown[]) => {
+        if (failures.has(host.name)) throw failures.get(host.name);
+        const part = Object.keys(answers).find((one) => text.includes(one));
+        for (const [name = host.name] of seen[part ?? ""] ?? []) inspected.push(String(name));
+        if (part !== undefined) return answers[part] ?? Promise.reject(nodeLost);
+        written.add(`${engine.partOf(BigInt(String(id)))} on ${host.name}`);
+        return [[id]];
+      };
+      return openFake(sessions, host, query);
+    };
+    const inspection = new Inspection(address, quickLimits);
+    const connect = () => connectTo({ name: "c", port: 5432 });
+    const pool = new SessionPool(connect, quickLimits, await connect());
+    const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes.join(" "));
+    const options = { connectionsMax: 1, connectTo, limits: quickLimits, onUnreachable };
+    const engine = new PostgresEngine(pool, inspection, options);
+    onTestFinished(async () => {
+      await engine.close();
+      expect(sessions.size).toBe(0);
+    });
+    await engine.inspect();
+    inspected.length = 0;
+    const plant = plantsOf(9).find(({ id }) => engine.partOf(id) === "1") as NewPlant;
+    const lose = async (name: string) => {
+      failures.set(name, lost);
+      for (const session of sessions) if (session.host.name === name) session.destroy();
+      await delay(0);
+    };
+    /** A commit fails, and what it needs is back. */
+    const fail = async (node: string, error: unknown) => {
+      for (const name of ["c", `w${node}`]) failures.set(name, error);
+      await expect(engine.commit([plant], node)).rejects.toBe(error);
+      failures.clear();
+    };
+    const observed = { inspected, unreachable, written, sessions };
+    return { engine, answers, failures, plant, lose, fail, ...observed };
+  }
+
+  test.each<[down: string, failing: object, Obstacle | undefined, seen: string, probed: string]>([
+    ["", {}, undefined, "all w1 w2", "1 on c, 2 on c"],
+    ["", { 1: nodeLost }, undefined, "all w1 w2", "2 on c"],
+    ["", { 1: nodeLost, 2: nodeLost }, "unreachable", "all w1 w2", "[12] on c"],
+    ["", { 1: ours, 2: ours }, undefined, "all w1 w2", "1 on c, 2 on c"],
+    ["w1", {}, undefined, "all nodes w2", "1 on c, 2 on c"],
+    ["w1 w2", {}, undefined, "all nodes", "1 on c, 2 on c"],
+    ["c", {}, undefined, "w1 w2", "1 on w1"],
+    ["c", { 1: nodeLost }, undefined, "w1 w2", "2 on w2"],
+    ["c w1", {}, undefined, "w2", "2 on w2"],
+    ["c w1", { 2: nodeLost }, "unreachable", "w2", ""],
+    ["c w1 w2", {}, "unreachable", "", ""],
   ])(
-    "is not needed if locks are %s and %i placements of 2 are there: %s",
-    async (locks, found, isSafe) => {
-      expect(await isUntouched(answering([[locks]], [[found]]), ["5", "6"], 1)).toBe(isSafe);
+    "without %j, and with %j failing: %s; %s are inspected, and a probe is for %s",
+    async (down, failing, obstacle, seen, probed) => {
+      const { engine, fail, lose, inspected, unreachable, written } = await openCluster();
+      for (const [node, error] of Object.entries(failing)) await fail(node, error);
+      inspected.length = 0;
+      for (const name of down.split(" ")) await lose(name);
+      expect(engine.obstacle()).toBe(obstacle);
+      await engine.inspect().catch(() => {});
+      expect(inspected.join(" ")).toBe(seen);
+      const reported = down.replace(/\w+/g, "$&:5432");
+      expect(unreachable).toEqual(seen === "" || reported === "" ? [] : [reported]);
+      for (let probe = 0; probe < 20; probe++) await engine.probe().catch(() => {});
+      expect([...written].sort().join(", ")).toMatch(new RegExp(`^${probed}$`));
+      expect(engine.obstacle()).toBe(probed === "" ? obstacle : undefined);
     },
   );
+
+  const found = (column: number, value: unknown) => ({
+    lock_relation: [current.with(column, value)],
+  });
+  const unknown = { lock_relation: [] };
+  const copied = { pg_locks: [[true]] };
+  const created = ["created"];
+  const unconfirmed = { name: "Unconfirmed" };
+  const canceled = errorOf("57014");
+
+  test.each<[failures: object, Answers, on: string, string, result: object]>([
+    [{}, {}, "w1", "", created],
+    [{}, { lock_relation: [current.with(3, "2"), current] }, "w1", "", created],
+    [{}, found(0, false), "w1 c", "all", created],
+    [{}, found(1, 98), "w1 c", "all", created],
+    [{}, found(3, "2"), "w1 c", "all", created],
+    [{}, found(4, "w2"), "w1 c", "all", created],
+    [{}, found(5, 8), "w1 c", "all", created],
+    // A worker was asked.
+    [{}, { ...found(2, false), ...copied }, "w1", "", unconfirmed],
+    [{}, unknown, "w1", "", created],
+    [{}, { ...unknown, ...copied }, "w1", "", unconfirmed],
+    [{}, { ...unknown, "count(*)": [[2]] }, "w1", "", unconfirmed],
+    [{ c: new NoHost(new Map()) }, {}, "w1", "", created],
+    [{ c: ours }, {}, "w1", "", ours],
+    [{ c: lost }, {}, "w1", "", created],
+    [{ w1: lost }, {}, "c", "", created],
+    [{ w1: lost }, { "SELECT groupid": [["1"]] }, "", "", unconfirmed],
+    [{ w1: errorOf("42P01") }, {}, "c", "all", created],
+    [{ w1: canceled }, {}, "", "", canceled],
+    [{ w1: errorOf("42P01"), c: canceled }, {}, "", "", canceled],
+    [{ w1: lost, c: canceled }, {}, "", "", { name: "ConnectionLost", isSilent: true }],
+    [{ w1: lost, c: nodeLost }, {}, "", "", nodeLost],
+  ])("with %j, %j: plants are written on %s", async (failing, answers, on, seen, result) => {
+    const cluster = await openCluster();
+    const { engine, failures, inspected, written, plant, lose, fail } = cluster;
+    Object.assign(cluster.answers, answers);
+    for (const node of ["1", "2"]) await fail(node, nodeLost);
+    expect(engine.obstacle()).toBe("unreachable");
+    for (const [name, failure] of Object.entries(failing)) {
+      if (failure === lost) await lose(name);
+      failures.set(name, failure);
+    }
+    const committing = engine.commit([plant], engine.partOf(plant.id));
+    if (result === created) expect(await committing).toEqual(created);
+    else await expect(committing).rejects.toMatchObject(result);
+    expect(engine.obstacle()).toBe(result === created ? undefined : "unreachable");
+    expect([...written].map((one) => one.replace("1 on ", "")).join(" ")).toBe(on);
+    expect(inspected.join()).toBe(seen);
+  });
+
+  test("leaves a host that it has replaced", async () => {
+    const { engine, answers, sessions } = await openCluster();
+    const before = new Set(sessions);
+    answers["shardminvalue"] = shardsOn("w3");
+    await engine.inspect();
+    const names = [...sessions].map((one) => (before.has(one) ? one.host.name : "new"));
+    expect(names).toEqual(["c", "c", "w2", "new"]);
+  });
+
+  const unsafe = [["w1:5432", true, true, "on on off"]];
+
+  test.each<[Answers, down: string, failure?: object]>([
+    [{ concat_ws: [["off on on"]] }, "", notDurable],
+    [{ "FROM unnest": [...utf8, ["fsync", "off"]] }, "", notDurable],
+    // A sharded database lacks some settings, and a pooler may have lost the connection.
+    [{ "FROM unnest": [...utf8, ["fsync", null]] }, ""],
+    [{ "FROM unnest": [] }, "", { name: "ConnectionLost" }],
+    [{ pg_attribute: columns.slice(1) }, "", { code: "damaged" }],
+    [{ pg_attribute: columns.with(1, ["name", "25", "u"]) }, "", notDurable],
+    [{ concat_ws: undefined }, ""],
+    [{ "nodes($1)": unsafe }, ""],
+    [{ "nodes($1)": unsafe }, "w1", notDurable],
+    [{ "nodes($1)": undefined }, "w1"],
+  ])("an inspection is told %j, without %j: %j", async (answers, down, failure) => {
+    const cluster = await openCluster();
+    Object.assign(cluster.answers, answers);
+    await cluster.lose(down);
+    await expectFailure(cluster.engine.inspect(), failure);
+  });
+
+  test.each([
+    [nodeLost, true, false, false],
+    [ours, false, false, false],
+    [lost, true, false, false],
+    [silent, false, true, true],
+    [new NoHost(new Map([["w1", silent]])), false, false, true],
+  ])("after %s, a retry may help: %s", async (error, mayHelp, isSilent, isSilentIfDown) => {
+    const { engine, lose } = await openCluster();
+    expect(engine.retries.mayHelp(error)).toBe(mayHelp);
+    expect(engine.retries.isSilent(error, "1")).toBe(isSilent);
+    await lose("w1");
+    expect(engine.retries.isSilent(error, "1")).toBe(isSilentIfDown);
+  });
+});
+
+test("the coordinator is asked once for all that wait for the question before", async () => {
+  let asked = 0;
+  const ended: number[] = [];
+  const coordinator = new Coordinator(async () => {
+    const question = ++asked;
+    // The second would end before the first.
+    await delay(question === 1 ? 20 : 0);
+    ended.push(question);
+    return [current];
+  });
+  const asking = () => coordinator.ask({ table: "99" } as never, "1", { name: "w1", port: 5432 });
+  const ask = async () => ((await asking()) === "current" ? ended.length : 0);
+  const first = [ask(), ask()];
+  await delay(5);
+  const second = [ask(), ask()];
+  expect(await Promise.all(first)).toEqual([1, 1]);
+  expect(await Promise.all(second)).toEqual([2, 2]);
 });

@@ -68,7 +68,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
 
   /** Node 1 accepts statements directly, through a proxy. */
   async function openBehindProxy(limits: Partial<PostgresLimits> = {}, options = "") {
-    const { url, citus, kept, query } = await openCitus(server.current);
+    const { url, citus, kept } = await openCitus(server.current);
     const proxy = await openTcpProxy(server.current.port, insertOfPlants);
     await citus.open(1, proxy.port);
     const store = await openTestStore(`${url}${options}`, limits);
@@ -76,7 +76,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const [ones, twos] = [await citus.plantsOf(1, 100), await citus.plantsOf(2, 100)];
     const [first, next] = ones as [NewPlant, NewPlant];
-    return { url, store, proxy, ones, twos, first, next, kept, query };
+    return { url, store, proxy, ones, twos, first, next, kept };
   }
 
   test("the node of a plant is computed as in Citus", async () => {
@@ -86,15 +86,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
       `SELECT hashint8(id) AS hash FROM unnest('{${ids}}'::bigint[]) AS id`,
     );
     expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
-  });
-
-  test("each statement is for one node", async () => {
-    const { query, store, ones, twos } = await openFresh();
-    await startCreating(store, [...ones, ...twos]).done;
-    const mixed = await query(
-      "SELECT FROM plants GROUP BY xmin::text HAVING count(DISTINCT node_of(id)) > 1",
-    );
-    expect(mixed).toEqual([]);
   });
 
   test.each(lostStates)(
@@ -164,24 +155,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     expect(await Promise.allSettled(all)).toMatchObject([{ reason }, { reason }]);
   });
 
-  test("a plant that waits for a session of a node that hangs is not retried", async () => {
-    const limits = { retryLimitMs: hour, aliveIntervalMs: hour, statementTimeoutMs: hour };
-    const opened = await openBehindProxy(
-      { ...limits, connectTimeoutMs: 1000 },
-      "&pool_max_conns=2",
-    );
-    const { store, proxy, first, next, ones } = opened;
-    proxy.hang();
-    const waiting = [store.create(first)]; // in the only session
-    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    const refused = store.create(next);
-    for (let turn = 0; turn < 3; turn++) await nextTurn();
-    waiting.push(store.create(ones[2] as NewPlant)); // until a session is free
-    await expect(refused).rejects.toMatchObject(unavailable);
-    proxy.refuse();
-    await Promise.all(waiting);
-  });
-
   test("a plant of a lost node is not retried if the coordinator waits for that node, too", async () => {
     const limits = { retryLimitMs: hour, statementTimeoutMs: hour, aliveIntervalMs: 100 };
     const { url, store, proxy, first } = await openBehindProxy(limits);
@@ -201,25 +174,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     const creating = store.create(ones[0] as NewPlant);
     await holder.query("SELECT pg_sleep(0.6); ROLLBACK");
     await creating;
-  });
-
-  test("a host that is not the coordinator confirms no plants of other nodes", async () => {
-    const { store, twos, query } = await openBehindProxy({ retryLimitMs: 100 });
-    await query("UPDATE pg_dist_local_group SET groupid = 1");
-    const cause = { name: "Unconfirmed" };
-    await expect(store.create(twos[0] as NewPlant)).rejects.toMatchObject({
-      ...unavailable,
-      cause,
-    });
-  });
-
-  test("a node that stays down makes its own plants unavailable, and no others", async () => {
-    const { kept, store, citus, ones, twos } = await openFresh({ retryLimitMs: 100 });
-    await citus.fail(1, "XX000");
-    const results = await Promise.allSettled([...ones, ...twos].map((p) => store.create(p)));
-    expect(results.slice(0, 100)).toMatchObject(Array(100).fill({ reason: unavailable }));
-    expect(await kept()).toEqual(twos);
-    expect(store.obstacle()).toBeUndefined();
   });
 
   test("with all nodes down, the store is unreachable until one is back", async () => {
@@ -351,15 +305,6 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     await expect(engine.inspect()).rejects.toMatchObject({ code: "not_durable" });
   });
 
-  test("plants of a worker that has lost the table go through the coordinator", async () => {
-    const { database, url, kept, first, second } = await openBoth();
-    const store = await openTestStore(url);
-    await store.create(first);
-    await worker.current.query("ALTER TABLE plants RENAME TO trees", database);
-    await store.create(second);
-    expect(await kept()).toEqual([second]);
-  });
-
   test("a host that the cluster has replaced gets no more plants, although it is up", async () => {
     const { url, citus, kept, plants, first } = await openBoth();
     const store = await openTestStore(url);
@@ -394,14 +339,4 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
     },
   );
-
-  test("without the coordinator, a probe is made on a worker", async () => {
-    const { url } = await openBoth();
-    await using proxy = await openTcpProxy(coordinator.current.port, "none");
-    const engine = await openTestEngine(through(proxy, url));
-    onTestFinished(() => engine.close());
-    proxy.refuse();
-    await expect.poll(() => engine.probe().catch(() => "failed")).toBeUndefined();
-    expect(engine.obstacle()).toBeUndefined();
-  });
 });

@@ -63,16 +63,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await store.create(plantOf(2));
   });
 
-  test("a table turned unlogged is detected before a write, when an inspection is due", async () => {
-    const { store, query } = await openFresh();
-    await query(`${alter} SET UNLOGGED`);
-    await expect(store.create(plantOf(2))).rejects.toMatchObject({
-      code: "unavailable",
-      cause: { code: "not_durable" },
-    });
-    expect(await query("SELECT id FROM plants")).toEqual([{ id: "1" }]);
-  });
-
   test("a new connection is inspected before its first write", async () => {
     const { url, query, kept, sessions } = await openDatabase(server.current);
     const store = await openTestStore(url);

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
 import { openStore } from "../../../src/store/open.ts";
@@ -47,21 +46,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await store.create(plantOf(1));
     await store.close();
     await until("the end of the last one", async () => (await sessions()).length === 0);
-  });
-
-  test("a connection that is in use is not closed as idle", async () => {
-    const limits = { idleTimeoutMs: 100, retryLimitMs: 0, statementTimeoutMs: 60_000 };
-    const { store, query } = await openFresh(server.current, limits);
-    await query(
-      `CREATE FUNCTION rest() RETURNS trigger LANGUAGE plpgsql AS
-         'BEGIN PERFORM pg_sleep(0.3); RETURN NEW; END';
-       CREATE TRIGGER rest BEFORE INSERT ON plants FOR EACH ROW
-         WHEN (NEW.id < 0) EXECUTE FUNCTION rest()`,
-    );
-    await Promise.all(plantsOf(1000).map((plant) => store.create(plant)));
-    const creating = [store.create(plantOf(-1))];
-    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    await Promise.all([...creating, store.create(plantOf(-2))]);
   });
 
   test("the stores of three processes on one database agree on every id", async () => {
