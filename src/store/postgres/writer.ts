@@ -88,14 +88,14 @@ export async function writeBatch(
   batch: readonly NewPlant[],
 ): Promise<readonly RowOutcome[]> {
   const firsts = firstOfEachId(batch);
-  const inserted = await insertRows(query, firsts);
+  const ids = await insertRows(query, firsts);
+  const rows = firsts.filter(({ id }) => ids.has(id));
+  const inserted = new Map(rows.map((plant) => [plant.id, plant]));
   const found = batch.filter(({ id }) => !inserted.has(id));
   const equal = found.length === 0 ? new Set() : await findEqual(query, found);
-  const firstById = new Map(firsts.map((plant) => [plant.id, plant]));
   return batch.map((plant) => {
-    const first = firstById.get(plant.id);
-    const isEqual =
-      first !== undefined && inserted.has(plant.id) ? isSamePlant(plant, first) : equal.has(plant);
+    const first = inserted.get(plant.id);
+    const isEqual = first === undefined ? equal.has(plant) : isSamePlant(plant, first);
     return isEqual ? "created" : "id_taken";
   });
 }
