@@ -23,7 +23,7 @@ export class PostgresReader implements PlantReader {
     const timeoutMs = limits.readTimeoutMs;
     await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
     await session.query(setTimeouts, [String(timeoutMs)], timeoutMs);
-    const [row] = await session.query("SELECT count(*) FROM plants", [], timeoutMs);
+    const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
     return new PostgresReader(session, Number(row?.[0]), limits);
   }
 
@@ -62,7 +62,9 @@ const select = `
   SELECT ${columns} FROM (
     SELECT ${columns}, row_number() OVER ids AS place,
       sum(${textBytes}) OVER ids AS bytes
-    FROM (SELECT ${columns} FROM plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint) AS page
+    FROM (
+      SELECT ${columns} FROM @schema@.plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint
+    ) AS page
     WINDOW ids AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
   ) AS page
   WHERE bytes <= $3::bigint OR place = 1

@@ -32,13 +32,14 @@ const racesMax = 20;
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
+  const host = describeHost(session.host);
+  session.schema ??= await findSchema(session, timeoutMs);
   let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   // PostgreSQL looks up each name in the catalog at that moment. Another process may have created
   // both tables between the two lookups.
   if (!hasMigrations && hasPlants) {
     [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   }
-  const host = describeHost(session.host);
   if (!hasMigrations) {
     if (!hasPlants) return 0;
     throw new StoreOpenError(
@@ -62,10 +63,28 @@ async function lookForTables(session: Session, timeoutMs: number): Promise<Row> 
   return found ?? [];
 }
 
-const findTables =
-  "SELECT to_regclass('plant_store_migrations') IS NOT NULL, to_regclass('plants') IS NOT NULL";
+const findTables = `
+  SELECT to_regclass('@schema@.plant_store_migrations') IS NOT NULL,
+    to_regclass('@schema@.plants') IS NOT NULL`;
 
-const findVersion = "SELECT coalesce(max(version), 0) FROM plant_store_migrations";
+/** That of our tables, or else the one in which they would be created. */
+async function findSchema(session: Session, timeoutMs: number): Promise<string> {
+  const [row] = await session.query(findBySearchPath, [], timeoutMs);
+  if (typeof row?.[0] === "string") return row[0];
+  throw new StoreOpenError(
+    "inaccessible",
+    `the search_path of this user at ${describeHost(session.host)} names no schema that it may use; create one, or grant USAGE on it`,
+  );
+}
+
+/** Other programs may have a table plants, too. */
+const findBySearchPath = `
+  SELECT quote_ident(coalesce((
+    SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE pg_class.oid = coalesce(to_regclass('plant_store_migrations'), to_regclass('plants'))
+  ), current_schema()))`;
+
+const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_migrations";
 
 /**
  * Migrates the schema to the latest version, one transaction a migration. Safe if other processes
@@ -103,7 +122,7 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
     const url = new URL(`./migrations/${migration}`, import.meta.url);
     await session.execute(readFileSync(url, "utf8"), timeoutMs);
     await session.query(
-      "INSERT INTO plant_store_migrations (version) VALUES ($1)",
+      "INSERT INTO @schema@.plant_store_migrations (version) VALUES ($1)",
       [String(version + 1)],
       timeoutMs,
     );
@@ -142,6 +161,6 @@ const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name
 const findColumns = `
   SELECT attname::text, atttypid::bigint::text, relpersistence::text
   FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-  WHERE pg_class.oid = 'plants'::regclass AND attname IN (${Object.keys(columnTypes)
+  WHERE pg_class.oid = '@schema@.plants'::regclass AND attname IN (${Object.keys(columnTypes)
     .map((name) => `'${name}'`)
     .join(", ")})`;

@@ -39,13 +39,13 @@ function insertOf(count: number): string {
       ? parameters.with(columns.indexOf("name"), `${promise} THEN ${parameters[1]} END`)
       : parameters,
   );
-  return `INSERT INTO plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
+  return `INSERT INTO @schema@.plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
 }
 
 /** Inserts nothing, but fails if an insert would be rejected as a statement. */
 const insertNothing = `
-  INSERT INTO plants AS kept (${columns.join(", ")})
-  SELECT ${columns.join(", ")} FROM plants WHERE false ${lockOrInsert}`;
+  INSERT INTO @schema@.plants AS kept (${columns.join(", ")})
+  SELECT ${columns.join(", ")} FROM @schema@.plants WHERE false ${lockOrInsert}`;
 
 /**
  * Finds the rows that are equal to what is stored, byte by byte, because a column's collation may
@@ -63,7 +63,7 @@ function compareOf(count: number): string {
     SELECT wanted.place,
       ${textFields.map(isSameText).join("\n      AND ")}
     FROM (VALUES ${rows}) AS wanted (place, ${columns.join(", ")})
-    JOIN plants AS kept ON kept.id = wanted.id
+    JOIN @schema@.plants AS kept ON kept.id = wanted.id
     WHERE kept.id IN (${ids.join(", ")})`;
 }
 

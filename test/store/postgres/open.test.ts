@@ -62,7 +62,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("a process that died during a migration leaves no obstacle", async () => {
     const { url } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE plants");
+    await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE public.plants");
     proxy.interfere = () => "lose-answer";
     await expect(openTestStore(through(proxy, url))).rejects.toThrow();
     await (await openTestStore(url)).create(plantOf(1));
