@@ -133,9 +133,10 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 
 /**
  * Rejects a table that would accept a plant and store a different one, or none: `char(9)` pads,
- * `varchar(9)` may trim, and a crash empties an unlogged table.
+ * `varchar(9)` may trim, and a crash empties an unlogged table or partition. Children by INHERITS may
+ * have the same ids again.
  *
- * @throws {StoreOpenError} `damaged`, `not_durable`
+ * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
 export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
   const rows = await session.query(findColumns, [], timeoutMs);
@@ -147,10 +148,16 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
       `the table plants at ${host} has lost its column ${name}, or its type; restore it from a backup`,
     );
   }
+  if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
+    throw new StoreOpenError(
+      "unsupported",
+      `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`,
+    );
+  }
   if (rows.some(([, , persistence]) => persistence !== "p")) {
     throw new StoreOpenError(
       "not_durable",
-      `the table plants at ${host} is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants SET LOGGED`,
+      `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`,
     );
   }
 }
@@ -158,9 +165,18 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
 /** The fixed OIDs of the types bigint and text. */
 const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
 
+/** Of the table, and what is so of any table beneath it. */
 const findColumns = `
-  SELECT attname::text, atttypid::bigint::text, relpersistence::text
-  FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-  WHERE pg_class.oid = '@schema@.plants'::regclass AND attname IN (${Object.keys(columnTypes)
+  WITH RECURSIVE tables (oid, parent) AS (
+    SELECT '@schema@.plants'::regclass::oid, NULL::oid
+    UNION ALL SELECT inhrelid, inhparent FROM pg_inherits JOIN tables ON inhparent = tables.oid
+  )
+  SELECT attname::text, atttypid::bigint::text, persistence, has_others
+  FROM pg_attribute, (
+    SELECT string_agg(DISTINCT relpersistence::text, '') AS persistence,
+      bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others
+    FROM tables JOIN pg_class USING (oid)
+  ) AS all_tables
+  WHERE attrelid = '@schema@.plants'::regclass AND attname IN (${Object.keys(columnTypes)
     .map((name) => `'${name}'`)
     .join(", ")})`;

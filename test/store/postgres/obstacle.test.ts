@@ -10,6 +10,12 @@ import { expectKept, untilObstacle } from "../suite.ts";
 import { openDatabase, openTestEngine, openTestStore, useServer } from "./fresh.ts";
 
 const alter = "ALTER TABLE plants";
+/** Two levels deep. */
+const partition = `${alter} RENAME TO trees;
+  CREATE TABLE plants (LIKE trees INCLUDING ALL) PARTITION BY RANGE (id);
+  CREATE TABLE lower PARTITION OF plants DEFAULT PARTITION BY RANGE (id);
+  CREATE UNLOGGED TABLE lowest PARTITION OF lower DEFAULT;
+  INSERT INTO plants TABLE trees; GRANT SELECT, INSERT, UPDATE ON plants TO role`;
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
@@ -35,6 +41,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["forbidden", "REVOKE INSERT ON plants FROM role", "GRANT INSERT ON plants TO role"],
     ["forbidden", "REVOKE UPDATE ON plants FROM role", "GRANT UPDATE ON plants TO role"],
     ["not_durable", `${alter} SET UNLOGGED`, `${alter} SET LOGGED`],
+    ["not_durable", partition, "ALTER TABLE lowest SET LOGGED"],
     ["damaged", `${alter} ALTER name TYPE varchar(9)`, `${alter} ALTER name TYPE text`],
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
