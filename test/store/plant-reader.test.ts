@@ -177,6 +177,15 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
   });
 
+  test("a role that may not see every row is refused", async () => {
+    const { database, query } = await seeded();
+    const role = await sharedServer.current.createRole();
+    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role};
+      ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY seen ON plants USING (id > 1)`);
+    const opening = openPlantReader(sharedServer.current.url(database, role));
+    await expect(opening).rejects.toMatchObject({ code: "inaccessible" });
+  });
+
   test("a lost server is reported in one line, without the password", async () => {
     await using other = await startPostgres({ settings: withoutSync });
     const { url } = await openDatabase(other);

@@ -22,7 +22,7 @@ export class PostgresReader implements PlantReader {
   static async begin(session: Session, limits: PostgresLimits): Promise<PostgresReader> {
     const timeoutMs = limits.readTimeoutMs;
     await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
-    await session.query(setTimeouts, [String(timeoutMs)], timeoutMs);
+    await session.query(configure, [String(timeoutMs)], timeoutMs);
     const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
     return new PostgresReader(session, Number(row?.[0]), limits);
   }
@@ -46,13 +46,16 @@ export class PostgresReader implements PlantReader {
 }
 
 /**
- * For the transaction. Writing what was read may take long between two pages. A database or role
- * may have a limit for that, and PostgreSQL 17 has one for whole transactions.
+ * For the transaction. Where row-level security would hide plants, a query fails instead. Writing
+ * what was read may take long between two pages. A database or role may have a limit for that, and
+ * PostgreSQL 17 has one for whole transactions.
  */
-const setTimeouts = `
-  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 ELSE '0' END, true)
+const configure = `
+  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 WHEN 'row_security' THEN 'off'
+    ELSE '0' END, true)
   FROM pg_settings
-  WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
+  WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
+    'transaction_timeout')`;
 
 const columns = ["id", ...textFields].join(", ");
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
