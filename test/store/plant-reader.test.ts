@@ -99,6 +99,20 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     expect((await open(url)).count).toBe(2);
   });
 
+  testHere("a plant without a name is an error that names it", async () => {
+    const { url, execute } = await fresh();
+    await seed(url, [1, 5].map(plantOf));
+    const isSqlite = name === "SQLite";
+    const table = "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)";
+    await execute(
+      isSqlite ? `DROP TABLE plants; ${table}` : `ALTER TABLE plants ALTER name DROP NOT NULL`,
+    );
+    await execute("INSERT INTO plants (id) VALUES (7)");
+    const reading = pagesOf(await open(url));
+    await expect(reading).rejects.toMatchObject({ name: "StoreReadError" });
+    await expect(reading).rejects.toThrow(/plant 7 .*no name/);
+  });
+
   testHere("a store that is not there is refused, and not made", async () => {
     const { url, execute } = await fresh();
     const opening = openPlantReader(url);
