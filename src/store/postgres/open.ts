@@ -51,7 +51,7 @@ export async function openEngine(
       const found = { ...address, schema: session.schema };
       const inspection = new Inspection(found, limits);
       await inspection.runWhole(session);
-      await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
+      await tryInsert(session, limits.connectTimeoutMs);
       const pool = new SessionPool(() => connectToAny(found, limits), limits, session);
       const connectTo = (host: Host) =>
         connectToAny({ ...found, hosts: [host] }, limitsOfNode(limits));

@@ -1,7 +1,7 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
 import { Unconfirmed } from "./failure.ts";
-import type { Row } from "./session.ts";
+import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
 export type Query = (text: string, values: readonly (string | null)[]) => Promise<readonly Row[]>;
@@ -125,8 +125,8 @@ export async function probeWrite(
 }
 
 /** Checks that the statement is valid and permitted. */
-export async function tryInsert(query: Query): Promise<void> {
-  await query(insertNothing, []);
+export async function tryInsert(session: Session, timeoutMs: number): Promise<void> {
+  await session.query(insertNothing, [], timeoutMs);
 }
 
 /** Sorted, so that batches with common ids lock them in the same order. */
