@@ -30,7 +30,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const own = server.current.url(database, role, "pool_max_conns=1");
     const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
     await store.create(plantOf(1));
-    return { ...rest, url, role, store };
+    return { ...rest, url, own, role, store };
   }
 
   async function expectRefused(store: PlantStore): Promise<void> {
@@ -57,6 +57,28 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     // A probe leaves nothing behind, and a failure no connection.
     expect(await kept()).toEqual(plantsOf(2, 1));
     expect(await sessions(`usename = '${role}'`)).toHaveLength(1);
+  });
+
+  test.each([
+    [`${alter} ADD CHECK (name <> '')`, undefined],
+    [`DELETE FROM plants; ${alter} ALTER tag SET NOT NULL`, undefined],
+    [
+      partition.replaceAll("DEFAULT", "FOR VALUES FROM (0) TO (9)").replace("UNLOGGED", ""),
+      undefined,
+    ],
+    [`DELETE FROM plants; ${alter} ADD more int NOT NULL`, { code: "23502" }],
+  ])("a table that may refuse what is probed, but no other plant: %s", async (change, failure) => {
+    const { own, role, query, kept } = await openFresh();
+    await query(change.replace(/role$/, role));
+    const before = await kept();
+    const engine = await openTestEngine(own);
+    onTestFinished(() => engine.close());
+    if (failure === undefined) await engine.probe();
+    // Committed as a plant would be.
+    onTestFinished(() => server.current.set("synchronous_standby_names", ""));
+    await server.current.set("synchronous_standby_names", "nobody");
+    await expect(engine.probe()).rejects.toMatchObject(failure ?? { name: "Unconfirmed" });
+    expect(await kept()).toEqual(before);
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
