@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { openStore } from "../../src/store/open.ts";
 import { plantOf } from "../store/plant-of.ts";
+import { openDatabase } from "../store/postgres/fresh.ts";
 import { damageLeaf, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { password } from "../support/postgres-databases.ts";
@@ -189,6 +190,26 @@ describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
     const strict = await run(place.url.replace(/allow_unsafe=[^&]*/, ""));
     expect(strict.stdout).toMatch(/^fail {2}connection .*fsync=off/m);
   }, 60_000);
+
+  const dropKey = "ALTER TABLE plants DROP CONSTRAINT plants_pkey";
+  const drop = "REVOKE CREATE ON SCHEMA public FROM PUBLIC; DROP TABLE plant_store_migrations";
+
+  test.each([
+    ["INSERT", "", /^fail {2}table .*permission denied/m],
+    ["UPDATE", "", /^fail {2}table .*permission denied/m],
+    ["INSERT, UPDATE", dropKey, /^fail {2}table .*primary key/m],
+    ["INSERT, UPDATE", `${drop}, plants`, /^fail {2}schema .*0 of 1; this user may not create/m],
+    ["INSERT, UPDATE", "", /^ok {4}table .*can be written$/m],
+  ])("what a server needs at startup is tried: %s; %s", async (rights, harm, message) => {
+    const { database, url, query } = await openDatabase(sharedServer.current);
+    await seed(url, []);
+    const role = await sharedServer.current.createRole();
+    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role};
+      GRANT ${rights} ON plants TO ${role}; ${harm}`);
+    const { code, stdout } = await run(sharedServer.current.url(database, role));
+    expect(stdout).toMatch(message);
+    expect(code).toBe(message.source.startsWith("^ok") ? 0 : 1);
+  });
 
   test("a server that is not there fails", async () => {
     const { code, stdout, stderr } = await run("postgres://u:secret@127.0.0.1:1/d");

@@ -99,6 +99,20 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     expect((await open(url)).count).toBe(2);
   });
 
+  testHere("a plant without a name is an error that names it", async () => {
+    const { url, execute } = await fresh();
+    await seed(url, [1, 5].map(plantOf));
+    const isSqlite = name === "SQLite";
+    const table = "CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag TEXT)";
+    await execute(
+      isSqlite ? `DROP TABLE plants; ${table}` : `ALTER TABLE plants ALTER name DROP NOT NULL`,
+    );
+    await execute("INSERT INTO plants (id) VALUES (7)");
+    const reading = pagesOf(await open(url));
+    await expect(reading).rejects.toMatchObject({ name: "StoreReadError" });
+    await expect(reading).rejects.toThrow(/plant 7 .*no name/);
+  });
+
   testHere("a store that is not there is refused, and not made", async () => {
     const { url, execute } = await fresh();
     const opening = openPlantReader(url);
@@ -175,6 +189,15 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role}`);
     const reader = await open(sharedServer.current.url(database, role));
     expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
+  });
+
+  test("a role that may not see every row is refused", async () => {
+    const { database, query } = await seeded();
+    const role = await sharedServer.current.createRole();
+    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role};
+      ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY seen ON plants USING (id > 1)`);
+    const opening = openPlantReader(sharedServer.current.url(database, role));
+    await expect(opening).rejects.toMatchObject({ code: "inaccessible" });
   });
 
   test("a lost server is reported in one line, without the password", async () => {

@@ -15,6 +15,8 @@ export interface PostgresAddress {
   readonly user: string;
   readonly password: string;
   readonly database: string;
+  /** Of the tables; quoted if necessary. Undefined until the store is opened. */
+  readonly schema?: string | undefined;
   /** Undefined: `disable` for a host on this machine, `require` for any other. */
   readonly sslMode: string | undefined;
   /** Trusted certificates in PEM, instead of Node's. */

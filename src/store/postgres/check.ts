@@ -9,6 +9,7 @@ import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { readSettings } from "./settings.ts";
 import { safetySettings } from "./url-options.ts";
+import { tryInsert } from "./writer.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
 export async function* checkAddress(
@@ -30,15 +31,20 @@ export async function* checkAddress(
     const version = await readSchemaVersion(session, limits.connectTimeoutMs);
     const text = `version ${version} of ${migrations.length}`;
     if (version < migrations.length) {
+      const [row] = await session.query(mayCreate, [], limits.connectTimeoutMs);
+      const level = row?.[0] === true ? "warn" : "fail";
       const advice = "the next start migrates it, or run: plant-store migrate up";
-      yield { level: "warn", subject, text: `${text}; ${advice}` };
+      const refusal = "this user may not create tables; run plant-store migrate up as another";
+      yield { level, subject, text: `${text}; ${level === "warn" ? advice : refusal}` };
     } else {
       yield { level: "ok", subject, text };
     }
     if (version === 0) return;
     subject = "table";
     await assertTable(session, limits.connectTimeoutMs);
-    yield { level: "ok", subject, text: "the table plants has its columns and is logged" };
+    await tryInsert(session, limits.connectTimeoutMs);
+    const state = "has its columns, is logged and can be written";
+    yield { level: "ok", subject, text: `the table plants ${state}` };
     subject = "nodes";
     if (nodes.length > 0) yield* distributionOf(session, address, limits);
   } catch (error) {
@@ -47,6 +53,8 @@ export async function* checkAddress(
     await session?.close(limits.connectTimeoutMs);
   }
 }
+
+const mayCreate = "SELECT has_schema_privilege(to_regnamespace('@schema@')::oid, 'CREATE')";
 
 const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
 

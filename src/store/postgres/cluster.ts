@@ -197,7 +197,7 @@ export class Cluster {
     if (session === undefined) return;
     try {
       await this.#inspection.run(session);
-      await tryInsert(this.#queryOn(session));
+      await tryInsert(session, this.#options.limits.statementTimeoutMs);
       const pool = new SessionPool(
         () => this.#options.connectTo(host),
         this.#options.limits,

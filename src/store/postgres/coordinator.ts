@@ -63,7 +63,7 @@ export class Coordinator {
 
 /** The lock comes first: it waits for the end of what replaces the table. */
 const question = `
-  SELECT lock_relation_if_exists('plants', 'ROW SHARE'), to_regclass('plants')::oid,
+  SELECT lock_relation_if_exists('@schema@.plants', 'ROW SHARE'), to_regclass('@schema@.plants')::oid,
     (SELECT groupid FROM pg_dist_local_group) = ${coordinator}, groupid::text, nodename, nodeport
   FROM pg_dist_node WHERE noderole = 'primary' AND isactive`;
 
@@ -101,4 +101,4 @@ const findLocks = `
     WHERE mode NOT IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock')
       AND application_name IS DISTINCT FROM 'plant-store'
       AND relation IN (
-        SELECT to_regclass(shard_name('plants'::regclass, shardid)) ${ownPlacements}))`;
+        SELECT to_regclass('@schema@.plants_' || shardid) ${ownPlacements}))`;

@@ -29,6 +29,7 @@ const byState: Readonly<Record<string, Obstacle>> = {
   "08": "unreachable", // connection_exception
   "25006": "read_only", // read_only_sql_transaction
   "28": "forbidden", // invalid_authorization_specification
+  "3F000": "damaged", // invalid_schema_name: the schema is missing, and our tables with it
   "42501": "forbidden", // insufficient_privilege
   "42703": "damaged", // undefined_column
   "42P01": "damaged", // undefined_table

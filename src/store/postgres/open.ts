@@ -47,12 +47,13 @@ export async function openEngine(
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session, limits.connectTimeoutMs);
       if (version < migrations.length) await migrate(session, limits);
-      const inspection = new Inspection(address, limits);
+      const found = { ...address, schema: session.schema };
+      const inspection = new Inspection(found, limits);
       await inspection.runWhole(session);
-      await tryInsert((text, values) => session.query(text, values, limits.connectTimeoutMs));
-      const pool = new SessionPool(() => connectToAny(address, limits), limits, session);
+      await tryInsert(session, limits.connectTimeoutMs);
+      const pool = new SessionPool(() => connectToAny(found, limits), limits, session);
       const connectTo = (host: Host) =>
-        connectToAny({ ...address, hosts: [host] }, limitsOfNode(limits));
+        connectToAny({ ...found, hosts: [host] }, limitsOfNode(limits));
       const engine = new PostgresEngine(pool, inspection, {
         connectionsMax: address.connectionsMax,
         connectTo,

@@ -68,7 +68,8 @@ function hostOf(name: unknown, port: unknown): Host | undefined {
   return typeof name === "string" ? { name, port: Number(port) } : undefined;
 }
 
-const findTable = "SELECT to_regclass('plants')::oid, to_regclass('pg_dist_shard') IS NOT NULL";
+const findTable =
+  "SELECT to_regclass('@schema@.plants')::oid, to_regclass('pg_dist_shard') IS NOT NULL";
 
 /** Nodes that share a shard count as one, without a host: storing a plant takes all of them. */
 const findShards = `
@@ -77,7 +78,7 @@ const findShards = `
     SELECT shardminvalue, min(placementid) AS placement,
       string_agg(groupid::text, ',' ORDER BY groupid) AS node
     FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
-    WHERE logicalrelid = 'plants'::regclass AND shardminvalue IS NOT NULL
+    WHERE logicalrelid = '@schema@.plants'::regclass AND shardminvalue IS NOT NULL
     GROUP BY shardid, shardminvalue
   ) AS shards
   LEFT JOIN pg_dist_node AS own ON own.groupid::text = node

@@ -22,8 +22,8 @@ export class PostgresReader implements PlantReader {
   static async begin(session: Session, limits: PostgresLimits): Promise<PostgresReader> {
     const timeoutMs = limits.readTimeoutMs;
     await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
-    await session.query(setTimeouts, [String(timeoutMs)], timeoutMs);
-    const [row] = await session.query("SELECT count(*) FROM plants", [], timeoutMs);
+    await session.query(configure, [String(timeoutMs)], timeoutMs);
+    const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
     return new PostgresReader(session, Number(row?.[0]), limits);
   }
 
@@ -33,6 +33,7 @@ export class PostgresReader implements PlantReader {
       const rows = await this.#session.query(select, values, this.#limits.readTimeoutMs);
       return rows.map(toPlant);
     } catch (error) {
+      if (error instanceof StoreReadError) throw error;
       throw new StoreReadError(
         `the database at ${describeHost(this.#session.host)} could not be read (${failureCode(error)})`,
         { cause: error },
@@ -46,13 +47,16 @@ export class PostgresReader implements PlantReader {
 }
 
 /**
- * For the transaction. Writing what was read may take long between two pages. A database or role
- * may have a limit for that, and PostgreSQL 17 has one for whole transactions.
+ * For the transaction. Where row-level security would hide plants, a query fails instead. Writing
+ * what was read may take long between two pages. A database or role may have a limit for that, and
+ * PostgreSQL 17 has one for whole transactions.
  */
-const setTimeouts = `
-  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 ELSE '0' END, true)
+const configure = `
+  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 WHEN 'row_security' THEN 'off'
+    ELSE '0' END, true)
   FROM pg_settings
-  WHERE name IN ('statement_timeout', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
+  WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
+    'transaction_timeout')`;
 
 const columns = ["id", ...textFields].join(", ");
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
@@ -62,7 +66,9 @@ const select = `
   SELECT ${columns} FROM (
     SELECT ${columns}, row_number() OVER ids AS place,
       sum(${textBytes}) OVER ids AS bytes
-    FROM (SELECT ${columns} FROM plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint) AS page
+    FROM (
+      SELECT ${columns} FROM @schema@.plants WHERE id >= $1::bigint ORDER BY id LIMIT $2::bigint
+    ) AS page
     WINDOW ids AS (ORDER BY id ROWS UNBOUNDED PRECEDING)
   ) AS page
   WHERE bytes <= $3::bigint OR place = 1
@@ -70,10 +76,11 @@ const select = `
 
 function toPlant([id, ...texts]: readonly unknown[]): NewPlant {
   const textOf = (field: TextField) => texts[textFields.indexOf(field)];
-  const tag = textOf("tag");
+  const [name, tag] = [textOf("name"), textOf("tag")];
+  if (name === null) throw new StoreReadError(`plant ${id} has no name, but NULL; fix it`);
   return {
     id: BigInt(String(id)),
-    name: String(textOf("name")),
+    name: String(name),
     tag: tag === null ? undefined : String(tag),
   };
 }

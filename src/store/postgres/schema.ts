@@ -32,13 +32,14 @@ const racesMax = 20;
  * @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
+  const host = describeHost(session.host);
+  session.schema ??= await findSchema(session, timeoutMs);
   let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   // PostgreSQL looks up each name in the catalog at that moment. Another process may have created
   // both tables between the two lookups.
   if (!hasMigrations && hasPlants) {
     [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   }
-  const host = describeHost(session.host);
   if (!hasMigrations) {
     if (!hasPlants) return 0;
     throw new StoreOpenError(
@@ -62,10 +63,28 @@ async function lookForTables(session: Session, timeoutMs: number): Promise<Row> 
   return found ?? [];
 }
 
-const findTables =
-  "SELECT to_regclass('plant_store_migrations') IS NOT NULL, to_regclass('plants') IS NOT NULL";
+const findTables = `
+  SELECT to_regclass('@schema@.plant_store_migrations') IS NOT NULL,
+    to_regclass('@schema@.plants') IS NOT NULL`;
 
-const findVersion = "SELECT coalesce(max(version), 0) FROM plant_store_migrations";
+/** That of our tables, or else the one in which they would be created. */
+async function findSchema(session: Session, timeoutMs: number): Promise<string> {
+  const [row] = await session.query(findBySearchPath, [], timeoutMs);
+  if (typeof row?.[0] === "string") return row[0];
+  throw new StoreOpenError(
+    "inaccessible",
+    `the search_path of this user at ${describeHost(session.host)} names no schema that it may use; create one, or grant USAGE on it`,
+  );
+}
+
+/** Other programs may have a table plants, too. */
+const findBySearchPath = `
+  SELECT quote_ident(coalesce((
+    SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE pg_class.oid = coalesce(to_regclass('plant_store_migrations'), to_regclass('plants'))
+  ), current_schema()))`;
+
+const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_migrations";
 
 /**
  * Migrates the schema to the latest version, one transaction a migration. Safe if other processes
@@ -103,7 +122,7 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
     const url = new URL(`./migrations/${migration}`, import.meta.url);
     await session.execute(readFileSync(url, "utf8"), timeoutMs);
     await session.query(
-      "INSERT INTO plant_store_migrations (version) VALUES ($1)",
+      "INSERT INTO @schema@.plant_store_migrations (version) VALUES ($1)",
       [String(version + 1)],
       timeoutMs,
     );
@@ -114,9 +133,10 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 
 /**
  * Rejects a table that would accept a plant and store a different one, or none: `char(9)` pads,
- * `varchar(9)` may trim, and a crash empties an unlogged table.
+ * `varchar(9)` may trim, and a crash empties an unlogged table or partition. Children by INHERITS may
+ * have the same ids again.
  *
- * @throws {StoreOpenError} `damaged`, `not_durable`
+ * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
 export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
   const rows = await session.query(findColumns, [], timeoutMs);
@@ -128,10 +148,16 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
       `the table plants at ${host} has lost its column ${name}, or its type; restore it from a backup`,
     );
   }
+  if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
+    throw new StoreOpenError(
+      "unsupported",
+      `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`,
+    );
+  }
   if (rows.some(([, , persistence]) => persistence !== "p")) {
     throw new StoreOpenError(
       "not_durable",
-      `the table plants at ${host} is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants SET LOGGED`,
+      `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`,
     );
   }
 }
@@ -139,9 +165,18 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
 /** The fixed OIDs of the types bigint and text. */
 const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
 
+/** Of the table, and what is so of any table beneath it. */
 const findColumns = `
-  SELECT attname::text, atttypid::bigint::text, relpersistence::text
-  FROM pg_class JOIN pg_attribute ON attrelid = pg_class.oid
-  WHERE pg_class.oid = 'plants'::regclass AND attname IN (${Object.keys(columnTypes)
+  WITH RECURSIVE tables (oid, parent) AS (
+    SELECT '@schema@.plants'::regclass::oid, NULL::oid
+    UNION ALL SELECT inhrelid, inhparent FROM pg_inherits JOIN tables ON inhparent = tables.oid
+  )
+  SELECT attname::text, atttypid::bigint::text, persistence, has_others
+  FROM pg_attribute, (
+    SELECT string_agg(DISTINCT relpersistence::text, '') AS persistence,
+      bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others
+    FROM tables JOIN pg_class USING (oid)
+  ) AS all_tables
+  WHERE attrelid = '@schema@.plants'::regclass AND attname IN (${Object.keys(columnTypes)
     .map((name) => `'${name}'`)
     .join(", ")})`;

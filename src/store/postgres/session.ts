@@ -19,6 +19,8 @@ const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 /** One connection to one host. */
 export class Session {
   readonly host: Host;
+  /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
+  schema: string | undefined;
   readonly #client: pg.Client;
   readonly #socket: Socket;
   readonly #limits: PostgresLimits;
@@ -35,6 +37,7 @@ export class Session {
   ) {
     this.#tls = tlsOptionsFor(address, host);
     this.host = host;
+    this.schema = address.schema;
     this.#client = client;
     this.#socket = socket;
     this.#limits = limits;
@@ -105,7 +108,7 @@ export class Session {
     values: readonly (readonly string[] | string | null)[],
     timeoutMs: number,
   ): Promise<readonly Row[]> {
-    const config = { text, values: [...values], rowMode: "array" as const };
+    const config = { text: this.#qualify(text), values: [...values], rowMode: "array" as const };
     // Rows and the command tag may arrive before COMMIT. The driver waits for ReadyForQuery, which
     // arrives after it.
     return await this.#run(timeoutMs, async () => (await this.#client.query<Row[]>(config)).rows);
@@ -113,7 +116,15 @@ export class Session {
 
   /** Runs statements without parameters, in one transaction unless one was already open. */
   async execute(text: string, timeoutMs: number): Promise<void> {
-    await this.#run(timeoutMs, () => this.#client.query(text));
+    await this.#run(timeoutMs, () => this.#client.query(this.#qualify(text)));
+  }
+
+  /** The `search_path` of a session may change, and behind a pooler others can change it. */
+  #qualify(text: string): string {
+    const { schema = "" } = this;
+    return text
+      .replaceAll("'@schema@", () => `E'${schema.replaceAll(/['\\]/g, "$&$&")}`)
+      .replaceAll("@schema@", () => schema);
   }
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {

@@ -1,7 +1,7 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { Unconfirmed } from "./failure.ts";
-import type { Row } from "./session.ts";
+import { sqlState, Unconfirmed } from "./failure.ts";
+import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
 export type Query = (text: string, values: readonly (string | null)[]) => Promise<readonly Row[]>;
@@ -39,13 +39,13 @@ function insertOf(count: number): string {
       ? parameters.with(columns.indexOf("name"), `${promise} THEN ${parameters[1]} END`)
       : parameters,
   );
-  return `INSERT INTO plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
+  return `INSERT INTO @schema@.plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;
 }
 
 /** Inserts nothing, but fails if an insert would be rejected as a statement. */
 const insertNothing = `
-  INSERT INTO plants AS kept (${columns.join(", ")})
-  SELECT ${columns.join(", ")} FROM plants WHERE false ${lockOrInsert}`;
+  INSERT INTO @schema@.plants AS kept (${columns.join(", ")})
+  SELECT ${columns.join(", ")} FROM @schema@.plants WHERE false ${lockOrInsert}`;
 
 /**
  * Finds the rows that are equal to what is stored, byte by byte, because a column's collation may
@@ -63,7 +63,7 @@ function compareOf(count: number): string {
     SELECT wanted.place,
       ${textFields.map(isSameText).join("\n      AND ")}
     FROM (VALUES ${rows}) AS wanted (place, ${columns.join(", ")})
-    JOIN plants AS kept ON kept.id = wanted.id
+    JOIN @schema@.plants AS kept ON kept.id = wanted.id
     WHERE kept.id IN (${ids.join(", ")})`;
 }
 
@@ -103,7 +103,8 @@ export async function writeBatch(
 /**
  * Writes to the same disk with the same permissions as a batch, and leaves nothing. The transaction
  * commits, so its log is flushed and it waits for standbys; the savepoint removes the row. If the
- * id is taken, its row is locked and left unchanged.
+ * id is taken, its row is locked and left unchanged. If the table refuses this row, it may take others.
+ * Then an empty message takes its place in the log.
  *
  * @param execute Runs statements without parameters.
  */
@@ -115,8 +116,11 @@ export async function probeWrite(
   // Outside the savepoint, whose rollback would undo the settings as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
-    await insertRows(query, [{ id, name: "", tag: undefined }]);
-    await execute("ROLLBACK TO SAVEPOINT probe; COMMIT");
+    const message = await insertRows(query, [{ id, name: "", tag: "" }]).then(
+      () => "",
+      (error) => (isOfRow(error) ? logMessage : Promise.reject(error)),
+    );
+    await execute(`ROLLBACK TO SAVEPOINT probe; ${message} COMMIT`);
   } catch (error) {
     // If this fails, the connection is lost, and the transaction with it.
     await execute("ROLLBACK").catch(() => {});
@@ -124,9 +128,21 @@ export async function probeWrite(
   }
 }
 
+/** Without one, a transaction that changed nothing would commit without a flush or a standby. */
+const logMessage = "SELECT pg_logical_emit_message(true, 'plant-store', '');";
+
+/**
+ * Whether a value or a constraint is the cause, by the class of the SQLSTATE. Not not_null_violation:
+ * the name is null if the promise has no effect, and no value helps other columns.
+ */
+function isOfRow(error: unknown): boolean {
+  const state = sqlState(error) ?? "";
+  return /^2[23]/.test(state) && state !== "23502";
+}
+
 /** Checks that the statement is valid and permitted. */
-export async function tryInsert(query: Query): Promise<void> {
-  await query(insertNothing, []);
+export async function tryInsert(session: Session, timeoutMs: number): Promise<void> {
+  await session.query(insertNothing, [], timeoutMs);
 }
 
 /** Sorted, so that batches with common ids lock them in the same order. */

@@ -87,6 +87,9 @@ export class SqliteReader implements PlantReader {
       if (page.length > 0 && bytes > bytesMax) break;
       const text = textFields.map((field) => plant[field] ?? "").join("");
       const isExact = !text.includes("\ufffd") && Buffer.byteLength(text) === Number(plant.bytes);
+      if (name === null) {
+        throw new StoreReadError(`plant ${id} in ${this.#path} has no name, but NULL; fix it`);
+      }
       page.push(isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id));
     }
     return page;

@@ -11,7 +11,7 @@ const full = { restarts: 20, "backends terminated": 200, "connections cut": 200 
 type Fault = keyof typeof full;
 
 /** Occurs in each statement that stores plants, which is a transaction by itself. */
-const mark = "INSERT INTO plants";
+const mark = "INSERT INTO public.plants";
 
 /** After the server has the whole statement, and before the client has the whole answer. */
 const cuts: readonly Interference[] = ["cut-behind", "lose-answer", "truncate-answer"];

@@ -21,7 +21,7 @@ import { quickLimits } from "./fresh.ts";
 function answering(...answers: readonly (readonly Row[])[]): Session {
   const left = [...answers];
   const query = async () => left.shift() ?? Promise.reject(new Error("a query too many"));
-  return { host: { name: "db", port: 5432 }, query } as unknown as Session;
+  return { host: { name: "db", port: 5432 }, schema: "public", query } as unknown as Session;
 }
 
 /** A session that is in the set until it ends. */
@@ -213,7 +213,7 @@ describe("a cluster", () => {
     const answers: Answers = {
       ...{ lock_relation: [current], pg_locks: [[false]] },
       ...{ "count(*)": [[1]], "SELECT groupid": [["0"]], "plants WHERE false": [] },
-      ...{ "FROM unnest": utf8, pg_attribute: columns, "('plants')::oid": [[99, true]] },
+      ...{ "FROM unnest": utf8, pg_attribute: columns, "plants')::oid": [[99, true]] },
       ...{ shardminvalue: shardsOn("w1"), to_regproc: [[true]], concat_ws: [["on on on"]] },
       "nodes($1)": [["w1:5432", true, true, "on on on"]],
     };

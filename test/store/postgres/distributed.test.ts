@@ -29,7 +29,7 @@ import {
 const lostStates = ["XX000", "08006"];
 
 /** Not what looks whether inserts are allowed. */
-const insertOfPlants = "INSERT INTO plants AS kept (id, name, tag) VALUES";
+const insertOfPlants = "INSERT INTO public.plants AS kept (id, name, tag) VALUES";
 
 const safe = "on on on";
 const hour = 3_600_000;
@@ -215,7 +215,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
       "warn nodes: the coordinator cannot reach w2:5432",
       "ok nodes: 2 have safe settings",
       "ok schema: version 1 of 1",
-      "ok table: the table plants has its columns and is logged",
+      "ok table: the table plants has its columns, is logged and can be written",
       expect.stringMatching(/^warn nodes: c:5432 is not written to directly: cannot connect to c:/),
       `ok nodes: ${node} can be reached directly`,
       "warn nodes: the node with the group 2 has no metadata, so it accepts no plants directly",
@@ -329,7 +329,7 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       await store.create(second);
       expect(store.obstacle()).toBeUndefined();
       await using copying = await openPostgresClient(worker.current.url(database));
-      await copying.query("BEGIN; LOCK TABLE plants IN ACCESS SHARE MODE");
+      await copying.query("BEGIN; LOCK TABLE plants_0 IN ACCESS SHARE MODE");
       const creating = startCreating(store, [third]);
       await untilOnWorker(third);
       expect(creating.confirmed()).toBe(0);

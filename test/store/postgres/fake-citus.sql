@@ -7,8 +7,7 @@ CREATE TABLE pg_dist_placement AS
 CREATE TABLE pg_dist_local_group AS SELECT :group AS groupid;
 CREATE FUNCTION lock_relation_if_exists(name text, mode text) RETURNS boolean
   LANGUAGE plpgsql AS 'BEGIN LOCK TABLE plants IN ROW SHARE MODE; RETURN true; END';
-CREATE FUNCTION shard_name(name regclass, shardid bigint) RETURNS text
-  LANGUAGE sql AS 'SELECT name::text';
+CREATE TABLE plants_0 ();
 CREATE TABLE pg_dist_node AS
   SELECT number + 1 AS nodeid, number AS groupid, name AS nodename, 5432 AS nodeport,
     number > 0 AS shouldhaveshards, 'primary' AS noderole, true AS isactive,

@@ -1,1 +1,1 @@
-ALTER TABLE plants ADD COLUMN origin text;
+ALTER TABLE @schema@.plants ADD COLUMN origin text;

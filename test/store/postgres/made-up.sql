@@ -1,1 +1,1 @@
-ALTER TABLE plants ADD COLUMN note text NOT NULL DEFAULT '';
+ALTER TABLE @schema@.plants ADD COLUMN note text NOT NULL DEFAULT '';

@@ -9,6 +9,12 @@ import { expectKept, untilObstacle } from "../suite.ts";
 import { openDatabase, openTestEngine, openTestStore, useServer } from "./fresh.ts";
 
 const alter = "ALTER TABLE plants";
+/** Two levels deep. */
+const partition = `${alter} RENAME TO trees;
+  CREATE TABLE plants (LIKE trees INCLUDING ALL) PARTITION BY RANGE (id);
+  CREATE TABLE lower PARTITION OF plants DEFAULT PARTITION BY RANGE (id);
+  CREATE UNLOGGED TABLE lowest PARTITION OF lower DEFAULT;
+  INSERT INTO plants TABLE trees; GRANT SELECT, INSERT, UPDATE ON plants TO role`;
 
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
@@ -23,7 +29,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const own = server.current.url(database, role, "pool_max_conns=1");
     const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
     await store.create(plantOf(1));
-    return { ...rest, url, role, store };
+    return { ...rest, url, own, role, store };
   }
 
   async function expectRefused(store: PlantStore): Promise<void> {
@@ -34,6 +40,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["forbidden", "REVOKE INSERT ON plants FROM role", "GRANT INSERT ON plants TO role"],
     ["forbidden", "REVOKE UPDATE ON plants FROM role", "GRANT UPDATE ON plants TO role"],
     ["not_durable", `${alter} SET UNLOGGED`, `${alter} SET LOGGED`],
+    ["not_durable", partition, "ALTER TABLE lowest SET LOGGED"],
     ["damaged", `${alter} ALTER name TYPE varchar(9)`, `${alter} ALTER name TYPE text`],
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
@@ -49,6 +56,28 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     // A probe leaves nothing behind, and a failure no connection.
     expect(await kept()).toEqual(plantsOf(2, 1));
     expect(await sessions(`usename = '${role}'`)).toHaveLength(1);
+  });
+
+  test.each([
+    [`${alter} ADD CHECK (name <> '')`, undefined],
+    [`DELETE FROM plants; ${alter} ALTER tag SET NOT NULL`, undefined],
+    [
+      partition.replaceAll("DEFAULT", "FOR VALUES FROM (0) TO (9)").replace("UNLOGGED", ""),
+      undefined,
+    ],
+    [`DELETE FROM plants; ${alter} ADD more int NOT NULL`, { code: "23502" }],
+  ])("a table that may refuse what is probed, but no other plant: %s", async (change, failure) => {
+    const { own, role, query, kept } = await openFresh();
+    await query(change.replace(/role$/, role));
+    const before = await kept();
+    const engine = await openTestEngine(own);
+    onTestFinished(() => engine.close());
+    if (failure === undefined) await engine.probe();
+    // Committed as a plant would be.
+    onTestFinished(() => server.current.set("synchronous_standby_names", ""));
+    await server.current.set("synchronous_standby_names", "nobody");
+    await expect(engine.probe()).rejects.toMatchObject(failure ?? { name: "Unconfirmed" });
+    expect(await kept()).toEqual(before);
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {

@@ -63,7 +63,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("a process that died during a migration leaves no obstacle", async () => {
     const { url } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE plants");
+    await using proxy = await openTcpProxy(server.current.port, "CREATE TABLE public.plants");
     proxy.interfere = () => "lose-answer";
     await expect(openTestStore(through(proxy, url))).rejects.toThrow();
     await (await openTestStore(url)).create(plantOf(1));
@@ -91,6 +91,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   });
 
   const newer = "INSERT INTO plant_store_migrations (version) VALUES (2), (3)";
+  const asView = "ALTER TABLE plants RENAME TO trees; CREATE VIEW plants AS TABLE trees";
   const keyless = "ALTER TABLE plants DROP CONSTRAINT plants_pkey";
 
   test.each<[string, StoreOpenErrorCode, RegExp, string]>([
@@ -102,6 +103,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["that pads", "damaged", /column tag/, "ALTER TABLE plants ALTER tag TYPE char(9)"],
     ["without its primary key", "damaged", /primary key/, keyless],
     ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
+    ["with a view of it", "unsupported", /is a view/, asView],
+    ["with heirs", "unsupported", /INHERITS/, "CREATE TABLE heirs () INHERITS (plants)"],
     ["of another program", "foreign", /another program/, "DROP TABLE plant_store_migrations"],
   ])("a database %s is rejected and left unchanged", async (_, code, message, damage) => {
     const { url, query, sessions } = await openDatabase(server.current);

@@ -234,7 +234,7 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
   /** A store behind a proxy that interferes with its statements. */
   async function openBehindProxy(
     limits: Partial<PostgresLimits> = {},
-    mark = "INSERT INTO plants",
+    mark = "INSERT INTO public.plants",
   ) {
     const { url, kept } = await openDatabase(sharedServer.current);
     const proxy = await openTcpProxy(sharedServer.current.port, mark);

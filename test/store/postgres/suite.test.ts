@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
-import { openStore } from "../../../src/store/open.ts";
+import { openPlantReader, openStore } from "../../../src/store/open.ts";
 import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { connectToAny } from "../../../src/store/postgres/connect.ts";
 import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
@@ -8,7 +8,7 @@ import { hasPostgres } from "../../support/postgres-server.ts";
 import { isPostgresGiven, openGivenSchema } from "../../support/store-place.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
-import { storeSuite } from "../suite.ts";
+import { expectKept, storeSuite, untilObstacle } from "../suite.ts";
 import {
   openDatabase,
   openFresh,
@@ -110,6 +110,26 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(await query("SELECT value FROM seen ORDER BY id")).toEqual([{ value }, { value }]);
   });
 
+  test("a search_path that changes leads to no other table", async () => {
+    const { database, url, query, sessions } = await openDatabase(server.current);
+    const own = `"it's \\ ""$&"`;
+    const setPath = (to: string) => query(`ALTER DATABASE ${database} SET search_path = ${to}`);
+    await query(`CREATE SCHEMA ${own}; CREATE SCHEMA archive`);
+    await setPath(own);
+    const store = await openTestStore(url);
+    await store.create(plantOf(1));
+    await query(`CREATE TABLE archive.plants (LIKE ${own}.plants INCLUDING ALL)`);
+    await setPath(`archive, ${own}`);
+    await sessions("true", "pg_terminate_backend(pid)");
+    for (const one of [store, await openTestStore(url)]) await expectKept(one, plantOf(1));
+    expect(await query(`SELECT FROM ${own}.plants`)).toHaveLength(1);
+    const reader = await openPlantReader(url);
+    expect(reader.count).toBe(1);
+    await reader.close();
+    await query(`DROP SCHEMA ${own} CASCADE`);
+    await untilObstacle(store, "damaged");
+  });
+
   test("text is compared as bytes, even if the column's collation treats it as equal", async () => {
     const { store, query } = await openFresh(server.current);
     await query(
@@ -135,7 +155,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("comparing a small plant with a large one does not fetch the large one", async () => {
     const { url } = await openDatabase(server.current);
-    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO plants");
+    await using proxy = await openTcpProxy(server.current.port, "INSERT INTO public.plants");
     const store = await openTestStore(through(proxy, url));
     const large = { id: 1n, name: "x".repeat(1_000_000), tag: undefined };
     await store.create(large);
