@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, open, rename, rm, truncate } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -208,6 +209,7 @@ describe("a permanent failure", () => {
   test.each<[string, (path: string) => Promise<void>]>([
     ["the database is deleted", (path) => rm(path)],
     ["the log is deleted", (path) => rm(`${path}-wal`)],
+    ["the index of the log is deleted", (path) => rm(`${path}-shm`)],
     ["the database is moved away", (path) => rename(path, `${path}.bak`)],
     ["a copy takes the database's place", replace],
   ])("%s: later writes are not confirmed", async (_, interfere) => {
@@ -229,6 +231,20 @@ describe("a permanent failure", () => {
     expect(outcome).toMatchObject({ code: "unavailable" });
     await expectFailedForGood(store, failures);
     expect(failures[0]?.message).toMatch(moved);
+  });
+
+  test("without the index of the log, closing keeps what another process has written", async () => {
+    const { path, store, failures } = await openFresh();
+    for (const plant of plantsOf(100)) await store.create(plant);
+    await rm(`${path}-shm`);
+    const write = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);
+      for (let id = 100; id < 400; id++)
+        db.exec("INSERT INTO plants VALUES (" + id + ", hex(zeroblob(2000)), NULL)");`;
+    expect(spawnSync(process.execPath, ["-e", write, path]).status).toBe(0);
+    await store.close();
+    expect(failures).toMatchObject([{ message: expect.stringMatching(moved) }]);
+    expect(readValue(openBeside(path), "PRAGMA integrity_check")).toBe("ok");
+    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(400);
   });
 
   test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {

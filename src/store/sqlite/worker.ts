@@ -10,8 +10,8 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { checkpoint, openDatabase, openError } from "./database.ts";
-import type { Database } from "./driver.ts";
+import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
+import { type Database, readValue } from "./driver.ts";
 import { failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Value, WorkerSetup } from "./messages.ts";
@@ -162,14 +162,32 @@ function main(): void {
 
   function close(): void {
     if (opened === undefined) return;
-    const { db } = opened;
+    const { db, assertFilesInPlace } = opened;
     try {
-      // Closing would also checkpoint, but without reporting errors.
-      checkpoint(db, "PASSIVE");
+      if (!isBroken) {
+        assertFilesInPlace();
+        // Closing would also checkpoint, but without reporting errors.
+        checkpoint(db, "PASSIVE");
+      }
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
+    using _reader = isBroken ? openReader() : undefined;
     db.close();
+  }
+
+  /**
+   * While another connection is open, closing does not checkpoint, and one that may only read never
+   * does. If files were replaced, a checkpoint could overwrite what another process has written.
+   */
+  function openReader(): Database | undefined {
+    try {
+      const reader = openForReading(path);
+      readValue(reader, "PRAGMA user_version");
+      return reader;
+    } catch {
+      return undefined;
+    }
   }
 }
 
