@@ -76,6 +76,17 @@ export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
+/**
+ * Classes of SQLSTATEs: data exceptions, constraints, a row too large for an index, and what a
+ * trigger raises.
+ */
+const ofRow: ReadonlySet<string> = new Set(["22", "23", "54", "P0"]);
+
+/** Whether an error may be due to one row of a statement. */
+export function isOfRow(error: unknown): boolean {
+  return ofRow.has(sqlState(error)?.slice(0, 2) ?? "");
+}
+
 /** Each try takes seconds, and a node that hangs rarely comes back soon. */
 export function isSilent(error: unknown): boolean {
   if (error instanceof NoHost) return [...error.failures.values()].every(isSilent);

@@ -1,6 +1,6 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { Unconfirmed } from "./failure.ts";
+import { isOfRow, Unconfirmed } from "./failure.ts";
 import type { Row } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
@@ -120,7 +120,8 @@ export async function probeWrite(
   } catch (error) {
     // If this fails, the connection is lost, and the transaction with it.
     await execute("ROLLBACK").catch(() => {});
-    throw error;
+    // A constraint may reject this row and accept others.
+    if (!isOfRow(error)) throw error;
   }
 }
 

@@ -12,9 +12,9 @@ import {
 import { StoreOpenError } from "../open-error.ts";
 import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
-import { failureCode, isFull, isPassing } from "./failure.ts";
+import { describe, failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Failure, Reply, Request, Start, Value, WorkerSetup } from "./messages.ts";
+import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
 
@@ -105,25 +105,24 @@ function main(): void {
     if (!isBroken) checkpointWhenDue();
   }
 
-  /** @param work Returns which rows have the id of another plant. */
-  function answer(work: () => readonly number[]): void {
+  function answer(work: () => Unstored): void {
     try {
-      reply({ kind: "done", taken: work() });
+      reply({ kind: "done", unstored: work() });
     } catch (error) {
       if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
   }
 
-  function write(values: readonly Value[]): readonly number[] {
+  function write(values: readonly Value[]): Unstored {
     const { writer, assertFilesInPlace } = open();
-    const taken = writer.write(values);
+    const unstored = writer.write(values);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
       assertFilesInPlace();
       filesCheckedAt = now;
     }
-    return taken;
+    return unstored;
   }
 
   function inspect(): readonly [] {
@@ -189,11 +188,6 @@ function main(): void {
       return undefined;
     }
   }
-}
-
-function describe(error: unknown): Failure {
-  const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
-  return { code: failureCode(error), message: (cause as Error).message };
 }
 
 function reply(message: Start | Reply): void {

@@ -5,6 +5,7 @@ import { StoreOpenError, type StoreOpenErrorCode } from "../../../src/store/open
 import {
   ConnectionLost,
   failureCode,
+  isOfRow,
   isSilent,
   mayPass,
   NoHost,
@@ -58,6 +59,13 @@ test.each([
 const silent = new ConnectionLost("", { isSilent: true });
 const noHost = (...errors: readonly unknown[]) =>
   new NoHost(new Map(errors.map((error, i) => [`h${i}`, error])));
+
+test.each([
+  [true, ["22001", "23505", "23514", "54000", "P0001"]],
+  [false, ["42P01", "53100", "57014", "40001", "XX000", ""]],
+])("one row may be the cause: %s for %j", (expected, codes) => {
+  for (const code of codes) expect(isOfRow(serverError(code)), code).toBe(expected);
+});
 
 test.each([
   [silent, true],
