@@ -129,6 +129,7 @@ export class SqliteThread implements Engine {
     if (this.#failure !== undefined) return "failed";
     const code = error instanceof SqliteFailure ? error.code : "";
     if (isFull(code)) return "disk_full";
+    if (code === "SQLITE_ERROR") return "damaged";
     return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
   }
 

@@ -1,7 +1,7 @@
 import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
-import { checkpoint } from "./database.ts";
+import { assertUsable, checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
 import { describe, failureCode, isOfRow } from "./failure.ts";
 import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
@@ -70,12 +70,13 @@ export class Writer {
   /**
    * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
    * overwrites the schema version with itself. A transaction that is rolled back never touches the
-   * disk.
+   * disk. A missing table fails it, too.
    *
-   * @throws The error that made the commit fail, after a rollback.
+   * @throws The error that made it fail, after a rollback.
    */
   probe(): void {
     assertRoom(this.#folder);
+    assertUsable(this.#db);
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
     inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }
