@@ -60,20 +60,26 @@ export interface BatchEngine {
    */
   partOf(id: bigint): string;
 
+  /**
+   * Whether an error may be due to a single row, so that the others may be stored without it. It
+   * says nothing about the store. Nothing of its batch was stored.
+   */
+  isOfRow(error: unknown): boolean;
+
   /** When a commit that failed is tried again. Undefined: never. */
   readonly retries?: Retries;
 
   /**
-   * Stores all of the batch or none of it. An id may occur more than once in the batch; the first
+   * Stores all of the batch, apart from rows that cannot be stored, or none of it. An id may occur more than once in the batch; the first
    * row wins.
    *
    * @param part That of all its plants when they were submitted.
    * @returns One outcome a row, in the order of the rows, once every `created` row is on stable
-   * storage.
+   * storage. An error: the row cannot be stored, and the others were.
    * @throws If it is unknown whether the batch is durable. Each of its rows may or may not be
    * stored.
    */
-  commit(batch: readonly NewPlant[], part: string): Promise<readonly RowOutcome[]>;
+  commit(batch: readonly NewPlant[], part: string): Promise<readonly (RowOutcome | Error)[]>;
 }
 
 export interface Retries {

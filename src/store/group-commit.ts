@@ -184,26 +184,46 @@ class CommitQueue {
     });
   }
 
-  /** @returns Whether it succeeded. */
+  /** @returns Whether it succeeded, apart from rows that cannot be stored. */
   async #commit(batch: readonly Waiter[]): Promise<boolean> {
     try {
       const outcomes = await this.#observed(batch.map(({ plant }) => plant));
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
-      for (const [index, waiter] of batch.entries()) waiter.resolve(outcomes[index] as RowOutcome);
+      for (const [index, waiter] of batch.entries()) {
+        const outcome = outcomes[index] as RowOutcome | Error;
+        if (outcome instanceof Error) waiter.reject(notConfirmed(outcome));
+        else waiter.resolve(outcome);
+      }
       this.#outage = undefined;
       this.#untold = undefined;
       this.#options.watch.commitSucceeded();
       return true;
     } catch (error) {
+      if (this.#options.engine.isOfRow(error)) return await this.#commitHalves(batch, error);
       this.#retryOrReject(batch, error);
       return false;
     }
   }
 
+  /** Finds the row that an error is due to, and rejects it alone. */
+  async #commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
+    if (batch.length === 1) {
+      batch[0]?.reject(notConfirmed(error));
+      return true;
+    }
+    const middle = Math.ceil(batch.length / 2);
+    let isDone = true;
+    for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
+      const staying = half.filter(({ hasLeft }) => !hasLeft);
+      if (staying.length > 0 && !(await this.#commit(staying))) isDone = false;
+    }
+    return isDone;
+  }
+
   /** Commits the batch, and reports it to the observer and the pace. */
-  async #observed(plants: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
+  async #observed(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
     const { engine, observer } = this.#options;
     const isAhead = this.#underWay > engine.commitsMax;
     const begunAt = performance.now();

@@ -2,8 +2,8 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { CommitObserver } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
-import { begin, type OpenCommit, turns } from "./open-commits.ts";
-import { plantOf } from "./plant-of.ts";
+import { begin, type OpenCommit, ofRow, turns } from "./open-commits.ts";
+import { plantOf, plantsOf } from "./plant-of.ts";
 
 describe("commits are shared", () => {
   test("by all plants that arrive while a commit is running, in order", async () => {
@@ -112,6 +112,29 @@ test.each<[string, (commit: OpenCommit) => void]>([
   expect(await all).toMatchObject(Array(2).fill({ reason }));
   (await nextCommit()).succeed();
   expect(await later).toBe("created");
+});
+
+test("rows that cannot be stored are rejected alone, and that is no failure of the store", async () => {
+  const { group, submit, begun, told } = begin();
+  const leaving = new AbortController();
+  const all = Promise.allSettled(plantsOf(16).map(({ id }) => submit(Number(id))));
+  const left = Promise.allSettled([submit(16, leaving.signal)]);
+  const drained = group.drain();
+  for (let commits = 0; commits < 17; commits++) {
+    await turns();
+    const commit = begun.shift();
+    leaving.abort("left");
+    if (commit?.ids.some((id) => id === 3n || id === 16n)) commit.fail(ofRow);
+    else commit?.succeed(commit.ids.map((id) => (id === 9n ? ofRow : "created")));
+  }
+  await drained;
+  const rejected = { reason: { code: "unavailable", cause: ofRow } };
+  const stored = { value: "created" };
+  expect(await all).toMatchObject(
+    plantsOf(16).map(({ id }) => (id === 3n || id === 9n ? rejected : stored)),
+  );
+  expect(await left).toMatchObject([{ reason: "left" }]);
+  expect(new Set(told)).toEqual(new Set(["succeeded"]));
 });
 
 describe("drain", () => {

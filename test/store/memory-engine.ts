@@ -20,6 +20,7 @@ export class MemoryEngine implements Engine {
   readonly commitsAhead = 0;
   readonly mergesCommits = false;
   readonly partOf = () => "";
+  readonly isOfRow = () => false;
   readonly obstacle = () => this.knows;
 
   constructor(plants: Map<bigint, Plant> = new Map()) {

@@ -6,11 +6,14 @@ import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, type CommitObserver, defaultLimits } from "../../src/store/options.ts";
 import { plantOf } from "./plant-of.ts";
 
+/** An error that a single row may be the cause of. */
+export const ofRow = new Error("of a row");
+
 /** A commit that the test ends: what it contains, and how to end it. */
 export interface OpenCommit {
   readonly ids: readonly bigint[];
   readonly part: string;
-  succeed(outcomes?: readonly RowOutcome[]): void;
+  succeed(outcomes?: readonly (RowOutcome | Error)[]): void;
   fail(error: Error): void;
 }
 
@@ -29,7 +32,7 @@ export function begin(
     // One retry runs beside the others.
     const max = engine.commitsMax + engine.commitsAhead + (engine.retries === undefined ? 0 : 1);
     expect(atOnce, "commits at once").toBeLessThanOrEqual(max);
-    const { promise, resolve, reject } = Promise.withResolvers<readonly RowOutcome[]>();
+    const { promise, resolve, reject } = Promise.withResolvers<readonly (RowOutcome | Error)[]>();
     begun.push({
       ids: batch.map(({ id }) => id),
       part,
@@ -40,7 +43,8 @@ export function begin(
     return promise.finally(() => open.set(part, (open.get(part) ?? 0) - 1));
   };
   const alone = { commitsMax: 1, commitsAhead: 0, mergesCommits: false, partOf: () => "" };
-  const engine: BatchEngine = { ...alone, commit, ...given };
+  const isOfRow = (error: unknown) => error === ofRow;
+  const engine: BatchEngine = { ...alone, isOfRow, commit, ...given };
   const told: string[] = [];
   const watch: CommitWatch = {
     commitSucceeded: () => void told.push("succeeded"),

@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { copyFile, open, rename, rm, truncate } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
@@ -48,7 +49,8 @@ test.each<[boolean, readonly string[]]>([
   [true, ["SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE"]],
   [false, ["SQLITE_IOERR_FSYNC", "SQLITE_IOERR_DIR_FSYNC", "SQLITE_IOERR_WRITE", "SQLITE_IOERR"]],
   [false, ["SQLITE_CORRUPT", "SQLITE_CORRUPT_INDEX", "SQLITE_NOTADB", "SQLITE_READONLY_DBMOVED"]],
-  [false, ["SQLITE_ERROR", "SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],
+  [true, ["SQLITE_ERROR", "SQLITE_CONSTRAINT_CHECK", "SQLITE_MISMATCH", "SQLITE_TOOBIG"]],
+  [false, ["SQLITE_MISUSE", "TypeError", "a code of tomorrow"]],
 ])("whether the store may continue: %s after %j", (goesOn, codes) => {
   for (const code of codes) expect(isPassing(code), code).toBe(goesOn);
 });
@@ -145,24 +147,54 @@ describe("a temporary failure", () => {
   });
 });
 
-describe("a permanent failure", () => {
-  test("COMMIT itself: none of its plants is confirmed", async () => {
-    const { path, store, failures } = await openFresh();
-    const db = openBeside(path);
-    // Every insert succeeds, then the transaction violates a deferred constraint.
-    db.exec(`
-      CREATE TABLE parents (id INTEGER PRIMARY KEY);
-      CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
-      CREATE TRIGGER orphan AFTER INSERT ON plants BEGIN INSERT INTO children VALUES (1); END;
-    `);
-    await expectUnavailable(
-      [store.create(plantOf(1)), store.create(plantOf(2))],
-      "SQLITE_CONSTRAINT_FOREIGNKEY",
-    );
-    expect(readValue(db, "SELECT count(*) FROM plants")).toBe(0);
-    await expectFailedForGood(store, failures);
-  });
+const whenBad = "CREATE TRIGGER t AFTER INSERT ON plants WHEN NEW.id = 5 BEGIN";
 
+test.each([
+  ["UNIQUE", "CREATE UNIQUE INDEX u ON plants (name)"],
+  ["TRIGGER", `${whenBad} SELECT raise(ABORT, 'no'); END`],
+  ["TRIGGER", `${whenBad} SELECT raise(ROLLBACK, 'no'); END`],
+  // COMMIT itself fails.
+  [
+    "FOREIGNKEY",
+    `CREATE TABLE parents (id INTEGER PRIMARY KEY);
+     CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
+     ${whenBad} INSERT INTO children VALUES (1); END`,
+  ],
+])("a plant that violates a constraint (%s: %s) is rejected alone", async (kind, sql) => {
+  const { path, store, failures } = await openFresh();
+  openBeside(path).exec(`INSERT INTO plants VALUES (100, 'taken', NULL); ${sql}`);
+  const bad = { id: 5n, name: "taken", tag: undefined };
+  const others = [...plantsOf(5), ...plantsOf(5, 6)];
+  const creating = [bad, ...others].map((plant) => store.create(plant));
+  await expectUnavailable(creating.slice(0, 1), `SQLITE_CONSTRAINT_${kind}`);
+  await Promise.all(creating.slice(1));
+  await expectAllKept(store, others);
+  expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(11);
+  expect([store.obstacle(), failures]).toEqual([undefined, []]);
+});
+
+test.each([
+  ["ALTER TABLE plants RENAME TO x", "ALTER TABLE x RENAME TO plants"],
+  [
+    "ALTER TABLE plants RENAME TO x; CREATE TABLE plants AS SELECT * FROM x",
+    "DROP TABLE plants; ALTER TABLE x RENAME TO plants",
+  ],
+  [`${whenBad} INSERT INTO audit VALUES (1); END`, "DROP TRIGGER t"],
+])("plants are not stored until the table is as it was: %s", async (harm, mend) => {
+  const { path, store, failures } = await openFresh();
+  const db = openBeside(path);
+  db.exec(harm);
+  await expectUnavailable([store.create(plantOf(1))], "SQLITE_ERROR");
+  await untilObstacle(store, "damaged");
+  await expectUnavailable([store.create(plantOf(2))], "SQLITE_ERROR");
+  db.exec(mend);
+  await untilObstacle(store);
+  await store.create(plantOf(1));
+  await expectKept(store, plantOf(1));
+  expect(failures).toEqual([]);
+});
+
+describe("a permanent failure", () => {
   test("a damaged page", async () => {
     const path = await temporaryPath();
     const before = await openStore(`sqlite:${path}`);
@@ -217,6 +249,7 @@ describe("a permanent failure", () => {
   test.each<[string, (path: string) => Promise<void>]>([
     ["the database is deleted", (path) => rm(path)],
     ["the log is deleted", (path) => rm(`${path}-wal`)],
+    ["the index of the log is deleted", (path) => rm(`${path}-shm`)],
     ["the database is moved away", (path) => rename(path, `${path}.bak`)],
     ["a copy takes the database's place", replace],
   ])("%s: later writes are not confirmed", async (_, interfere) => {
@@ -240,6 +273,20 @@ describe("a permanent failure", () => {
     expect(failures[0]?.message).toMatch(moved);
   });
 
+  test("without the index of the log, closing keeps what another process has written", async () => {
+    const { path, store, failures } = await openFresh();
+    for (const plant of plantsOf(100)) await store.create(plant);
+    await rm(`${path}-shm`);
+    const write = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);
+      for (let id = 100; id < 400; id++)
+        db.exec("INSERT INTO plants VALUES (" + id + ", hex(zeroblob(2000)), NULL)");`;
+    expect(spawnSync(process.execPath, ["-e", write, path]).status).toBe(0);
+    await store.close();
+    expect(failures).toMatchObject([{ message: expect.stringMatching(moved) }]);
+    expect(readValue(openBeside(path), "PRAGMA integrity_check")).toBe("ok");
+    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(400);
+  });
+
   test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {
     const { path, store, failures } = await openFresh(5000);
     const holder = openBeside(path);
@@ -248,14 +295,12 @@ describe("a permanent failure", () => {
     for (let turn = 0; turn < 2; turn++) await nextTurn();
     // Enough for a commit of their own, which waits behind the first.
     const all = [first, ...plantsOf(40, 2).map((plant) => store.create(plant))];
-    holder.exec(`
-      CREATE TRIGGER broken AFTER INSERT ON plants WHEN NEW.id = 1 BEGIN SELECT raise(ABORT, 'x'); END;
-      COMMIT`);
+    await rename(path, `${path}.bak`);
+    holder.exec("COMMIT");
     await expectUnavailable(all);
     await expectFailedForGood(store, failures);
-    holder.exec("DROP TRIGGER broken");
     await store.close();
-    expect(readValue(holder, "SELECT count(*) FROM plants")).toBe(0);
+    expect(readValue(holder, "SELECT count(*) FROM plants WHERE id > 1")).toBe(0);
   });
 
   test("the thread ends while idle: the store can be closed, and no plant is lost", async () => {

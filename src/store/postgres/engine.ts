@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, Retries, RowOutcome } from "../engine.ts";
 import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
-import { isSilent, mayPass, NoHost, remedyFor } from "./failure.ts";
+import { isOfRow, isSilent, mayPass, NoHost, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import { obstacleFrom } from "./obstacle.ts";
@@ -18,6 +18,7 @@ const whole = "";
  */
 export class PostgresEngine implements Engine {
   readonly commitsAhead = 0;
+  readonly isOfRow = isOfRow;
   readonly retries: Retries;
   readonly #inspection: Inspection;
   readonly #limits: PostgresLimits;

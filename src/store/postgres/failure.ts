@@ -76,6 +76,15 @@ export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
+/**
+ * Whether an error may be due to one row of a statement: data exceptions, constraints, a row too large
+ * for an index, and what a trigger raises. Not not_null_violation: the name is null if the settings of a
+ * commit have no effect, and no value helps other columns.
+ */
+export function isOfRow(error: unknown): boolean {
+  return /^(22|23(?!502)|54|P0)/.test(sqlState(error) ?? "");
+}
+
 /** Each try takes seconds, and a node that hangs rarely comes back soon. */
 export function isSilent(error: unknown): boolean {
   if (error instanceof NoHost) return [...error.failures.values()].every(isSilent);

@@ -1,6 +1,6 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { sqlState, Unconfirmed } from "./failure.ts";
+import { isOfRow, Unconfirmed } from "./failure.ts";
 import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
@@ -130,15 +130,6 @@ export async function probeWrite(
 
 /** Without one, a transaction that changed nothing would commit without a flush or a standby. */
 const logMessage = "SELECT pg_logical_emit_message(true, 'plant-store', '');";
-
-/**
- * Whether a value or a constraint is the cause, by the class of the SQLSTATE. Not not_null_violation:
- * the name is null if the promise has no effect, and no value helps other columns.
- */
-function isOfRow(error: unknown): boolean {
-  const state = sqlState(error) ?? "";
-  return /^2[23]/.test(state) && state !== "23502";
-}
 
 /** Checks that the statement is valid and permitted. */
 export async function tryInsert(session: Session, timeoutMs: number): Promise<void> {

@@ -74,10 +74,16 @@ function verify(file: string, count: number): void {
   db.exec("PRAGMA journal_mode = DELETE");
   const fault = readValue(db, "PRAGMA integrity_check(1)");
   const found = Number(readValue(db, "SELECT count(*) FROM plants"));
-  if (fault === "ok" && found === count) return;
-  throw new BackupError(
-    `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
-  );
+  if (fault !== "ok") {
+    throw new BackupError(
+      `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
+    );
+  }
+  if (found !== count) {
+    throw new BackupError(
+      `the copy has ${found} plants instead of ${count}, and was not kept; back up again`,
+    );
+  }
 }
 
 function backupError(what: string, cause: unknown): BackupError {

@@ -1,4 +1,4 @@
-import { accessSync, constants, statfsSync, statSync } from "node:fs";
+import { accessSync, constants, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import type { Finding } from "../finding.ts";
 import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
@@ -23,11 +23,13 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
   yield attempt(path, "SQLite", assertDriver);
   try {
     assertExists(path);
-    yield* checkRights(path);
-    yield* checkDisk(path);
-    yield checkLog(path);
-    using db = openForReading(path);
-    yield* checkOpen(db, path);
+    // Its log, folder and disk are those of the file itself, not of a link to it.
+    const file = realpathSync(path);
+    yield* checkRights(file);
+    yield* checkDisk(file);
+    yield checkLog(file);
+    using db = openForReading(file);
+    yield* checkOpen(db, file);
   } catch (error) {
     yield { level: "fail", subject: "store", text: openError(path, error).message };
   }

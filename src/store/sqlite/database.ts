@@ -166,13 +166,16 @@ function isLockedOut(db: Database): boolean {
 }
 
 /**
- * Makes a missing or broken table fail at startup, not at the first create. The same goes for a
- * file that the system does not let us open for writing. SQLite then opens it read-only, and even
- * an IMMEDIATE transaction succeeds until a statement writes.
+ * Makes a missing or broken table, or a trigger that cannot run, fail at startup, not at the first
+ * create. The same goes for a file that the system does not let us open for writing. SQLite then
+ * opens it read-only, and even an IMMEDIATE transaction succeeds until a statement writes.
  */
-function assertUsable(db: Database): void {
-  db.exec(`SELECT id, ${textFields.join(", ")} FROM plants LIMIT 1`);
-  db.exec("DELETE FROM plants WHERE false");
+export function assertUsable(db: Database): void {
+  const columns = ["id", ...textFields].join(", ");
+  db.exec(`SELECT ${columns} FROM plants LIMIT 1`);
+  db.exec(`
+    INSERT INTO plants (${columns}) SELECT ${columns} FROM plants WHERE false
+    ON CONFLICT (id) DO NOTHING`);
 }
 
 /** Result of SQLite's wal_checkpoint. The counts are frames of one page each. */

@@ -1,4 +1,5 @@
 import { StoreOpenError } from "../open-error.ts";
+import type { Failure } from "./messages.ts";
 import { resultCodeName } from "./result-code.ts";
 
 /** The disk is full, or seems so. */
@@ -23,8 +24,16 @@ const passing: ReadonlySet<string> = new Set([
   "SQLITE_BUSY_RECOVERY",
   "SQLITE_BUSY_SNAPSHOT",
   "SQLITE_BUSY_TIMEOUT",
+  // The statement could not be run: a table is missing, for example.
+  "SQLITE_ERROR",
   "SQLITE_IOERR_NOMEM",
   "SQLITE_NOMEM",
+]);
+
+const ofRow: ReadonlySet<string> = new Set([
+  "SQLITE_CONSTRAINT",
+  "SQLITE_MISMATCH",
+  "SQLITE_TOOBIG",
 ]);
 
 export function isFull(code: string): boolean {
@@ -33,7 +42,12 @@ export function isFull(code: string): boolean {
 
 /** Whether the store can continue after a failure with this code. */
 export function isPassing(code: string): boolean {
-  return passing.has(code);
+  return passing.has(code) || isOfRow(code);
+}
+
+/** Whether a row was rejected: by a constraint or a trigger, or because it is too large. */
+export function isOfRow(code: string): boolean {
+  return ofRow.has(primaryCode(code));
 }
 
 /** The primary code of an extended one, by name: `SQLITE_BUSY` for `SQLITE_BUSY_SNAPSHOT`. */
@@ -48,4 +62,10 @@ export function failureCode(error: unknown): string {
   if ("errcode" in error && typeof error.errcode === "number") return resultCodeName(error.errcode);
   const { code } = error as NodeJS.ErrnoException;
   return code === "ENOSPC" || code === "EDQUOT" ? "SQLITE_FULL" : error.name;
+}
+
+/** For a message to the other thread. */
+export function describe(error: unknown): Failure {
+  const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
+  return { code: failureCode(error), message: (cause as Error).message };
 }

@@ -145,14 +145,16 @@ export function rewriteFile(path: string): void {
 }
 
 /**
- * Watches whether the database and its log are still the files at their paths. SQLite keeps writing
- * to files that were deleted, moved or replaced. What it confirms then is lost when the process
- * ends.
+ * Watches whether the database, its log and the log's index are still the files at their paths.
+ * SQLite keeps writing to files that were deleted, moved or replaced. What it confirms then is lost
+ * when the process ends. The index also has the locks: another process that makes a new one writes
+ * over the same log.
  *
  * @returns A check that throws if they are not.
  */
 export function watchFiles(path: string): () => void {
-  const watched = [path, logPath(path)].map((file) => ({ file, before: fileId(file) }));
+  const files = [path, logPath(path), `${realpathSync(path)}-shm`];
+  const watched = files.map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {
       if (fileId(file) !== before) {

@@ -41,6 +41,9 @@ export interface Failure {
   readonly message: string;
 }
 
+/** Rows of a commit that were not stored, and why: without an error, another plant has the id. */
+export type Unstored = readonly (readonly [row: number, error?: Failure])[];
+
 /** The first message from the worker. */
 export type Start =
   /** `failure`: why nothing can be committed yet. The next request may succeed. */
@@ -49,8 +52,7 @@ export type Start =
 
 /** Every other message from the worker. */
 export type Reply =
-  /** `taken`: which rows of a commit have the id of another plant. */
-  | { readonly kind: "done"; readonly taken: readonly number[] }
+  | { readonly kind: "done"; readonly unstored: Unstored }
   /** It was rolled back; the next may succeed. */
   | { readonly kind: "failed"; readonly failure: Failure }
   /** Nothing will be committed any more, and no request answered. May be sent at any time. */

@@ -4,12 +4,13 @@ import { Worker } from "node:worker_threads";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { isFull, primaryCode } from "./failure.ts";
+import { isFull, isOfRow, primaryCode } from "./failure.ts";
 import {
   type Failure,
   type Reply,
   type Request,
   type Start,
+  type Unstored,
   valuesOf,
   type WorkerSetup,
 } from "./messages.ts";
@@ -42,7 +43,7 @@ export class SqliteThread implements Engine {
   readonly #ended: Promise<void>;
   readonly #onFailure: ((error: Error) => void) | undefined;
   /** What the thread was asked, answered in order. */
-  readonly #asked: PromiseWithResolvers<readonly number[]>[] = [];
+  readonly #asked: PromiseWithResolvers<Unstored>[] = [];
   #failure: Error | undefined;
   #closing = false;
 
@@ -100,10 +101,11 @@ export class SqliteThread implements Engine {
     return "";
   }
 
-  async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
-    const taken = await this.#ask({ kind: "commit", values: valuesOf(batch) });
-    const outcomes = batch.map((): RowOutcome => "created");
-    for (const index of taken) outcomes[index] = "id_taken";
+  async commit(batch: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
+    const unstored = await this.#ask({ kind: "commit", values: valuesOf(batch) });
+    const outcomes = batch.map((): RowOutcome | Error => "created");
+    for (const [row, error] of unstored)
+      outcomes[row] = error ? new SqliteFailure(error) : "id_taken";
     return outcomes;
   }
 
@@ -115,6 +117,10 @@ export class SqliteThread implements Engine {
     await this.#ask({ kind: "probe" });
   }
 
+  isOfRow(error: unknown): boolean {
+    return error instanceof SqliteFailure && isOfRow(error.code);
+  }
+
   obstacle(): Obstacle | undefined {
     return this.#failure && "failed";
   }
@@ -123,6 +129,7 @@ export class SqliteThread implements Engine {
     if (this.#failure !== undefined) return "failed";
     const code = error instanceof SqliteFailure ? error.code : "";
     if (isFull(code)) return "disk_full";
+    if (code === "SQLITE_ERROR") return "damaged";
     return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
   }
 
@@ -133,9 +140,9 @@ export class SqliteThread implements Engine {
     await this.#ended;
   }
 
-  async #ask(request: Request): Promise<readonly number[]> {
+  async #ask(request: Request): Promise<Unstored> {
     if (this.#failure !== undefined) throw this.#failure;
-    const asked = Promise.withResolvers<readonly number[]>();
+    const asked = Promise.withResolvers<Unstored>();
     this.#send(request);
     this.#asked.push(asked);
     return await asked.promise;
@@ -150,7 +157,7 @@ export class SqliteThread implements Engine {
   #receive(reply: Reply): void {
     switch (reply.kind) {
       case "done":
-        this.#asked.shift()?.resolve(reply.taken);
+        this.#asked.shift()?.resolve(reply.unstored);
         break;
       case "failed":
         this.#asked.shift()?.reject(new SqliteFailure(reply.failure));

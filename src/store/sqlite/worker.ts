@@ -10,11 +10,11 @@ import {
   workerData,
 } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
-import { checkpoint, openDatabase, openError } from "./database.ts";
-import type { Database } from "./driver.ts";
-import { failureCode, isFull, isPassing } from "./failure.ts";
+import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
+import { type Database, readValue } from "./driver.ts";
+import { describe, failureCode, isFull, isPassing } from "./failure.ts";
 import { watchFiles } from "./files.ts";
-import type { Failure, Reply, Request, Start, Value, WorkerSetup } from "./messages.ts";
+import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
 
@@ -105,25 +105,24 @@ function main(): void {
     if (!isBroken) checkpointWhenDue();
   }
 
-  /** @param work Returns which rows have the id of another plant. */
-  function answer(work: () => readonly number[]): void {
+  function answer(work: () => Unstored): void {
     try {
-      reply({ kind: "done", taken: work() });
+      reply({ kind: "done", unstored: work() });
     } catch (error) {
       if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
   }
 
-  function write(values: readonly Value[]): readonly number[] {
+  function write(values: readonly Value[]): Unstored {
     const { writer, assertFilesInPlace } = open();
-    const taken = writer.write(values);
+    const unstored = writer.write(values);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
       assertFilesInPlace();
       filesCheckedAt = now;
     }
-    return taken;
+    return unstored;
   }
 
   function inspect(): readonly [] {
@@ -162,20 +161,33 @@ function main(): void {
 
   function close(): void {
     if (opened === undefined) return;
-    const { db } = opened;
+    const { db, assertFilesInPlace } = opened;
     try {
-      // Closing would also checkpoint, but without reporting errors.
-      checkpoint(db, "PASSIVE");
+      if (!isBroken) {
+        assertFilesInPlace();
+        // Closing would also checkpoint, but without reporting errors.
+        checkpoint(db, "PASSIVE");
+      }
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
+    using _reader = isBroken ? openReader() : undefined;
     db.close();
   }
-}
 
-function describe(error: unknown): Failure {
-  const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
-  return { code: failureCode(error), message: (cause as Error).message };
+  /**
+   * While another connection is open, closing does not checkpoint, and one that may only read never
+   * does. If files were replaced, a checkpoint could overwrite what another process has written.
+   */
+  function openReader(): Database | undefined {
+    try {
+      const reader = openForReading(path);
+      readValue(reader, "PRAGMA user_version");
+      return reader;
+    } catch {
+      return undefined;
+    }
+  }
 }
 
 function reply(message: Start | Reply): void {

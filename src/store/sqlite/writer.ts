@@ -1,9 +1,10 @@
 import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
-import { checkpoint } from "./database.ts";
+import { assertUsable, checkpoint } from "./database.ts";
 import { type Database, inTransaction, readValue } from "./driver.ts";
-import { rowLength, type Value } from "./messages.ts";
+import { describe, failureCode, isOfRow } from "./failure.ts";
+import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
 import { assertRoom, pageBytes } from "./room.ts";
 
 /**
@@ -42,11 +43,11 @@ export class Writer {
    * Writes rows in one transaction.
    *
    * @param values Of the rows, one after another.
-   * @returns After COMMIT: the indexes of the rows whose ids belong to other plants.
+   * @returns After COMMIT: the rows that were not stored.
    * @throws The error that made the commit fail, after a rollback.
    */
-  write(values: readonly Value[]): readonly number[] {
-    const taken: number[] = [];
+  write(values: readonly Value[]): Unstored {
+    const unstored: [row: number, error?: Failure][] = [];
     const rows = values.length / rowLength;
     const frames = framesOf(rows, values);
     assertRoom(this.#folder, frames);
@@ -54,21 +55,28 @@ export class Writer {
     inTransaction(this.#db, () => {
       for (let index = 0; index < rows; index++) {
         const row = values.slice(index * rowLength, (index + 1) * rowLength);
-        if (this.#isTaken(row)) taken.push(index);
+        try {
+          if (this.#isTaken(row)) unstored.push([index]);
+        } catch (error) {
+          // A trigger may also have ended the transaction.
+          if (!isOfRow(failureCode(error)) || !this.#db.isTransaction) throw error;
+          unstored.push([index, describe(error)]);
+        }
       }
     });
-    return taken;
+    return unstored;
   }
 
   /**
    * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
    * overwrites the schema version with itself. A transaction that is rolled back never touches the
-   * disk.
+   * disk. A missing table fails it, too.
    *
-   * @throws The error that made the commit fail, after a rollback.
+   * @throws The error that made it fail, after a rollback.
    */
   probe(): void {
     assertRoom(this.#folder);
+    assertUsable(this.#db);
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
     inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }

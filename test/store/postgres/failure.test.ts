@@ -5,6 +5,7 @@ import { StoreOpenError, type StoreOpenErrorCode } from "../../../src/store/open
 import {
   ConnectionLost,
   failureCode,
+  isOfRow,
   isSilent,
   mayPass,
   NoHost,
@@ -35,6 +36,13 @@ test.each<[Remedy, states: string, readonly unknown[]]>([
   ["none", "", [Object.assign(new Error("words"), { code: "57P01" })]],
 ])("the remedy %s is for %s, and %j", (remedy, states, errors) => {
   for (const error of [...errorsOf(states), ...errors]) expect(remedyFor(error)).toBe(remedy);
+});
+
+test.each([
+  [true, ["22001", "23505", "23514", "54000", "P0001"]],
+  [false, ["23502", "42P01", "53100", "57014", "40001", "XX000", ""]],
+])("one row may be the cause: %s for %j", (expected, codes) => {
+  for (const code of codes) expect(isOfRow(serverError(code)), code).toBe(expected);
 });
 
 test.each([

@@ -1,4 +1,5 @@
 /** Changes to a PostgreSQL server in use: the store detects the obstacle, and its end. */
+import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
@@ -78,6 +79,23 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await server.current.set("synchronous_standby_names", "nobody");
     await expect(engine.probe()).rejects.toMatchObject(failure ?? { name: "Unconfirmed" });
     expect(await kept()).toEqual(before);
+  });
+
+  test.each([
+    "CREATE INDEX ON plants (name)",
+    "ALTER TABLE plants ADD CHECK (length(name) BETWEEN 1 AND 99)",
+    `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
+     CREATE TRIGGER t BEFORE INSERT ON plants FOR EACH ROW
+       WHEN (length(NEW.name) NOT BETWEEN 1 AND 99) EXECUTE FUNCTION no()`,
+  ])("a plant that violates a constraint is rejected alone: %s", async (sql) => {
+    const { store, query } = await openFresh();
+    await query(sql);
+    const bad = { id: 5n, name: randomBytes(6000).toString("hex"), tag: undefined };
+    const others = [...plantsOf(5), ...plantsOf(5, 6)];
+    const creating = [bad, ...others].map((plant) => store.create(plant));
+    await expect(creating[0]).rejects.toMatchObject({ code: "unavailable" });
+    await Promise.all(creating.slice(1));
+    expect(store.obstacle()).toBeUndefined();
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
