@@ -21,7 +21,13 @@ import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
-import { answerOk, answerWith, type FakeServerOptions, openFakeServer } from "./fake-server.ts";
+import {
+  answerOk,
+  answerWith,
+  type FakeServerOptions,
+  openFakeServer,
+  valuesOf,
+} from "./fake-server.ts";
 
 const { getVolume } = CatalogService.method;
 
@@ -31,11 +37,13 @@ const call = (transport: GrpcTransport, header?: HeadersInit) =>
 /** A server that records the headers of its calls. */
 async function openRecorder(options: FakeServerOptions = {}) {
   const seen: IncomingHttpHeaders[] = [];
-  const fake = await openFakeServer((stream, headers) => {
+  const seenRaw: (readonly string[] | undefined)[] = [];
+  const fake = await openFakeServer((stream, headers, raw) => {
     seen.push(headers);
+    seenRaw.push(raw);
     answerOk(stream, headers);
   }, options);
-  return { ...fake, seen };
+  return { ...fake, seen, seenRaw };
 }
 
 test.each([
@@ -96,6 +104,19 @@ test.each<[form: string, header: HeadersInit]>([
   expect(headers).not.toHaveProperty("connection");
   expect(headers).not.toHaveProperty("host");
   expect(secretsOf(headers)).toContain("authorization");
+});
+
+const ofBytes = { "x-id-bin": "AAE, AP8B" };
+
+test.each<[form: string, header: HeadersInit]>([
+  ["Headers", new Headers(ofBytes)],
+  ["an object", ofBytes],
+  ["the headers of a call", new LazyHeaders(ofBytes)],
+])("each value of bytes is a field of its own: %s", async (_form, header) => {
+  await using recorder = await openRecorder();
+  await call(recorder.transport, header);
+  const [raw] = recorder.seenRaw;
+  expect(valuesOf(raw, "x-id-bin")).toEqual(["AAE", "AP8B"]);
 });
 
 test("a header with several values is sent with each", async () => {
