@@ -6,7 +6,6 @@ import {
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
-import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -19,6 +18,7 @@ import {
 } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { hasIpv6 } from "../support/has-ipv6.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import {
@@ -128,10 +128,6 @@ test("a header with several values is sent with each", async () => {
   await call(recorder.transport, header);
   expect(recorder.seen).toMatchObject([{ "x-many": "1, 2" }]);
 });
-
-const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === "::1"),
-);
 
 test.skipIf(!hasIpv6)("a server has an address of IPv6", async () => {
   await using recorder = await openRecorder({ host: "::1" });
