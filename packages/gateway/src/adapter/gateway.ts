@@ -11,6 +11,7 @@ import {
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
+import { plainAddress } from "../http/address-key.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
@@ -138,7 +139,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     const { method, methodOf, pathTemplate: path } = route;
     const pathTemplate = path && requestPathPrefix + path;
     const protocol = route.protocol ?? protocolOf(headers, route.isRpc);
-    const peerAddress = () => exchange.peerAddress;
+    const peerAddress = () => plainAddress(exchange.peerAddress);
     const request = { method, pathTemplate, protocol, requestMethod, target, headers, peerAddress };
     if (methodOf !== undefined) {
       Object.defineProperty(request, "method", { get: () => methodOf(exchange) });
@@ -162,7 +163,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     if (route.kind !== "call") return undefined;
     let values = makeValues();
     if (exposePeerAddress === true) {
-      values = (values ?? createContextValues()).set(peerAddressKey, exchange.peerAddress);
+      values ??= createContextValues();
+      values.set(peerAddressKey, plainAddress(exchange.peerAddress));
     }
     if (observation?.calling !== undefined) {
       values ??= createContextValues();

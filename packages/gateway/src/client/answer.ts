@@ -45,17 +45,21 @@ export class AnswerError extends ConnectError {
 /** The error that the head alone shows; undefined if there is none yet. */
 export function headError(head: Head): ConnectError | undefined {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
-  if (status === 200 && grpcType.test(type)) {
+  const isGrpc = grpcType.test(type);
+  if (status === 200 && isGrpc) {
     return head[omittedField] === undefined || head["grpc-status"] !== undefined
       ? undefined
       : tooLarge();
   }
-  // Even an answer that is not gRPC may have a gRPC status.
-  if (head["grpc-status"] !== undefined && head["grpc-status"] !== "0") {
-    return statusError(head, head);
-  }
+  // Even an answer that is not gRPC may have a gRPC status. Its other fields are no metadata: the error
+  // page of a proxy in between may set cookies, or allow caches to keep it.
+  const { "grpc-status": own = "0" } = head;
   const message = `HTTP status ${status} with ${type}, which is not gRPC`;
-  return new AnswerError(new ConnectError(message, codeFromHttpStatus(status)), head, {});
+  const error =
+    own === "0"
+      ? new ConnectError(message, codeFromHttpStatus(status))
+      : parseStatus(`${own}`, head);
+  return new AnswerError(error, {}, isGrpc ? head : {});
 }
 
 const grpcType = /^application\/grpc(?:$|[+;])/;

@@ -242,7 +242,6 @@ const secrets = ["authorization", "cookie"];
 
 /** With lower-case names, as those that they must not replace. */
 function nodeHeaders(header: HeadersInit): NodeHeaders {
-  if (header instanceof LazyHeaders) return header.toNode();
   return toNodeHeaders(header instanceof Headers ? header : new Headers(header));
 }
 

@@ -1,12 +1,16 @@
+/** Without the prefix of IPv6 that Node puts before an IPv4 address on a socket for both. */
+export function plainAddress<T extends string | undefined>(address: T): T | string {
+  return mappedIpv4.exec(address ?? "")?.[1] ?? address;
+}
+
 /**
  * The key under which an address (in Node's form) is counted. An IPv4 address is its own key, over
  * IPv6 too. The key of an IPv6 address is its /64, because its owner has all addresses in it (RFC
  * 6177: a site gets at least a /64).
  */
-export function addressKey(address: string): string {
+export function addressKey(given: string): string {
+  const address = plainAddress(given);
   if (!address.includes(":")) return address;
-  const mapped = mappedIpv4.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
   const [left = "", right = ""] = address.split("::");
   const before = groupsOf(left);
   const after = groupsOf(right);

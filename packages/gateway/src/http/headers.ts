@@ -132,12 +132,16 @@ export function fromNodeHeaders(source: NodeHeaders): Headers {
   return headers;
 }
 
-/** Headers in the form that Node writes: a repeated field is an array. */
+/**
+ * Headers in the form that Node writes: a repeated field is an array. So is one of bytes in base64,
+ * which has no comma: grpc-go fails a call whose metadata joins several.
+ */
 export function toNodeHeaders(headers: Headers): HeaderRecord {
   const result: Record<string, string | string[]> = Object.create(null);
   for (const [name, value] of headers) {
     const existing = result[name]; // only Set-Cookie is repeated
-    if (existing === undefined) result[name] = value;
+    const isJoined = name.endsWith("-bin") && value.includes(",");
+    if (existing === undefined) result[name] = isJoined ? value.split(/\s*,\s*/) : value;
     else if (Array.isArray(existing)) existing.push(value);
     else result[name] = [`${existing}`, value];
   }

@@ -4,6 +4,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
+import { plainAddress } from "../http/address-key.ts";
 import { refuseCall } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
 import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
@@ -49,8 +50,9 @@ export class Refusals {
     this.#onRefusal = onRefusal;
   }
 
-  ofHandshake({ remoteAddress: peerAddress }: Socket): void {
+  ofHandshake({ remoteAddress }: Socket): void {
     const nothing = { error: undefined, status: undefined, isCall: false };
+    const peerAddress = plainAddress(remoteAddress);
     this.#onRefusal({ kind: "handshake", peerAddress, ...nothing });
   }
 
@@ -68,7 +70,7 @@ export class Refusals {
     const error = failures[kind]();
     const status = canAnswer ? error.status : undefined;
     const isCall = answer !== undefined && refuseCall(answer, { error, status });
-    const peerAddress = (socket as Socket | undefined)?.remoteAddress;
+    const peerAddress = plainAddress((socket as Socket | undefined)?.remoteAddress);
     this.#onRefusal({ kind, error, status, peerAddress, isCall });
     return error;
   }

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { peerAddressKey } from "../../src/index.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { openGateway, type SentRequest } from "../support/gateway.ts";
+import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
+import { hasIpv6 } from "../support/has-ipv6.ts";
 import { createTestLibrary } from "../support/library.ts";
 
 const headers = { "content-type": "application/json" };
@@ -16,10 +17,10 @@ const calls: readonly [string, SentRequest][] = [
 ];
 
 /** What the gate sees of the caller. */
-async function addressSeen(request: SentRequest, exposePeerAddress?: boolean) {
+async function addressSeen(request: SentRequest, options: Partial<TestGatewayOptions>) {
   const seen: unknown[] = [];
   await using gateway = await openGateway({
-    ...(exposePeerAddress !== undefined && { exposePeerAddress }),
+    ...options,
     requestGate: ({ values }) => void seen.push(values.get(peerAddressKey)),
     routes: (router) => {
       router.service(LibraryService, createTestLibrary());
@@ -31,10 +32,15 @@ async function addressSeen(request: SentRequest, exposePeerAddress?: boolean) {
 
 describe.each(calls)("%s", (_name, request) => {
   test("shows the gate the caller's address if it is enabled", async () => {
-    expect(await addressSeen(request, true)).toEqual(["127.0.0.1"]);
+    expect(await addressSeen(request, { exposePeerAddress: true })).toEqual(["127.0.0.1"]);
+  });
+
+  test.skipIf(!hasIpv6)("shows an address of IPv4 as such on a socket for both", async () => {
+    const options = { exposePeerAddress: true, host: "::" };
+    expect(await addressSeen(request, options)).toEqual(["127.0.0.1"]);
   });
 
   test("does not if it is disabled", async () => {
-    expect(await addressSeen(request)).toEqual([undefined]);
+    expect(await addressSeen(request, {})).toEqual([undefined]);
   });
 });

@@ -314,6 +314,24 @@ test.each(kindNames)("an error without a message has its fields once, to a %s", 
   expect(isWireError).toBe(true);
 });
 
+describe.each(kindNames)("an answer that is not gRPC has no metadata, to a %s:", (kind) => {
+  const page = { ":status": 502, "content-type": "text/html", "set-cookie": "a=1", etag: "b" };
+  test.each<[what: string, head: OutgoingHttpHeaders, code: Code]>([
+    ["an error page", page, Code.Unavailable],
+    ["a page with a status of gRPC", { ...page, ...statusOf(invalid) }, Code.InvalidArgument],
+    ["a page of another server", { ...page, ":status": 200 }, Code.Unknown],
+    ["gRPC-Web", { ...page, "content-type": "application/grpc-web" }, Code.Unavailable],
+  ])("%s", async (_what, head, code) => {
+    for (const answer of [answerAtOnce(head), answerWith({}, { head })]) {
+      await using fake = await openFakeServer(answer);
+      const error = (await outcomeOf(fake, kind)) as AnswerError;
+      expect(error).toBeInstanceOf(AnswerError);
+      const { header, trailer, metadata } = error;
+      expect([error.code, [...header, ...trailer, ...metadata]]).toEqual([code, []]);
+    }
+  });
+});
+
 test.each(kindNames)(
   "an error that no server has answered is none of its answers, to a %s",
   async (kind) => {

@@ -25,7 +25,12 @@ export interface FakeServer extends AsyncDisposable {
   readonly catalog: ReturnType<typeof createClient<typeof CatalogService>>;
 }
 
-export type Answer = (stream: ServerHttp2Stream, headers: IncomingHttpHeaders) => void;
+export type Answer = (
+  stream: ServerHttp2Stream,
+  headers: IncomingHttpHeaders,
+  /** Names and values in turn, as received. */
+  raw?: readonly string[],
+) => void;
 
 export interface FakeServerOptions extends Partial<GrpcTransportOptions> {
   readonly server?: ServerOptions;
@@ -40,9 +45,9 @@ export async function openFakeServer(
   const sessions: ServerHttp2Session[] = [];
   const server = createServer(serverOptions ?? {});
   server.on("session", (session) => sessions.push(session));
-  server.on("stream", (stream: ServerHttp2Stream, headers) => {
+  server.on("stream", (stream: ServerHttp2Stream, headers, _flags, raw: string[]) => {
     stream.on("error", () => {});
-    answer(stream, headers);
+    answer(stream, headers, raw);
   });
   server.listen(port, host);
   await once(server, "listening");
@@ -59,6 +64,11 @@ export async function openFakeServer(
       await once(server, "close");
     },
   };
+}
+
+/** The values of all fields of a name. Node's object joins them. */
+export function valuesOf(raw: readonly string[] = [], name: string): readonly string[] {
+  return raw.filter((_, i) => i % 2 === 1 && raw[i - 1] === name);
 }
 
 export const grpcHead = { ":status": 200, "content-type": "application/grpc+proto" } as const;

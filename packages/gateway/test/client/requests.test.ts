@@ -6,7 +6,6 @@ import {
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
-import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -19,9 +18,16 @@ import {
 } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { hasIpv6 } from "../support/has-ipv6.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
-import { answerOk, answerWith, type FakeServerOptions, openFakeServer } from "./fake-server.ts";
+import {
+  answerOk,
+  answerWith,
+  type FakeServerOptions,
+  openFakeServer,
+  valuesOf,
+} from "./fake-server.ts";
 
 const { getVolume } = CatalogService.method;
 
@@ -31,11 +37,13 @@ const call = (transport: GrpcTransport, header?: HeadersInit) =>
 /** A server that records the headers of its calls. */
 async function openRecorder(options: FakeServerOptions = {}) {
   const seen: IncomingHttpHeaders[] = [];
-  const fake = await openFakeServer((stream, headers) => {
+  const seenRaw: (readonly string[] | undefined)[] = [];
+  const fake = await openFakeServer((stream, headers, raw) => {
     seen.push(headers);
+    seenRaw.push(raw);
     answerOk(stream, headers);
   }, options);
-  return { ...fake, seen };
+  return { ...fake, seen, seenRaw };
 }
 
 test.each([
@@ -98,6 +106,19 @@ test.each<[form: string, header: HeadersInit]>([
   expect(secretsOf(headers)).toContain("authorization");
 });
 
+const ofBytes = { "x-id-bin": "AAE, AP8B" };
+
+test.each<[form: string, header: HeadersInit]>([
+  ["Headers", new Headers(ofBytes)],
+  ["an object", ofBytes],
+  ["the headers of a call", new LazyHeaders(ofBytes)],
+])("each value of bytes is a field of its own: %s", async (_form, header) => {
+  await using recorder = await openRecorder();
+  await call(recorder.transport, header);
+  const [raw] = recorder.seenRaw;
+  expect(valuesOf(raw, "x-id-bin")).toEqual(["AAE", "AP8B"]);
+});
+
 test("a header with several values is sent with each", async () => {
   await using recorder = await openRecorder();
   const header = new Headers([
@@ -107,10 +128,6 @@ test("a header with several values is sent with each", async () => {
   await call(recorder.transport, header);
   expect(recorder.seen).toMatchObject([{ "x-many": "1, 2" }]);
 });
-
-const hasIpv6 = Object.values(networkInterfaces()).some((all) =>
-  all?.some(({ address }) => address === "::1"),
-);
 
 test.skipIf(!hasIpv6)("a server has an address of IPv6", async () => {
   await using recorder = await openRecorder({ host: "::1" });

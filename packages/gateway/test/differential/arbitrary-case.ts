@@ -56,11 +56,14 @@ const names = fc.constantFrom(
   ],
   ...["content-type", "content-encoding", "grpc-status", "grpc-message", "grpc-encoding", "date"],
 );
-const field = fc.tuple(names, visible);
+const fieldOf = (name: fc.Arbitrary<string>) =>
+  // Joined with others, an empty one is at the end of a value: HTTP/2 drops such a field of stock.
+  fc.tuple(name, visible).filter(([name, value]) => name !== "x-bytes-bin" || value !== "");
+const field = fieldOf(names);
 const fields: fc.Arbitrary<readonly Field[]> = fc.array(field, { maxLength: 3 });
 /** Only headers of the application: what it does to the protocol's own is tested by rows. */
 const ownName = fc.constantFrom("x-a", "x-b", "X-C", "x-bytes-bin", "set-cookie", "vary");
-const ownFields: fc.Arbitrary<readonly Field[]> = fc.array(fc.tuple(ownName, visible), {
+const ownFields: fc.Arbitrary<readonly Field[]> = fc.array(fieldOf(ownName), {
   maxLength: 3,
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { addressKey } from "../../src/http/address-key.ts";
+import { addressKey, plainAddress } from "../../src/http/address-key.ts";
 
 describe("an address counts as", () => {
   test.each([
@@ -25,4 +25,14 @@ describe("an address counts as", () => {
   ])("%s: %s", (address, key) => {
     expect(addressKey(address)).toBe(key);
   });
+});
+
+test.each([
+  ["::ffff:192.0.2.1", "192.0.2.1"],
+  ["::FFFF:192.0.2.1", "192.0.2.1"],
+  ["192.0.2.1", "192.0.2.1"],
+  ["2001:db8::1", "2001:db8::1"],
+  [undefined, undefined],
+])("the address %s is %s", (address, plain) => {
+  expect(plainAddress(address)).toBe(plain);
 });

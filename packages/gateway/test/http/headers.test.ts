@@ -146,6 +146,20 @@ test.each<[cookies: string[], node: NodeHeaders[string]]>([
   expect({ ...toNodeHeaders(headers) }).toEqual({ "set-cookie": expected, a: "1, 2" });
 });
 
+test("Node gets each value of bytes by itself", () => {
+  const headers = new Headers({
+    "x-text": "a, b",
+    "x-one-bin": "AAE=",
+    "trailer-x-bin": ",AAE ,AP8B",
+  });
+  headers.append("trailer-x-bin", "");
+  expect({ ...toNodeHeaders(headers) }).toEqual({
+    "x-text": "a, b",
+    "x-one-bin": "AAE=",
+    "trailer-x-bin": ["", "AAE", "AP8B", ""],
+  });
+});
+
 test.each<[what: string, added: NodeHeaders | undefined, merged: NodeHeaders]>([
   ["nothing", undefined, { a: "1", vary: "x" }],
   ["another", { b: "2" }, { a: "1", vary: "x", b: "2" }],

@@ -35,6 +35,8 @@ export type SentRequest = Omit<HttpRequest, "origin" | "version"> & {
 export interface TestGatewayOptions extends Omit<GatewayOptions, "onError"> {
   /** Whether the gateway may call `onError`. Default: no, the test fails. */
   readonly mayFail?: boolean;
+  /** Default: 127.0.0.1. Requests go there. */
+  readonly host?: string;
 }
 
 /** Set where tests of Node's adapter run again, by fetch: `by-fetch` in vitest.config.ts. */
@@ -50,6 +52,7 @@ function byFetch(options: GatewayOptions): FetchGatewayOptions<[address?: string
 
 export function openGateway({
   mayFail = false,
+  host,
   ...options
 }: TestGatewayOptions): Promise<TestGateway> {
   const errors: unknown[] = [];
@@ -57,13 +60,17 @@ export function openGateway({
   const handler = isByFetch
     ? listenerOf(gatewayFetchHandler(byFetch({ ...options, onError })))
     : gatewayNodeAdapter({ ...options, onError });
-  return openHandler(handler, { errors, mayFail });
+  return openHandler(handler, { errors, mayFail, host });
 }
 
 /** Any handler, listening on both HTTP versions. */
 export async function openHandler(
   handler: NodeHandler,
-  { errors = [], mayFail = false }: { errors?: readonly unknown[]; mayFail?: boolean } = {},
+  {
+    errors = [],
+    mayFail = false,
+    host = "127.0.0.1",
+  }: { errors?: readonly unknown[]; mayFail?: boolean; host?: string | undefined } = {},
 ): Promise<TestGateway> {
   const sessions = new Set<http2.ServerHttp2Session>();
   const servers = { "1.1": http.createServer(handler), "2": http2.createServer(handler) };
@@ -72,7 +79,7 @@ export async function openHandler(
     session.once("close", () => sessions.delete(session));
   });
   for (const server of Object.values(servers)) {
-    server.listen(0, "127.0.0.1");
+    server.listen(0, host);
     await once(server, "listening");
   }
   const portOf = (version: HttpVersion) => (servers[version].address() as AddressInfo).port;

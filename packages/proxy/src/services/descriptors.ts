@@ -1,7 +1,10 @@
 import {
   create,
   createFileRegistry,
+  type DescField,
   type DescFile,
+  type DescMethod,
+  type DescOneof,
   type DescService,
   type FileRegistry,
   fromBinary,
@@ -138,7 +141,9 @@ function emptyFile(name: string): FileDescriptorProto {
 /** @param broken Gets why files cannot be used. */
 function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[]): FileRegistry {
   try {
-    return createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
+    const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
+    assertDistinct(registry);
+    return registry;
   } catch {
     // Without the wrong files, at the cost of a registry for each.
   }
@@ -146,6 +151,7 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
   const known = new Map<string, DescFile | undefined>();
   const add = (file: FileDescriptorProto) => {
     const registry = createFileRegistry(file, (name) => known.get(name));
+    assertDistinct(registry);
     known.set(file.name, registry.getFile(file.name));
     registries.push(registry);
   };
@@ -159,6 +165,33 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
     }
   }
   return createFileRegistry(...registries);
+}
+
+/**
+ * Objects have one property for names that differ only before they are in camelCase: a value would be
+ * sent as that of another field, and a method never called.
+ *
+ * @throws {Error} for such names.
+ */
+function assertDistinct(registry: FileRegistry): void {
+  for (const type of registry) {
+    if (type.kind === "service") assertNames(type.methods);
+    if (type.kind !== "message") continue;
+    assertNames(type.members);
+    for (const { fields } of type.oneofs) assertNames(fields);
+  }
+}
+
+function assertNames(all: readonly (DescField | DescOneof | DescMethod)[]): void {
+  const known = new Map([["__proto__", "that of every object"]]);
+  for (const { name, localName, parent } of all) {
+    const other = known.get(localName);
+    if (other !== undefined) {
+      const text = `${parent.typeName}.${name} and ${other} have the same name in JavaScript`;
+      throw new Error(`${text}: ${localName}`);
+    }
+    known.set(localName, name);
+  }
 }
 
 /** Checks that protobuf-es does not make: the type of a repeated field, and an entry of a map. */

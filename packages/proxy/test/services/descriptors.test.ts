@@ -1,6 +1,9 @@
 /** Descriptor sets, right and wrong. */
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import {
+  type DescriptorProto,
+  DescriptorProtoSchema,
+  FieldDescriptorProto_Type,
   FileDescriptorProtoSchema,
   type FileDescriptorSet,
   FileDescriptorSetSchema,
@@ -79,6 +82,56 @@ test("a file that cannot be used is left out and named, and the services of othe
   expect(broken).toEqual([
     "grpc/health/v1/health.proto cannot be used: the entry of a map has other fields than key and value",
   ]);
+});
+
+/** A message. A field whose name has a slash is in the oneof before it. */
+function messageOf(name: string, fields: readonly string[]): DescriptorProto {
+  const paths = fields.map((field) => field.split("/").reverse());
+  const oneofs = [...new Set(paths.flatMap(([, oneof]) => oneof ?? []))];
+  return create(DescriptorProtoSchema, {
+    name,
+    oneofDecl: oneofs.map((oneof) => ({ name: oneof })),
+    field: paths.map(([field = "", oneof], i) => ({
+      ...{ name: field, number: i + 1, type: FieldDescriptorProto_Type.STRING },
+      ...(oneof !== undefined && { oneofIndex: oneofs.indexOf(oneof) }),
+    })),
+  });
+}
+
+/** Reads a set with one more file: of a message M that contains another, and a service. */
+function readWith(fields: readonly string[], methods: readonly string[]) {
+  const inner = messageOf("N", fields);
+  const outer = messageOf("M", ["foo_bar"]);
+  outer.nestedType.push(inner);
+  const file = create(FileDescriptorProtoSchema, {
+    ...{ name: "a.proto", package: "a", syntax: "proto2", messageType: [outer] },
+    service: [
+      {
+        name: "S",
+        method: methods.map((name) => ({ name, inputType: ".a.M", outputType: ".a.M.N" })),
+      },
+    ],
+  });
+  return readDescriptors(changed((set) => set.file.push(file)));
+}
+
+test.each<[what: string, fields: string[], methods: string[], clash: string]>([
+  ["fields", ["foo_bar", "fooBar"], [], "a.M.N.fooBar and foo_bar"],
+  ["a field and a oneof", ["foo_bar/x", "foo_bar/y", "fooBar"], [], "a.M.N.fooBar and foo_bar"],
+  ["fields of a oneof", ["one/foo_", "one/foo"], [], "a.M.N.foo and foo_"],
+  ["methods", [], ["GetX", "getX"], "a.S.getX and GetX"],
+  ["a method and what every object has", [], ["__proto__"], "a.S.__proto__ and that of"],
+])("a file whose names become one cannot be used: %s", (_what, fields, methods, clash) => {
+  const { services, broken } = readWith(fields, methods);
+  expect(services.map(({ typeName }) => typeName)).toEqual([CatalogService.typeName]);
+  expect(broken).toEqual([expect.stringContaining(`a.proto cannot be used: ${clash}`)]);
+  expect(broken).toEqual([expect.stringMatching(/the same name in JavaScript: \w+$/)]);
+});
+
+test("names that stay apart may be alike", () => {
+  const { services, broken } = readWith(["foo_bar", "one/x", "two/X"], ["GetX", "Constructor"]);
+  expect(broken).toEqual([]);
+  expect(services.map(({ typeName }) => typeName)).toContain("a.S");
 });
 
 test("services of gRPC's own examples are there, and those about a server are not", () => {

@@ -17,7 +17,7 @@ import {
 import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
-import { send } from "../../../gateway/test/support/catalog.ts";
+import { send, versions } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
 import { jsonOf } from "../../../gateway/test/support/gateway.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
@@ -167,6 +167,48 @@ test.each(openProtocols)(
     }
   },
 );
+
+describe("the error page of a proxy in between has no headers for callers,", () => {
+  const foreign = {
+    "cache-control": "public, max-age=600",
+    etag: '"1"',
+    "set-cookie": "a=1",
+    "www-authenticate": "Basic",
+  };
+  const page: Answer = (stream) => {
+    stream.respond({ ":status": 502, "content-type": "text/html", ...foreign });
+    stream.end("<h1>Bad Gateway</h1>");
+  };
+
+  test.each(versions)("over REST on HTTP/%s", async (version) => {
+    await using fake = await openFakeServer(page);
+    await using proxy = await openProxy({ url: fake.url });
+    const { status, headers } = await proxy.send({ ...request, version });
+    expect([status, ...Object.keys(foreign).map((name) => headers.get(name))]).toEqual([
+      ...[503, null, null, null, null],
+    ]);
+  });
+
+  test.each(openProtocols)("over $name", async ({ open, version }) => {
+    await using fake = await openFakeServer(page);
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = open(FieldService, proxy.origin(version));
+    const told: string[] = [];
+    const onHeader = (header: Headers) => void told.push(...header.keys());
+    for (const call of [
+      () => caller.client.echo({}, { onHeader }),
+      () => all(caller.client.repeat({}, { onHeader })),
+    ]) {
+      const { code, metadata } = await (call() as Promise<unknown>).then(
+        () => expect.fail("the call went well"),
+        (error: unknown) => ConnectError.from(error),
+      );
+      expect(code).toBe(Code.Unavailable);
+      told.push(...metadata.keys());
+    }
+    expect(told.filter((name) => name in foreign)).toEqual([]);
+  });
+});
 
 describe("an upstream that does not answer as it should is an error that says so:", () => {
   test.each<[what: string, Answer, status: number, code: Code, message: string]>([

@@ -2,11 +2,20 @@
 import type { HandlerContext } from "@connectrpc/connect";
 import { createAccessLog } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
+import {
+  answerAtOnce,
+  answerWith,
+  grpcHead,
+  openFakeServer,
+  valuesOf,
+} from "../../../gateway/test/client/fake-server.ts";
+import type { Field } from "../../../gateway/test/differential/case.ts";
+import { createHttp2Client } from "../../../gateway/test/differential/http2-client.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { json, versions } from "../../../gateway/test/support/catalog.ts";
 import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";
 import { createRequestMetadata, defaultRequestMetadata } from "../../src/services/metadata.ts";
-import { openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
+import { openProxy, openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
 
 /** A proxy, and what its upstream was sent. */
 async function openSeen(
@@ -161,6 +170,51 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     ]);
     expect(headers.get("content-type")).toBe("application/json");
     expect(headers.get("date")).not.toBe("yesterday");
+  });
+});
+
+describe("each value of bytes is a field of its own,", () => {
+  const name = "x-id-bin";
+  const values = ["AAE", "AP8B"];
+  const several = { [name]: values };
+  const apart = values.map((value): Field => [name, value]);
+
+  test.each<[what: string, method: string, status: string]>([
+    ["of a call", "Echo", "0"],
+    ["of a call that fails", "Echo", "5"],
+    ["of a stream", "Repeat", "0"],
+    ["of a stream that fails", "Repeat", "5"],
+  ])("%s: both ways, in headers and trailers", async (_what, method, status) => {
+    const sent: unknown[] = [];
+    const trailers = { "grpc-status": status, ...several };
+    await using fake = await openFakeServer((stream, headers, raw) => {
+      sent.push(valuesOf(raw, name));
+      answerWith(trailers, { head: { ...grpcHead, ...several } })(stream, headers);
+    });
+    await using proxy = await openProxy({ url: fake.url, proxy: { requestMetadata: [name] } });
+    await using caller = createHttp2Client(Number(new URL(proxy.origin("2")).port));
+    const type = ["content-type", "application/grpc"] as const;
+    const path = `/${FieldService.typeName}/${method}`;
+    const body = [Buffer.alloc(5)];
+    const request = { http: "2", method: "POST", path, headers: [type, ...apart], body } as const;
+    const got = await caller.send(request, Promise.resolve());
+    expect(sent).toEqual([values]);
+    for (const fields of [got.headers, got.trailers]) {
+      expect(fields.filter((field) => field[0] === name)).toEqual(apart);
+    }
+  });
+
+  test("of an error alone", async () => {
+    const head = { ...grpcHead, "grpc-status": "5", ...several };
+    await using fake = await openFakeServer(answerAtOnce(head));
+    await using proxy = await openProxy({ url: fake.url });
+    using raw = await openRawConnection(proxy.port);
+    raw.write(
+      `POST ${path} HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\n` +
+        "Content-Length: 2\r\nConnection: close\r\n\r\n{}",
+    );
+    const answer = (await raw.untilClosed()).toString();
+    expect(answer).toContain("\r\nx-id-bin: AAE\r\nx-id-bin: AP8B\r\n");
   });
 });
 

@@ -240,6 +240,41 @@ const unreadRest: Difference = {
   ],
 };
 
+const twice = {
+  appended: [
+    ["x-bytes-bin", "AAE"],
+    ["x-bytes-bin", "AP8B"],
+  ],
+  ends: { do: "echo" },
+} as const;
+
+const severalBytes: Difference = {
+  name: "several values of bytes are a field each",
+  why:
+    "Stock joins them. gRPC wants receivers to split such values, but grpc-go fails the call: " +
+    "illegal base64 data.",
+  applies: ({ script }) => mentions(script, /-bin"/),
+  expected: (stock) => ({
+    ...stock,
+    headers: withBytesApart(stock.headers),
+    trailers: withBytesApart(stock.trailers),
+  }),
+  examples: (["connect", "grpc", "grpc-web"] as const).flatMap((protocol) =>
+    (["1.1", "2"] as const).map((http) =>
+      example({ protocol, http }, { script: { implementation: twice } }),
+    ),
+  ),
+};
+
+function withBytesApart(fields: Outcome["headers"]): Outcome["headers"] {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, values]) => [
+      name,
+      name.endsWith("-bin") ? values.flatMap((value) => value.split(/\s*,\s*/)) : values,
+    ]),
+  );
+}
+
 export const answers: readonly Difference[] = [
   unwritable,
   loneSurrogate,
@@ -248,4 +283,5 @@ export const answers: readonly Difference[] = [
   replacedResponse,
   challenge,
   unreadRest,
+  severalBytes,
 ];
