@@ -155,7 +155,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     makeValues: () => ContextValues | undefined,
     observation: CallObservation | undefined,
   ): Promise<void> | undefined {
-    if (exchange.origin === "") throw badHead("Host must name one host, and the target be a path");
+    if (exchange.origin === "")
+      throw badHead("Host must name one host, and the target be a percent-encoded path");
     if (repeated !== undefined) throw badHead(`the header ${repeated} must be sent once`);
     applyCors?.(exchange, route.allow);
     if (route.kind === "not_found") exchange.respond(notFound(exchange, route, notFoundError?.()));

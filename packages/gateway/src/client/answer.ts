@@ -13,6 +13,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { writeBinary } from "../codec/binary-writer.ts";
+import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
 import { wrapEnvelope } from "../rpc/envelope-splitter.ts";
@@ -121,6 +122,7 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
   readonly #input: I;
   readonly #output: O;
+  #hasLooseText: boolean | undefined;
 
   constructor(path: string, input: I, output: O) {
     this.path = path;
@@ -139,7 +141,10 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {
-      return fromBinary(this.#output, bytes);
+      const message = fromBinary(this.#output, bytes);
+      this.#hasLooseText ??= hasLooseText(this.#output);
+      if (this.#hasLooseText) assertWireFormat(this.#output, bytes);
+      return message;
     } catch (cause) {
       const message = `the answer is no ${this.#output.typeName}`;
       throw new ConnectError(message, Code.Internal, undefined, undefined, cause);

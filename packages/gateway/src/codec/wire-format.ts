@@ -2,10 +2,10 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 
 /**
- * Makes checks that protobuf-es does not make: that each known field has its own wire type, and
- * that the content of a field ends with the field. protobuf-es would read an id from the length of
- * something else, or a text past the end of its message. Other implementations reject such bytes.
- * The result would be a message that no client has sent.
+ * Makes checks that protobuf-es does not make: that each known field has its own wire type, that
+ * the content of a field ends with the field, and that text is UTF-8 in proto2, too. protobuf-es
+ * would read an id from the length of something else, or a text past the end of its message, or
+ * replace what is not UTF-8. The result would be a message that no client has sent.
  *
  * @param fieldsMax The maximum number of fields, known or not, at every depth of known messages.
  * Default: no limit.
@@ -42,24 +42,32 @@ class FieldReader extends BinaryReader {
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];
-  readonly inside: (() => Shapes) | undefined;
+  readonly inside?: (() => Shapes) | undefined;
+  /** Text in which protobuf-es replaces what is not UTF-8. */
+  readonly isLooseText?: boolean;
 }
 
 type Shapes = ReadonlyMap<number, FieldShape>;
 
-function walk(shapes: Shapes, reader: BinaryReader, end: number): void {
+/** @param group The number of the group to walk, which ends with a tag. Default: a message. */
+function walk(shapes: Shapes, reader: BinaryReader, end: number, group?: number): void {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
+    if (wireType === WireType.EndGroup && number === group) return;
     const shape = shapes.get(number);
     if (shape !== undefined && !shape.wireTypes.includes(wireType)) {
       throw new RangeError(`${shape.name} has the wire type ${wireType}`);
     }
-    if (wireType === WireType.LengthDelimited) {
+    if (shape?.isLooseText) {
+      reader.string(true);
+    } else if (wireType === WireType.LengthDelimited) {
       const length = reader.uint32();
       const insideEnd = reader.pos + length;
       if (insideEnd > end) throw new RangeError("premature EOF");
       if (shape?.inside !== undefined) walk(shape.inside(), reader, insideEnd);
       reader.pos = insideEnd;
+    } else if (wireType === WireType.StartGroup && shape?.inside !== undefined) {
+      walk(shape.inside(), reader, end, number);
     } else {
       reader.skip(wireType, number);
     }
@@ -76,23 +84,42 @@ function fieldsOf(desc: DescMessage): Shapes {
 }
 
 function shapeOf(field: DescField): FieldShape {
-  const { name } = field;
-  const { message } = field;
+  const { name, message } = field;
   const inside = message && (() => fieldsOf(message));
+  const isLooseText = isLoose(field, field.scalar);
   if (field.fieldKind === "map") {
-    const entry: Shapes = new Map([
-      [1, { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)], inside: undefined }],
-      [2, { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, message)], inside }],
+    const key = { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)] };
+    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, message)] };
+    const entry: Shapes = new Map<number, FieldShape>([
+      [1, { ...key, isLooseText: isLoose(field, field.mapKey) }],
+      [2, { ...value, inside, isLooseText }],
     ]);
     return { name, wireTypes: [WireType.LengthDelimited], inside: () => entry };
   }
   if ("delimitedEncoding" in field && field.delimitedEncoding) {
-    return { name, wireTypes: [WireType.StartGroup], inside: undefined };
+    return { name, wireTypes: [WireType.StartGroup], inside };
   }
   const own = wireTypeOf(field.scalar, message);
   // The writer may choose whether it is packed.
   const isPackable = field.fieldKind === "list" && own !== WireType.LengthDelimited;
-  return { name, wireTypes: isPackable ? [own, WireType.LengthDelimited] : [own], inside };
+  const wireTypes = isPackable ? [own, WireType.LengthDelimited] : [own];
+  return { name, wireTypes, inside, isLooseText };
+}
+
+function isLoose({ utf8Validation }: DescField, scalar: ScalarType | undefined): boolean {
+  return scalar === ScalarType.STRING && !utf8Validation;
+}
+
+/** Whether a message, or one in it, has text in which protobuf-es replaces what is not UTF-8. */
+export function hasLooseText(desc: DescMessage): boolean {
+  const all = new Set([fieldsOf(desc)]);
+  for (const shapes of all) {
+    for (const { isLooseText, inside } of shapes.values()) {
+      if (isLooseText) return true;
+      if (inside !== undefined) all.add(inside());
+    }
+  }
+  return false;
 }
 
 /** @param scalar Undefined for a message or an enum. */

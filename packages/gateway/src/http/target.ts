@@ -21,6 +21,9 @@ const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 /** A target that a URL keeps unchanged: nothing to encode, no dot segments. */
 const plainTarget = /^(?:\/[\w~-][\w.~-]*)+$/;
 
+/** RFC 3986 allows none. Over HTTP/1.1 Node rejects it; over HTTP/2 Node reads the bytes as Latin-1. */
+const notAscii = /[^\0-\x7f]/;
+
 export function resolveUrl(origin: string, target: string): string {
   return plainTarget.test(target) ? origin + target : new URL(target, origin).toString();
 }
@@ -35,7 +38,7 @@ export function parseOrigin(
   if (origin === undefined || plainTarget.test(target)) return origin;
   const [, named] = absoluteForm.exec(target) ?? [];
   const isHost = named === undefined || authority.test(named);
-  return isHost && URL.canParse(target, origin) ? origin : undefined;
+  return isHost && !notAscii.test(target) && URL.canParse(target, origin) ? origin : undefined;
 }
 
 interface Origin {

@@ -1,18 +1,34 @@
 /** Unusual protobuf is read as by protobuf-es; malformed protobuf is rejected. */
-import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
-import { createMethodImplSpec } from "@connectrpc/connect";
+import {
+  clone,
+  create,
+  createFileRegistry,
+  type DescMethod,
+  fromBinary,
+  toBinary,
+} from "@bufbuild/protobuf";
+import {
+  FeatureSet_Utf8Validation,
+  FileDescriptorProtoSchema,
+  FileOptionsSchema,
+} from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createCodecs } from "../../src/codec/codec.ts";
 import type { EndpointOptions } from "../../src/rpc/endpoint.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
-
-const spec = createMethodImplSpec(LabelService.method.printLabel, (): never => {
-  throw new Error("nobody calls it");
-});
+import {
+  file_openapi_legacy_v1_legacy,
+  LegacyService,
+} from "../gen/openapi/legacy/v1/legacy_pb.ts";
+import { OldSchema, OldService } from "../gen/openapi/old/v1/old_pb.ts";
 
 function parse(bytes: Uint8Array, recursionLimit?: number) {
-  const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, binaryOptions: { recursionLimit } };
-  return createCodecs(spec.method, limits as EndpointOptions).binary.parse(bytes);
+  return parseAs(LabelService.method.printLabel, bytes, { recursionLimit });
+}
+
+function parseAs(method: DescMethod, bytes: Uint8Array, binaryOptions = {}) {
+  const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, binaryOptions };
+  return createCodecs(method, limits as EndpointOptions).binary.parse(bytes);
 }
 
 const bytesOf = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");
@@ -41,6 +57,44 @@ test.each([
   ["half of a message", "0a 05 0801 12"],
 ])("%s is rejected", (_what, hex) => {
   expect(() => parse(bytesOf(hex))).toThrow(/parse binary/);
+});
+
+/** An `Old`, whose proto2 does not ask for UTF-8. */
+const old = (hex: string) => bytesOf(`0801 ${hex}`);
+
+test.each([
+  ["in a group", "13 0a02c3a9 14"],
+  ["in the key of a map", "1a 04 0a02c3a9"],
+  ["in the group of a message", "22 08 0801 13 0a02c3a9 14"],
+  ["in an unknown group", "4b 0a01e9 4c"],
+  ["in a field that is unknown", "4a 01e9"],
+  ["in an unknown field of a group", "13 0a00 1201e9 14"],
+  ["after a group in a group", "13 0a00 13 0a01e9 14 14 2202 0801"],
+])("text of proto2 %s is read", (_what, hex) => {
+  const { put } = OldService.method;
+  expect(parseAs(put, old(hex))).toStrictEqual(fromBinary(OldSchema, old(hex)));
+});
+
+test.each([
+  ["in a group", "13 0a01e9 14"],
+  ["in the second of two groups", "13 0a00 14 13 0a01e9 14"],
+  ["in the key of a map", "1a 03 0a01e9"],
+  ["in the group of a message", "22 07 0801 13 0a01e9 14"],
+])("text of proto2 that is not UTF-8 %s is rejected", (_what, hex) => {
+  expect(() => parseAs(OldService.method.put, old(hex))).toThrow(/parse binary/);
+});
+
+test("text of an edition whose files ask for no UTF-8 is rejected, too", () => {
+  const { proto, dependencies } = file_openapi_legacy_v1_legacy;
+  const loose = clone(FileDescriptorProtoSchema, proto);
+  const features = { utf8Validation: FeatureSet_Utf8Validation.NONE };
+  loose.options = create(FileOptionsSchema, { features });
+  const registry = createFileRegistry(loose, (name) =>
+    dependencies.find((one) => one.proto.name === name),
+  );
+  const keep = registry.getService(LegacyService.typeName)?.method["keep"] as DescMethod;
+  expect(parseAs(keep, bytesOf("0a0161"))).toMatchObject({ id: "a" });
+  expect(() => parseAs(keep, bytesOf("0a01e9"))).toThrow(/parse binary/);
 });
 
 test("a custom depth limit is respected", () => {

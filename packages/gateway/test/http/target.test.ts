@@ -83,6 +83,8 @@ describe("the origin of a request", () => {
     ["host", "http://other/a", "http://host"],
     ["host", "http://user@other/a", undefined],
     ["host", "//[/a", undefined],
+    ["host", "/a?b=%C3%A9", "http://host"],
+    ["host", "/a?b=\u00c3\u00a9", undefined],
   ])("of %j with the target %j is %s", (host, target, origin) => {
     expect(parseOrigin("http", host, target)).toBe(origin);
   });
@@ -157,6 +159,8 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     ["a target without a host", ["GET http:///v1/library HTTP/1.1", "Host: a"], 400],
     ["a path that looks like a host", ["GET //[/v1/library HTTP/1.1", "Host: a"], 400],
     ["a path of a backslash", ["GET /\\ HTTP/1.1", "Host: a"], 400],
+    ["bytes of UTF-8 in a path", ["GET /v1/caf\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
+    ["bytes of UTF-8 in a query", ["GET /v1/library?a=\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
     ["the asterisk", ["OPTIONS * HTTP/1.1", "Host: a"], 404],
     ["an authority", ["CONNECT a:80 HTTP/1.1", "Host: a"], 0],
   ];
@@ -191,6 +195,9 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     [":path", "http://[/v1/library", refused],
     [":path", "http://b:65536/v1/library", refused],
     [":path", "//[/v1/library", refused],
+    [":path", "/v1/caf\u00c3\u00a9", [400]],
+    [":path", "/v1/library?a=\u00c3\u00a9", [400]],
+    [":path", "/library.v1.FieldService/Echo?message=\u00c3\u00a9", [400]],
     [":path", "*", refused],
     [":path", "", refused],
   ];

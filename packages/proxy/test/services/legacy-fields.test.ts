@@ -1,9 +1,17 @@
-/** Fields that proto2 requires: a request without them is refused on every protocol, by name. */
-import { fromBinary } from "@bufbuild/protobuf";
+/** What proto2 has: required fields, and text that is read without a look at its encoding. */
+import { create, fromBinary } from "@bufbuild/protobuf";
+import { Code, createClient, type ServiceImpl } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import {
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { StatusSchema } from "../../../gateway/gen/google/rpc/status_pb.ts";
 import {
   file_openapi_old_v1_old,
+  OldSchema,
   OldService,
 } from "../../../gateway/test/gen/openapi/old/v1/old_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
@@ -80,19 +88,19 @@ const rows: readonly [what: string, request: SentRequest, said: string][] = [
   ],
 ];
 
-describe.each([
+function openProxy(service: Partial<ServiceImpl<typeof OldService>> = old) {
+  const { services, registry } = readDescriptors(descriptorSetOf(file_openapi_old_v1_old));
+  return openProxyOf((router) => router.service(OldService, service), {
+    ...{ proxy: { services }, jsonOptions: { registry }, mayFail: true },
+  });
+}
+
+const places = [
   ["in process", () => openGateway({ routes: (router) => router.service(OldService, old) })],
-  [
-    "through a proxy",
-    () => {
-      const { services, registry } = readDescriptors(descriptorSetOf(file_openapi_old_v1_old));
-      return openProxyOf((router) => router.service(OldService, old), {
-        proxy: { services },
-        jsonOptions: { registry },
-      });
-    },
-  ],
-] as const)("%s", (_where, open) => {
+  ["through a proxy", () => openProxy()],
+] as const;
+
+describe.each(places)("%s", (_where, open) => {
   test.each(rows)("%s", async (_what, request, said) => {
     received.length = 0;
     await using gateway = await open();
@@ -107,6 +115,43 @@ describe.each([
     if (isRest) expect(response.status).toBe(400);
     expect(received.filter((one) => !(one as { id?: bigint }).id)).toEqual([]);
   });
+});
+
+const transports = {
+  Connect: createConnectTransport,
+  gRPC: createGrpcTransport,
+  "gRPC-Web": createGrpcWebTransport,
+};
+
+/** Its group is written as it is: a text of one byte of Latin-1. */
+const latin1 = create(OldSchema, { id: 1n });
+latin1.$unknown = [{ no: 2, wireType: 3, data: Buffer.from("0a01e914", "hex") }];
+
+describe.each(places)("text that is not UTF-8 is refused %s, not replaced, by", (_where, open) => {
+  test.each(["Connect", "gRPC", "gRPC-Web"] as const)("%s", async (protocol) => {
+    received.length = 0;
+    await using gateway = await open();
+    const baseUrl = gateway.origin("2");
+    const client = createClient(
+      OldService,
+      transports[protocol]({ baseUrl, httpVersion: "2", useBinaryFormat: true }),
+    );
+    const refusal = { code: Code.InvalidArgument };
+    await expect(client.put(latin1)).rejects.toMatchObject(refusal);
+    await expect(client.putAll(createAsyncIterable([latin1]))).rejects.toMatchObject(refusal);
+    expect(received).toEqual([]);
+  });
+});
+
+test("text of an upstream that is not UTF-8 is an internal error, not replaced", async () => {
+  await using proxy = await openProxy({ put: () => latin1, putAll: async () => latin1 });
+  const client = createClient(OldService, createGrpcTransport({ baseUrl: proxy.origin("2") }));
+  const failure = { code: Code.Internal, rawMessage: "the answer is no openapi.old.v1.Old" };
+  const request = { id: 1n };
+  await expect(client.put(request)).rejects.toMatchObject(failure);
+  await expect(client.putAll(createAsyncIterable([request]))).rejects.toMatchObject(failure);
+  const rest = await proxy.send({ path: "/v1/old", headers: json, body: '{"id":1}' });
+  expect(rest.status).toBe(500);
 });
 
 test("path and body may name the same field of a message with required fields", async () => {

@@ -82,25 +82,27 @@ function isRpcClient({ request: { headers } }: Case): boolean {
 const hosts = ["a b", "user@host", "a/b", "a:x", "[::1", "a:99999", ""];
 
 const wrongHost: Difference = {
-  name: "a host that is none gets a 400",
+  name: "a host or a target that is none gets a 400",
   why:
     "Stock makes a URL of Host and target outside its promise: where it cannot, it throws into " +
     "the server, which ends the process. Where it can, what it makes is not what was meant.",
   applies: ({ request }) =>
-    request.http === "1.1" &&
-    (hosts.includes(valuesOf(request.headers, "host")[0] ?? "") ||
-      valuesOf(request.headers, "host").length > 1),
+    request.http === "1.1"
+      ? hosts.includes(valuesOf(request.headers, "host")[0] ?? "") ||
+        valuesOf(request.headers, "host").length > 1
+      : /[\u0080-\u00ff]/.test(request.path),
   expected: (stock, given) => ({
     ...rest(stock, given, {
       status: 400,
       code: Code.InvalidArgument,
-      message: "Host must name one host, and the target be a path",
+      message: "Host must name one host, and the target be a percent-encoded path",
     }),
     reported: [],
     seen: [],
   }),
   examples: [
     ...hosts.map((host) => example({ protocol: "connect", headers: [["host", host]] })),
+    example({ protocol: "connect", http: "2", path: `${echoPath}?a=\u00c3\u00a9` }),
     example({
       protocol: "grpc-web",
       headers: [
