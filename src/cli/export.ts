@@ -47,7 +47,7 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
     await using file =
       output === "-"
         ? standardOutput()
-        : await openOutputFile({ path: output, kind: "plants", force });
+        : await openOutputFile({ path: output, kind: "a file of plants", force });
     let done = 0;
     for await (const { bytes, plants } of writePlants(readPages(reader), formats[name])) {
       if (stop.signal.aborted) throw new CommandFailure(1, "interrupted");

@@ -3,6 +3,8 @@ import { applicationId } from "../store/sqlite/schema.ts";
 import { startOfPlants } from "../transfer/format.ts";
 
 const headBytes = 512;
+/** Of a database. */
+const headerBytes = 100;
 const walVersion = 2;
 
 /** Describes a regular file by its first bytes, to complete the sentence "it is …". */
@@ -16,12 +18,13 @@ export function kindOfFile(path: string): string {
 
 /** A backup is one file. It becomes a store with a log as soon as a server starts on it. */
 function kindOfDatabase(path: string, head: Buffer): string {
-  if (head.readInt32BE(68) !== applicationId) return "a database of another program";
-  return head[18] === walVersion || existsSync(`${path}-wal`) ? "a store" : "backup";
+  if (head.length < headerBytes || head.readInt32BE(68) !== applicationId)
+    return "a database of another program";
+  return head[18] === walVersion || existsSync(`${path}-wal`) ? "a store" : "a backup";
 }
 
 const texts: readonly (readonly [RegExp, string])[] = [
-  [startOfPlants, "plants"],
+  [startOfPlants, "a file of plants"],
   [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
   [/-----BEGIN /, "a key or a certificate"],
 ];

@@ -20,7 +20,7 @@ import { kindOfFile } from "./file-kind.ts";
 export interface OutputTarget {
   readonly path: string;
   /** The kind of the file. Only an empty file or one of the same kind is replaced. */
-  readonly kind: "plants" | "backup";
+  readonly kind: "a file of plants" | "a backup";
   /** Whether to replace an existing file. */
   readonly force: boolean;
 }
@@ -61,7 +61,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertNoStoreLog(path);
   const place = realPath(path);
   const old = statSync(place, { throwIfNoEntry: false });
-  if (old === undefined || (kind === "plants" && isStream(place))) return;
+  if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
   const found = old.isFile() ? kindOfFile(place) : "not a file";
   if (found !== kind && found !== "empty") {
     throw new CommandFailure(1, `cannot write ${path}: it is ${found}; name another file`);

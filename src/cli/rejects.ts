@@ -58,7 +58,7 @@ export class Rejects {
       return;
     }
     try {
-      this.#output ??= await openOutputFile({ path, kind: "plants", force: this.#force });
+      this.#output ??= await openOutputFile({ path, kind: "a file of plants", force: this.#force });
       await this.#output.write(Buffer.from(text));
     } catch (error) {
       throw cannot("write rejected rows to", path, error);
@@ -71,6 +71,6 @@ async function removeOld(path: string, source: string, force: boolean): Promise<
   if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
     throw new CommandFailure(2, "--rejects names the file that is imported");
   }
-  assertMayWrite({ path, kind: "plants", force });
+  assertMayWrite({ path, kind: "a file of plants", force });
   if (old?.isFile() === true) await rm(path);
 }

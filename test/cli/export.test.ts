@@ -54,11 +54,11 @@ test("leaves an old file as it was when a plant cannot be read", async () => {
   using db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   const file = join(folder, "out.csv");
-  await writeFile(file, "id,name\n1,old\n");
+  await writeFile(file, "id,name,tag\n1,old,\n");
   const args = ["export", "--store", store, "-o", file, "--force"];
   const stderr = expect.stringContaining("is not UTF-8");
   expect(await runInProcess(args)).toMatchObject({ code: 1, stderr });
-  expect(await readFile(file, "utf8")).toBe("id,name\n1,old\n");
+  expect(await readFile(file, "utf8")).toBe("id,name,tag\n1,old,\n");
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
 });
 

@@ -60,14 +60,25 @@ const kinds = {
   settings: ({ folder }) => written(folder, "settings.yaml", "port: 8080\n"),
   "a database of another program": ({ folder }) =>
     written(folder, "foreign.db", `SQLite format 3\0${"\0".repeat(200)}`),
-  "another table": ({ folder }) => written(folder, "people.csv", "name,id,email\na,1,b\n"),
+  "the start of a database": ({ folder }) => written(folder, "cut.db", "SQLite format 3\0"),
+  "a package": ({ folder }) => written(folder, "package.json", '{\n  "name": "a",\n  "id": 1\n}\n'),
+  "rows with another field": ({ folder }) =>
+    written(folder, "all.ndjson", '{"id":1,"name":"a","tag":"b","price":1}\n'),
+  "rows whose ids are texts": ({ folder }) =>
+    written(folder, "ids.ndjson", '{"id":"x","name":"a"}\n'),
+  "a list of problems": ({ folder }) =>
+    written(folder, "lint.ndjson", '{"line":1,"reason":"no","file":"a.ts"}\n'),
+  "another table": ({ folder }) => written(folder, "people.csv", "id,name\na,1\n"),
   "a folder": async ({ folder }) => {
     await mkdir(join(folder, "folder"));
     return join(folder, "folder");
   },
   "an export": ({ folder }) => written(folder, "plants.ndjson", '{"id":1,"name":"a"}\n'),
+  "an export of long names": ({ folder }) =>
+    written(folder, "long.ndjson", `{"id":-1,"name":"\\"}${"a".repeat(488)}","tag":"b"}\n`),
   "an export as CSV": ({ folder }) => written(folder, "plants.csv", "id,name,tag\r\n1,a,\r\n"),
-  "rejected rows": ({ folder }) => written(folder, "r.ndjson", '{"line":1,"reason":"no"}\n'),
+  "rejected rows": ({ folder }) =>
+    written(folder, "r.ndjson", '{"line":1,"reason":"no","row":{}}\n'),
   "a backup": async ({ folder, store }) => {
     await runInProcess(["backup", join(folder, "b.db"), "--store", `sqlite:${store}`]);
     // An older one: a byte of SQLite's count of changes.
@@ -85,7 +96,9 @@ async function written(folder: string, name: string, content: string): Promise<s
   return join(folder, name);
 }
 
-const exports: readonly Kind[] = ["an export", "an export as CSV", "rejected rows"];
+const exports: readonly Kind[] = [
+  ...(["an export", "an export of long names", "an export as CSV", "rejected rows"] as const),
+];
 
 const tokenFiles: readonly Kind[] = ["a token file", "a commented token file"];
 const migrated: readonly Kind[] = ["a backup", "an empty file", "the name of a log"];
@@ -159,7 +172,11 @@ const refused = {
   stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/),
 };
 
-const plants = (path: string, force = false): OutputTarget => ({ path, kind: "plants", force });
+const plants = (path: string, force = false): OutputTarget => ({
+  path,
+  kind: "a file of plants",
+  force,
+});
 
 test("two at once, of processes with one number as in containers, leave each other alone", async () => {
   const folder = await temporaryFolder();
