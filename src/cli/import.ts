@@ -104,6 +104,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   try {
     const rows = format.read(unzip(source.stream), { lineBytesMax: flags.lineBytesMax });
     const end = await plantImport.run(rows).finally(() => rejects.close());
+    if (end.kind === "complete" && !flags.dryRun) await rejects.removeOld();
     progress.end();
     const done = flags.dryRun ? "would store" : "stored";
     report(end, plantImport.state, rejects.place, { file, url, done });

@@ -149,7 +149,7 @@ function alreadyThere(path: string): CommandFailure {
 }
 
 /** Keeps a link and replaces its target. */
-function realPath(path: string): string {
+export function realPath(path: string): string {
   try {
     return realpathSync(path);
   } catch {

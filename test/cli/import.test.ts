@@ -1,5 +1,5 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gzipSync } from "node:zlib";
@@ -120,8 +120,19 @@ test("rows that are rejected go to a file with their lines, and the others are s
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
   expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
   await writeFile(at.file, "id,name\n1,a\n");
+  // Nothing takes their place.
+  expect(await at.runWith({ PLANT_STORE_TOKEN: "no" }, "--force")).toMatchObject({ code: 1 });
+  expect(await at.run("--force", "--dry-run")).toMatchObject({ code: 0 });
+  expect((await readFile(rejects, "utf8")).trimEnd().split("\n")).toEqual(lines);
+  await rename(rejects, `${at.file}.old`);
+  await symlink(`${at.file}.old`, rejects);
+  await writeFile(at.file, "id,name\n2\n");
+  expect(await at.run("--force")).toMatchObject({ code: 3 });
+  expect(await readFile(`${at.file}.old`, "utf8")).toContain("1 fields in place of 2");
+  await writeFile(at.file, "id,name\n1,a\n");
   expect(await at.run("--force")).toMatchObject({ code: 0 });
-  expect(await readdir(at.folder)).toEqual(["plants.csv"]);
+  expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
+  expect((await lstat(rejects)).isSymbolicLink()).toBe(true);
 });
 
 test("rejected rows can be imported once they are fixed, with all digits", async () => {
