@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { cannot } from "connect-gateway-proxy/command";
 import { applicationId } from "../store/sqlite/schema.ts";
 import { startOfPlants } from "../transfer/format.ts";
 
@@ -7,7 +8,11 @@ const headBytes = 512;
 const headerBytes = 100;
 const walVersion = 2;
 
-/** Describes a regular file by its first bytes, to complete the sentence "it is …". */
+/**
+ * Describes a regular file by its first bytes, to complete the sentence "it is …".
+ *
+ * @throws {CommandFailure} If it cannot be read.
+ */
 export function kindOfFile(path: string): string {
   const head = readHead(path);
   if (head.length === 0) return "empty";
@@ -30,11 +35,15 @@ const texts: readonly (readonly [RegExp, string])[] = [
 ];
 
 function readHead(path: string): Buffer {
-  const descriptor = openSync(path, "r");
   try {
-    const head = Buffer.alloc(headBytes);
-    return head.subarray(0, readSync(descriptor, head, 0, headBytes, 0));
-  } finally {
-    closeSync(descriptor);
+    const descriptor = openSync(path, "r");
+    try {
+      const head = Buffer.alloc(headBytes);
+      return head.subarray(0, readSync(descriptor, head, 0, headBytes, 0));
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch (error) {
+    throw cannot("read", path, error);
   }
 }

@@ -1,6 +1,7 @@
 /** Writes all files that users name. */
 import {
   existsSync,
+  fchownSync,
   fsyncSync,
   linkSync,
   mkdtempSync,
@@ -8,6 +9,7 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
@@ -60,7 +62,7 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertNoStoreLog(path);
   const place = realPath(path);
-  const old = statSync(place, { throwIfNoEntry: false });
+  const old = statsOf(place);
   if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
   const found = old.isFile() ? kindOfFile(place) : "not a file";
   if (found !== kind && found !== "empty") {
@@ -76,7 +78,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
  */
 export function assertTokenFile(path: string): void {
   assertNoStoreLog(path);
-  const old = statSync(path, { throwIfNoEntry: false });
+  const old = statsOf(path);
   const found = old?.isFile() === true ? kindOfFile(path) : "empty";
   if (found === "empty" || found === "a token file") return;
   throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
@@ -100,6 +102,8 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
     temporary,
     write: (bytes) => handle.writeFile(bytes),
     async commit() {
+      const old = statsOf(place);
+      if (old !== undefined && process.getuid?.() === 0) fchownSync(handle.fd, old.uid, old.gid);
       fsyncSync(handle.fd);
       try {
         assertMayWrite(target);
@@ -157,8 +161,17 @@ export function realPath(path: string): string {
   }
 }
 
+/** Undefined if there is nothing. @throws {CommandFailure} */
+export function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw cannot("read", path, error);
+  }
+}
+
 function isStream(place: string): boolean {
-  const stats = statSync(place, { throwIfNoEntry: false });
+  const stats = statsOf(place);
   return stats !== undefined && (stats.isFIFO() || stats.isCharacterDevice());
 }
 

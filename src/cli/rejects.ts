@@ -1,10 +1,15 @@
 import { once } from "node:events";
-import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
-import { assertMayWrite, type OutputFile, openOutputFile, realPath } from "./output-file.ts";
+import {
+  assertMayWrite,
+  type OutputFile,
+  openOutputFile,
+  realPath,
+  statsOf,
+} from "./output-file.ts";
 
 const kind = "a file of plants";
 
@@ -57,7 +62,7 @@ export class Rejects {
     const path = this.#file;
     if (path === undefined || !this.#force || this.#output !== undefined) return;
     assertMayWrite({ path, kind, force: true });
-    if (statSync(path, { throwIfNoEntry: false })?.isFile() === true) await rm(realPath(path));
+    if (statsOf(path)?.isFile() === true) await rm(realPath(path));
   }
 
   async #append(text: string): Promise<void> {
@@ -77,7 +82,7 @@ export class Rejects {
 }
 
 function assertMayReplace(path: string, source: string, force: boolean): void {
-  const [old, read] = [path, source].map((one) => statSync(one, { throwIfNoEntry: false }));
+  const [old, read] = [path, source].map(statsOf);
   if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
     throw new CommandFailure(2, "--rejects names the file that is imported");
   }

@@ -17,8 +17,15 @@ import { useOpened, useTestServer } from "../support/use-test-server.ts";
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
   const { fsyncSync, linkSync, renameSync } = fs;
+  const forbid = (work: (...args: never[]) => unknown, name: string) =>
+    vi.fn((...args: never[]) => {
+      if (!String(args[0]).endsWith(name)) return work(...args);
+      throw Object.assign(new Error(`EACCES: ${name}`), { code: "EACCES" });
+    });
   return {
     ...fs,
+    openSync: forbid(fs.openSync, "/unreadable") as unknown as typeof fs.openSync,
+    statSync: forbid(fs.statSync, "/hidden") as unknown as typeof fs.statSync,
     fsyncSync: vi.fn(fsyncSync),
     linkSync: vi.fn(linkSync),
     renameSync: vi.fn(renameSync),
@@ -60,6 +67,8 @@ const kinds = {
   settings: ({ folder }) => written(folder, "settings.yaml", "port: 8080\n"),
   "a database of another program": ({ folder }) =>
     written(folder, "foreign.db", `SQLite format 3\0${"\0".repeat(200)}`),
+  "an unreadable file": ({ folder }) => written(folder, "unreadable", '{"id":1,"name":"a"}\n'),
+  "a file in an unreadable folder": ({ folder }) => written(folder, "hidden", ""),
   "the start of a database": ({ folder }) => written(folder, "cut.db", "SQLite format 3\0"),
   "a package": ({ folder }) => written(folder, "package.json", '{\n  "name": "a",\n  "id": 1\n}\n'),
   "rows with another field": ({ folder }) =>

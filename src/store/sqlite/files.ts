@@ -182,10 +182,18 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-/** Equal for all paths to the same file; `none` if there is no file. */
+/**
+ * Equal for all paths to the same file; `none` if there is no file.
+ *
+ * @throws {StoreOpenError} `inaccessible`
+ */
 export function fileId(path: string): string {
-  const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
-  return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
+  try {
+    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    return stats === undefined ? "none" : `${stats.dev}:${stats.ino}`;
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
 }
 
 const reasons: Readonly<Record<string, string>> = {
