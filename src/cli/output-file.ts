@@ -4,8 +4,10 @@ import {
   fchownSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
@@ -13,7 +15,7 @@ import {
   statSync,
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { syncDirectory } from "../store/sqlite/files.ts";
 import { besideName } from "../store/sqlite/location.ts";
@@ -152,12 +154,16 @@ function alreadyThere(path: string): CommandFailure {
   );
 }
 
-/** Keeps a link and replaces its target. */
+/** Keeps a link, also one whose target does not exist yet, and replaces its target. */
 export function realPath(path: string): string {
   try {
-    return realpathSync(path);
-  } catch {
-    return path;
+    const real = realpathSync(path);
+    // The target of /dev/stdout may be a pipe, which has no path.
+    return existsSync(real) ? real : path;
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isLink = isMissing && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return isLink ? realPath(resolve(realpathSync(dirname(path)), readlinkSync(path))) : path;
   }
 }
 
@@ -185,7 +191,7 @@ function tellUnfinished(place: string): void {
   const prefix = basename(unfinishedPrefix(place));
   for (const name of namesIn(dirname(place)).filter((one) => one.startsWith(prefix))) {
     process.stderr.write(
-      `plant-store: ${join(dirname(place), name)} is left over from a command that was killed; remove it if no command is running\n`,
+      `plant-store: ${join(dirname(place), name)} is left over from an earlier command; remove it if you do not need it and no command is running\n`,
     );
   }
 }

@@ -193,7 +193,7 @@ test("two at once, of processes with one number as in containers, leave each oth
   const first = await openOutputFile(plants(path));
   const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const second = await openOutputFile(plants(path));
-  expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from a command/)]);
+  expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from an earlier/)]);
   written.mockRestore();
   await first.write(Buffer.from("first"));
   await second.write(Buffer.from("second"));
