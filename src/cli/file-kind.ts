@@ -1,4 +1,5 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { constants, gunzipSync } from "node:zlib";
 import { cannot } from "connect-gateway-proxy/command";
 import { applicationId } from "../store/sqlite/schema.ts";
 import { startOfPlants } from "../transfer/format.ts";
@@ -17,7 +18,9 @@ export function kindOfFile(path: string): string {
   const head = readHead(path);
   if (head.length === 0) return "empty";
   if (head.toString("latin1", 0, 16) === "SQLite format 3\0") return kindOfDatabase(path, head);
-  const text = head.toString("utf8").replace(/^\ufeff/, "");
+  const text = unzipHead(head)
+    .toString("utf8")
+    .replace(/^\ufeff/, "");
   return texts.find(([start]) => start.test(text))?.[1] ?? "a file of another kind";
 }
 
@@ -33,6 +36,15 @@ const texts: readonly (readonly [RegExp, string])[] = [
   [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
   [/-----BEGIN /, "a key or a certificate"],
 ];
+
+/** As it is if it is not of gzip. */
+function unzipHead(head: Buffer): Buffer {
+  try {
+    return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH });
+  } catch {
+    return head;
+  }
+}
 
 function readHead(path: string): Buffer {
   try {

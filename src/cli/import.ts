@@ -84,8 +84,7 @@ function countOption(
 }
 
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
-  const format =
-    formats[flags.format ?? formatOfFile(file.replace(/\.gz$/i, "")) ?? rejectFormat(file)];
+  const format = formats[flags.format ?? formatOfFile(file) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
   const creator = await openCreator(url, flags);
   shortenCollections();

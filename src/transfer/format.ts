@@ -37,7 +37,12 @@ const extensions: ReadonlyMap<string, FormatName> = new Map([
   [".csv", "csv"],
 ]);
 
-/** The format by a file's extension; undefined for any other. */
+/** The format by a file's extension, before `.gz`; undefined for any other. */
 export function formatOfFile(file: string): FormatName | undefined {
-  return extensions.get(extname(file).toLowerCase());
+  return extensions.get(extname(file.replace(gz, "")).toLowerCase());
 }
+
+/** Whether a file's name says that it is compressed. */
+export const isZipped = (file: string) => gz.test(file);
+
+const gz = /\.gz$/i;

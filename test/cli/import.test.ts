@@ -2,7 +2,7 @@
 import { lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -78,8 +78,14 @@ test.each(formatNames)(
     const copy = join(at.folder, `copy.${name}`);
     expect(await exported("-o", copy)).toMatchObject({ code: 0 });
     expect(await readFile(copy, "utf8")).toBe(content);
-    expect(await at.run()).toMatchObject({ code: 0 });
-    expect(await readdir(at.folder)).toEqual([`copy.${name}`, `plants.${name}`]);
+    const zipped = `${copy}.gz`;
+    for (const flags of [[], ["--force"]]) {
+      expect(await exported("-o", zipped, ...flags)).toMatchObject({ code: 0 });
+      expect(String(gunzipSync(await readFile(zipped)))).toBe(content);
+    }
+    for (const file of [at.file, zipped]) expect(await at.runOf(file)).toMatchObject({ code: 0 });
+    const files = [`copy.${name}`, `copy.${name}.gz`, `plants.${name}`];
+    expect(await readdir(at.folder)).toEqual(files);
   },
 );
 

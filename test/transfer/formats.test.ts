@@ -26,8 +26,7 @@ async function write(name: Name, plants: readonly NewPlant[]): Promise<Buffer> {
   async function* pages() {
     for (let at = 0; at < plants.length; at += 3) yield plants.slice(at, at + 3);
   }
-  const pieces = await collect(writePlants(pages(), formats[name]));
-  return Buffer.concat(pieces.map(({ bytes }) => bytes));
+  return Buffer.concat(await collect(writePlants(pages(), formats[name], () => {})));
 }
 
 const plantsOf = (rows: readonly Row[]) =>
@@ -219,6 +218,8 @@ test.each([
   ["A.CSV", "csv"],
   ["dir.csv/a.ndjson", "ndjson"],
   ["a.jsonl", "ndjson"],
+  ["a.csv.GZ", "csv"],
+  ["a.gz", undefined],
   ["a.json", undefined],
   ["csv", undefined],
 ])("%s is %s", (file, format) => expect(formatOfFile(file)).toBe(format));
