@@ -186,10 +186,13 @@ test.each([
   ],
   ["odd.csv", "1,a,\n", /\S+odd\.csv: the first line of CSV must name.*stored 0 rows/],
 ])("%s cannot be read to its end, and it says how far it came", async (name, content, message) => {
-  const { stderr, ...result } = await (await prepare(name, content)).run();
+  const at = await prepare(name, content);
+  const { stderr, ...result } = await at.run();
   expect(result).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
   expect(stderr).toMatch(message);
+  const dry = await at.run("--dry-run");
+  expect(dry.stderr).toBe(stderr.replace("; stored", "; would store"));
 });
 
 test("a dry run checks each row, and sends none", async () => {
