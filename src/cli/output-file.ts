@@ -62,7 +62,7 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
  * @throws {CommandFailure}
  */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
-  assertNoStoreLog(path);
+  assertName(path);
   const place = realPath(path);
   const old = statsOf(place);
   if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
@@ -79,14 +79,20 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
  * @throws {CommandFailure}
  */
 export function assertTokenFile(path: string): void {
-  assertNoStoreLog(path);
+  assertName(path);
   const old = statsOf(path);
   const found = old?.isFile() === true ? kindOfFile(path) : "empty";
   if (found === "empty" || found === "a token file") return;
   throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
 }
 
-function assertNoStoreLog(path: string): void {
+function assertName(path: string): void {
+  if (basename(path) === "-") {
+    throw new CommandFailure(
+      2,
+      `cannot write ${path}: it looks like a standard stream; name a file`,
+    );
+  }
   if (!besideName.test(realPath(path))) return;
   throw new CommandFailure(
     1,

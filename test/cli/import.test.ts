@@ -212,6 +212,9 @@ test("standard input is read, and its rejected rows go to standard error", async
       "plant-store: rejected 1 of 2 rows, see above; stored the other 1\n",
   );
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
+  await using other = at.pipe("no plant\n", "--rejects", "-");
+  expect(await within("its end", other.exited)).toMatchObject({ code: 2 });
+  expect(await readdir(at.folder)).toEqual(["unused"]);
 });
 
 test.skipIf(process.platform !== "linux")(

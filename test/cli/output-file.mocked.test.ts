@@ -45,6 +45,7 @@ const kinds = {
   "its index": async ({ store }) => `${store}-shm`,
   "its journal, which is not there": async ({ store }) => `${store}-journal`,
   "the name of a log": async ({ folder }) => join(folder, "other.db-wal"),
+  "a name of standard streams": async ({ folder }) => join(folder, "-"),
   "a hard link to the store": async ({ folder, store }) => {
     await link(store, join(folder, "hard"));
     return join(folder, "hard");
@@ -110,7 +111,9 @@ const exports: readonly Kind[] = [
 ];
 
 const tokenFiles: readonly Kind[] = ["a token file", "a commented token file"];
-const migrated: readonly Kind[] = ["a backup", "an empty file", "the name of a log"];
+const migrated: readonly Kind[] = [
+  ...(["a backup", "an empty file", "the name of a log", "a name of standard streams"] as const),
+];
 
 /** Every command that writes to a path, and what it may change there. */
 const commands: readonly (readonly [line: string, changes: readonly Kind[]])[] = [
