@@ -105,6 +105,8 @@ describe("config check", () => {
     { yaml: `tokens: ${tokens}` },
     { yaml: "tokens:\n- one-good-token-of-ours\n- the-other-good-token" },
     { yaml: "port: nonsense", flags: ["--port", "1"] },
+    { flags: ["--port", "1", "--admin-port", "1", "--admin-host", "127.0.0.2"] },
+    { flags: ["--port", "0", "--admin-port", "0"] },
     // What Kubernetes sets beside services called plant-store and plant-store-db.
     {
       env: {
@@ -182,6 +184,14 @@ describe("config check", () => {
       "--port: must be a whole number from 0 to 65535: x",
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
+    ],
+    [
+      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--host", "::"] },
+      "--admin-port: must not be that of port (FILE, line 1)",
+    ],
+    [
+      { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
+      "token-file (FILE, line 1): must not be the file of --store",
     ],
     // What is wrong by itself contradicts nothing.
     [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
