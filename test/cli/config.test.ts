@@ -131,6 +131,7 @@ describe("config check", () => {
   const noSetting = "is not a setting; did you mean";
   const oneValue = "must be one value, or a list of values";
   const alone = "--tls-key: is missing: set both the certificate and its key";
+  const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
@@ -193,6 +194,8 @@ describe("config check", () => {
       { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",
     ],
+    [store("sqlite:caf\ufffd.db"), `argument 4 ${notUtf8}`],
+    [{ env: { PLANT_STORE_TOKEN_FILE: "caf\ufffd" } }, `PLANT_STORE_TOKEN_FILE: ${notUtf8}`],
     // What is wrong by itself contradicts nothing.
     [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
   ])("of %j tells all that is wrong", async (given, ...problems) => {
