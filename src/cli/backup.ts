@@ -32,7 +32,7 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   const progress = new Progress(process.stderr);
   try {
     const force = flags["force"] === true;
-    await using output = await openOutputFile({ path: resolve(file), kind: "backup", force });
+    await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });
     const { temporary } = output;
     const onProgress = (done: number, total: number) =>
       progress.update("copying pages", done, total);

@@ -3,8 +3,15 @@ import { Command, Option } from "commander";
 import { CommandFailure, cannot, listenForStop } from "connect-gateway-proxy/command";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
-import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
+import {
+  type FormatName,
+  formatNames,
+  formatOfFile,
+  formats,
+  isZipped,
+} from "../transfer/format.ts";
 import { writePlants } from "../transfer/plant-export.ts";
+import { zip } from "../transfer/unzip.ts";
 import { type OutputFile, openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
@@ -22,7 +29,10 @@ export function createExportCommand(): Command {
       new Option("--format <name>", "default: by the file name, else ndjson").choices(formatNames),
     )
     .addOption(
-      new Option("-o, --output <file>", "the file to write, once it is whole").default("-"),
+      new Option(
+        "-o, --output <file>",
+        "the file to write, once it is whole; .gz compresses it",
+      ).default("-"),
     )
     .option("--force", "replace an existing export", false)
     .addHelpText("after", notes)
@@ -47,14 +57,13 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
     await using file =
       output === "-"
         ? standardOutput()
-        : await openOutputFile({ path: output, kind: "plants", force });
-    let done = 0;
-    for await (const { bytes, plants } of writePlants(readPages(reader), formats[name])) {
+        : await openOutputFile({ path: output, kind: "a file of plants", force });
+    const onPage = (done: number) => {
       if (stop.signal.aborted) throw new CommandFailure(1, "interrupted");
-      await file.write(bytes);
-      done += plants;
       progress.update("exporting", done, reader.count);
-    }
+    };
+    const content = writePlants(readPages(reader), formats[name], onPage);
+    for await (const bytes of isZipped(output) ? zip(content) : content) await file.write(bytes);
     await file.commit();
   } catch (error) {
     if (isGone(error)) return;

@@ -84,8 +84,7 @@ function countOption(
 }
 
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
-  const format =
-    formats[flags.format ?? formatOfFile(file.replace(/\.gz$/i, "")) ?? rejectFormat(file)];
+  const format = formats[flags.format ?? formatOfFile(file) ?? rejectFormat(file)];
   const url = parseUrl(flags.url);
   const creator = await openCreator(url, flags);
   shortenCollections();
@@ -100,15 +99,16 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     onRejected: (rejection) => rejects.write(rejection),
   });
   addAbortSignal(plantImport.ended, source.stream);
+  const done = flags.dryRun ? "would store" : "stored";
   const timer = setInterval(() => show(progress, plantImport.state, source), 100);
   try {
     const rows = format.read(unzip(source.stream), { lineBytesMax: flags.lineBytesMax });
     const end = await plantImport.run(rows).finally(() => rejects.close());
+    if (end.kind === "complete" && !flags.dryRun) await rejects.removeOld();
     progress.end();
-    const done = flags.dryRun ? "would store" : "stored";
     report(end, plantImport.state, rejects.place, { file, url, done });
   } catch (error) {
-    throw asFailure(error, plantImport.state, file);
+    throw asFailure(error, plantImport.state, { file, done });
   } finally {
     clearInterval(timer);
     progress.end();
@@ -196,19 +196,23 @@ function report(
       );
       return;
     case "interrupted":
-      throw new CommandFailure(1, `interrupted; ${howFar(state)}`);
+      throw new CommandFailure(1, `interrupted; ${howFar(state, done)}`);
     case "failed":
-      throw new CommandFailure(1, `${end.reason}; ${howFar(state)}`);
+      throw new CommandFailure(1, `${end.reason}; ${howFar(state, done)}`);
   }
 }
 
-function howFar({ stored, rejected, firstOpenLine }: ImportState): string {
-  return `stored ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
+function howFar({ stored, rejected, firstOpenLine }: ImportState, done: string): string {
+  return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
 }
 
-function asFailure(error: unknown, state: ImportState, file: string): unknown {
+function asFailure(
+  error: unknown,
+  state: ImportState,
+  { file, done }: Readonly<Record<"file" | "done", string>>,
+): unknown {
   if (error instanceof FormatError) {
-    return new CommandFailure(1, `${file}: ${error.message}; ${howFar(state)}`);
+    return new CommandFailure(1, `${file}: ${error.message}; ${howFar(state, done)}`);
   }
   return error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
 }

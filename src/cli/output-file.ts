@@ -1,17 +1,21 @@
 /** Writes all files that users name. */
 import {
   existsSync,
+  fchownSync,
   fsyncSync,
   linkSync,
+  lstatSync,
   mkdtempSync,
   readdirSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
+  type Stats,
   statSync,
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { syncDirectory } from "../store/sqlite/files.ts";
 import { besideName } from "../store/sqlite/location.ts";
@@ -20,7 +24,7 @@ import { kindOfFile } from "./file-kind.ts";
 export interface OutputTarget {
   readonly path: string;
   /** The kind of the file. Only an empty file or one of the same kind is replaced. */
-  readonly kind: "plants" | "backup";
+  readonly kind: "a file of plants" | "a backup";
   /** Whether to replace an existing file. */
   readonly force: boolean;
 }
@@ -58,10 +62,10 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
  * @throws {CommandFailure}
  */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
-  assertNoStoreLog(path);
+  assertName(path);
   const place = realPath(path);
-  const old = statSync(place, { throwIfNoEntry: false });
-  if (old === undefined || (kind === "plants" && isStream(place))) return;
+  const old = statsOf(place);
+  if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
   const found = old.isFile() ? kindOfFile(place) : "not a file";
   if (found !== kind && found !== "empty") {
     throw new CommandFailure(1, `cannot write ${path}: it is ${found}; name another file`);
@@ -75,14 +79,20 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
  * @throws {CommandFailure}
  */
 export function assertTokenFile(path: string): void {
-  assertNoStoreLog(path);
-  const old = statSync(path, { throwIfNoEntry: false });
+  assertName(path);
+  const old = statsOf(path);
   const found = old?.isFile() === true ? kindOfFile(path) : "empty";
   if (found === "empty" || found === "a token file") return;
   throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
 }
 
-function assertNoStoreLog(path: string): void {
+function assertName(path: string): void {
+  if (basename(path) === "-") {
+    throw new CommandFailure(
+      2,
+      `cannot write ${path}: it looks like a standard stream; name a file`,
+    );
+  }
   if (!besideName.test(realPath(path))) return;
   throw new CommandFailure(
     1,
@@ -100,6 +110,8 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
     temporary,
     write: (bytes) => handle.writeFile(bytes),
     async commit() {
+      const old = statsOf(place);
+      if (old !== undefined && process.getuid?.() === 0) fchownSync(handle.fd, old.uid, old.gid);
       fsyncSync(handle.fd);
       try {
         assertMayWrite(target);
@@ -148,17 +160,30 @@ function alreadyThere(path: string): CommandFailure {
   );
 }
 
-/** Keeps a link and replaces its target. */
-function realPath(path: string): string {
+/** Keeps a link, also one whose target does not exist yet, and replaces its target. */
+export function realPath(path: string): string {
   try {
-    return realpathSync(path);
-  } catch {
-    return path;
+    const real = realpathSync(path);
+    // The target of /dev/stdout may be a pipe, which has no path.
+    return existsSync(real) ? real : path;
+  } catch (error) {
+    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
+    const isLink = isMissing && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return isLink ? realPath(resolve(realpathSync(dirname(path)), readlinkSync(path))) : path;
+  }
+}
+
+/** Undefined if there is nothing. @throws {CommandFailure} */
+export function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false });
+  } catch (error) {
+    throw cannot("read", path, error);
   }
 }
 
 function isStream(place: string): boolean {
-  const stats = statSync(place, { throwIfNoEntry: false });
+  const stats = statsOf(place);
   return stats !== undefined && (stats.isFIFO() || stats.isCharacterDevice());
 }
 
@@ -172,7 +197,7 @@ function tellUnfinished(place: string): void {
   const prefix = basename(unfinishedPrefix(place));
   for (const name of namesIn(dirname(place)).filter((one) => one.startsWith(prefix))) {
     process.stderr.write(
-      `plant-store: ${join(dirname(place), name)} is left over from a command that was killed; remove it if no command is running\n`,
+      `plant-store: ${join(dirname(place), name)} is left over from an earlier command; remove it if you do not need it and no command is running\n`,
     );
   }
 }

@@ -1,10 +1,17 @@
 import { once } from "node:events";
-import { statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
 import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
-import { assertMayWrite, type OutputFile, openOutputFile } from "./output-file.ts";
+import {
+  assertMayWrite,
+  type OutputFile,
+  openOutputFile,
+  realPath,
+  statsOf,
+} from "./output-file.ts";
+
+const kind = "a file of plants";
 
 /** Writes the rejected rows of an import as NDJSON, which `import` reads after you fix it. */
 export class Rejects {
@@ -29,7 +36,7 @@ export class Rejects {
     beforeWrite: () => void,
   ): Promise<Rejects> {
     const file = rejects ?? (source === "-" ? undefined : `${source}.rejects.ndjson`);
-    if (file !== undefined) await removeOld(file, source, force);
+    if (file !== undefined) assertMayReplace(file, source, force);
     return new Rejects(file, force, beforeWrite);
   }
 
@@ -50,6 +57,14 @@ export class Rejects {
     await output?.commit();
   }
 
+  /** Call when every row is stored: rows that an earlier import rejected are no longer of use. */
+  async removeOld(): Promise<void> {
+    const path = this.#file;
+    if (path === undefined || !this.#force || this.#output !== undefined) return;
+    assertMayWrite({ path, kind, force: true });
+    if (statsOf(path)?.isFile() === true) await rm(realPath(path));
+  }
+
   async #append(text: string): Promise<void> {
     const path = this.#file;
     if (path === undefined) {
@@ -58,7 +73,7 @@ export class Rejects {
       return;
     }
     try {
-      this.#output ??= await openOutputFile({ path, kind: "plants", force: this.#force });
+      this.#output ??= await openOutputFile({ path, kind, force: this.#force });
       await this.#output.write(Buffer.from(text));
     } catch (error) {
       throw cannot("write rejected rows to", path, error);
@@ -66,11 +81,10 @@ export class Rejects {
   }
 }
 
-async function removeOld(path: string, source: string, force: boolean): Promise<void> {
-  const [old, read] = [path, source].map((one) => statSync(one, { throwIfNoEntry: false }));
+function assertMayReplace(path: string, source: string, force: boolean): void {
+  const [old, read] = [path, source].map(statsOf);
   if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
     throw new CommandFailure(2, "--rejects names the file that is imported");
   }
-  assertMayWrite({ path, kind: "plants", force });
-  if (old?.isFile() === true) await rm(path);
+  assertMayWrite({ path, kind, force });
 }

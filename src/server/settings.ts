@@ -1,4 +1,5 @@
 /** The settings of the server. Those shared with `connect-gateway` come from its package. */
+import { resolve as resolvePath } from "node:path";
 import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-proxy/auth";
@@ -8,6 +9,7 @@ import {
   corsSettings,
   createSchema,
   drainSettings,
+  findAdminProblems,
   findTlsProblems,
   limitSettings,
   listenerSettings,
@@ -100,6 +102,7 @@ export type ServerOptions = OptionsOf<typeof schema> & { readonly log?: Log };
 
 const { entries, resolve } = createSchema(schema, (settings) => [
   ...findTlsProblems(settings.tls),
+  ...findAdminProblems(settings),
   ...findSharingProblems(settings),
   ...findAuthProblems(settings.auth),
   ...findAccessProblems(settings),
@@ -139,8 +142,14 @@ function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {
   return [];
 }
 
-function findAccessProblems({ auth }: Values): SettingProblem[] {
+function findAccessProblems({ auth, store }: Values): SettingProblem[] {
+  const setting = "tokenFile";
+  const [, path] = /^sqlite:(.*)$/is.exec(store) ?? [];
+  const files = [path, auth.tokenFile].map((file) => file && resolvePath(file));
+  if (path !== undefined && files[0] === files[1]) {
+    return [{ setting, other: "store", problem: "must not be the file of store" }];
+  }
   if (hasAuth(auth)) return [];
   const problem = "is required unless tokens or JWTs are configured";
-  return [{ setting: "tokenFile", problem }];
+  return [{ setting, problem }];
 }

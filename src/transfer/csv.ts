@@ -14,8 +14,8 @@ type Column = (typeof columns)[number];
  * Reads plants from CSV (RFC 4180): a header with the columns, then one record per plant. An empty
  * field is absent. A quoted empty field is the empty text. Lines end in CRLF or LF.
  *
- * @throws {FormatError} if the header has other columns, or a record is too long: the start of the
- * next one is then unknown.
+ * @throws {FormatError} if the header has other columns, a record is too long, or the end of a
+ * quoted field is unclear: the start of the next record is then unknown.
  */
 export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
@@ -23,7 +23,17 @@ export async function* readCsv(
 ): AsyncGenerator<Row, void> {
   const lines = new LineCount();
   let header: readonly Column[] | undefined;
-  let lineRejected = 0;
+  /** The fields of the current record. */
+  let read: string[] = [];
+  /** The line of the current record, if it is no CSV: the parser does not report its end. */
+  let broken: number | undefined;
+  const takeBroken = (lineNow?: number): Row[] => {
+    if (broken === undefined || broken === lineNow) return [];
+    const row = JSON.stringify(textOf(read));
+    const rejected: Row = { kind: "malformed", line: broken, reason: quoteReason, row };
+    broken = undefined;
+    return [rejected];
+  };
   const parser: Parser = parse({
     // Raw bytes: a decoder would replace invalid UTF-8.
     encoding: "latin1",
@@ -35,8 +45,14 @@ export async function* readCsv(
       if (context.index === fieldsMax) {
         throw new FormatError(`line ${lines.of(context)} has more than ${fieldsMax} fields`);
       }
+      if (context.index === 0) {
+        for (const row of takeBroken(lines.of(context))) parser.push(row);
+        read = [];
+      }
       lines.add(bytes, context);
-      return context.quoting ? `${quote}${bytes}` : bytes;
+      const marked = context.quoting ? `${quote}${bytes}` : bytes;
+      read.push(marked);
+      return marked;
     },
     on_record(fields: string[], context: InfoRecord) {
       if (header === undefined) {
@@ -45,24 +61,24 @@ export async function* readCsv(
       }
       const place = { line: lines.of(context) };
       const names = header;
-      const read = () => toJson(names, fields);
-      const text = () => fields.map(decodeAny).join(",");
-      return toRow(place, read, (isRead) => (isRead ? read() : text())) as unknown as string[];
+      const json = () => toJson(names, fields);
+      const keep = (isRead: boolean) => (isRead ? json() : textOf(fields));
+      return toRow(place, json, keep) as unknown as string[];
     },
     skip_records_with_error: true,
     on_skip(error) {
       if (!(error instanceof CsvError)) throw error;
       const line = lines.of(error as unknown as InfoRecord);
-      // To skip the record, the parser would drop everything it has read.
-      if (error.code === "CSV_MAX_RECORD_SIZE") {
+      if (error.code !== "INVALID_OPENING_QUOTE") {
+        const problem =
+          quoteErrors[error.code] ??
+          `is longer than ${lineBytesMax} bytes; perhaps a quote is missing`;
         throw new FormatError(
-          `the row of line ${line} is longer than ${lineBytesMax} bytes; perhaps a quote is missing`,
+          `the row of line ${line} ${problem}; it and all behind it were not read`,
         );
       }
-      if (line === lineRejected) return;
-      lineRejected = line;
-      const reason = quoteErrors[error.code] ?? "the row is not CSV";
-      parser.push({ kind: "malformed", line, reason } satisfies Row);
+      for (const row of takeBroken(line)) parser.push(row);
+      broken = line;
     },
   });
   const source = Readable.from(withoutMark(chunks));
@@ -70,6 +86,7 @@ export async function* readCsv(
   source.pipe(parser);
   try {
     yield* parser as AsyncIterable<Row>;
+    yield* takeBroken();
   } finally {
     source.destroy();
   }
@@ -94,12 +111,12 @@ const quote = '"';
 /** A plant has three. Bounds a file of another kind that has no line breaks. */
 const fieldsMax = 1000;
 
+const quoteReason = "a field with a quote in it must be quoted, and the quote doubled";
+
+/** After these, rows could be taken for parts of a field. */
 const quoteErrors: Readonly<Record<string, string>> = {
-  CSV_INVALID_CLOSING_QUOTE:
-    "a quote in a quoted field must be doubled; rows behind it may count as parts of this one",
-  INVALID_OPENING_QUOTE: "a field with a quote in it must be quoted, and the quote doubled",
-  CSV_QUOTE_NOT_CLOSED:
-    "a quoted field has no closing quote; all rows behind it count as parts of this one",
+  CSV_INVALID_CLOSING_QUOTE: "has a quote in a quoted field that is not doubled",
+  CSV_QUOTE_NOT_CLOSED: "has a quoted field without a closing quote",
 };
 
 const headerNeeded = `the first line of CSV must name the columns ${columns.join(",")}; tag may be left out`;
@@ -154,7 +171,10 @@ function decode(name: Column, marked: string): string | undefined {
   }
 }
 
-/** For people. Latin-1 keeps the bytes of what is not UTF-8. */
+/** For people. */
+const textOf = (fields: readonly string[]) => fields.map(decodeAny).join(",");
+
+/** Latin-1 keeps the bytes of what is not UTF-8. */
 function decodeAny(marked: string): string {
   const bytes = Buffer.from(marked, "latin1");
   return isUtf8(bytes) ? bytes.toString() : marked;

@@ -21,11 +21,14 @@ export const formats: Readonly<Record<FormatName, Format>> = {
   csv: { read: readCsv, header: csvHeader, write: writeCsvRecord },
 };
 
-const field = `"?(${["id", ...textFields].join("|")})"?`;
+// A file's head may end within any of these.
+const text = String.raw`"(?:[^"\\\n]|\\.)*(?:"|\\?$)`;
+const plant = String.raw`\{"id":-?\d+(?:,"(?:${textFields.join("|")})":${text})+`;
+const rejection = String.raw`\{"line":\d+,"reason":${text}(?:,"row":[^\n]*)?`;
 
-/** The start of a file in any of the formats, or of rejected rows. */
+/** The start of what is written in any of the formats, or of rejected rows. */
 export const startOfPlants = new RegExp(
-  `^(\\s*\\{\\s*(${field}|"line")\\s*:|${field}(,${field})+\\r?(\\n|$))`,
+  String.raw`^(?:${csvHeader.trim()}\r?(?:\n|$)|(?:${plant}|${rejection})(?:\}\r?(?:\n|$)|(?:,"?\w*"?:?)?$))`,
 );
 
 const extensions: ReadonlyMap<string, FormatName> = new Map([
@@ -34,7 +37,12 @@ const extensions: ReadonlyMap<string, FormatName> = new Map([
   [".csv", "csv"],
 ]);
 
-/** The format by a file's extension; undefined for any other. */
+/** The format by a file's extension, before `.gz`; undefined for any other. */
 export function formatOfFile(file: string): FormatName | undefined {
-  return extensions.get(extname(file).toLowerCase());
+  return extensions.get(extname(file.replace(gz, "")).toLowerCase());
 }
+
+/** Whether a file's name says that it is compressed. */
+export const isZipped = (file: string) => gz.test(file);
+
+const gz = /\.gz$/i;

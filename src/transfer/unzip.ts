@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
+import { createGunzip, createGzip } from "node:zlib";
 import { peek } from "./peek.ts";
 import { FormatError } from "./row.ts";
 
@@ -22,4 +22,11 @@ export async function* unzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<
     const isDamage = error instanceof Error && "code" in error && /^Z_/.test(String(error.code));
     throw isDamage ? new FormatError(`the gzip data is damaged: ${error.message}`) : error;
   }
+}
+
+/** Compresses a file as gzip. */
+export async function* zip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  const gzip = createGzip();
+  pipeline(Readable.from(chunks), gzip).catch(() => {});
+  yield* gzip as AsyncIterable<Uint8Array>;
 }

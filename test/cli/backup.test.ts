@@ -1,6 +1,6 @@
 /** `plant-store backup`: of a store that a server writes to meanwhile. */
 import { renameSync } from "node:fs";
-import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
@@ -75,7 +75,10 @@ test("a backup that is there is replaced with --force alone", async () => {
   await seed(store, [plantOf(2n)]);
   expect(await run()).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
   expect(readStoredPlants(file)).toHaveLength(1);
+  const owner = process.getuid?.() === 0 ? 65534 : (await stat(file)).uid;
+  await chown(file, owner, -1);
   expect(await run("--force")).toMatchObject({ code: 0 });
+  expect((await stat(file)).uid).toBe(owner);
   expect(readStoredPlants(file)).toEqual(readStoredPlants(database));
   expect(await listed()).toEqual(["backup.db"]);
 });

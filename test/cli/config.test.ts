@@ -105,6 +105,8 @@ describe("config check", () => {
     { yaml: `tokens: ${tokens}` },
     { yaml: "tokens:\n- one-good-token-of-ours\n- the-other-good-token" },
     { yaml: "port: nonsense", flags: ["--port", "1"] },
+    { flags: ["--port", "1", "--admin-port", "1", "--admin-host", "127.0.0.2"] },
+    { flags: ["--port", "0", "--admin-port", "0"] },
     // What Kubernetes sets beside services called plant-store and plant-store-db.
     {
       env: {
@@ -129,6 +131,7 @@ describe("config check", () => {
   const noSetting = "is not a setting; did you mean";
   const oneValue = "must be one value, or a list of values";
   const alone = "--tls-key: is missing: set both the certificate and its key";
+  const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
@@ -183,6 +186,16 @@ describe("config check", () => {
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
     ],
+    [
+      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--host", "::"] },
+      "--admin-port: must not be that of port (FILE, line 1)",
+    ],
+    [
+      { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
+      "token-file (FILE, line 1): must not be the file of --store",
+    ],
+    [store("sqlite:caf\ufffd.db"), `argument 4 ${notUtf8}`],
+    [{ env: { PLANT_STORE_TOKEN_FILE: "caf\ufffd" } }, `PLANT_STORE_TOKEN_FILE: ${notUtf8}`],
     // What is wrong by itself contradicts nothing.
     [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
   ])("of %j tells all that is wrong", async (given, ...problems) => {

@@ -1,5 +1,6 @@
 /** `plant-store export`: a store as a file, whole or not at all. */
-import { chmod, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { spawnSync } from "node:child_process";
+import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
@@ -8,7 +9,7 @@ import { formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { spawnChild } from "../support/child.ts";
+import { environmentWithoutSettings, main, nodeOptions, spawnChild } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
 
@@ -54,11 +55,11 @@ test("leaves an old file as it was when a plant cannot be read", async () => {
   using db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   const file = join(folder, "out.csv");
-  await writeFile(file, "id,name\n1,old\n");
+  await writeFile(file, "id,name,tag\n1,old,\n");
   const args = ["export", "--store", store, "-o", file, "--force"];
   const stderr = expect.stringContaining("is not UTF-8");
   expect(await runInProcess(args)).toMatchObject({ code: 1, stderr });
-  expect(await readFile(file, "utf8")).toBe("id,name\n1,old\n");
+  expect(await readFile(file, "utf8")).toBe("id,name,tag\n1,old,\n");
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
 });
 
@@ -68,7 +69,23 @@ test.skipIf(process.platform === "win32")("writes to what is not a file as it is
     code: 0,
   });
   expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
+  const args = [process.execPath, main, "export", "--store", store, "-o", "/dev/stdout"];
+  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+  const piped = spawnSync("/bin/sh", ["-c", '"$0" "$@" | cat', ...args], { env });
+  expect(String(piped.stdout) + piped.stderr).toBe(formats.ndjson.write(plantOf(1n)));
 });
+
+test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
+  "keeps a link whose target is not there yet, with %j",
+  async (flags) => {
+    const { folder, store } = await storeOf([plantOf(1n)]);
+    await symlink("made", join(folder, "link"));
+    const to = ["-o", join(folder, "link"), ...flags];
+    expect(await runInProcess(["export", "--store", store, ...to])).toMatchObject({ code: 0 });
+    expect(await readFile(join(folder, "made"), "utf8")).toBe(formats.ndjson.write(plantOf(1n)));
+    expect((await lstat(join(folder, "link"))).isSymbolicLink()).toBe(true);
+  },
+);
 
 test("ends in silence when whoever reads it has enough", async () => {
   const { folder, store } = await storeOf(many);

@@ -1,8 +1,8 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { gzipSync } from "node:zlib";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -78,8 +78,14 @@ test.each(formatNames)(
     const copy = join(at.folder, `copy.${name}`);
     expect(await exported("-o", copy)).toMatchObject({ code: 0 });
     expect(await readFile(copy, "utf8")).toBe(content);
-    expect(await at.run()).toMatchObject({ code: 0 });
-    expect(await readdir(at.folder)).toEqual([`copy.${name}`, `plants.${name}`]);
+    const zipped = `${copy}.gz`;
+    for (const flags of [[], ["--force"]]) {
+      expect(await exported("-o", zipped, ...flags)).toMatchObject({ code: 0 });
+      expect(String(gunzipSync(await readFile(zipped)))).toBe(content);
+    }
+    for (const file of [at.file, zipped]) expect(await at.runOf(file)).toMatchObject({ code: 0 });
+    const files = [`copy.${name}`, `copy.${name}.gz`, `plants.${name}`];
+    expect(await readdir(at.folder)).toEqual(files);
   },
 );
 
@@ -120,8 +126,19 @@ test("rows that are rejected go to a file with their lines, and the others are s
   expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
   expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
   await writeFile(at.file, "id,name\n1,a\n");
+  // Nothing takes their place.
+  expect(await at.runWith({ PLANT_STORE_TOKEN: "no" }, "--force")).toMatchObject({ code: 1 });
+  expect(await at.run("--force", "--dry-run")).toMatchObject({ code: 0 });
+  expect((await readFile(rejects, "utf8")).trimEnd().split("\n")).toEqual(lines);
+  await rename(rejects, `${at.file}.old`);
+  await symlink(`${at.file}.old`, rejects);
+  await writeFile(at.file, "id,name\n2\n");
+  expect(await at.run("--force")).toMatchObject({ code: 3 });
+  expect(await readFile(`${at.file}.old`, "utf8")).toContain("1 fields in place of 2");
+  await writeFile(at.file, "id,name\n1,a\n");
   expect(await at.run("--force")).toMatchObject({ code: 0 });
-  expect(await readdir(at.folder)).toEqual(["plants.csv"]);
+  expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
+  expect((await lstat(rejects)).isSymbolicLink()).toBe(true);
 });
 
 test("rejected rows can be imported once they are fixed, with all digits", async () => {
@@ -169,10 +186,13 @@ test.each([
   ],
   ["odd.csv", "1,a,\n", /\S+odd\.csv: the first line of CSV must name.*stored 0 rows/],
 ])("%s cannot be read to its end, and it says how far it came", async (name, content, message) => {
-  const { stderr, ...result } = await (await prepare(name, content)).run();
+  const at = await prepare(name, content);
+  const { stderr, ...result } = await at.run();
   expect(result).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
   expect(stderr).toMatch(message);
+  const dry = await at.run("--dry-run");
+  expect(dry.stderr).toBe(stderr.replace("; stored", "; would store"));
 });
 
 test("a dry run checks each row, and sends none", async () => {
@@ -192,6 +212,9 @@ test("standard input is read, and its rejected rows go to standard error", async
       "plant-store: rejected 1 of 2 rows, see above; stored the other 1\n",
   );
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
+  await using other = at.pipe("no plant\n", "--rejects", "-");
+  expect(await within("its end", other.exited)).toMatchObject({ code: 2 });
+  expect(await readdir(at.folder)).toEqual(["unused"]);
 });
 
 test.skipIf(process.platform !== "linux")(

@@ -1,5 +1,5 @@
 /** The very first lines: on a Node that is too old for all others. */
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -53,4 +53,20 @@ test.each([
   const env = { NODE_COMPILE_CACHE: undefined, ...home };
   expect(await runVersion(script + onNode(node), env, folder.path)).toEqual(ofVersion);
   expect(readdirSync(folder.path)).toEqual([]);
+});
+
+test.skipIf(process.platform !== "linux").each([
+  ["an argument", 'exec "$0" "$1" migrate up --store "sqlite:$ODD/p.db"'],
+  ["a variable", 'PLANT_STORE_STORE="sqlite:$ODD/p.db" exec "$0" "$1" migrate up'],
+  ["the working folder", 'mkdir "$ODD"; cd "$ODD"; exec "$0" "$1" migrate up'],
+])("bytes of %s that are not UTF-8 do not name another file", async (_what, script) => {
+  await using folder = await createTemporaryFolder();
+  const args = ["-c", `ODD=$(printf 'caf\\351'); ${script}`, process.execPath, main];
+  const { status, stderr } = spawnSync("/bin/sh", args, { cwd: folder.path, encoding: "utf8" });
+  expect({ status, stderr }).toEqual({
+    status: 2,
+    stderr: expect.stringMatching(/not valid UTF-8/),
+  });
+  const files = readdirSync(folder.path, { recursive: true }).map(String);
+  expect(files.filter((name) => name.endsWith(".db"))).toEqual([]);
 });

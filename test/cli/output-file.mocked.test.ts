@@ -17,8 +17,15 @@ import { useOpened, useTestServer } from "../support/use-test-server.ts";
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
   const { fsyncSync, linkSync, renameSync } = fs;
+  const forbid = (work: (...args: never[]) => unknown, name: string) =>
+    vi.fn((...args: never[]) => {
+      if (!String(args[0]).endsWith(name)) return work(...args);
+      throw Object.assign(new Error(`EACCES: ${name}`), { code: "EACCES" });
+    });
   return {
     ...fs,
+    openSync: forbid(fs.openSync, "/unreadable") as unknown as typeof fs.openSync,
+    statSync: forbid(fs.statSync, "/hidden") as unknown as typeof fs.statSync,
     fsyncSync: vi.fn(fsyncSync),
     linkSync: vi.fn(linkSync),
     renameSync: vi.fn(renameSync),
@@ -38,6 +45,7 @@ const kinds = {
   "its index": async ({ store }) => `${store}-shm`,
   "its journal, which is not there": async ({ store }) => `${store}-journal`,
   "the name of a log": async ({ folder }) => join(folder, "other.db-wal"),
+  "a name of standard streams": async ({ folder }) => join(folder, "-"),
   "a hard link to the store": async ({ folder, store }) => {
     await link(store, join(folder, "hard"));
     return join(folder, "hard");
@@ -60,14 +68,27 @@ const kinds = {
   settings: ({ folder }) => written(folder, "settings.yaml", "port: 8080\n"),
   "a database of another program": ({ folder }) =>
     written(folder, "foreign.db", `SQLite format 3\0${"\0".repeat(200)}`),
-  "another table": ({ folder }) => written(folder, "people.csv", "name,id,email\na,1,b\n"),
+  "an unreadable file": ({ folder }) => written(folder, "unreadable", '{"id":1,"name":"a"}\n'),
+  "a file in an unreadable folder": ({ folder }) => written(folder, "hidden", ""),
+  "the start of a database": ({ folder }) => written(folder, "cut.db", "SQLite format 3\0"),
+  "a package": ({ folder }) => written(folder, "package.json", '{\n  "name": "a",\n  "id": 1\n}\n'),
+  "rows with another field": ({ folder }) =>
+    written(folder, "all.ndjson", '{"id":1,"name":"a","tag":"b","price":1}\n'),
+  "rows whose ids are texts": ({ folder }) =>
+    written(folder, "ids.ndjson", '{"id":"x","name":"a"}\n'),
+  "a list of problems": ({ folder }) =>
+    written(folder, "lint.ndjson", '{"line":1,"reason":"no","file":"a.ts"}\n'),
+  "another table": ({ folder }) => written(folder, "people.csv", "id,name\na,1\n"),
   "a folder": async ({ folder }) => {
     await mkdir(join(folder, "folder"));
     return join(folder, "folder");
   },
   "an export": ({ folder }) => written(folder, "plants.ndjson", '{"id":1,"name":"a"}\n'),
+  "an export of long names": ({ folder }) =>
+    written(folder, "long.ndjson", `{"id":-1,"name":"\\"}${"a".repeat(488)}","tag":"b"}\n`),
   "an export as CSV": ({ folder }) => written(folder, "plants.csv", "id,name,tag\r\n1,a,\r\n"),
-  "rejected rows": ({ folder }) => written(folder, "r.ndjson", '{"line":1,"reason":"no"}\n'),
+  "rejected rows": ({ folder }) =>
+    written(folder, "r.ndjson", '{"line":1,"reason":"no","row":{}}\n'),
   "a backup": async ({ folder, store }) => {
     await runInProcess(["backup", join(folder, "b.db"), "--store", `sqlite:${store}`]);
     // An older one: a byte of SQLite's count of changes.
@@ -85,10 +106,14 @@ async function written(folder: string, name: string, content: string): Promise<s
   return join(folder, name);
 }
 
-const exports: readonly Kind[] = ["an export", "an export as CSV", "rejected rows"];
+const exports: readonly Kind[] = [
+  ...(["an export", "an export of long names", "an export as CSV", "rejected rows"] as const),
+];
 
 const tokenFiles: readonly Kind[] = ["a token file", "a commented token file"];
-const migrated: readonly Kind[] = ["a backup", "an empty file", "the name of a log"];
+const migrated: readonly Kind[] = [
+  ...(["a backup", "an empty file", "the name of a log", "a name of standard streams"] as const),
+];
 
 /** Every command that writes to a path, and what it may change there. */
 const commands: readonly (readonly [line: string, changes: readonly Kind[]])[] = [
@@ -159,7 +184,11 @@ const refused = {
   stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/),
 };
 
-const plants = (path: string, force = false): OutputTarget => ({ path, kind: "plants", force });
+const plants = (path: string, force = false): OutputTarget => ({
+  path,
+  kind: "a file of plants",
+  force,
+});
 
 test("two at once, of processes with one number as in containers, leave each other alone", async () => {
   const folder = await temporaryFolder();
@@ -167,7 +196,7 @@ test("two at once, of processes with one number as in containers, leave each oth
   const first = await openOutputFile(plants(path));
   const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const second = await openOutputFile(plants(path));
-  expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from a command/)]);
+  expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from an earlier/)]);
   written.mockRestore();
   await first.write(Buffer.from("first"));
   await second.write(Buffer.from("second"));

@@ -14,11 +14,15 @@ import {
   type BigIntStats,
   closeSync,
   constants,
+  fchownSync,
   fstatSync,
   fsyncSync,
+  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
+  type Stats,
+  statSync,
   writeSync,
 } from "node:fs";
 import { stat } from "node:fs/promises";
@@ -82,7 +86,10 @@ export async function createToken(file: string, name: string, prefix: string): P
   const token = mintToken(prefix);
   const digest = digestToken(token).toString("hex");
   const inUse = `${file}: a token named ${name} already exists; choose another name`;
-  withErrors(file, () => makeDirectory(dirname(resolve(file))));
+  withErrors(file, () => {
+    makeDirectory(dirname(resolve(file)));
+    makeFile(file);
+  });
   append(file, { kind: "create", name, digest, createdAt: now() }, ({ live }, bytes) => {
     if (live.has(name)) throw new TokenFileError("name_in_use", inUse);
     if (bytes <= createBytesMax && live.size < liveTokensMax) return;
@@ -184,7 +191,28 @@ function makeDirectory(directory: string): void {
   const topmost = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (topmost === undefined) return;
   const end = dirname(topmost);
-  for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
+  const owner = ownerOf(end);
+  for (let made = directory; made !== end; made = dirname(made)) {
+    if (owner !== undefined) lchownSync(made, owner.uid, owner.gid);
+    syncDirectory(dirname(made));
+  }
+}
+
+/** Does nothing if there is a file. */
+function makeFile(file: string): void {
+  const owner = ownerOf(dirname(file));
+  try {
+    withFile(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
+      if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
+    });
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+}
+
+/** To whom root gives what it creates in a folder: the server that has to read it may be that user's. */
+function ownerOf(folder: string): Stats | undefined {
+  return process.getuid?.() === 0 ? statSync(folder) : undefined;
 }
 
 function syncDirectory(directory: string): void {

@@ -11,6 +11,7 @@ import {
   createSchema,
   drainSettings,
   file,
+  findAdminProblems,
   findTlsProblems,
   inFileOnly,
   limitSettings,
@@ -136,6 +137,7 @@ export interface Settings extends Omit<Values, "upstreams" | "tls"> {
 const { entries, resolve } = createSchema(schema, (settings) => [
   ...findContradictions(settings),
   ...findTlsProblems(settings.tls),
+  ...findAdminProblems(settings),
   ...problemsOf(() => parseUpstreams(settings)),
   ...findAuthProblems(settings.auth),
 ]);

@@ -60,7 +60,8 @@ function findProblem({
     timeout: answerTimeoutMs,
   });
   request.on("response", ({ statusCode }) => {
-    resolve(statusCode === 200 ? undefined : `/healthz answers ${statusCode}`);
+    const hint = statusCode === 404 ? ": health is off there, or it is another server" : "";
+    resolve(statusCode === 200 ? undefined : `/healthz answers ${statusCode}${hint}`);
     request.destroy();
   });
   request.on("timeout", () => {

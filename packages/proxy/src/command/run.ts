@@ -1,5 +1,6 @@
 import { type Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
+import { isBroken, notUtf8 } from "../settings/environment.ts";
 import { SettingsError } from "../settings/setting.ts";
 
 /**
@@ -22,6 +23,7 @@ export async function runCommandLine(
     command.exitOverride().copyInheritedSettings(program);
   }
   try {
+    assertUtf8(args);
     await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
     return 0;
   } catch (error) {
@@ -29,6 +31,21 @@ export async function runCommandLine(
     const { lines, exitCode } = failureOf(error, known);
     for (const line of lines) process.stderr.write(`${prefix}${line}\n`);
     return exitCode;
+  }
+}
+
+/** Node reads bytes that are not UTF-8 as U+FFFD: such a path would name another file. Shows no secret. */
+function assertUtf8(args: readonly string[]): void {
+  const index = args.findIndex(isBroken);
+  const name = index === -1 ? "the path of the working folder" : `argument ${index + 1}`;
+  if (index !== -1 || isBroken(workingFolder())) throw new CommandFailure(2, `${name} ${notUtf8}`);
+}
+
+function workingFolder(): string {
+  try {
+    return process.cwd();
+  } catch {
+    return ""; // it was deleted
   }
 }
 

@@ -1,7 +1,7 @@
 /** The settings that every program with a port has. Each program puts them together in its schema. */
 import { type CorsOptions, findOriginProblem } from "connect-gateway";
 import { defaultLimits, parseAddressBlocks, timerMaxMs } from "connect-gateway/limits";
-import type { Group } from "./setting.ts";
+import type { Group, SettingProblem, ValuesOf } from "./setting.ts";
 
 /** The same settings without flags. */
 export function inFileOnly<G extends Group>(group: G): G {
@@ -136,6 +136,24 @@ export const adminSettings = {
   },
   adminHost: { ...address, summary: "Address of the metrics" },
 } as const satisfies Group;
+
+type Listeners = ValuesOf<typeof listenerSettings & typeof adminSettings>;
+
+/** One port for two listeners. */
+export function findAdminProblems({
+  host,
+  port,
+  adminHost,
+  adminPort,
+}: Listeners): SettingProblem[] {
+  const covers = (one: string, other: string) =>
+    one === other ||
+    (one === "::" && !other.startsWith("unix:")) ||
+    (one === "0.0.0.0" && !other.includes(":"));
+  if (port === 0 || port !== adminPort) return [];
+  if (!covers(host, adminHost) && !covers(adminHost, host)) return [];
+  return [{ setting: "adminPort", other: "port", problem: "must not be that of port" }];
+}
 
 export const corsSettings = {
   corsOrigins: {

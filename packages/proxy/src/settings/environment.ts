@@ -16,6 +16,9 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
     if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;
     const known = byVariable.get(variable);
     if (known !== undefined) values.set(known, value);
+    if (known !== undefined && isBroken(value)) {
+      problems.push({ setting: variable, problem: notUtf8 });
+    }
     if (known !== undefined || otherVariables.includes(variable)) continue;
     const name = variable.slice(prefix.length).replaceAll("_", "-").toLowerCase();
     const meant = suggestName(name, names);
@@ -31,6 +34,11 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   }
   return { values, problems, warnings };
 }
+
+/** Whether Node has replaced bytes that are not UTF-8 in an argument or a variable. */
+export const isBroken = (text: string) => text.includes("\ufffd");
+
+export const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
 
 /** Variables that Kubernetes and container links set for services whose name begins with the program's. */
 function isServiceLink(variable: string, value: string): boolean {

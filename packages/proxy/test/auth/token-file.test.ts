@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import fs from "node:fs";
-import { chmod, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -72,6 +72,24 @@ describe("create", () => {
     });
     expect(await Promise.all(modes)).toEqual(["600", "700", "700"]);
   });
+
+  test.skipIf(process.getuid?.() !== 0)(
+    "gives what root creates to the owner of the folder, and leaves other owners",
+    async () => {
+      const owners = async () => {
+        const all = await Promise.all(
+          [file, join(file, ".."), join(file, "../..")].map((at) => stat(at)),
+        );
+        return all.map(({ uid, gid }) => `${uid}:${gid}`);
+      };
+      await chown(folder, 65534, 65533);
+      await createToken(file, "ada", "plst_");
+      expect(await owners()).toEqual(Array(3).fill("65534:65533"));
+      await chown(file, 1000, 1001);
+      await createToken(file, "bob", "plst_");
+      expect((await owners())[0]).toBe("1000:1001");
+    },
+  );
 
   test("rejects a live name, and keeps its token", async () => {
     await createToken(file, "ada", "plst_");

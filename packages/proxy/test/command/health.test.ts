@@ -34,6 +34,11 @@ test.each([
 
 test.each([
   [200, 0, ""],
+  [
+    404,
+    1,
+    "connect-gateway-proxy: /healthz answers 404: health is off there, or it is another server\n",
+  ],
   [503, 1, "connect-gateway-proxy: /healthz answers 503\n"],
 ])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, stderr) => {
   const path = join(folder.path, `${status}.sock`);
