@@ -3,7 +3,7 @@ import type { RowOutcome } from "../engine.ts";
 import type { OnUnreachable } from "../options.ts";
 import { describeHost, type Host } from "./address.ts";
 import { assertCoordinator, Coordinator, isUntouched } from "./coordinator.ts";
-import { ConnectionLost, remedyFor, sqlState, Unconfirmed } from "./failure.ts";
+import { ConnectionLost, isOfRow, remedyFor, sqlState, Unconfirmed } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { coordinator, type Placement } from "./placement.ts";
@@ -153,7 +153,7 @@ export class Cluster {
       throw new Unconfirmed("the table may be about to be replaced");
     } catch (error) {
       // The worker may have lost the table, or not have it yet.
-      if (remedyFor(error) === "none") return undefined;
+      if (remedyFor(error) === "none" && !isOfRow(error)) return undefined;
       throw error;
     }
   }

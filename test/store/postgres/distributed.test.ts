@@ -339,4 +339,15 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
     },
   );
+
+  test("a plant that violates a constraint on a worker is rejected there, alone", async () => {
+    const { database, url, first, second } = await openBoth();
+    await using proxy = await openTcpProxy(coordinator.current.port, "none");
+    const store = await openTestStore(through(proxy, url));
+    await worker.current.query("ALTER TABLE plants ADD CHECK (name <> 'bad')", database);
+    proxy.refuse();
+    const creating = [{ ...first, name: "bad" }, second].map((plant) => store.create(plant));
+    await expect(creating[0]).rejects.toHaveProperty("cause.code", "23514");
+    await creating[1];
+  });
 });
