@@ -70,8 +70,8 @@ export interface BatchEngine {
   readonly retries?: Retries;
 
   /**
-   * Stores all of the batch, apart from rows that cannot be stored, or none of it. An id may occur more than once in the batch; the first
-   * row wins.
+   * Stores all of the batch, apart from rows that cannot be stored, or none of it. An id may occur
+   * more than once in the batch; the first row wins.
    *
    * @param part That of all its plants when they were submitted.
    * @returns One outcome a row, in the order of the rows, once every `created` row is on stable

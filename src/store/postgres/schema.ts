@@ -141,17 +141,17 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
   const rows = await session.query(findColumns, [], timeoutMs);
   const host = describeHost(session.host);
-  for (const [name, type] of Object.entries(columnTypes)) {
-    if (rows.some((row) => row[0] === name && row[1] === type)) continue;
-    throw new StoreOpenError(
-      "damaged",
-      `the table plants at ${host} has lost its column ${name}, or its type; restore it from a backup`,
-    );
-  }
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
     throw new StoreOpenError(
       "unsupported",
       `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`,
+    );
+  }
+  for (const [name, type] of Object.entries(columnTypes)) {
+    if (rows.some((row) => row[0] === name && row[1] === type)) continue;
+    throw new StoreOpenError(
+      "damaged",
+      `the column ${name} of plants at ${host} is missing, has another type or no NOT NULL; change it back, or restore a backup`,
     );
   }
   if (rows.some(([, , persistence]) => persistence !== "p")) {
@@ -165,7 +165,10 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
 /** The fixed OIDs of the types bigint and text. */
 const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
 
-/** Of the table, and what is so of any table beneath it. */
+/**
+ * Of the table, and what is so of any table beneath it. A name must be NOT NULL: it is null if the
+ * settings of a commit have no effect, and then nothing must be stored.
+ */
 const findColumns = `
   WITH RECURSIVE tables (oid, parent) AS (
     SELECT '@schema@.plants'::regclass::oid, NULL::oid
@@ -177,6 +180,8 @@ const findColumns = `
       bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others
     FROM tables JOIN pg_class USING (oid)
   ) AS all_tables
-  WHERE attrelid = '@schema@.plants'::regclass AND attname IN (${Object.keys(columnTypes)
+  WHERE attrelid = '@schema@.plants'::regclass AND (attnotnull OR attname <> 'name') AND attname IN (${Object.keys(
+    columnTypes,
+  )
     .map((name) => `'${name}'`)
     .join(", ")})`;

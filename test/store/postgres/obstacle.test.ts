@@ -43,6 +43,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["not_durable", `${alter} SET UNLOGGED`, `${alter} SET LOGGED`],
     ["not_durable", partition, "ALTER TABLE lowest SET LOGGED"],
     ["damaged", `${alter} ALTER name TYPE varchar(9)`, `${alter} ALTER name TYPE text`],
+    ["damaged", `${alter} ALTER name DROP NOT NULL`, `${alter} ALTER name SET NOT NULL`],
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
   ])("%s: %s", async (obstacle, harm, mend) => {
