@@ -1,4 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
+import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 
 /** What a failed call means for its row. */
@@ -12,7 +13,7 @@ export type Verdict =
 
 export function judge(error: unknown): Verdict {
   if (!(error instanceof ConnectError)) throw error;
-  if (!isAnswer(error)) return judgeConnection(error);
+  if (!(error instanceof AnswerError)) return judgeConnection(error);
   const reason = error.rawMessage;
   switch (error.code) {
     case Code.InvalidArgument:
@@ -39,11 +40,6 @@ export function judge(error: unknown): Verdict {
     default:
       return { kind: "temporary", reason, delayMs: retryDelayMs(error) ?? 0 };
   }
-}
-
-/** An answer of a server has headers; a local connection error has none. */
-function isAnswer({ metadata }: ConnectError): boolean {
-  return !metadata.keys().next().done;
 }
 
 function judgeConnection(error: ConnectError): Verdict {

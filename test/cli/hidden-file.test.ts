@@ -21,7 +21,7 @@ test.each([
   const args = line.replace("#", hidden).replaceAll("@", folder).split(" ");
   const { code, stdout, stderr } = await runInProcess(args);
   expect(code).toBe(1);
-  expect(stdout + stderr).toMatch(/cannot use \S+x: \w/);
+  expect(stdout + stderr).toMatch(/cannot (use|read) \S+x: \w/);
   expect(stdout + stderr).not.toMatch(/there is no|version 0|\n +at /);
   expect(await readdir(folder)).toEqual([]);
 });

@@ -108,9 +108,10 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
       isSqlite ? `DROP TABLE plants; ${table}` : `ALTER TABLE plants ALTER name DROP NOT NULL`,
     );
     await execute("INSERT INTO plants (id) VALUES (7)");
-    const reading = pagesOf(await open(url));
-    await expect(reading).rejects.toMatchObject({ name: "StoreReadError" });
-    await expect(reading).rejects.toThrow(/plant 7 .*no name/);
+    const reading = open(url).then(pagesOf);
+    await expect(reading).rejects.toThrow(
+      isSqlite ? /plant 7 .*no name/ : /column name .*no NOT NULL/,
+    );
   });
 
   testHere("a store that is not there is refused, and not made", async () => {

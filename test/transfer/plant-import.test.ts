@@ -1,6 +1,7 @@
 /** What an import does about each way in which a call can fail. */
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { AnswerError } from "connect-gateway/client";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -51,8 +52,8 @@ function answered(code: Code, delayMs?: number): ConnectError {
     desc: RetryInfoSchema,
     value: { retryDelay: durationFromMs(delayMs) },
   };
-  const headers = { "content-type": "application/grpc" };
-  return new ConnectError("told so", code, headers, retry ? [retry] : []);
+  const error = new ConnectError("told so", code, undefined, retry ? [retry] : []);
+  return new AnswerError(error, {}, {});
 }
 
 /** As our side of a connection fails. */

@@ -33,7 +33,6 @@ export class PostgresReader implements PlantReader {
       const rows = await this.#session.query(select, values, this.#limits.readTimeoutMs);
       return rows.map(toPlant);
     } catch (error) {
-      if (error instanceof StoreReadError) throw error;
       throw new StoreReadError(
         `the database at ${describeHost(this.#session.host)} could not be read (${failureCode(error)})`,
         { cause: error },
@@ -76,11 +75,10 @@ const select = `
 
 function toPlant([id, ...texts]: readonly unknown[]): NewPlant {
   const textOf = (field: TextField) => texts[textFields.indexOf(field)];
-  const [name, tag] = [textOf("name"), textOf("tag")];
-  if (name === null) throw new StoreReadError(`plant ${id} has no name, but NULL; fix it`);
+  const tag = textOf("tag");
   return {
     id: BigInt(String(id)),
-    name: String(name),
+    name: String(textOf("name")),
     tag: tag === null ? undefined : String(tag),
   };
 }

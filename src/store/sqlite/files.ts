@@ -31,10 +31,10 @@ export function createFile(path: string): void {
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
+    if (statSync(path).isFile()) return;
   } catch (error) {
     throw inaccessible(path, error);
   }
-  if (statSync(path).isFile()) return;
   throw new StoreOpenError("inaccessible", `${path} is not a file; name one in the store URL`);
 }
 

@@ -98,7 +98,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["of a newer release", "newer_schema", /version 3, .*knows 1/, newer],
     ["without its table", "damaged", /missing.*42P01/, "DROP TABLE plants"],
     ["without a column", "damaged", /column tag/, "ALTER TABLE plants DROP COLUMN tag"],
-    ["with text for ids", "damaged", /column id of plants/, "ALTER TABLE plants ALTER id TYPE text"],
+    [
+      "with text for ids",
+      "damaged",
+      /column id of plants/,
+      "ALTER TABLE plants ALTER id TYPE text",
+    ],
     ["that may trim", "damaged", /column name/, "ALTER TABLE plants ALTER name TYPE varchar(9)"],
     ["that pads", "damaged", /column tag/, "ALTER TABLE plants ALTER tag TYPE char(9)"],
     ["without its primary key", "damaged", /primary key/, keyless],
