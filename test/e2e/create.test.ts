@@ -3,7 +3,7 @@ import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { type PlantCaller, refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
-import { postgresKind, sqliteKind } from "../support/store-place.ts";
+import { sqliteKind } from "../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../support/stored-plants.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useOpened } from "../support/use-test-server.ts";
@@ -34,18 +34,8 @@ const taken = {
   message: "another plant has this id (choose another id or repeat its name and tag)",
 };
 
-const onPostgres = protocols.filter(({ name }) => /^(REST over HTTP\/1.1|gRPC over)/.test(name));
-
-/** Every protocol on SQLite, and REST and gRPC on PostgreSQL: neither depends on the other. */
-const protocolsOnStores = [
-  ...protocols.map((protocol) => ({ ...protocol, kind: sqliteKind })),
-  ...onPostgres.map(({ name, open }) => ({
-    ...{ name: `${name}, on PostgreSQL`, open, kind: postgresKind },
-  })),
-].filter(({ kind }) => !kind.isMissing);
-
-describe.each(protocolsOnStores)("over $name", ({ name, open, kind }) => {
-  const place = useOpened(() => kind.open());
+describe.each(protocols)("over $name", ({ name, open }) => {
+  const place = useOpened(() => sqliteKind.open());
   const server = useOpened(() => openTestServer({ store: place.url }));
   let caller: PlantCaller;
   let lastId = 1000n;

@@ -25,9 +25,11 @@ async function openFresh(busyTimeoutMs = 50, given?: string) {
   const path = given ?? (await temporaryPath());
   const failures: Error[] = [];
   const onFailure = (error: Error) => void failures.push(error);
-  const store = await openSqlite(path, { onFailure }, busyTimeoutMs);
+  const queueChanged = vi.fn<(rows: number) => void>();
+  const observer = { queueChanged, commitEnded() {} };
+  const store = await openSqlite(path, { onFailure, observer }, busyTimeoutMs);
   onTestFinished(() => store.close());
-  return { path, store, failures };
+  return { path, store, failures, queueChanged };
 }
 
 /** None of these plants is confirmed. */
@@ -288,13 +290,14 @@ describe("a permanent failure", () => {
   });
 
   test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {
-    const { path, store, failures } = await openFresh(5000);
+    const { path, store, failures, queueChanged } = await openFresh(5000);
     const holder = openBeside(path);
     holder.exec("BEGIN IMMEDIATE");
     const first = store.create(plantOf(1));
     for (let turn = 0; turn < 2; turn++) await nextTurn();
     // Enough for a commit of their own, which waits behind the first.
     const all = [first, ...plantsOf(40, 2).map((plant) => store.create(plant))];
+    expect(queueChanged.mock.lastCall?.[0]).toBeLessThan(40);
     await rename(path, `${path}.bak`);
     holder.exec("COMMIT");
     await expectUnavailable(all);

@@ -1,10 +1,9 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setTimeout as delay, setImmediate as nextTurn } from "node:timers/promises";
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
-import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
@@ -86,40 +85,4 @@ test("an inspection writes nothing, but a probe does", async () => {
   expect(sizes[2]).toBeGreaterThan(Number(sizes[1]));
   await rm(path);
   await expect(thread.probe()).rejects.toThrow(/deleted/);
-});
-
-test("on a stalled disk, deadlines work, waiting plants share a commit, and closing waits", async () => {
-  const path = await temporaryPath();
-  const commits: number[] = [];
-  let waiting = 0;
-  const observer = {
-    queueChanged(rows: number) {
-      waiting = rows;
-    },
-    commitEnded: ({ rows }: { rows: number }) => void commits.push(rows),
-  };
-  const store = await openSqlite(path, { observer }, 60_000);
-  onTestFinished(() => store.close());
-  const holder = openBeside(path);
-  holder.exec("BEGIN IMMEDIATE");
-  const first = store.create(plantOf(0));
-  while (store.isFull() || waiting > 0) await nextTurn();
-  const controller = new AbortController();
-  const leaving = store.create(plantOf(1000), controller.signal);
-  controller.abort("deadline");
-  const all = Promise.all([first, ...plantsOf(500).map((plant) => store.create(plant))]);
-  await expect(leaving).rejects.toBe("deadline");
-  expect(store.obstacle()).toBeUndefined();
-  const ends: string[] = [];
-  const closing = store.close().then(() => ends.push("closed"));
-  for (let turn = 0; turn < 100; turn++) await nextTurn();
-  expect([commits, ends]).toEqual([[], []]);
-  holder.exec("COMMIT");
-  await all.then(() => ends.push("created"));
-  await closing;
-  expect(ends).toEqual(["created", "closed"]);
-  // One begins with the first rows of the burst.
-  expect(commits).toEqual([1, 32, 468]);
-  // Nothing has the id of the caller that left.
-  expect(readValue(holder, "SELECT count(*) FROM plants WHERE id = 1000")).toBe(0);
 });

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from "node:timers/promises";
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -144,48 +143,6 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       const creating = store.create(plantOf(1), AbortSignal.abort(reason));
       await expect(creating).rejects.toBe(reason);
       await store.create({ ...plantOf(1), name: "another" });
-    });
-
-    test.each([
-      ["at once", 0],
-      ["a turn of the event loop later", 1],
-      ["some turns later", 5],
-    ])(
-      "%s: it gets its reason or success, and the same call shows the outcome later",
-      async (_, turns) => {
-        const { store, reopen } = await start();
-        const controller = new AbortController();
-        const creating = store.create(plantOf(1), controller.signal);
-        const result = creating.then(
-          () => "created",
-          (error: unknown) => error,
-        );
-        for (let turn = 0; turn < turns; turn++) await nextTurn();
-        controller.abort(reason);
-        expect(["created", reason]).toContain(await result);
-        await store.create(plantOf(1));
-        await expectKept(await reopen(), plantOf(1));
-      },
-    );
-
-    test("without affecting other callers", async () => {
-      const { store, reopen } = await start();
-      const controller = new AbortController();
-      const isLeaving = ({ id }: NewPlant) => id % 3n === 0n;
-      const creating = plantsOf(300).map((plant) =>
-        store.create(plant, isLeaving(plant) ? controller.signal : undefined),
-      );
-      controller.abort(reason);
-      const results = await Promise.allSettled(creating);
-      const reopened = await reopen();
-      for (const [id, result] of results.entries()) {
-        if (isLeaving(plantOf(id))) expect(result).toEqual({ status: "rejected", reason });
-        else expect(result.status).toBe("fulfilled");
-      }
-      await expectAllKept(
-        reopened,
-        plantsOf(300).filter((plant) => !isLeaving(plant)),
-      );
     });
   });
 

@@ -16,13 +16,9 @@ import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { listen } from "../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";
-import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
-import type { Row } from "../../src/transfer/row.ts";
 import { judge } from "../../src/transfer/verdict.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { readStoredPlants } from "../support/stored-plants.ts";
-import { openTcpProxy } from "../support/tcp-proxy.ts";
-import { knownToken, openTestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
 
 type Answer = (stream: ServerHttp2Stream) => void;
 
@@ -124,37 +120,3 @@ test("a server that takes a connection and says nothing", async () => {
   const verdict = { kind: "temporary", reason: "the server does not answer" };
   expect(judge(await failureOf(mute.creator))).toMatchObject(verdict);
 });
-
-/** Each row's name is in one piece on the wire. */
-const mark = "plant";
-
-test("no row is lost when a network cuts connections and swallows calls", async () => {
-  await using server = await openTestServer();
-  await using proxy = await openTcpProxy(server.port, mark);
-  const kinds = ["cut", "cut-behind", "swallow"] as const;
-  proxy.interfere = (seenBefore) =>
-    seenBefore % 7 === 3 && seenBefore < 60
-      ? (kinds[((seenBefore - 3) / 7) % 3] ?? "pass")
-      : "pass";
-  const url = `http://127.0.0.1:${proxy.port}`;
-  const creator = createPlantCreator({ url, token: knownToken, quietMsMax: 100 });
-  const rejections: Rejection[] = [];
-  const plantImport = new PlantImport(creator, {
-    ...{ concurrency: 4, retryForMs: 60_000, signal: new AbortController().signal },
-    onRejected: async (rejection) => void rejections.push(rejection),
-  });
-  const end = await within("the end of the import", plantImport.run(rows()), 20_000);
-  creator.close();
-  expect(end).toEqual({ kind: "complete" });
-  expect(proxy.seen).toEqual(expect.arrayContaining([...kinds]));
-  expect(plantImport.state).toMatchObject({ stored: 100, rejected: 0 });
-  expect(rejections).toEqual([]);
-  expect(readStoredPlants(server.database)).toHaveLength(100);
-}, 40_000);
-
-async function* rows(): AsyncGenerator<Row> {
-  for (let line = 1; line <= 100; line++) {
-    const plant = { id: BigInt(line), name: `${mark} ${line}`, tag: undefined };
-    yield { kind: "plant", line, plant };
-  }
-}

@@ -71,16 +71,6 @@ async function expectRetryAfter(origin: string, token: string): Promise<void> {
   expectRestError(response, { error: Code.Unavailable });
 }
 
-test("a drain tells those that watch, and ends their streams", async () => {
-  await using own = await openTestServer({ drainTimeoutMs: 600_000 });
-  using health = grpcProtocol.open(Health, own.url);
-  const watch = readWatch(health.client.watch({ service: plants }));
-  expect(await watch.next()).toBe(SERVING);
-  const closed = own.close();
-  expect(await within("the next status", watch.next())).toBe(NOT_SERVING);
-  await within("the end of the drain", closed);
-});
-
 test("switched off, nothing of it is served, and plants are", async () => {
   await using own = await openTestServer({ health: false });
   for (const path of ["/healthz", "/readyz"]) {

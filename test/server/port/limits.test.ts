@@ -1,21 +1,8 @@
-/** The limits of the settings hold at the port, and what it refuses looks as all errors do. */
-import { Code } from "@connectrpc/connect";
+/** The limits of the settings hold at the port. */
 import { expect, test } from "vitest";
-import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
-import { expectRestError } from "../../support/rest-error.ts";
 import { openSession } from "../../support/session.ts";
 import { openTestServer } from "../../support/test-server.ts";
-
-test("headers that do not end within requestTimeoutMs are refused", async () => {
-  await using server = await openTestServer({ limits: { requestTimeoutMs: 300 } });
-  using connection = await openRawConnection(server.port);
-  connection.write("POST /plants HTTP/1.1\r\nHost: a\r\nX: ");
-  const [response] = parseHttp1Responses(await connection.untilClosed());
-  expect(response?.status).toBe(408);
-  const { headers = [], body = "" } = response ?? {};
-  expectRestError({ headers: new Headers([...headers]), body }, { error: Code.DeadlineExceeded });
-});
 
 test.each<[exempt: string[], isServed: boolean]>([
   [[], false],

@@ -9,10 +9,8 @@ import {
   createCertificate,
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
-import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { postPlant } from "../../support/plant-request.ts";
 import { scrape } from "../../support/scrape.ts";
 import { openTestServer } from "../../support/test-server.ts";
 
@@ -28,16 +26,6 @@ async function greet(port: number): Promise<unknown> {
 const expiration = "plant_store_tls_certificate_expiration_timestamp_seconds";
 
 describe.skipIf(!hasOpenssl)("with a certificate", () => {
-  test.each<HttpVersion>(["1.1", "2"])("creates a plant over HTTP/%s", async (version) => {
-    await using folder = await createTemporaryFolder();
-    const { pem: ca, ...files } = createCertificate(folder.path, "one");
-    await using server = await openTestServer({ tls: files });
-    expect(server.url).toBe(`https://127.0.0.1:${server.port}`);
-    const response = await postPlant(server.url, { version, ca });
-    expect(response.status).toBe(200);
-    expect(response.body.toString()).toBe('{"name":"Basil"}');
-  });
-
   const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
 
   test("takes a renewed one once both files belong together, and says when they do not", async () => {

@@ -20,7 +20,6 @@ import {
 import { lockStore } from "../../support/locked-store.ts";
 import { basil, plantHeaders as json, postPlant } from "../../support/plant-request.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";
-import { rawProtocols } from "../../support/protocol/raw.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../../support/test-server.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -35,37 +34,6 @@ async function openTraced(
   using _ = stubEnvironment({ ...environmentFor(collector.url), ...env });
   return await openTestServer(options);
 }
-
-const rpcMethod = "plantstore.v1.PlantService/CreatePlant";
-const rest = { "http.request.method": "POST", "http.route": "/plants" };
-const grpc = { "rpc.system.name": "grpc", "rpc.method": rpcMethod };
-const connect = { "rpc.system.name": "connectrpc", "rpc.method": rpcMethod };
-
-const status = (code: number) => ({ ...rest, "http.response.status_code": code });
-const grpcStatus = (code: string) => ({ ...grpc, "rpc.status_code": code });
-const failed = { ...connect, "rpc.status_code": "unauthenticated" };
-
-/** The gateway's tests have every protocol, and all attributes. */
-test.each<[protocol: string, name: string, success: object, refusal: object]>([
-  ["REST over HTTP/1.1", "POST /plants", status(200), status(401)],
-  ["gRPC over HTTP/2", rpcMethod, grpcStatus("OK"), grpcStatus("UNAUTHENTICATED")],
-  ["Connect JSON over HTTP/2", rpcMethod, connect, failed],
-])("%s: a span for a success, and for a refusal", async (protocolName, name, success, refusal) => {
-  await using collector = await openOtlpCollector();
-  await using server = await openTraced(collector);
-  const protocol = rawProtocols.find((one) => one.name === protocolName);
-  using caller = protocol?.open(server.url);
-  await caller?.create({ id: 1n, name: "Basil" });
-  await caller?.create({ id: 1n, name: "Basil" }, { authorization: "Bearer nobody-knows-this" });
-  const spans = await collector.until(2);
-  const common = { name, kind: 2, parentSpanId: "", statusCode: 0 };
-  const place = { "server.port": server.port, "network.peer.address": "127.0.0.1" };
-  expect(spans).toMatchObject([
-    { ...common, attributes: { ...success, ...place } },
-    { ...common, attributes: { ...refusal, ...place } },
-  ]);
-  expect(spans[0]?.traceId).not.toBe(spans[1]?.traceId);
-});
 
 test("nothing of what was sent is exported", async () => {
   await using collector = await openOtlpCollector();

@@ -186,16 +186,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     expect(store.obstacle()).toBeUndefined();
   });
 
-  test("closing finishes the plants that wait for a node", async () => {
-    const { kept, store, citus, ones } = await openFresh();
-    await citus.fail(1, "XX000");
-    const creating = startCreating(store, ones).done;
-    const closing = store.close();
-    await citus.mend();
-    await Promise.all([creating, closing]);
-    expect(await kept()).toHaveLength(ones.length);
-  });
-
   test("a node that is down does not prevent opening the store; check warns", async () => {
     const { url, citus, sessions } = await openCitus(server.current);
     await citus.open(1, server.current.port);
