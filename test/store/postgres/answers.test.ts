@@ -14,6 +14,7 @@ import { readPlacement } from "../../../src/store/postgres/placement.ts";
 import { SessionPool } from "../../../src/store/postgres/pool.ts";
 import { migrate, readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Row, Session } from "../../../src/store/postgres/session.ts";
+import { writeBatch } from "../../../src/store/postgres/writer.ts";
 import { plantsOf } from "../plant-of.ts";
 import { quickLimits } from "./fresh.ts";
 
@@ -112,6 +113,17 @@ test.each([
   expect(engine.retries.mayHelp(silent)).toBe(count === 0);
   expect(engine.retries.mayHelp(ours)).toBe(false);
   expect(engine.retries.isSilent(silent, "0")).toBe(count > 0);
+});
+
+test("a batch asks for its ids once and in order, so that no two wait for each other", async () => {
+  const asked: unknown[] = [];
+  const query = async (_text: string, values: readonly unknown[]) => {
+    asked.push(...values.filter((_, index) => index % 3 === 0));
+    return asked.map((id) => [id]);
+  };
+  const batch = [3n, -1n, 20n, 3n].map((id) => ({ id, name: "a", tag: undefined }));
+  expect(await writeBatch(query, batch)).toEqual(Array(4).fill("created"));
+  expect(asked).toEqual(["-1", "3", "20"]);
 });
 
 test("an inspection is due for each session after a while", async () => {
