@@ -1,6 +1,6 @@
 /** Compares REST with Connect: equivalent calls must look the same to the implementation. */
 import { once } from "node:events";
-import { fromBinary, fromJson, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { fromBinary, toBinary, toJsonString } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import fc from "fast-check";
@@ -10,7 +10,6 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../gen/google/rpc/error_details_pb.ts";
-import { messageToJson } from "../src/codec/json-writer.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { anyMessage } from "./support/arbitrary-message.ts";
 import { createEchoService } from "./support/echo.ts";
@@ -47,10 +46,7 @@ describe("a message", () => {
         },
       });
       await fc.assert(
-        fc.asyncProperty(anyMessage(EveryFieldSchema), async (any) => {
-          // With floats as short as REST writes them; Connect writes what it reads.
-          const short = messageToJson(EveryFieldSchema, any, {});
-          const message = fromJson(EveryFieldSchema, short);
+        fc.asyncProperty(anyMessage(EveryFieldSchema), async (message) => {
           const text = toJsonString(EveryFieldSchema, message);
           const bytes = toBinary(EveryFieldSchema, message);
           const from = service.received.length;

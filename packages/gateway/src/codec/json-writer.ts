@@ -5,7 +5,7 @@ import {
   type JsonValue,
   type JsonWriteStringOptions,
   type MessageShape,
-  ScalarType,
+  type ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
 import { isWrapperDesc } from "@bufbuild/protobuf/wkt";
@@ -37,8 +37,7 @@ export function telling<T extends JsonWriterOptions>(options: T, onUnknownType?:
 }
 
 /**
- * Writes a message. Omits unset fields, as ProtoJSON does. A float is the shortest decimal that is
- * read as the same float, as in Go and C++; protobuf-es would write 0.10000000149011612 for 0.1.
+ * Writes a message. Omits unset fields, as ProtoJSON does.
  *
  * @throws {ConnectError} INTERNAL for a `google.protobuf.Any` of a type that is not known, by name.
  */
@@ -48,8 +47,7 @@ export function messageToJson<D extends DescMessage>(
   options: JsonWriterOptions,
 ): JsonValue {
   const json = writeJson(() => toJson(desc, message, options));
-  const hasRawLongs = options.int64 === "number";
-  return hasRawLongs || numbersOf(desc).hasFloats ? withNumbers(desc, json, hasRawLongs) : json;
+  return options.int64 === "number" ? withNumbers(desc, json) : json;
 }
 
 export function writeJson<T>(write: () => T): T {
@@ -64,79 +62,29 @@ function isLong(type: ScalarType | undefined): boolean {
   return type !== undefined && integerTypes.get(type)?.bits === 64;
 }
 
-function isFloat(type: ScalarType | undefined): boolean {
-  return type === ScalarType.FLOAT || type === ScalarType.DOUBLE;
-}
-
-interface Numbers {
-  /** Those whose JSON may have numbers to rewrite, by both their names. */
-  readonly fields: ReadonlyMap<string, DescField>;
-  /** Whether a message, or one in it, has a float or a double. */
-  readonly hasFloats: boolean;
-}
-
-const known = new WeakMap<DescMessage, Numbers>();
-
-function numbersOf(desc: DescMessage): Numbers {
-  const found = known.get(desc);
-  if (found !== undefined) return found;
-  const own = numberFields(desc);
-  const fields = new Map(
-    own.flatMap((one) => [one.name, one.jsonName].map((name) => [name, one] as const)),
-  );
-  const all = new Set(own);
-  for (const { message } of all) {
-    for (const field of message ? numberFields(message) : []) all.add(field);
+function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
+  if (typeof json === "string") {
+    return isWrapperDesc(desc) && isLong(desc.fields[0].scalar) ? rawJson(json) : json;
   }
-  const numbers = { fields, hasFloats: [...all].some(({ scalar }) => isFloat(scalar)) };
-  known.set(desc, numbers);
-  return numbers;
-}
-
-function numberFields(desc: DescMessage): readonly DescField[] {
-  if (desc.typeName.startsWith("google.protobuf.") && !isWrapperDesc(desc)) return [];
-  return desc.fields.filter(({ scalar, message }) => message || isFloat(scalar) || isLong(scalar));
-}
-
-function withNumbers(desc: DescMessage, json: JsonValue, hasRawLongs: boolean): JsonValue {
-  if (isWrapperDesc(desc)) return numberOf(desc.fields[0].scalar, json, hasRawLongs);
-  if (!isJsonObject(json)) return json;
-  const { fields } = numbersOf(desc);
-  for (const name of Object.keys(json)) {
-    const field = fields.get(name);
-    const member = json[name] ?? null;
-    if (field && member !== null) json[name] = memberWithNumbers(field, member, hasRawLongs);
+  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
+  for (const field of desc.fields) {
+    for (const name of [field.jsonName, field.name]) {
+      const member = json[name];
+      if (member !== undefined && member !== null) json[name] = memberWithNumbers(field, member);
+      if (field.name === field.jsonName) break;
+    }
   }
   return json;
 }
 
-function memberWithNumbers(field: DescField, json: JsonValue, hasRawLongs: boolean): JsonValue {
-  const convert = (value: JsonValue): JsonValue =>
-    field.message !== undefined
-      ? withNumbers(field.message, value, hasRawLongs)
-      : numberOf(field.scalar, value, hasRawLongs);
+function memberWithNumbers(field: DescField, json: JsonValue): JsonValue {
+  const convert = (value: JsonValue): JsonValue => {
+    if (field.message !== undefined) return withNumbers(field.message, value);
+    return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
+  };
   if (field.fieldKind === "list" && Array.isArray(json)) return json.map(convert);
   if (field.fieldKind === "map" && isJsonObject(json)) {
     return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, convert(value)]));
   }
   return convert(json);
 }
-
-function numberOf(type: ScalarType | undefined, json: JsonValue, hasRawLongs: boolean): JsonValue {
-  if (Object.is(json, -0)) return rawJson("-0");
-  if (type === ScalarType.FLOAT && typeof json === "number") return shortestFloat(json);
-  return hasRawLongs && isLong(type) && typeof json === "string" ? rawJson(json) : json;
-}
-
-function shortestFloat(value: number): number {
-  const float = Math.fround(value);
-  // A decimal of 6 digits survives as a float, but for the smallest floats.
-  for (let digits = Math.abs(float) < 2 ** -126 ? 1 : 6; digits <= 9; digits++) {
-    const decimal = Number(value.toPrecision(digits));
-    if (Math.fround(decimal) === float && Math.abs(decimal) <= floatMax) return decimal;
-  }
-  return value;
-}
-
-/** Readers reject a decimal past it, even if it is nearest to it. */
-const floatMax = (2 - 2 ** -23) * 2 ** 127;

@@ -3,7 +3,6 @@ import {
   create,
   createRegistry,
   type DescMessage,
-  fromJson,
   type JsonValue,
   toJson,
 } from "@bufbuild/protobuf";
@@ -11,7 +10,6 @@ import { anyPack } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { messageToJson } from "../../src/codec/json-writer.ts";
 import { gatewayNodeAdapter, RuleError } from "../../src/index.ts";
 import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { EveryFieldSchema, FieldService, Genre } from "../gen/library/v1/fields_pb.ts";
@@ -362,10 +360,7 @@ describe("jsonOptions apply to REST as to Connect:", () => {
 });
 
 describe("for any message", () => {
-  // With floats as short as REST writes them.
-  const messages = anyMessage(EveryFieldSchema).map((message) =>
-    fromJson(EveryFieldSchema, messageToJson(EveryFieldSchema, message, {})),
-  );
+  const messages = anyMessage(EveryFieldSchema);
 
   test("REST and Connect pass it to the implementation, and back, unchanged", async () => {
     const service = createEchoService();
