@@ -289,6 +289,14 @@ describe("a permanent failure", () => {
     expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(400);
   });
 
+  test("without the log's file, closing keeps what the log has", async () => {
+    const { path, store } = await openFresh();
+    for (const plant of plantsOf(100)) await store.create(plant);
+    await rm(`${path}-wal`);
+    await store.close();
+    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(100);
+  });
+
   test("a commit that was sent ahead of a failed one is neither confirmed nor written", async () => {
     const { path, store, failures, queueChanged } = await openFresh(5000);
     const holder = openBeside(path);

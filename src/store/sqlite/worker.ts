@@ -13,7 +13,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
 import { describe, failureCode, isFull, isPassing } from "./failure.ts";
-import { watchFiles } from "./files.ts";
+import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
@@ -171,7 +171,9 @@ function main(): void {
     } catch (error) {
       if (!isPassing(failureCode(error))) breakDown(error);
     }
-    using _reader = isBroken ? openReader() : undefined;
+    // Without the log's file, nobody else has written, and only closing can still save what it has.
+    const mayOverwrite = isBroken && fileId(logPath(path)) !== undefined;
+    using _reader = mayOverwrite ? openReader() : undefined;
     db.close();
   }
 
