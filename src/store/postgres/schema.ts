@@ -69,20 +69,28 @@ const findTables = `
 
 /** That of our tables, or else the one in which they would be created. */
 async function findSchema(session: Session, timeoutMs: number): Promise<string> {
-  const [row] = await session.query(findBySearchPath, [], timeoutMs);
-  if (typeof row?.[0] === "string") return row[0];
+  const path = `the search_path of this user at ${describeHost(session.host)}`;
+  const [[schema, isOther, other] = []] = await session.query(findBySearchPath, [], timeoutMs);
+  if (isOther === true) {
+    throw new StoreOpenError(
+      "foreign",
+      `${path} finds plants in the schema ${other}, but plant_store_migrations in ${schema}; name the right one first, or move the table`,
+    );
+  }
+  if (typeof schema === "string") return schema;
   throw new StoreOpenError(
     "inaccessible",
-    `the search_path of this user at ${describeHost(session.host)} names no schema that it may use; create one, or grant USAGE on it`,
+    `${path} names no schema that it may use; create one, or grant USAGE on it`,
   );
 }
 
-/** Other programs may have a table plants, too. */
+const schemaOf = (table: string) => `(
+    SELECT quote_ident(nspname) FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
+    WHERE pg_class.oid = to_regclass('${table}'))`;
+
 const findBySearchPath = `
-  SELECT quote_ident(coalesce((
-    SELECT nspname FROM pg_class JOIN pg_namespace ON pg_namespace.oid = relnamespace
-    WHERE pg_class.oid = coalesce(to_regclass('plant_store_migrations'), to_regclass('plants'))
-  ), current_schema()))`;
+  SELECT coalesce(ours, plants, quote_ident(current_schema())), ours <> plants, plants
+  FROM (SELECT ${schemaOf("plant_store_migrations")} AS ours, ${schemaOf("plants")} AS plants) AS found`;
 
 const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_migrations";
 

@@ -122,9 +122,8 @@ export class Session {
   /** The `search_path` of a session may change, and behind a pooler others can change it. */
   #qualify(text: string): string {
     const { schema = "" } = this;
-    return text
-      .replaceAll("'@schema@", () => `E'${schema.replaceAll(/['\\]/g, "$&$&")}`)
-      .replaceAll("@schema@", () => schema);
+    const literal = `E'${schema.replaceAll(/['\\]/g, "$&$&")}`;
+    return text.replaceAll(/'?@schema@/g, (found) => (found.startsWith("'") ? literal : schema));
   }
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
