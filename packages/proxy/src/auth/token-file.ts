@@ -17,16 +17,13 @@ import {
   fchownSync,
   fstatSync,
   fsyncSync,
-  lchownSync,
   mkdirSync,
   openSync,
   readFileSync,
-  type Stats,
-  statSync,
   writeSync,
 } from "node:fs";
 import { stat } from "node:fs/promises";
-import { dirname, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import {
   formatTokenEvent,
   isTokenName,
@@ -191,28 +188,28 @@ function makeDirectory(directory: string): void {
   const topmost = mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (topmost === undefined) return;
   const end = dirname(topmost);
-  const owner = ownerOf(end);
-  for (let made = directory; made !== end; made = dirname(made)) {
-    if (owner !== undefined) lchownSync(made, owner.uid, owner.gid);
-    syncDirectory(dirname(made));
-  }
+  for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
 }
 
-/** Does nothing if there is a file. */
+/**
+ * As root on Linux, creates the file for the owner of its folder, whose server has to read it. Works in
+ * the open folder, because its owner could replace the path by a link. Elsewhere, does nothing, and if
+ * there is a file.
+ */
 function makeFile(file: string): void {
-  const owner = ownerOf(dirname(file));
-  try {
-    withFile(file, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL, (fd) => {
-      if (owner !== undefined) fchownSync(fd, owner.uid, owner.gid);
-    });
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-  }
-}
-
-/** To whom root gives what it creates in a folder: the server that has to read it may be that user's. */
-function ownerOf(folder: string): Stats | undefined {
-  return process.getuid?.() === 0 ? statSync(folder) : undefined;
+  if (process.platform !== "linux" || process.getuid?.() !== 0) return;
+  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
+  withFile(dirname(file), constants.O_RDONLY | constants.O_DIRECTORY, (folder) => {
+    const { uid, gid } = fstatSync(folder);
+    try {
+      const path = join("/proc/self/fd", String(folder), basename(file));
+      withFile(path, flags, (fd) => fchownSync(fd, uid, gid));
+    } catch (error) {
+      // Without the right to do so, the file stays root's.
+      const { code = "" } = error as NodeJS.ErrnoException;
+      if (!["EEXIST", "EPERM", "ENOENT"].includes(code)) throw error;
+    }
+  });
 }
 
 function syncDirectory(directory: string): void {
