@@ -141,7 +141,8 @@ export function toNodeHeaders(headers: Headers): HeaderRecord {
   for (const [name, value] of headers) {
     const existing = result[name]; // only Set-Cookie is repeated
     const isJoined = name.endsWith("-bin") && value.includes(",");
-    if (existing === undefined) result[name] = isJoined ? value.split(/\s*,\s*/) : value;
+    if (existing === undefined)
+      result[name] = isJoined ? value.split(",").map((one) => one.trim()) : value;
     else if (Array.isArray(existing)) existing.push(value);
     else result[name] = [`${existing}`, value];
   }

@@ -1,6 +1,6 @@
 /**
  * For `maxSessionMemory` of node:http2, in megabytes. Above it, Node refuses each stream whose headers
- * arrive. What a session may hold is limited elsewhere, by stream and by the {@link BodyBudget}, so
- * unread answers slow down nobody else. Node counts in 32 bits: 4,295 overflow.
+ * arrive, because answers of others are unread. Flow control limits each stream instead, to 64 KiB and one
+ * message. Node counts in 32 bits: 4,295 overflow.
  */
 export const sessionMegabytesMax = 4000;

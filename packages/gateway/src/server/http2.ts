@@ -188,7 +188,8 @@ function limitSession(
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {
         if (startedAt > start) break; // they are in the order of their start
-        if (!isWhole(stream) && !isKeptOpen(stream)) endLateRequest(stream, refusals);
+        const hasArrived = stream.readableEnded || isWhole(stream);
+        if (!hasArrived && !isKeptOpen(stream)) endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);

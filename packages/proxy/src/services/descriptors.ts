@@ -1,8 +1,11 @@
 import {
   create,
   createFileRegistry,
+  type DescEnum,
+  type DescExtension,
   type DescField,
   type DescFile,
+  type DescMessage,
   type DescMethod,
   type DescOneof,
   type DescService,
@@ -142,8 +145,11 @@ function emptyFile(name: string): FileDescriptorProto {
 function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[]): FileRegistry {
   try {
     const registry = createFileRegistry(create(FileDescriptorSetSchema, { file: [...files] }));
-    assertDistinct(registry);
-    return registry;
+    const clashes = new Map([...registry].flatMap((type) => clashesOf(type)));
+    if (clashes.size === 0) return registry;
+    for (const [name, clash] of clashes) broken.push(`${name} cannot be used: ${clash}`);
+    const usable = files.map((file) => (clashes.has(file.name) ? emptyFile(file.name) : file));
+    return createRegistryOf(usable, broken);
   } catch {
     // Without the wrong files, at the cost of a registry for each.
   }
@@ -151,7 +157,9 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
   const known = new Map<string, DescFile | undefined>();
   const add = (file: FileDescriptorProto) => {
     const registry = createFileRegistry(file, (name) => known.get(name));
-    assertDistinct(registry);
+    for (const type of registry) {
+      for (const [, clash] of clashesOf(type)) throw new Error(clash);
+    }
     known.set(file.name, registry.getFile(file.name));
     registries.push(registry);
   };
@@ -167,31 +175,33 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
   return createFileRegistry(...registries);
 }
 
+type DescType = DescMessage | DescEnum | DescExtension | DescService;
+
 /**
  * Objects have one property for names that differ only before they are in camelCase: a value would be
  * sent as that of another field, and a method never called.
  *
- * @throws {Error} for such names.
+ * @returns Such names, with the name of their file.
  */
-function assertDistinct(registry: FileRegistry): void {
-  for (const type of registry) {
-    if (type.kind === "service") assertNames(type.methods);
-    if (type.kind !== "message") continue;
-    assertNames(type.members);
-    for (const { fields } of type.oneofs) assertNames(fields);
-  }
+function clashesOf(type: DescType): readonly (readonly [file: string, clash: string])[] {
+  return namesOf(type).flatMap((all) => {
+    const known = new Map([["__proto__", "that of every object"]]);
+    for (const { name, localName, parent } of all) {
+      const other = known.get(localName);
+      known.set(localName, name);
+      if (other === undefined) continue;
+      const text = `${parent.typeName}.${name} and ${other} have the same name in JavaScript`;
+      return [[type.file.proto.name, `${text}: ${localName}`] as const];
+    }
+    return [];
+  });
 }
 
-function assertNames(all: readonly (DescField | DescOneof | DescMethod)[]): void {
-  const known = new Map([["__proto__", "that of every object"]]);
-  for (const { name, localName, parent } of all) {
-    const other = known.get(localName);
-    if (other !== undefined) {
-      const text = `${parent.typeName}.${name} and ${other} have the same name in JavaScript`;
-      throw new Error(`${text}: ${localName}`);
-    }
-    known.set(localName, name);
-  }
+/** Groups whose names must differ. */
+function namesOf(type: DescType): readonly (readonly (DescField | DescOneof | DescMethod)[])[] {
+  if (type.kind === "service") return [type.methods];
+  if (type.kind !== "message") return [];
+  return [type.members, ...type.oneofs.map(({ fields }) => fields)];
 }
 
 /** Checks that protobuf-es does not make: the type of a repeated field, and an entry of a map. */

@@ -35,8 +35,8 @@ export function createRequestMetadata(
       const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
       // Servers may fail a call for an invalid value. Clients should not (PROTOCOL-HTTP2).
-      const syntax = name.endsWith("-bin") ? base64Syntax : textSyntax;
-      if (syntax.test(value)) metadata[name] = value;
+      const isValid = name.endsWith("-bin") ? isBase64List(value) : textSyntax.test(value);
+      if (isValid) metadata[name] = value;
       else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
@@ -59,7 +59,11 @@ export function isPassable(given: string): boolean {
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
 const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
-const base64Syntax = /^[\w+/]*={0,2}(?: *, *[\w+/]*={0,2})*$/;
+const base64Syntax = /^[\w+/]*={0,2}$/;
+
+function isBase64List(value: string): boolean {
+  return value.split(",").every((one) => base64Syntax.test(one.trim()));
+}
 
 /** Adds the headers of an upstream's answer, except those of its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
