@@ -18,11 +18,16 @@ export function kindOfFile(path: string): string {
   const head = readHead(path);
   if (head.length === 0) return "empty";
   if (head.toString("latin1", 0, 16) === "SQLite format 3\0") return kindOfDatabase(path, head);
-  const text = unzipHead(head)
-    .toString("utf8")
-    .replace(/^\ufeff/, "");
-  return texts.find(([start]) => start.test(text))?.[1] ?? "a file of another kind";
+  const unzipped = unzipHead(head);
+  if (unzipped !== undefined) {
+    return unzipped === "" || startOfPlants.test(unzipped) ? plants : another;
+  }
+  const text = head.toString("utf8").replace(/^\ufeff/, "");
+  return texts.find(([start]) => start.test(text))?.[1] ?? another;
 }
+
+const plants = "a file of plants";
+const another = "a file of another kind";
 
 /** A backup is one file. It becomes a store with a log as soon as a server starts on it. */
 function kindOfDatabase(path: string, head: Buffer): string {
@@ -32,17 +37,17 @@ function kindOfDatabase(path: string, head: Buffer): string {
 }
 
 const texts: readonly (readonly [RegExp, string])[] = [
-  [startOfPlants, "a file of plants"],
+  [startOfPlants, plants],
   [/^(\s|#[^\n]*(\n|$))*((create|revoke) \S|$)/, "a token file"],
   [/-----BEGIN /, "a key or a certificate"],
 ];
 
-/** As it is if it is not of gzip. */
-function unzipHead(head: Buffer): Buffer {
+/** Undefined if it is not of gzip. */
+function unzipHead(head: Buffer): string | undefined {
   try {
-    return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH });
+    return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH }).toString("utf8");
   } catch {
-    return head;
+    return undefined;
   }
 }
 
