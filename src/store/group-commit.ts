@@ -232,6 +232,9 @@ class CommitQueue {
       const outcomes = await engine.commit(plants, this.#part);
       isFailed = false;
       return outcomes;
+    } catch (error) {
+      isFailed = !engine.isOfRow(error);
+      throw error;
     } finally {
       const now = performance.now();
       const durationMs = now - (isAhead ? Math.max(begunAt, this.#endedAt) : begunAt);

@@ -82,7 +82,12 @@ export function mayPass(error: unknown): boolean {
  * commit have no effect, and no value helps other columns.
  */
 export function isOfRow(error: unknown): boolean {
-  return /^(22|23(?!502)|54|P0)/.test(sqlState(error) ?? "");
+  return /^(22|23(?!502)|54|P0)/.test(sqlState(error) ?? "") || isOfPolicy(error);
+}
+
+/** Row-level security rejects a row with the SQLSTATE of a missing right. */
+function isOfPolicy(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && error.routine === "ExecWithCheckOptions";
 }
 
 /** Each try takes seconds, and a node that hangs rarely comes back soon. */

@@ -7,6 +7,8 @@ import { describe, failureCode, isOfRow } from "./failure.ts";
 import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
 import { assertRoom, pageBytes } from "./room.ts";
 
+const sqlError = "SQLITE_ERROR";
+
 /**
  * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
  * commits behind it wait tens of milliseconds and startup after a crash is fast. Many enough that a
@@ -58,11 +60,15 @@ export class Writer {
         try {
           if (this.#isTaken(row)) unstored.push([index]);
         } catch (error) {
+          const code = failureCode(error);
+          const mayBeOfRow = isOfRow(code) || code === sqlError;
           // A trigger may also have ended the transaction.
-          if (!isOfRow(failureCode(error)) || !this.#db.isTransaction) throw error;
+          if (!mayBeOfRow || !this.#db.isTransaction) throw error;
           unstored.push([index, describe(error)]);
         }
       }
+      // An expression of an index fails for a row, a missing table for all.
+      if (unstored.some(([, error]) => error?.code === sqlError)) assertUsable(this.#db);
     });
     return unstored;
   }

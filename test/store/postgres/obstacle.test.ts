@@ -85,6 +85,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test.each([
     "CREATE INDEX ON plants (name)",
     "ALTER TABLE plants ADD CHECK (length(name) BETWEEN 1 AND 99)",
+    `ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+     CREATE POLICY short ON plants USING (true) WITH CHECK (length(name) < 99)`,
     `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
      CREATE TRIGGER t BEFORE INSERT ON plants FOR EACH ROW
        WHEN (length(NEW.name) NOT BETWEEN 1 AND 99) EXECUTE FUNCTION no()`,
