@@ -121,42 +121,43 @@ class Parser {
 
   #object(): ExactJson {
     const object: { [key: string]: ExactJson } = {};
-    if (this.#open(closeBrace)) return object;
+    if (this.#isEmpty(closeBrace)) return object;
     do {
       if (this.#next() !== quote) this.#fail();
       const start = this.#at;
       const key = this.#string();
       if (Object.hasOwn(object, key)) this.#duplicate ??= this.#text.slice(start, this.#at);
-      if (!this.#take(colon)) this.#fail();
+      if (this.#next() !== colon) this.#fail();
+      this.#at++;
       const value = this.#value();
       if (key !== "__proto__") object[key] = value;
       else Object.defineProperty(object, key, { value, ...ownProperty });
-    } while (this.#take(comma));
-    this.#close(closeBrace);
+    } while (this.#hasMore(closeBrace));
     return object;
   }
 
   #array(): ExactJson {
     const items: ExactJson[] = [];
-    if (this.#open(closeBracket)) return items;
+    if (this.#isEmpty(closeBracket)) return items;
     do items.push(this.#value());
-    while (this.#take(comma));
-    this.#close(closeBracket);
+    while (this.#hasMore(closeBracket));
     return items;
   }
 
-  /** Enters an object or array. @returns whether it is empty. Then it is left, too. */
-  #open(close: number): boolean {
+  /** Enters an object or array. If it is empty, leaves it, too. */
+  #isEmpty(close: number): boolean {
     if (++this.#depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
     this.#at++;
-    if (this.#next() !== close) return false;
-    this.#close(close);
-    return true;
+    return this.#next() === close && !this.#hasMore(close);
   }
 
-  #close(close: number): void {
-    if (!this.#take(close)) this.#fail();
-    this.#depth--;
+  /** Whether an object or array continues with a comma. Otherwise it is left. */
+  #hasMore(close: number): boolean {
+    const next = this.#next();
+    if (next !== comma && next !== close) this.#fail();
+    this.#at++;
+    if (next === close) this.#depth--;
+    return next === comma;
   }
 
   #string(): string {
@@ -196,13 +197,6 @@ class Parser {
     if (!this.#text.startsWith(word, this.#at)) this.#fail();
     this.#at += word.length;
     return value;
-  }
-
-  /** Consumes a character and the space before it, if it is there. */
-  #take(character: number): boolean {
-    if (this.#next() !== character) return false;
-    this.#at++;
-    return true;
   }
 
   /** The next character after white space; NaN at the end. */
