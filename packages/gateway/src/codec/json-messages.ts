@@ -40,7 +40,11 @@ export function messageFromJson<D extends DescMessage>(
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
-  return rejectViolations(() => messageReader(desc)(json, context) as MessageShape<D>);
+  try {
+    return messageReader(desc)(json, context) as MessageShape<D>;
+  } catch (error) {
+    throw rejected(error);
+  }
 }
 
 /**
@@ -50,19 +54,18 @@ export function messageFromJson<D extends DescMessage>(
  * @throws {ConnectError} INVALID_ARGUMENT.
  */
 export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
-  return rejectViolations(() => parseJsonText(bytes, valuesMax));
+  try {
+    return parseJsonText(bytes, valuesMax);
+  } catch (error) {
+    throw rejected(error);
+  }
 }
 
-function rejectViolations<T>(read: () => T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof FieldViolation) throw badRequest([error]);
-    if (error instanceof JsonTextError) {
-      throw badRequest([new FieldViolation("", error.message, { cause: error })]);
-    }
-    throw error;
-  }
+/** What a client is told of an error of reading. */
+function rejected(error: unknown): unknown {
+  if (error instanceof FieldViolation) return badRequest([error]);
+  if (!(error instanceof JsonTextError)) return error;
+  return badRequest([new FieldViolation("", error.message, { cause: error })]);
 }
 
 type Context = JsonOptions & {

@@ -29,59 +29,59 @@ export const requireFields: Interceptor = (next) => check(marked, next);
  * this check; protobuf-es does not. A message without them could not be sent on.
  */
 export function withLegacyCheck(input: DescMessage, interceptors: Interceptor[]): Interceptor[] {
-  if (!mayRequire(legacy, input)) return interceptors;
+  if (planOf(legacy, input).checks.length === 0) return interceptors;
   return [(next) => check(legacy, next), ...interceptors];
 }
 
 interface Requirement {
   requires(field: DescField): boolean;
-  readonly checks: WeakMap<DescMessage, readonly Check[]>;
+  readonly plans: WeakMap<DescMessage, Plan>;
 }
 
 const marked: Requirement = {
   requires: (field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED),
-  checks: new WeakMap(),
+  plans: new WeakMap(),
 };
 
 const legacy: Requirement = {
   requires: ({ presence }) => presence === FeatureSet_FieldPresence.LEGACY_REQUIRED,
-  checks: new WeakMap(),
+  plans: new WeakMap(),
 };
 
 function check(kind: Requirement, next: Parameters<Interceptor>[0]): typeof next {
   return (request) => {
-    const input = request.method.input;
-    if (!mayRequire(kind, input)) return next(request);
-    if (request.stream) return next({ ...request, message: checked(kind, request) });
-    assertRequiredFields(kind, input, request.message);
+    const plan = planOf(kind, request.method.input);
+    if (plan.checks.length === 0) return next(request);
+    if (request.stream) return next({ ...request, message: checked(plan, request) });
+    assertRequiredFields(plan, request.message);
     return next(request);
   };
 }
 
-async function* checked(kind: Requirement, request: StreamRequest) {
+async function* checked(plan: Plan, request: StreamRequest) {
   for await (const message of request.message) {
-    assertRequiredFields(kind, request.method.input, message);
+    assertRequiredFields(plan, message);
     yield message;
   }
 }
 
-function assertRequiredFields(kind: Requirement, desc: DescMessage, message: Message): void {
-  const update = kind === marked ? maskedUpdateOf(desc, message) : undefined;
+function assertRequiredFields(plan: Plan, message: Message): void {
+  const update = plan.mask && maskedUpdateOf(plan, plan.mask, message);
   // Almost every message is complete. This check creates no list.
-  if (update === undefined && isComplete(kind, desc, message)) return;
-  const missing = [...missingFields(kind, update?.request ?? reflect(desc, message))]
+  if (update === undefined && isComplete(plan, message)) return;
+  const missing = [...missingFields(plan, update?.request ?? reflect(plan.desc, message))]
     .filter(({ path }) => update?.names(path) ?? true)
     .map(({ violation }) => violation);
   if (missing.length > 0) throw badRequest(missing);
 }
 
-function isComplete(kind: Requirement, desc: DescMessage, message: Message): boolean {
-  for (const { field, required, held } of checksOf(kind, desc)) {
+function isComplete({ checks }: Plan, message: Message): boolean {
+  for (const { field, required, held } of checks) {
     if (!isFieldSet(message, field)) {
       if (required) return false;
     } else if (held !== undefined) {
       for (const one of heldMessages(message, field)) {
-        if (!isComplete(kind, held, one)) return false;
+        if (!isComplete(held, one)) return false;
       }
     }
   }
@@ -108,14 +108,14 @@ interface Missing {
   readonly violation: FieldViolation;
 }
 
-function* missingFields(kind: Requirement, message: ReflectMessage): Generator<Missing> {
-  for (const { field, required, held } of checksOf(kind, message.desc)) {
+function* missingFields({ checks }: Plan, message: ReflectMessage): Generator<Missing> {
+  for (const { field, required, held } of checks) {
     if (!message.isSet(field)) {
       if (!required) continue;
       yield { path: [field.name], violation: new FieldViolation(field.jsonName, "is required") };
     } else if (held !== undefined) {
       for (const { steps, name, child } of childMessages(message, field)) {
-        for (const { path, violation } of missingFields(kind, child)) {
+        for (const { path, violation } of missingFields(held, child)) {
           yield { path: [...steps, ...path], violation: violation.within(name) };
         }
       }
@@ -146,30 +146,34 @@ function* childMessages(message: ReflectMessage, field: DescField): Generator<Ch
   }
 }
 
+/** What to check in messages of one type. */
+interface Plan {
+  readonly desc: DescMessage;
+  /** If it is an update: fields that the mask leaves out need not be set. */
+  readonly mask: MessageField | undefined;
+  readonly checks: Check[];
+}
+
 interface Check {
   readonly field: DescField;
   readonly required: boolean;
-  /** Its message type, if that may have required fields. */
-  readonly held: DescMessage | undefined;
+  /** For its message type, if that may have required fields. */
+  readonly held: Plan | undefined;
 }
 
-function checksOf(kind: Requirement, desc: DescMessage): readonly Check[] {
-  const known = kind.checks.get(desc);
+function planOf(kind: Requirement, desc: DescMessage): Plan {
+  const known = kind.plans.get(desc);
   if (known !== undefined) return known;
-  const checks = desc.fields
-    .map((field) => ({
-      field,
-      required: kind.requires(field),
-      held:
-        field.message && searchRequired(kind, field.message, new Set()) ? field.message : undefined,
-    }))
-    .filter(({ required, held }) => required || held !== undefined);
-  kind.checks.set(desc, checks);
-  return checks;
-}
-
-function mayRequire(kind: Requirement, desc: DescMessage): boolean {
-  return checksOf(kind, desc).length > 0;
+  const plan: Plan = { desc, mask: kind === marked ? maskFieldOf(desc) : undefined, checks: [] };
+  kind.plans.set(desc, plan); // a message may contain itself
+  for (const field of desc.fields) {
+    const required = kind.requires(field);
+    const { message } = field;
+    const isHeld = message !== undefined && searchRequired(kind, message, new Set());
+    const held = isHeld ? planOf(kind, message) : undefined;
+    if (required || isHeld) plan.checks.push({ field, required, held });
+  }
+  return plan;
 }
 
 function searchRequired(kind: Requirement, desc: DescMessage, seen: Set<DescMessage>): boolean {
@@ -199,10 +203,12 @@ export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
   return isOne && field.message.typeName === FieldMaskSchema.typeName ? field : undefined;
 }
 
-/** Undefined without a mask, or for a mask that covers all fields. */
-function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | undefined {
-  const field = maskFieldOf(desc);
-  if (field === undefined) return undefined;
+/** Undefined for a mask that is empty, or covers all fields. */
+function maskedUpdateOf(
+  { desc }: Plan,
+  field: MessageField,
+  message: Message,
+): MaskedUpdate | undefined {
   const request = reflect(desc, message);
   const { paths } = request.get(field).message as FieldMask;
   if (paths.length === 0 || paths.includes("*")) return undefined;
