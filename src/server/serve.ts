@@ -135,7 +135,7 @@ const realm = "plant-store";
 
 function gatewayOptions(settings: ServerSettings, { authenticator, store, inStore }: ServedParts) {
   const { limits, log, basePath } = settings;
-  const bearer = createBearerGate(authenticator.verifiers, realm);
+  const bearer = createBearerGate(authenticator.verify, realm);
   return {
     requestPathPrefix: basePath,
     requestGate: inOrder(limitRates(bearer, settings), () => assertRoom(store)),

@@ -1,7 +1,7 @@
 import type { AuthSettings } from "./settings.ts";
 import { createToken, listTokens, revokeToken, TokenFileError } from "./token-file.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
-import type { ReportProblem, Verifier } from "./verifier.ts";
+import { orElse, type ReportProblem } from "./verifier.ts";
 
 export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
 
@@ -9,20 +9,19 @@ export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
 export async function openAuthenticator(settings: AuthSettings, report: ReportProblem) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
-  /** In the order in which they are tried. */
-  const verifiers: Verifier[] = [opaque.verify];
   /** Reads tokens and keys again, now. Never rejects. */
   let reload = opaque.look;
-  if (jwksUrl === undefined) return { verifiers, reload };
+  if (jwksUrl === undefined) return { verify: opaque.verify, reload };
 
   // Loaded only if needed, for a fast startup.
   const { openKeySet } = await import("./jwks.ts");
   const { createJwtVerifier } = await import("./jwt.ts");
   const keys = openKeySet({ url: new URL(jwksUrl), report });
   // Opaque tokens first: a lookup costs a microsecond, a signature a hundred.
-  verifiers.push(createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" }));
+  const jwt = createJwtVerifier({ keys, issuer: issuer ?? "", audience: audience ?? "" });
+  const verify = orElse(opaque.verify, jwt);
   reload = async () => void (await Promise.all([opaque.look(), keys.reload()]));
-  return { verifiers, reload };
+  return { verify, reload };
 }
 
 const firstTokenName = "first";

@@ -5,15 +5,14 @@ import {
   readClaims,
   type Verdict,
   type Verifier,
-  verifyWith,
 } from "./verifier.ts";
 
 /**
- * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifiers are. It
+ * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifier is. It
  * throws `unauthenticated`, with a `WWW-Authenticate` challenge (RFC 6750, section 3), or `unavailable` if
- * no verifier can decide now. Errors contain no part of the token.
+ * the verifier cannot decide now. Errors contain no part of the token.
  */
-export function createBearerGate(verifiers: readonly Verifier[], realm: string) {
+export function createBearerGate(verify: Verifier, realm: string) {
   const refusal = createRefusals(realm);
   const admit = ({ values }: Pick<HandlerContext, "values">, verdict: Verdict): void => {
     if (verdict.kind === "refused") throw refusal(verdict.reason);
@@ -26,7 +25,7 @@ export function createBearerGate(verifiers: readonly Verifier[], realm: string) 
   return (context: Pick<HandlerContext, "requestHeader" | "values">): void | Promise<void> => {
     const authorization = parseAuthorization(context.requestHeader.get("authorization"));
     if (authorization.token === undefined) throw refusal(authorization.problem);
-    const verdict = verifyWith(verifiers, authorization.token);
+    const verdict = verify(authorization.token);
     if (!(verdict instanceof Promise)) return admit(context, verdict);
     return verdict.then((known) => admit(context, known));
   };

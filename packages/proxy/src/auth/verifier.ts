@@ -26,24 +26,15 @@ export const readClaims = ["exp", "nbf", "iat", "iss", "aud", "sub"] as const;
 
 export const unknownToken: Verdict = { kind: "refused", reason: "unknown" };
 
-/** Tries one after another while they say `unknown`. Stays synchronous as long as they do. */
-export function verifyWith(
-  verifiers: readonly Verifier[],
-  token: string,
-): Verdict | Promise<Verdict> {
-  for (let i = 0; i < verifiers.length; i++) {
-    const verdict = verifiers[i]?.(token) ?? unknownToken;
-    if (verdict instanceof Promise) {
-      const rest = verifiers.slice(i + 1);
-      return verdict.then((known) => (isUnknown(known) ? verifyWith(rest, token) : known));
-    }
-    if (!isUnknown(verdict)) return verdict;
-  }
-  return unknownToken;
-}
-
-function isUnknown(verdict: Verdict): boolean {
-  return verdict.kind === "refused" && verdict.reason === "unknown";
+/** Asks the second verifier about a token that is unknown to the first. Synchronous if both are. */
+export function orElse(first: Verifier, second: Verifier): Verifier {
+  const next = (verdict: Verdict, token: string) =>
+    verdict.kind === "refused" && verdict.reason === "unknown" ? second(token) : verdict;
+  return (token) => {
+    const verdict = first(token);
+    if (verdict instanceof Promise) return verdict.then((known) => next(known, token));
+    return next(verdict, token);
+  };
 }
 
 /** The authenticated caller. Contains no part of the token. */

@@ -51,7 +51,7 @@ export function createGate(
   authenticator: Authenticator | undefined,
 ): Gate | undefined {
   if (authenticator === undefined && settings.rateLimitPerAddress === 0) return undefined;
-  const gate = authenticator && createBearerGate(authenticator.verifiers, "connect-gateway-proxy");
+  const gate = authenticator && createBearerGate(authenticator.verify, "connect-gateway-proxy");
   return limitRates(gate ?? admit, settings);
 }
 

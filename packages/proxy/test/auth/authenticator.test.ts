@@ -33,8 +33,8 @@ async function open(options: AuthOptions): Promise<Authenticator> {
 }
 
 /** The id of the principal, or the code of the rejection. */
-async function ask({ verifiers }: Authenticator, token: string): Promise<string> {
-  const outcome = await callGate(createBearerGate(verifiers, "test"), `Bearer ${token}`);
+async function ask({ verify }: Authenticator, token: string): Promise<string> {
+  const outcome = await callGate(createBearerGate(verify, "test"), `Bearer ${token}`);
   return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
 }
 
@@ -51,7 +51,7 @@ test("one gate accepts tokens from every source", async () => {
   expect(await ask(authenticator, await sign(key))).toBe("jwt:alice");
   expect(await ask(authenticator, `${ada}x`)).toBe("Unauthenticated");
   const expired = await callGate(
-    createBearerGate(authenticator.verifiers, "test"),
+    createBearerGate(authenticator.verify, "test"),
     `Bearer ${await sign(key, { iss: issuer, aud: audience, exp: 1 })}`,
   );
   expect(expired).toMatchObject({ challenge: expect.stringContaining("has expired") });

@@ -13,6 +13,7 @@ import { describe, expect, test } from "vitest";
 import { createBearerGate, requirePrincipal } from "../../src/auth/bearer.ts";
 import { digestToken, mintToken } from "../../src/auth/token-file.ts";
 import {
+  orElse,
   type Principal,
   principalKey,
   type RefusalReason,
@@ -51,7 +52,7 @@ function bearerToken(token: string): Interceptor {
 }
 
 describe("the gate", () => {
-  const gate = createBearerGate([opaque(token, mintToken("plst_"))], name);
+  const gate = createBearerGate(opaque(token, mintToken("plst_")), name);
 
   test("accepts a known token and stores its principal", async () => {
     expect(await callGate(gate, `Bearer ${token}`)).toEqual({ principal: alice });
@@ -122,17 +123,11 @@ describe("the gate", () => {
     expect(() => gate(context)).toThrow(ConnectError);
   });
 
-  test("is synchronous if its verifiers are", () => {
+  test("is synchronous if its verifier is", () => {
     const requestHeader = new Headers({ Authorization: `Bearer ${token}` });
     const values = createContextValues();
     expect(gate({ requestHeader, values })).toBeUndefined();
     expect(values.get(principalKey)).toEqual(alice);
-  });
-
-  test("rejects everything without a verifier", async () => {
-    expect(await callGate(createBearerGate([], name), `Bearer ${token}`)).toMatchObject({
-      code: "Unauthenticated",
-    });
   });
 });
 
@@ -145,20 +140,20 @@ describe("verdicts", () => {
   };
   const admitted = { principal: alice };
   const refused = { code: "Unauthenticated" };
-  const rows: readonly [what: string, verifiers: readonly Verifier[], outcome: object][] = [
-    ["verified ends the search", [always(verified), mustNotBeAsked], admitted],
-    ["unknown asks the next", [always(unknownToken), always(verified)], admitted],
-    ["unknown asks a slow next", [always(unknownToken), later(verified)], admitted],
-    ["a slow unknown asks the next", [later(unknownToken), always(verified)], admitted],
-    ["slow unknowns ask on", [later(unknownToken), later(unknownToken), later(verified)], admitted],
-    ["expired ends the search", [always(expired), mustNotBeAsked], refused],
-    ["a slow expired ends the search", [later(expired), mustNotBeAsked], refused],
-    ["unknown to all", [always(unknownToken), later(unknownToken)], refused],
-    ["unavailable", [always(unavailable)], { code: "Unavailable", challenge: null }],
-    ["slow unavailable", [later(unavailable)], { code: "Unavailable", challenge: null }],
+  const rows: readonly [what: string, verifier: Verifier, outcome: object][] = [
+    ["verified ends the search", orElse(always(verified), mustNotBeAsked), admitted],
+    ["unknown asks the next", orElse(always(unknownToken), always(verified)), admitted],
+    ["unknown asks a slow next", orElse(always(unknownToken), later(verified)), admitted],
+    ["a slow unknown asks the next", orElse(later(unknownToken), always(verified)), admitted],
+    ["a slow unknown asks a slow next", orElse(later(unknownToken), later(verified)), admitted],
+    ["expired ends the search", orElse(always(expired), mustNotBeAsked), refused],
+    ["a slow expired ends the search", orElse(later(expired), mustNotBeAsked), refused],
+    ["unknown to all", orElse(always(unknownToken), later(unknownToken)), refused],
+    ["unavailable", always(unavailable), { code: "Unavailable", challenge: null }],
+    ["slow unavailable", later(unavailable), { code: "Unavailable", challenge: null }],
   ];
-  test.each(rows)("%s", async (_what, verifiers, outcome) => {
-    expect(await callGate(createBearerGate(verifiers, name), "Bearer t")).toMatchObject(outcome);
+  test.each(rows)("%s", async (_what, verifier, outcome) => {
+    expect(await callGate(createBearerGate(verifier, name), "Bearer t")).toMatchObject(outcome);
   });
 
   const reasons: readonly [RefusalReason, text: string][] = [
@@ -171,7 +166,7 @@ describe("verdicts", () => {
     ["bad_exp", "lacks the claim exp, or its value is malformed"],
   ];
   test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {
-    const gate = createBearerGate([always({ kind: "refused", reason })], name);
+    const gate = createBearerGate(always({ kind: "refused", reason }), name);
     const outcome = await callGate(gate, "Bearer t");
     expect(outcome).toEqual({
       code: "Unauthenticated",
@@ -188,7 +183,7 @@ describe("a call, through a router", () => {
   let seen: Principal | undefined;
 
   function streams(interceptors: Interceptor[], gated = true): Transport {
-    const requestGate = createBearerGate([opaque(token)], name);
+    const requestGate = createBearerGate(opaque(token), name);
     return createRouterTransport(
       (router) =>
         router.service(service, {
@@ -241,7 +236,7 @@ describe("requirePrincipal", () => {
   async function callAll(admit: boolean): Promise<{ ran: string[]; codes: string[] }> {
     const ran: string[] = [];
     const codes: string[] = [];
-    const requestGate = createBearerGate([always({ kind: "verified", principal: alice })], name);
+    const requestGate = createBearerGate(always({ kind: "verified", principal: alice }), name);
     const transport = createRouterTransport(
       (router) =>
         router.service(service, {
