@@ -2,7 +2,7 @@ import { type Cancellation, type NewPlant, overloaded, PlantError } from "../pla
 import { backoffMs } from "./backoff.ts";
 import type { BatchEngine, RowOutcome } from "./engine.ts";
 import type { CommitLimits, CommitObserver } from "./options.ts";
-import { heapBytes, Line, type Share, Waiter, WaitingRoom } from "./waiting-room.ts";
+import { heapBytes, heapBytesMin, Line, type Share, Waiter, WaitingRoom } from "./waiting-room.ts";
 
 /** Groups plants into commits, in a queue for each part of the database. */
 export class GroupCommit {
@@ -33,7 +33,7 @@ export class GroupCommit {
 
   /** Whether even the smallest plant of any part would be rejected now. */
   isFull(): boolean {
-    return this.#room.isFull;
+    return !this.#room.hasRoom(heapBytesMin);
   }
 
   /** Resolves when all queues are empty and no commit is under way. */
@@ -104,7 +104,8 @@ class CommitQueue {
 
   submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     const bytes = heapBytes(plant);
-    if (!this.#options.share.hasRoom(bytes)) return Promise.reject(overloaded());
+    const { share } = this.#options;
+    if (!share.room.hasRoom(bytes, share)) return Promise.reject(overloaded());
     const waiter = new Waiter(plant, bytes, signal);
     this.#waiting.push(waiter);
     this.#gather();
@@ -135,12 +136,11 @@ class CommitQueue {
       if (patienceMs > 0) this.#timer = setTimeout(this.#endGathering, patienceMs);
       else setImmediate(this.#endGathering);
     }
-    this.#endDrain();
+    if (this.#drained !== undefined) this.#endDrain();
   }
 
   /** When a commit begins or ends, waiting plants have something else to wait for. */
   #stopGathering(): void {
-    if (this.#timer === undefined) return;
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isGathering = false;
@@ -171,7 +171,7 @@ class CommitQueue {
   }
 
   #begin(): void {
-    this.#stopGathering();
+    if (this.#timer !== undefined) this.#stopGathering();
     const { batchRowsMax, batchBytesMax } = this.#options.limits;
     const batch = this.#waiting.take(batchRowsMax, batchBytesMax);
     this.#underWay++;
@@ -179,7 +179,7 @@ class CommitQueue {
     void this.#commit(batch).then(() => {
       this.#underWay--;
       this.#rowsUnderWay -= batch.length;
-      this.#stopGathering();
+      if (this.#timer !== undefined) this.#stopGathering();
       this.#gather();
     });
   }
@@ -253,7 +253,7 @@ class CommitQueue {
     for (const waiter of batch) {
       if (waiter.hasLeft) continue;
       waiter.failedAt ??= performance.now();
-      if (waiter.failedAt > lateBefore && share.hasRoom(waiter.bytes)) {
+      if (waiter.failedAt > lateBefore && share.room.hasRoom(waiter.bytes, share)) {
         this.#late.push(waiter);
         isKept = true;
       } else {
@@ -339,19 +339,15 @@ class Pace {
   readonly #isParallel: boolean;
   /** About how many there are at a time. */
   #callers = 0;
-  #worthwhile: number;
+  /** This many waiting rows are worth a commit. */
+  worthwhile: number;
   #patienceMs = 0;
   #mergeMs = 0;
 
   constructor({ rowsMax, isParallel }: { rowsMax: number; isParallel: boolean }) {
     this.#rowsMax = rowsMax;
     this.#isParallel = isParallel;
-    this.#worthwhile = Math.min(worthwhileInParallel, rowsMax);
-  }
-
-  /** This many waiting rows are worth a commit. */
-  get worthwhile(): number {
-    return this.#worthwhile;
+    this.worthwhile = Math.min(worthwhileInParallel, rowsMax);
   }
 
   /**
@@ -380,6 +376,6 @@ class Pace {
     const isSlow = commitMs > untilBackMs;
     this.#patienceMs = isSlow ? Math.min(untilBackMs, patienceMsMax) : 0;
     const wanted = isSlow ? this.#callers : this.#callers / 2;
-    this.#worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
+    this.worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
   }
 }

@@ -2,12 +2,17 @@ import { type AbortListener, type Cancellation, type NewPlant, textFields } from
 import type { RowOutcome } from "./engine.ts";
 import type { CommitLimits, CommitObserver } from "./options.ts";
 
+/** Rows, and the most heap that they may hold. */
+interface Amount {
+  rows: number;
+  bytes: number;
+}
+
 /** Limits what waits for the commits of a store. */
 export class WaitingRoom {
   readonly #limits: CommitLimits;
   readonly #observer: CommitObserver | undefined;
-  #rows = 0;
-  #bytes = 0;
+  readonly #all: Amount = { rows: 0, bytes: 0 };
   #shares = 0;
 
   constructor(limits: CommitLimits, observer: CommitObserver | undefined) {
@@ -18,93 +23,56 @@ export class WaitingRoom {
   /** For one more part of the database. All shares are equal, so that no part fills the room. */
   openShare(): Share {
     this.#shares++;
-    return new Share(this);
+    return { room: this, rows: 0, bytes: 0 };
   }
 
-  /** Whether it has no room even for the smallest plant. */
-  get isFull(): boolean {
-    return !this.#holds(heapBytesMin);
-  }
-
-  #holds(bytes: number): boolean {
+  /** Whether it has room for a plant, and so has its share. */
+  hasRoom(bytes: number, share: Readonly<Amount> = { rows: 0, bytes: 0 }): boolean {
     const { waitingRowsMax, waitingBytesMax } = this.#limits;
-    return this.#rows < waitingRowsMax && this.#bytes + bytes <= waitingBytesMax;
-  }
-
-  hasRoom(share: Share, bytes: number): boolean {
-    const { waitingRowsMax, waitingBytesMax } = this.#limits;
-    if (!this.#holds(bytes)) return false;
+    const { rows, bytes: held } = this.#all;
+    if (rows >= waitingRowsMax || held + bytes > waitingBytesMax) return false;
     if (share.rows >= Math.max(1, waitingRowsMax / this.#shares)) return false;
     // One plant may be larger than a share.
     return share.rows === 0 || share.bytes + bytes <= waitingBytesMax / this.#shares;
   }
 
-  change(rows: number, bytes: number): void {
-    this.#rows += rows;
-    this.#bytes += bytes;
-    this.#observer?.queueChanged(this.#rows, this.#bytes);
+  /** Counts rows that come, or go if negative. */
+  change(line: Line, rows: number, bytes: number): void {
+    for (const amount of [line, line.share, this.#all]) {
+      amount.rows += rows;
+      amount.bytes += bytes;
+    }
+    this.#observer?.queueChanged(this.#all.rows, this.#all.bytes);
   }
 }
 
 /** What waits for one part of the database. */
-export class Share {
-  readonly #room: WaitingRoom;
-  #rows = 0;
-  #bytes = 0;
-
-  constructor(room: WaitingRoom) {
-    this.#room = room;
-  }
-
-  get rows(): number {
-    return this.#rows;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
-  }
-
-  hasRoom(bytes: number): boolean {
-    return this.#room.hasRoom(this, bytes);
-  }
-
-  change(rows: number, bytes: number): void {
-    this.#rows += rows;
-    this.#bytes += bytes;
-    this.#room.change(rows, bytes);
-  }
+export interface Share extends Amount {
+  readonly room: WaitingRoom;
 }
 
 /** Callers that wait, in order of arrival. */
-export class Line {
-  readonly #share: Share;
+export class Line implements Amount {
+  readonly share: Share;
+  rows = 0;
+  bytes = 0;
   /** Callers that gave up stay until their turn comes or until they are half of it. */
   #waiters: Waiter[] = [];
-  #rows = 0;
-  #bytes = 0;
 
   constructor(share: Share) {
-    this.#share = share;
-  }
-
-  get rows(): number {
-    return this.#rows;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
+    this.share = share;
   }
 
   push(waiter: Waiter): void {
     waiter.line = this;
     this.#waiters.push(waiter);
-    this.#change(1, waiter.bytes);
+    this.share.room.change(this, 1, waiter.bytes);
   }
 
   /** The plant of a caller that has given up is not written. */
   leave(waiter: Waiter): void {
-    this.#change(-1, -waiter.bytes);
-    if (this.#waiters.length > 2 * this.#rows) {
+    this.share.room.change(this, -1, -waiter.bytes);
+    if (this.#waiters.length > 2 * this.rows) {
       this.#waiters = this.#waiters.filter(({ hasLeft }) => !hasLeft);
     }
   }
@@ -124,14 +92,8 @@ export class Line {
       bytes += waiter.bytes;
     }
     this.#waiters = this.#waiters.slice(taken);
-    this.#change(-batch.length, -bytes);
+    this.share.room.change(this, -batch.length, -bytes);
     return batch;
-  }
-
-  #change(rows: number, bytes: number): void {
-    this.#rows += rows;
-    this.#bytes += bytes;
-    this.#share.change(rows, bytes);
   }
 }
 
@@ -145,17 +107,15 @@ export class Waiter implements AbortListener {
   /** When a commit first failed that is tried again. */
   failedAt: number | undefined;
   readonly #signal: Cancellation | undefined;
+  readonly outcome: Promise<RowOutcome>;
   readonly #settled = Promise.withResolvers<RowOutcome>();
 
   constructor(plant: NewPlant, bytes: number, signal: Cancellation | undefined) {
+    this.outcome = this.#settled.promise;
     this.plant = plant;
     this.bytes = bytes;
     this.#signal = signal;
     signal?.addEventListener("abort", this);
-  }
-
-  get outcome(): Promise<RowOutcome> {
-    return this.#settled.promise;
   }
 
   /** The caller's signal has aborted. */
