@@ -9,13 +9,9 @@ export {
   type CallObserver,
   composeObservers,
   type ObservedRequest,
-  type ProtocolName,
 } from "./adapter/observer.ts";
 export { messageFromJson, parseJson } from "./codec/json-messages.ts";
 export { type ExactJson, rawJson } from "./codec/json-text.ts";
-export { addressKey } from "./http/address-key.ts";
-export { BodyBudget } from "./http/body-budget.ts";
-export { parseRequestTarget } from "./http/target.ts";
 export {
   type RenderError,
   type RenderedError,
@@ -23,13 +19,15 @@ export {
   RestFailure,
   renderProblem,
   renderStatus,
-} from "./rest/error.ts";
+} from "./errors/http-error.ts";
+export { addressKey } from "./http/address-key.ts";
+export { BodyBudget } from "./http/body-budget.ts";
+export { parseRequestTarget } from "./http/target.ts";
 export type { RestOptions, RestServiceOptions, SuccessStatuses } from "./rest/options.ts";
 export type { AnswerCodingName } from "./rest/response/answer-coding.ts";
 export { RuleError } from "./rest/rule/rule.ts";
 export type { StreamFormatName } from "./rest/stream/stream-format.ts";
+export { type Cancellation, cancellationOf, type ProtocolName, sendHeaders } from "./rpc/call.ts";
 export { methodNameOf } from "./rpc/call-names.ts";
-export type { Cancellation } from "./rpc/context.ts";
-export { cancellationOf, sendHeaders } from "./rpc/context.ts";
 export type { MessageLimits, StreamLimits } from "./rpc/endpoint.ts";
 export { requireFields } from "./rpc/required-fields.ts";

@@ -14,9 +14,9 @@ const importsByFile = checkLayout({
   folders: {
     gen: [],
     // index.ts and its siblings, which users import.
-    src: ["gen", "src/adapter", "src/http", "src/codec", "src/rpc", "src/rest"],
-    "src/server": ["src/adapter", "src/rest", "src/rpc", "src/http"],
-    "src/health": ["gen", "src/rest", "src/rpc", "src/http"],
+    src: ["gen", "src/adapter", "src/http", "src/codec", "src/errors", "src/rpc", "src/rest"],
+    "src/server": ["src/adapter", "src/errors", "src/rpc", "src/http"],
+    "src/health": ["gen", "src/rest", "src/errors", "src/rpc", "src/http"],
     "src/reflection": ["gen", "src/rpc"],
     "src/otel": ["src/adapter", "src/rpc"],
     "src/client": ["gen", "src/rpc", "src/http", "src/codec"],
@@ -24,12 +24,14 @@ const importsByFile = checkLayout({
     "src/metrics": ["src/server", "src/adapter", "src/rpc", "src/http"],
     // A request goes from the adapter through rest or rpc to the call.
     "src/mcp": [
-      ...["gen", "src/adapter", "src/openapi", "src/rest", "src/rpc", "src/codec", "src/http"],
+      ...["gen", "src/adapter", "src/openapi", "src/rest", "src/rpc", "src/errors", "src/codec"],
+      "src/http",
     ],
-    "src/adapter": ["src/rest", "src/rpc", "src/codec", "src/http"],
-    "src/rest": ["gen", "src/rpc", "src/codec", "src/http"],
-    "src/openapi": ["gen", "src/rest", "src/rpc", "src/codec"],
-    "src/rpc": ["gen", "src/codec", "src/http"],
+    "src/adapter": ["src/rest", "src/rpc", "src/errors", "src/codec", "src/http"],
+    "src/rest": ["gen", "src/rpc", "src/errors", "src/codec", "src/http"],
+    "src/openapi": ["gen", "src/rest", "src/rpc", "src/errors", "src/codec"],
+    "src/rpc": ["gen", "src/errors", "src/codec", "src/http"],
+    "src/errors": ["gen", "src/codec"],
     "src/codec": ["gen", "src/http"],
     "src/http": ["gen"],
   },

@@ -1,8 +1,9 @@
 /** Cross-origin requests: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { Code, cors } from "@connectrpc/connect";
+import { RestFailure } from "../errors/http-error.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
-import { RestFailure } from "../rest/error.ts";
+import type { Route } from "../rpc/face.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface CorsOptions {
@@ -24,12 +25,12 @@ export interface CorsOptions {
 /**
  * Adds the CORS headers for the origin of a request, if it is allowed. Answers preflights.
  *
- * @param allow The methods that the path has. None: the one that is asked for, so that pages can
+ * @param route The methods that the path has. None: the one that is asked for, so that pages can
  * read why it is refused.
  */
-export type ApplyCors = (exchange: CorsExchange, allow: readonly string[]) => void;
+export type ApplyCors = (exchange: CorsExchange, route?: Pick<Route, "allow">) => void;
 
-type CorsExchange = Pick<Exchange, "method" | "headers" | "addHeader" | "respond">;
+type CorsExchange = Pick<Exchange, "method" | "path" | "headers" | "addHeader" | "respond">;
 
 export function createCors(options: CorsOptions): ApplyCors {
   assertOptions("cors", options, {
@@ -58,7 +59,10 @@ export function createCors(options: CorsOptions): ApplyCors {
     options.exposedHeaders,
   );
 
-  function headersFor(exchange: CorsExchange, allow: readonly string[]): NodeHeaders {
+  function headersFor(
+    exchange: CorsExchange,
+    route: Pick<Route, "allow"> | undefined,
+  ): NodeHeaders {
     const { origin } = exchange.headers;
     const vary = { vary: "origin" };
     if (origin === undefined || !(isForAll || origins.has(String(origin)))) return vary;
@@ -72,14 +76,15 @@ export function createCors(options: CorsOptions): ApplyCors {
     }
     return {
       ...allowed,
-      "access-control-allow-methods": allow.join(", ") || exchange.headers[askedMethod],
+      "access-control-allow-methods":
+        route?.allow(exchange.path).join(", ") || exchange.headers[askedMethod],
       "access-control-allow-headers": allowedHeaders,
       "access-control-max-age": String(maxAgeSeconds),
     };
   }
 
-  return (exchange, allow) => {
-    const header = headersFor(exchange, allow);
+  return (exchange, route) => {
+    const header = headersFor(exchange, route);
     if (isPreflight(exchange)) exchange.respond({ status: 204, header, body: "" });
     else exchange.addHeader(header);
   };
@@ -101,7 +106,7 @@ const askedMethod = "access-control-request-method";
 export function assertOrigin(exchange: Exchange, origins: readonly string[]): void {
   const origin = headerOf(exchange, "origin");
   if (origin === null || origins.includes(origin) || origins.includes("*")) return;
-  if (origin === exchange.origin && loopback.test(origin)) return;
+  if (loopback.test(origin) && origin === new URL(exchange.url).origin) return;
   throw new RestFailure(403, Code.PermissionDenied, "pages of this Origin must not call");
 }
 

@@ -1,11 +1,11 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
+import { logError } from "../errors/errors.ts";
+import { renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
-import { renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { logError } from "../rpc/errors.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type CommonOptions, commonOptionKinds, createGateway } from "./gateway.ts";
 
@@ -47,8 +47,9 @@ export function gatewayFetchHandler<B extends Beside = []>(
 
   return async (request, ...beside) => {
     const exchange = new FetchExchange(request, peerAddress?.(request, ...beside), bodyBudget);
-    const route = gateway.find(exchange.method, exchange.target);
-    if (route.kind === "not_found" && fallback !== undefined) {
+    const { method, path, headers } = exchange;
+    const route = gateway.find(method, path, headers["content-type"] as string | undefined);
+    if (route === gateway.notFound && fallback !== undefined) {
       try {
         return await fallback(request, ...beside);
       } catch (error) {
@@ -58,7 +59,7 @@ export function gatewayFetchHandler<B extends Beside = []>(
       }
     }
     void gateway
-      .serve({ exchange, route }, undefined, () => contextValues?.(request, ...beside))
+      .serve(exchange, route, () => contextValues?.(request, ...beside))
       .finally(() => exchange.holding.release());
     return exchange.response;
   };

@@ -11,27 +11,29 @@ import {
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
+import { logError } from "../errors/errors.ts";
+import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
-import { parseRequestTarget } from "../http/target.ts";
-import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
+import { Call } from "../rpc/call.ts";
 import {
   collectEndpoints,
   type MessageLimits,
   type StreamLimits,
   type TypeListener,
 } from "../rpc/endpoint.ts";
-import { logError } from "../rpc/errors.ts";
+import { emptyResponse, type Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import type { OptionKindsOf } from "../rpc/options.ts";
-import { emptyResponse } from "../rpc/protocol.ts";
+import { run } from "../rpc/run.ts";
+import { sendMessages } from "../rpc/streams.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
 import { type CallObservation, type CallObserver, protocolOf } from "./observer.ts";
-import { type AddRoutes, createRoutes, type Route } from "./routes.ts";
+import { type CreateFace, createRoutes } from "./routes.ts";
 
 /** The address of the client, if `exposePeerAddress` is set. */
 export const peerAddressKey: ContextKey<string | undefined> = createContextKey<string | undefined>(
@@ -58,7 +60,7 @@ export interface CommonOptions
   /** Lets pages from other origins call, over every protocol. Default: none. */
   readonly cors?: CorsOptions;
   /** Offers methods to language models: `createMcp` of `connect-gateway/mcp`. Default: none. */
-  readonly mcp?: AddRoutes;
+  readonly mcp?: CreateFace;
   /** Observes every request and its end: for metrics, logs, traces. Default: none. */
   readonly observer?: CallObserver;
   /** Stores the address of each client under `peerAddressKey`, for gate and interceptors. Default: no. */
@@ -115,106 +117,103 @@ export interface Runtime {
   readonly codings: readonly AnswerCoding[];
 }
 
-interface Found {
-  readonly exchange: Exchange;
-  readonly route: Route;
-}
-
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
-  const { observer, onError = logError, requestPathPrefix = "", exposePeerAddress } = options;
-  const { notFoundError } = options;
+  const {
+    observer,
+    onError = logError,
+    requestPathPrefix: prefix = "",
+    exposePeerAddress,
+  } = options;
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const { origins = [] } = options.cors ?? {};
-  const findRoute = createRoutes(
-    { endpoints, prefix: requestPathPrefix, settings, codings, origins },
-    options.mcp,
+  const notFound = notFoundRoute(options.notFoundError);
+  const find = createRoutes(
+    { endpoints, prefix, settings, codings, origins },
+    options.mcp === undefined ? [] : [options.mcp],
+    notFound,
   );
 
-  function begin({ exchange, route }: Found): CallObservation | undefined {
-    const { method: requestMethod, target, headers } = exchange;
-    const { method, methodOf, pathTemplate: path } = route;
-    const pathTemplate = path && requestPathPrefix + path;
-    const protocol = route.protocol ?? protocolOf(headers, route.isRpc);
-    const peerAddress = () => plainAddress(exchange.peerAddress);
-    const request = { method, pathTemplate, protocol, requestMethod, target, headers, peerAddress };
-    if (methodOf !== undefined) {
-      Object.defineProperty(request, "method", { get: () => methodOf(exchange) });
-    }
-    const observation = observer?.begin(request);
-    if (observation?.responseHeader !== undefined) exchange.addHeader(observation.responseHeader);
-    return observation;
-  }
-
-  function run(
-    { exchange, route }: Found,
-    repeated: string | undefined,
-    makeValues: () => ContextValues | undefined,
-    observation: CallObservation | undefined,
-  ): Promise<void> | undefined {
-    if (exchange.origin === "")
-      throw badHead("Host must name one host, and the target be a percent-encoded path");
-    if (repeated !== undefined) throw badHead(`the header ${repeated} must be sent once`);
-    applyCors?.(exchange, route.allow);
-    if (route.kind === "not_found") exchange.respond(notFound(exchange, route, notFoundError?.()));
-    else if (route.kind === "method_not_allowed") exchange.respond(methodNotAllowed(route));
-    if (route.kind !== "call") return undefined;
-    let values = makeValues();
-    if (exposePeerAddress === true) {
-      values ??= createContextValues();
-      values.set(peerAddressKey, plainAddress(exchange.peerAddress));
-    }
-    if (observation?.calling !== undefined) {
-      values ??= createContextValues();
-      guarded(observation.calling.bind(observation), values);
-    }
-    return route.serve(exchange, values);
-  }
-
   /**
-   * Resolves when the answer has been handed over.
+   * Serves a request. Resolves when the answer has been handed over.
    *
-   * @param repeated A header that may be sent only once, but was repeated.
    * @param makeValues Creates the initial context values.
    */
   async function serve(
-    found: Found,
-    repeated: string | undefined,
-    makeValues: () => ContextValues | undefined,
+    exchange: Exchange,
+    route: Route,
+    makeValues?: () => ContextValues | undefined,
   ): Promise<void> {
-    const { exchange, route } = found;
     if (applyCors !== undefined && isPreflight(exchange)) {
-      applyCors(exchange, route.allow);
+      applyCors(exchange, route);
       return;
     }
-    const observation = observer && guarded(begin, found);
+    const observation = observer && guarded(() => begin(exchange, route));
     try {
-      await run(found, repeated, makeValues, observation);
+      if (exchange.problem !== undefined) {
+        throw new RestFailure(400, Code.InvalidArgument, exchange.problem);
+      }
+      applyCors?.(exchange, route);
+      let values = route.isRefusal ? undefined : makeValues?.();
+      if (!route.isRefusal && (exposePeerAddress || observation?.calling !== undefined)) {
+        values ??= createContextValues();
+        prepare(exchange, values, observation);
+      }
+      const opening = route.open(exchange, values);
+      const opened = opening instanceof Promise ? await opening : opening;
+      const answer = opened instanceof Call ? await run(opened) : opened;
+      if ("messages" in answer) await sendMessages(opened as Call, answer);
+      else exchange.respond(answer);
     } catch (error) {
-      fail(error, found);
+      fail(error, exchange, route);
     }
     if (exchange.omitted !== undefined) {
       onError(new Error(`an answer was too long for HTTP/2: left out ${exchange.omitted}`));
     }
     if (observation === undefined) return;
     const { error, status } = exchange;
-    guarded(observation.end.bind(observation), { code: error?.code, error, status });
+    guarded(() => observation.end({ code: error?.code, error, status }));
+  }
+
+  function begin(exchange: Exchange, route: Route): CallObservation | undefined {
+    const { method: requestMethod, target, headers } = exchange;
+    const { method, pathTemplate: path } = route;
+    const pathTemplate = path && prefix + path;
+    // Only a path of RPC leaves the protocol to the media type, and has a template.
+    const protocol = route.protocol ?? protocolOf(headers, path !== undefined);
+    const peerAddress = () => plainAddress(exchange.peerAddress);
+    const request = { method, pathTemplate, protocol, requestMethod, target, headers, peerAddress };
+    if (route.methodOf !== undefined) {
+      Object.defineProperty(request, "method", { get: () => route.methodOf?.(exchange) });
+    }
+    const observation = observer?.begin(request);
+    if (observation?.responseHeader !== undefined) exchange.addHeader(observation.responseHeader);
+    return observation;
+  }
+
+  function prepare(
+    exchange: Exchange,
+    values: ContextValues,
+    observation: CallObservation | undefined,
+  ): void {
+    if (exposePeerAddress) values.set(peerAddressKey, plainAddress(exchange.peerAddress));
+    guarded(() => observation?.calling?.(values));
   }
 
   /** An observer that throws does not affect the request. */
-  function guarded<A, R>(tell: (about: A) => R, about: A): R | undefined {
+  function guarded<T>(tell: () => T): T | undefined {
     try {
-      return tell(about);
+      return tell();
     } catch (error) {
       onError(error);
       return undefined;
     }
   }
 
-  function fail(error: unknown, { exchange, route }: Found): void {
+  function fail(error: unknown, exchange: Exchange, route: Route): void {
     if (exchange.isClosed) return;
     if (!(error instanceof RestFailure)) onError(error);
     try {
@@ -235,52 +234,31 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  const find = (method: string, target: string) => findRoute(method, parseRequestTarget(target));
-  return { find, serve };
-}
-
-function badHead(message: string): RestFailure {
-  return new RestFailure(400, Code.InvalidArgument, message);
+  return { find, serve, notFound };
 }
 
 const nothing = "nothing is served at this path";
 
-function nothingServed(): ConnectError {
-  return new ConnectError(nothing, Code.Unimplemented);
-}
-
-function notFound(
-  { headers }: Exchange,
-  { isRpc, renderError }: Route,
-  error: ConnectError | undefined,
-): Response {
-  const protocol = protocolOf(headers, isRpc);
-  if (protocol.startsWith("grpc")) return trailersOnly({ headers }, error ?? nothingServed());
-  if (error !== undefined) {
-    return errorResponse(error, {
-      renderError: protocol === "connect" ? renderConnect : (renderError ?? renderStatus),
-    });
-  }
-  if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothing);
-  return emptyResponse(404, nothingServed());
+function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
+  return {
+    ...{ protocol: undefined, method: undefined, pathTemplate: undefined, isRefusal: true },
+    allow: () => [],
+    open({ headers }) {
+      const error = notFoundError?.();
+      const nothingServed = error ?? new ConnectError(nothing, Code.Unimplemented);
+      const protocol = protocolOf(headers, false);
+      if (protocol.startsWith("grpc")) return trailersOnly({ headers }, nothingServed);
+      if (error !== undefined) {
+        const renderError = protocol === "connect" ? renderConnect : renderStatus;
+        return errorResponse(error, { renderError });
+      }
+      if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothing);
+      return emptyResponse(404, nothingServed);
+    },
+  };
 }
 
 const renderConnect: RenderError = ({ status, error }) => ({
   status,
   body: errorToJson(error, undefined),
 });
-
-function methodNotAllowed({ isRpc, allow }: Route): Response {
-  const header = {
-    allow: allow.join(", "), // RFC 9110 section 15.5.6
-    ...(allow.includes("QUERY") && { "accept-query": "application/json" }), // RFC 10008 section 3
-  };
-  const error = new RestFailure(
-    405,
-    Code.Unimplemented,
-    `the method must be ${header.allow}`,
-    header,
-  );
-  if (!isRpc) throw error;
-  return emptyResponse(405, error, header);
-}

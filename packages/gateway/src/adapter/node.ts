@@ -3,23 +3,22 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
+import { logError } from "../errors/errors.ts";
+import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import {
   exchangeFor,
-  findRepeatedField,
   type NodeHandler,
   type NodeRequest,
   type NodeResponse,
-  originOf,
+  urlOf,
 } from "../http/request-exchange.ts";
 import { StreamExchange } from "../http/stream-exchange.ts";
-import { parseOrigin } from "../http/target.ts";
-import { type RenderError, renderStatus } from "../rest/error.ts";
+import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
-import { logError } from "../rpc/errors.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type ApplyCors, isPreflight } from "./cors.ts";
@@ -71,14 +70,14 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   const fallback = options.fallback && guardHandler(options.fallback, guard);
 
   function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
-    const route = gateway.find(request.method ?? "", request.url ?? "");
-    const origin = originOf(request);
-    if (route.kind === "not_found" && origin !== undefined && fallback !== undefined) {
+    const { method = "", url = "", headers } = request;
+    const target = parseRequestTarget(url);
+    const route = gateway.find(method, target.path, headers["content-type"]);
+    if (route === gateway.notFound && fallback !== undefined && urlOf(request) !== undefined) {
       return fallback(request, response);
     }
-    const exchange = exchangeFor(request, response, origin, bodyBudget);
-    const repeated = findRepeatedField(request.rawHeaders);
-    return gateway.serve({ exchange, route }, repeated, () => contextValues?.(request));
+    const exchange = exchangeFor(request, response, target, bodyBudget);
+    return gateway.serve(exchange, route, contextValues && (() => contextValues(request)));
   }
 
   function serveStream(
@@ -86,22 +85,16 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     headers: IncomingHttpHeaders,
     rawHeaders: readonly string[] = [],
   ): boolean {
-    const { ":method": method = "", ":path": path = "", expect } = headers;
+    const { ":method": method = "", ":path": url = "", expect } = headers;
     if (contextValues !== undefined || expect !== undefined) return false;
-    const route = gateway.find(method, path);
-    if (route.kind === "not_found" && fallback !== undefined) return false;
-    const scheme = stream.session?.encrypted === true ? "https" : "http";
-    const origin = parseOrigin(scheme, headers[":authority"] ?? headers.host, path) ?? "";
-    const exchange = new StreamExchange(stream, headers, origin, bodyBudget);
-    void gateway.serve({ exchange, route }, findRepeatedField(rawHeaders), noValues);
+    const target = parseRequestTarget(url);
+    const route = gateway.find(method, target.path, headers["content-type"]);
+    if (route === gateway.notFound && fallback !== undefined) return false;
+    void gateway.serve(new StreamExchange(stream, headers, rawHeaders, target, bodyBudget), route);
     return true;
   }
 
   return Object.assign(serveRequest, { serveStream });
-}
-
-function noValues(): undefined {
-  return undefined;
 }
 
 /** As fast as gzip's default level, and as small. Brotli's own default takes forty times as long. */
@@ -142,7 +135,7 @@ export function guardHandler(
   return async (request, response) => {
     try {
       if (applyCors !== undefined) {
-        const { method = "", headers } = request;
+        const { method = "", url: path = "", headers } = request;
         const addHeader = (header: NodeHeaders) => {
           for (const name in header) response.setHeader(name, `${header[name]}`);
         };
@@ -151,14 +144,14 @@ export function guardHandler(
           response.statusCode = status;
           response.end();
         };
-        const exchange = { method, headers, addHeader, respond };
-        applyCors(exchange, []);
+        const exchange = { method, path, headers, addHeader, respond };
+        applyCors(exchange);
         if (isPreflight(exchange)) return;
       }
       await handler(request, response);
     } catch (error) {
       onError(error);
-      const exchange = exchangeFor(request, response);
+      const exchange = exchangeFor(request, response, parseRequestTarget(request.url ?? ""));
       if (exchange.isAnswered) exchange.breakOff();
       else exchange.respond(errorResponse(error, { renderError }));
     }

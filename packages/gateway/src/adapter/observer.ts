@@ -2,6 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code, ConnectError, ContextValues } from "@connectrpc/connect";
 import type { RequestHeaders } from "../http/headers.ts";
+import type { ProtocolName } from "../rpc/call.ts";
 
 /**
  * Observes the beginning and the end of every request, over every protocol, including requests that
@@ -62,9 +63,6 @@ export interface CallEnding {
   /** The HTTP status that was sent, if any. */
   readonly status: number | undefined;
 }
-
-/** The names of connect-es, `rest` and `mcp`. */
-export type ProtocolName = "grpc" | "grpc-web" | "connect" | "rest" | "mcp";
 
 /**
  * The protocol of a request, by its media type.

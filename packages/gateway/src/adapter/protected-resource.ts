@@ -1,8 +1,8 @@
 /** Where clients get tokens: OAuth 2.0 Protected Resource Metadata, RFC 9728. */
 import { jsonResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
-import type { ProtocolName } from "./observer.ts";
-import type { OwnRoute } from "./routes.ts";
+import type { ProtocolName } from "../rpc/call.ts";
+import type { Entry } from "../rpc/face.ts";
 
 export interface ProtectedResource {
   /** Its URL, as clients have it. */
@@ -16,20 +16,23 @@ export interface ProtectedResource {
 const wellKnown = "/.well-known/oauth-protected-resource";
 
 /** The metadata, at the path of the resource (section 3.1), and without it. */
-export function metadataRoutes(
+export function metadataEntries(
   { resource, issuers, scopes }: ProtectedResource,
   protocol: ProtocolName,
-): readonly OwnRoute[] {
+): readonly Entry[] {
   const metadata = {
     resource,
     authorization_servers: issuers,
     bearer_methods_supported: ["header"],
     scopes_supported: scopes,
   };
-  const serve: OwnRoute["serve"] = async (exchange) =>
-    exchange.respond(jsonResponse(JSON.stringify(metadata)));
+  const route = {
+    ...{ protocol, method: undefined, pathTemplate: undefined },
+    allow: () => ["GET"],
+    open: () => jsonResponse(JSON.stringify(metadata)),
+  };
   return ["", new URL(resource).pathname].map((path) => {
-    return { path: wellKnown + path, pathTemplate: undefined, allow: ["GET"], protocol, serve };
+    return { path: wellKnown + path, method: "GET", mediaType: "*", route };
   });
 }
 

@@ -1,5 +1,5 @@
 import { Code, ConnectError } from "@connectrpc/connect";
-import type { Cancellation } from "../rpc/context.ts";
+import type { Cancellation } from "../rpc/call.ts";
 
 /** A timer over 2^31 - 1 ms fires at once. A timeout over these 24 days is treated as none. */
 const timerMaxMs = 2 ** 31 - 1;

@@ -1,6 +1,6 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
 export { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
-export type { Cancellation } from "../rpc/context.ts";
+export type { Cancellation } from "../rpc/call.ts";
 export { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 export { AnswerError } from "./answer.ts";
 export type { ClientTls } from "./guarded-socket.ts";

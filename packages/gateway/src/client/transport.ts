@@ -14,7 +14,7 @@ import {
   toNodeHeaders,
   withoutConnection,
 } from "../http/headers.ts";
-import type { Cancellation } from "../rpc/context.ts";
+import type { Cancellation } from "../rpc/call.ts";
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { acceptEncoding, MethodCodec } from "./answer.ts";

@@ -5,9 +5,9 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
+import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
-import { type RenderError, RestFailure, renderStatus } from "../rest/error.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import {

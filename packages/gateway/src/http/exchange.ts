@@ -7,10 +7,16 @@ export interface Exchange {
   readonly method: string;
   /** The request target, raw: path and query. */
   readonly target: string;
+  /** The raw path, still percent-encoded. */
+  readonly path: string;
+  /** The raw query, without the `?`. */
+  readonly query: string;
   /** In Node's form, with lower-case names. May include pseudo-headers. */
   readonly headers: RequestHeaders;
-  /** Scheme and authority of the request, for example `http://localhost:8080`. */
-  readonly origin: string;
+  /** Normalised; empty if the request has none, which is its `problem`. */
+  readonly url: string;
+  /** Why the head of the request is invalid. */
+  readonly problem: string | undefined;
   /** The peer address of the connection; undefined once it is closed. */
   readonly peerAddress: string | undefined;
   /** Whether both sides can send at the same time: not over HTTP/1.1. */

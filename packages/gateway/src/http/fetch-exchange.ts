@@ -24,8 +24,11 @@ import {
 export class FetchExchange implements Exchange {
   readonly method: string;
   readonly target: string;
+  readonly path: string;
+  readonly query: string;
   readonly headers: RequestHeaders;
-  readonly origin: string;
+  readonly url: string;
+  readonly problem = undefined;
   readonly peerAddress: string | undefined;
   readonly holding: Holding;
   readonly isDuplex = true;
@@ -51,8 +54,10 @@ export class FetchExchange implements Exchange {
     const { origin, pathname, search } = new URL(request.url);
     this.method = request.method;
     this.target = pathname + search;
+    this.path = pathname;
+    this.query = search.slice(1);
     this.headers = Object.fromEntries(request.headers);
-    this.origin = origin;
+    this.url = origin + this.target; // without a fragment
     this.peerAddress = peerAddress;
     this.holding = budget.hold(this);
     this.response = promise;

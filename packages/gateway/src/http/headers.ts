@@ -11,40 +11,46 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
  * all the gateway's other work on headers.
  */
 export class LazyHeaders implements Headers {
-  readonly #initial: NodeHeaders;
-  #source: NodeHeaders | undefined;
-  #filled: Headers | undefined;
+  declare private readonly initial: NodeHeaders;
+  /** The given fields; undefined once they may have changed. */
+  declare source: NodeHeaders | undefined;
+  declare private filled: Headers | undefined;
 
   /** @param source Must not change from now on. Pseudo-headers are ignored. */
   constructor(source: NodeHeaders) {
-    this.#initial = source;
-    this.#source = source;
+    this.initial = source;
+    this.source = source;
+    this.filled = undefined;
   }
 
   /** The source, if nothing has changed. */
   toNode(): NodeHeaders {
-    return this.#source ?? toNodeHeaders(this);
+    return this.source ?? toNodeHeaders(this);
   }
 
   /** Replaces its own fields with those of another, except the fields it was created with. */
   replace(other: Headers): void {
     if (other === this) return;
     for (const name of [...this.keys()]) this.delete(name);
-    for (const [name, value] of [...new LazyHeaders(this.#initial), ...other]) {
+    for (const [name, value] of [...new LazyHeaders(this.initial), ...other]) {
       if (name === "set-cookie") this.append(name, value);
       else this.set(name, value);
     }
   }
 
   get(name: string): string | null {
-    const value = this.#source?.[name];
-    if (typeof value === "string" && !name.startsWith(":") && isTrimmed(value)) return value;
+    const value = this.source?.[name];
+    // Spaces around it, and pseudo-headers, are left to Headers.
+    const isPlain =
+      typeof value === "string" &&
+      (value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20));
+    if (isPlain && name.charCodeAt(0) !== 0x3a) return value;
     if (this.#lacks(name, value)) return null;
     return this.#fill().get(name);
   }
 
   has(name: string): boolean {
-    if (this.#lacks(name, this.#source?.[name])) return false;
+    if (this.#lacks(name, this.source?.[name])) return false;
     return this.#fill().has(name);
   }
 
@@ -101,13 +107,13 @@ export class LazyHeaders implements Headers {
 
   /** Whether a field is missing. A name in another case, or an invalid one, is left to Headers. */
   #lacks(name: string, value: unknown): boolean {
-    return value === undefined && this.#source !== undefined && lowerCaseName.test(name);
+    return value === undefined && this.source !== undefined && lowerCaseName.test(name);
   }
 
   #fill(): Headers {
-    this.#filled ??= fromNodeHeaders(this.#initial);
-    this.#source = undefined;
-    return this.#filled;
+    this.filled ??= fromNodeHeaders(this.initial);
+    this.source = undefined;
+    return this.filled;
   }
 }
 
@@ -117,10 +123,6 @@ const parent = new Proxy({}, { getPrototypeOf: () => Headers.prototype });
 Object.setPrototypeOf(LazyHeaders.prototype, parent);
 
 const lowerCaseName = /^[a-z\d-]+$/;
-
-function isTrimmed(value: string): boolean {
-  return value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20);
-}
 
 /** Pseudo-headers are left out. */
 export function fromNodeHeaders(source: NodeHeaders): Headers {
@@ -155,6 +157,32 @@ export function mergeHeaders(header: NodeHeaders, added: NodeHeaders | undefined
   const vary = header["vary"] !== undefined && added["vary"] !== undefined;
   return { ...header, ...added, ...(vary && { vary: `${header["vary"]}, ${added["vary"]}` }) };
 }
+
+/**
+ * Why the head of a request is invalid: it has no URL, or repeats a field that may occur only once. Node
+ * keeps the first one and silently drops the others, while proxies may keep the last. The host,
+ * authorization and the meaning of a body must not depend on that (RFC 9110 section 5.3).
+ *
+ * @param rawHeaders In Node's form: name, value, name, value, …
+ */
+export function problemOf(url: string, rawHeaders: readonly string[]): string | undefined {
+  if (url === "") return noUrl;
+  let hosts = 0;
+  let types = 0;
+  let authorizations = 0;
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i] as string;
+    // Runs for every request: most names have another length.
+    if (name.length === 4 && name.toLowerCase() === "host") hosts++;
+    else if (name.length === 12 && name.toLowerCase() === "content-type") types++;
+    else if (name.length === 13 && name.toLowerCase() === "authorization") authorizations++;
+  }
+  if (hosts > 1) return noUrl;
+  if (types > 1) return "the header Content-Type must be sent once";
+  return authorizations > 1 ? "the header Authorization must be sent once" : undefined;
+}
+
+const noUrl = "Host must name one host, and the target be a percent-encoded path";
 
 /** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
 const connectionHeaders = new Set([

@@ -12,14 +12,12 @@ import {
   type Head,
   type Response,
 } from "./exchange.ts";
-import { mergeHeaders, type NodeHeaders, type RequestHeaders } from "./headers.ts";
+import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 
 const exchangeOf = Symbol("the exchange that an answer belongs to");
 
 /** A stream of HTTP/2, or a response of HTTP/1.1. */
-type Answer = Writable & { [exchangeOf]?: NodeExchange; [isKept]?: boolean };
-
-const isKept = Symbol("a request that may take as long as its call");
+type Answer = Writable & { [exchangeOf]?: NodeExchange };
 
 /**
  * The client of an answer has shut its sending side. Its call is cancelled, as in Go's net/http and
@@ -32,7 +30,7 @@ export function clientShut(answer: Writable): void {
 /** The server has ended a request itself. @returns whether it is a call. */
 export function refuseCall(answer: Writable, refusal: CallRefusal): boolean {
   const exchange = (answer as Answer)[exchangeOf];
-  if (exchange?.isAnswered === false && !exchange.hasLeft) exchange.refuse(refusal);
+  if (exchange?.isAnswered === false && !exchange.hasLeft) exchange.refusal = refusal;
   return exchange !== undefined;
 }
 
@@ -44,15 +42,19 @@ interface CallRefusal {
 
 /** Whether a request may take as long as its call. */
 export function isKeptOpen(answer: Writable): boolean {
-  return (answer as Answer)[isKept] === true;
+  return (answer as Answer)[exchangeOf]?.isKept === true;
 }
 
 export abstract class NodeExchange implements Exchange {
-  abstract readonly method: string;
-  abstract readonly target: string;
-  abstract readonly headers: RequestHeaders;
+  declare isDuplex: boolean;
+  declare method: string;
+  declare target: string;
+  declare path: string;
+  declare query: string;
+  declare headers: RequestHeaders;
+  declare url: string;
+  declare problem: string | undefined;
   abstract readonly peerAddress: string | undefined;
-  abstract readonly isDuplex: boolean;
   abstract readonly isAnswered: boolean;
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
@@ -62,43 +64,48 @@ export abstract class NodeExchange implements Exchange {
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
   abstract breakOff(error?: ConnectError): void;
-  readonly origin: string;
-  readonly hasTrailers = true;
-  call: Abortable | undefined;
-  hasLeft = false;
-  omitted: string | undefined;
-  protected added: NodeHeaders | undefined;
-  /** null: there is no answer yet. */
-  #error: ConnectError | null | undefined = null;
-  #refusal: CallRefusal | undefined;
-  #reading: Reading | undefined;
-  #holding: Holding | undefined;
-  readonly #budget: BodyBudget | undefined;
+  declare hasTrailers: boolean;
+  declare call: Abortable | undefined;
+  declare hasLeft: boolean;
+  /** Whether it may take as long as its call. */
+  declare isKept: boolean;
+  declare omitted: string | undefined;
+  declare protected added: NodeHeaders | undefined;
+  /** The error of the answer; null: there is no answer yet. */
+  declare protected outcome: ConnectError | null | undefined;
+  declare protected source: Readable;
+  declare protected readonly answer: Writable;
+  declare refusal: CallRefusal | undefined;
+  declare private reading: Reading | undefined;
+  declare private held: Holding | undefined;
+  declare private readonly budget: BodyBudget | undefined;
 
-  protected abstract readonly source: Readable;
-  protected abstract readonly answer: Writable;
-
-  constructor(origin: string, answer: Writable, budget?: BodyBudget) {
-    this.origin = origin;
-    this.#budget = budget;
+  // Fields are set here alone: initialisers would be a function more for each request.
+  constructor(source: Readable, answer: Writable, budget: BodyBudget | undefined) {
+    this.source = source;
+    this.answer = answer;
+    this.budget = budget;
+    this.hasTrailers = true;
+    this.call = undefined;
+    this.hasLeft = false;
+    this.isKept = false;
+    this.omitted = undefined;
+    this.added = undefined;
+    this.outcome = null;
+    this.refusal = undefined;
+    this.reading = undefined;
+    this.held = undefined;
     (answer as Answer)[exchangeOf] = this;
+    answer.on("close", () => this.close());
   }
 
   get error(): ConnectError | undefined {
-    if (this.#refusal !== undefined) return this.#refusal.error;
-    return this.hasLeft || this.#error === null ? clientLeft() : this.#error;
+    if (this.refusal !== undefined) return this.refusal.error;
+    return this.hasLeft || this.outcome === null ? clientLeft() : this.outcome;
   }
 
   get status(): number | undefined {
-    return this.#refusal === undefined ? this.sentStatus : this.#refusal.status;
-  }
-
-  refuse(refusal: CallRefusal): void {
-    this.#refusal = refusal;
-  }
-
-  protected set error(error: ConnectError | undefined) {
-    this.#error = error;
+    return this.refusal === undefined ? this.sentStatus : this.refusal.status;
   }
 
   get closeReason(): unknown {
@@ -110,15 +117,15 @@ export abstract class NodeExchange implements Exchange {
   }
 
   keepOpen(): void {
-    (this.answer as Answer)[isKept] = true;
+    this.isKept = true;
   }
 
   get holding(): Holding | undefined {
-    if (this.#holding === undefined) {
-      this.#holding = this.#budget?.hold(this);
-      if (this.isClosed) this.#holding?.release();
+    if (this.held === undefined) {
+      this.held = this.budget?.hold(this);
+      if (this.isClosed) this.held?.release();
     }
-    return this.#holding;
+    return this.held;
   }
 
   abstract respond(response: Response): void;
@@ -130,7 +137,7 @@ export abstract class NodeExchange implements Exchange {
 
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
-    this.#reading = { sink, resolve, reject } as Reading;
+    this.reading = { sink, resolve, reject } as Reading;
     if (this.source.readableDidRead) reject(new BodyAlreadyReadError());
     else this.#begin();
     return promise;
@@ -147,14 +154,10 @@ export abstract class NodeExchange implements Exchange {
     if (this.isClosed) throw clientLeft();
   }
 
-  protected headerOf({ header }: Head): NodeHeaders {
-    return mergeHeaders(header, this.added);
-  }
-
   /** Call once when the exchange ends. */
   protected close(): void {
     this.#stop();
-    this.#holding?.release();
+    this.held?.release();
     this.call?.abort(this.closeReason);
     this.call = undefined;
   }
@@ -188,9 +191,9 @@ export abstract class NodeExchange implements Exchange {
   }
 
   #push(chunk: Uint8Array): void {
-    if (this.#reading === undefined) return; // chunks after a failure are ignored
+    if (this.reading === undefined) return; // chunks after a failure are ignored
     try {
-      this.#reading.sink.push(chunk);
+      this.reading.sink.push(chunk);
       const room = this.holding?.add(chunk.byteLength);
       if (room !== undefined) void this.#pauseUntil(room);
     } catch (error) {
@@ -206,22 +209,22 @@ export abstract class NodeExchange implements Exchange {
 
   #end(): void {
     if (this.isClosed) return; // its close is still to come
-    this.#holding?.whole();
+    this.held?.whole();
     try {
-      this.#reading?.resolve(this.#reading.sink.end());
-      this.#reading = undefined;
+      this.reading?.resolve(this.reading.sink.end());
+      this.reading = undefined;
     } catch (error) {
       this.#fail(error);
     }
   }
 
   #stop(): void {
-    if (this.#reading !== undefined) this.#fail(clientLeft());
+    if (this.reading !== undefined) this.#fail(clientLeft());
   }
 
   #fail(error: unknown): void {
-    this.#reading?.reject(error);
-    this.#reading = undefined;
+    this.reading?.reject(error);
+    this.reading = undefined;
   }
 }
 

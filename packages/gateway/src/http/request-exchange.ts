@@ -5,10 +5,10 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import type { NodeHeaders } from "./headers.ts";
+import { mergeHeaders, problemOf } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
-import { parseOrigin } from "./target.ts";
+import { type RequestTarget, resolveUrl } from "./target.ts";
 
 type StockHandler = ReturnType<typeof connectNodeAdapter>;
 
@@ -22,32 +22,38 @@ export type NodeHandler = (request: NodeRequest, response: NodeResponse) => void
 export function exchangeFor(
   request: NodeRequest,
   response: NodeResponse,
-  origin = "",
+  target: RequestTarget,
   budget?: BodyBudget,
 ): NodeExchange {
   return "stream" in response
-    ? StreamExchange.of(request as Http2ServerRequest, response, origin, budget)
-    : new RequestExchange(request as IncomingMessage, response, origin, budget);
+    ? StreamExchange.of(request as Http2ServerRequest, response, target, budget)
+    : new RequestExchange(request as IncomingMessage, response, target, budget);
 }
 
 /** What ends the exchanges that wait behind others, by their connection. */
 const closersOf = new WeakMap<Socket, Set<() => void>>();
 
+/** An exchange over HTTP/1.1. */
 export class RequestExchange extends NodeExchange {
-  readonly isDuplex = false;
-  protected readonly source: IncomingMessage;
-  protected readonly answer: ServerResponse;
+  declare protected readonly source: IncomingMessage;
+  declare protected readonly answer: ServerResponse;
 
   constructor(
     request: IncomingMessage,
     response: ServerResponse,
-    origin: string,
+    { path, query }: RequestTarget,
     budget?: BodyBudget,
   ) {
-    super(origin, response, budget);
-    this.source = request;
-    this.answer = response;
-    response.on("close", () => this.close());
+    super(request, response, budget);
+    const { method = "", url: target = "", headers } = request;
+    this.isDuplex = false;
+    this.method = method;
+    this.target = target;
+    this.path = path;
+    this.query = query;
+    this.headers = headers;
+    this.url = urlOf(request) ?? "";
+    this.problem = problemOf(this.url, request.rawHeaders);
     // Node 22 says nothing of answers that wait behind another when their connection closes.
     if (response.socket === null) this.#closeWith(request.socket);
   }
@@ -72,51 +78,43 @@ export class RequestExchange extends NodeExchange {
     return length !== "0" || coding !== undefined;
   }
 
-  get method() {
-    return this.source.method ?? "";
-  }
-
-  get target() {
-    return this.source.url ?? "";
-  }
-
-  get headers() {
-    return this.source.headers;
-  }
-
   get peerAddress() {
     return this.source.socket?.remoteAddress;
   }
 
   respond(whole: Response): void {
-    if (this.isClosed || this.isAnswered) return;
-    const { body, trailer, error } = whole;
     const { answer } = this;
-    this.error = error;
-    const header = this.#writeHead(whole);
+    if (this.isClosed || answer.headersSent) return;
+    const { body, trailer, error } = whole;
+    this.outcome = error;
+    const isAscii = this.#writeHead(whole);
     if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
     if (this.method === "HEAD") answer.end();
-    else answer.end(typeof body === "string" && !isAscii(header) ? Buffer.from(body) : body);
+    else answer.end(typeof body === "string" && !isAscii ? Buffer.from(body) : body);
   }
 
   begin(head: Head): BodyWriter {
     const { answer } = this;
-    if (!this.isClosed && !this.isAnswered) {
+    if (!this.isClosed && !answer.headersSent) {
       // Node would write it in UTF-8. Others leave with the first chunk.
-      if (isAscii(this.#writeHead(head))) answer.flushHeaders();
+      if (this.#writeHead(head)) answer.flushHeaders();
     }
     return new NodeWriter(answer, ({ body, trailer, error }: Ending) => {
       if (this.isClosed) return;
       if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
-      this.error = error;
+      this.outcome = error;
       answer.end(body);
     });
   }
 
-  #writeHead(head: Head): NodeHeaders {
-    const header = this.headerOf(head);
-    this.answer.writeHead(head.status, header as OutgoingHttpHeaders);
-    return header;
+  /** @returns whether it is ASCII: Node writes headers and text together in UTF-8, but headers must be Latin-1. */
+  #writeHead({ status, header }: Head): boolean {
+    const all = this.added === undefined ? header : mergeHeaders(header, this.added);
+    this.answer.writeHead(status, all as OutgoingHttpHeaders);
+    for (const name in all) {
+      if (notAscii.test(String(all[name]))) return false;
+    }
+    return true;
   }
 
   get isAnswered(): boolean {
@@ -133,7 +131,7 @@ export class RequestExchange extends NodeExchange {
   }
 
   breakOff(error = brokenOff()): void {
-    this.error = error;
+    this.outcome = error;
     const { answer } = this;
     if (endsByClose(answer)) answer.req.socket.resetAndDestroy();
     else answer.destroy();
@@ -151,68 +149,17 @@ function endsByClose({ req }: ServerResponse): boolean {
   return req?.httpVersion === "1.0" && !("encrypted" in req.socket);
 }
 
-/** Node writes headers and text together in UTF-8, but headers must be Latin-1. */
-function isAscii(header: NodeHeaders): boolean {
-  for (const name in header) {
-    if (notAscii.test(String(header[name]))) return false;
-  }
-  return true;
-}
-
 const notAscii = /[^\0-\x7f]/;
 
 /**
- * The normalised scheme and authority of a request. Undefined if it does not name exactly one host,
- * or no URL can be made of it and the target. HTTP/1.0 need not name a host; such a request gets
- * `localhost`.
+ * The normalised URL of a request. Undefined if it does not name one host, or no URL can be made of it
+ * and the target. HTTP/1.0 need not name a host; such a request gets `localhost`.
  */
-export function originOf(request: NodeRequest): string | undefined {
+export function urlOf(request: NodeRequest): string | undefined {
   const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
-  const isCore = "authority" in request;
-  if (!isCore && countHosts(request.rawHeaders) > 1) return undefined;
   const scheme = "encrypted" in request.socket ? "https" : "http";
-  return parseOrigin(scheme, isCore ? request.authority : headers.host, url);
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === "host") count++;
-  }
-  return count;
-}
-
-/**
- * Finds a repeated field that may occur only once in a request. Node keeps the first one and
- * silently drops the others, while proxies may keep the last. Authorization and the meaning of a
- * body must not depend on that (RFC 9110 section 5.3).
- *
- * @param rawHeaders In Node's form: name, value, name, value, …
- */
-export function findRepeatedField(rawHeaders: readonly string[]): string | undefined {
-  let hasType = false;
-  let hasAuthorization = false;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i] ?? "";
-    // Runs for every request: most names have another length.
-    if (name.length === contentType.length && isNamed(name, contentType)) {
-      if (hasType) return "Content-Type";
-      hasType = true;
-    } else if (name.length === authorization.length && isNamed(name, authorization)) {
-      if (hasAuthorization) return "Authorization";
-      hasAuthorization = true;
-    }
-  }
-  return undefined;
-}
-
-const contentType = "content-type";
-const authorization = "authorization";
-
-function isNamed(name: string, lowerCase: string): boolean {
-  return name === lowerCase || name.toLowerCase() === lowerCase;
+  return resolveUrl(scheme, "authority" in request ? request.authority : headers.host, url);
 }
 
 /**

@@ -6,85 +6,85 @@ import {
   type IncomingHttpHeaders,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { Readable } from "node:stream";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import { fitFields, type NodeHeaders, withoutConnection } from "./headers.ts";
+import {
+  fitFields,
+  mergeHeaders,
+  type NodeHeaders,
+  problemOf,
+  withoutConnection,
+} from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
+import { type RequestTarget, resolveUrl } from "./target.ts";
 
 /**
  * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
  * API.
  */
 export class StreamExchange extends NodeExchange {
-  readonly #stream: ServerHttp2Stream;
-  readonly headers: IncomingHttpHeaders;
-  readonly isDuplex = true;
-  protected source: Readable;
+  declare protected readonly answer: ServerHttp2Stream;
   /** Set by an earlier handler. */
-  #preset: NodeHeaders | undefined;
+  declare private preset: NodeHeaders | undefined;
   /** Handlers around this one may log its status. */
-  #response: { statusCode: number } | undefined;
+  declare private response: { statusCode: number } | undefined;
 
   constructor(
     stream: ServerHttp2Stream,
     headers: IncomingHttpHeaders,
-    origin: string,
+    rawHeaders: readonly string[],
+    { path, query }: RequestTarget,
     budget?: BodyBudget,
   ) {
-    super(origin, stream, budget);
-    this.#stream = stream;
-    this.source = stream;
+    super(stream, stream, budget);
+    const { ":method": method = "", ":path": target = "", ":authority": authority } = headers;
+    const scheme = stream.session?.encrypted === true ? "https" : "http";
+    this.isDuplex = true;
+    this.method = method;
+    this.target = target;
+    this.path = path;
+    this.query = query;
     this.headers = headers;
+    this.url = resolveUrl(scheme, authority ?? headers.host, target) ?? "";
+    this.problem = problemOf(this.url, rawHeaders);
+    this.preset = undefined;
+    this.response = undefined;
     // Without a listener, the error of one stream would end the process. The close event reports
     // the rest.
     stream.on("error", ignore);
-    stream.on("close", () => this.close());
   }
 
   /** Of the compatibility API, whose request reads the body of the stream. */
   static of(
     request: Http2ServerRequest,
     response: Pick<Http2ServerResponse, "stream" | "getHeaders" | "statusCode">,
-    origin: string,
+    target: RequestTarget,
     budget?: BodyBudget,
   ): StreamExchange {
     const { stream } = response;
     // An earlier handler may have rewritten them.
     const headers = { ...request.headers, ":path": request.url, ":method": request.method };
-    const exchange = new StreamExchange(stream, headers, origin, budget);
+    const exchange = new StreamExchange(stream, headers, request.rawHeaders, target, budget);
     exchange.source = request;
-    exchange.#response = response;
-    exchange.#preset = response.getHeaders();
+    exchange.response = response;
+    exchange.preset = response.getHeaders();
     stream.removeAllListeners("wantTrailers"); // the response would send its own
     return exchange;
   }
 
   protected get hasBody() {
-    return !this.#stream.endAfterHeaders;
-  }
-
-  get method() {
-    return this.headers[":method"] ?? "";
-  }
-
-  get target() {
-    return this.headers[":path"] ?? "";
+    return !this.answer.endAfterHeaders;
   }
 
   get peerAddress() {
-    return this.#stream.session?.socket.remoteAddress;
-  }
-
-  protected get answer() {
-    return this.#stream;
+    return this.answer.session?.socket.remoteAddress;
   }
 
   respond(response: Response): void {
-    const stream = this.#stream;
+    const stream = this.answer;
     const { body, trailer } = response;
-    if (this.isClosed || this.isAnswered) return;
+    if (this.isClosed || stream.headersSent) return;
     const head = this.#headOf(response);
     if (trailer !== undefined) {
       stream.respond(head, { waitForTrailers: true });
@@ -97,34 +97,35 @@ export class StreamExchange extends NodeExchange {
       stream.respond(head);
       stream.end(body);
     }
-    this.error = response.error;
+    this.outcome = response.error;
     if (!stream.readableEnded) leaveRequest(stream);
   }
 
   begin(head: Head): BodyWriter {
-    const stream = this.#stream;
+    const stream = this.answer;
     let last: OutgoingHttpHeaders = {};
-    if (!this.isClosed && !this.isAnswered) {
+    if (!this.isClosed && !stream.headersSent) {
       stream.respond(this.#headOf(head), { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(last)); // if none, an empty frame
     }
     return new NodeWriter(stream, ({ body, error, ...ending }: Ending) => {
       if (this.isClosed) return;
       last = this.#fitting(ending.trailer ?? {});
-      this.error = error;
+      this.outcome = error;
       stream.end(body);
       leaveRequest(stream);
     });
   }
 
   #headOf(head: Head): OutgoingHttpHeaders {
-    if (this.#response !== undefined) this.#response.statusCode = head.status;
-    return this.#fitting({ ":status": head.status, ...this.#preset, ...this.headerOf(head) });
+    if (this.response !== undefined) this.response.statusCode = head.status;
+    const header = this.added === undefined ? head.header : mergeHeaders(head.header, this.added);
+    return this.#fitting({ ":status": head.status, ...this.preset, ...header });
   }
 
   /** Headers or trailers as the stream can send them. */
   #fitting(fields: NodeHeaders): OutgoingHttpHeaders {
-    const announced = this.#stream.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
+    const announced = this.answer.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
     const bytesMax = Math.min(announced, fieldBytesMax);
     const fitting = fitFields(withoutConnection(fields), bytesMax, (names) => {
       this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
@@ -133,25 +134,25 @@ export class StreamExchange extends NodeExchange {
   }
 
   get isAnswered(): boolean {
-    return this.#stream.headersSent;
+    return this.answer.headersSent;
   }
 
   protected get sentStatus(): number | undefined {
-    const status = this.#stream.sentHeaders?.[":status"];
+    const status = this.answer.sentHeaders?.[":status"];
     return status === undefined ? undefined : Number(status);
   }
 
   get isClosed(): boolean {
-    return this.#stream.destroyed || this.#stream.closed;
+    return this.answer.destroyed || this.answer.closed;
   }
 
   protected get closeError(): unknown {
-    return resetReason(this.#stream.rstCode);
+    return resetReason(this.answer.rstCode);
   }
 
   breakOff(error = brokenOff()): void {
-    this.error = error;
-    this.#stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+    this.outcome = error;
+    this.answer.close(constants.NGHTTP2_INTERNAL_ERROR);
   }
 }
 

@@ -1,8 +1,9 @@
 import { randomUUID } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
-import type { CallObserver, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
+import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
+import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 import { reasonOf } from "./reason.ts";
 

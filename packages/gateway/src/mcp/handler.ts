@@ -2,17 +2,13 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";
-import { withMetadata } from "../adapter/protected-resource.ts";
-import type { OwnRoute } from "../adapter/routes.ts";
 import { isJsonObject } from "../codec/json-text.ts";
+import type { RestFailure } from "../errors/http-error.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
-import type { RestFailure } from "../rest/error.ts";
 import { assertMediaType, readBody } from "../rest/request/request.ts";
-import { errorResponse } from "../rest/response/response.ts";
-import { serveCall } from "../rpc/call.ts";
-import { CallContext, noTrailer, signalOf } from "../rpc/context.ts";
-import { endingError } from "../rpc/errors.ts";
+import { Call } from "../rpc/call.ts";
+import type { Route } from "../rpc/face.ts";
 import {
   type Era,
   eraOf,
@@ -21,13 +17,12 @@ import {
   parseMessage,
   protocolError,
   type RpcMessage,
-  renderErrorOf,
   resultText,
   versions,
 } from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
-import { ToolWire } from "./wire.ts";
+import { refusal, type ToolCall, ToolWire } from "./wire.ts";
 
 const toolsPerPage = 200;
 
@@ -37,12 +32,13 @@ const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };
 
 /** @param origins Whose pages may call; `*` for any. @throws {TypeError} without a tool. */
-export function createMcpHandler(
+export function createMcpRoute(
   settings: McpSettings,
   tools: ReadonlyMap<string, Tool>,
   origins: readonly string[],
-): Pick<OwnRoute, "methodOf" | "serve"> {
-  const [first] = tools.values();
+): Route & { readonly pathTemplate: string } {
+  const wires = new Map([...tools].map(([name, tool]) => [name, new ToolWire(tool, settings)]));
+  const [first] = wires.values();
   if (first === undefined) throw new TypeError("mcp.tools: no method is named");
   const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));
   const { server: serverInfo = { name: [...services].join(", "), version: "0.0.0" } } = settings;
@@ -53,19 +49,17 @@ export function createMcpHandler(
   const signatures: Readonly<Record<Era, string>> = { modern, legacy: "" };
   /** The called methods, by request. Known once the body is read. */
   const called = new WeakMap<Exchange, DescMethod>();
-  const named = (exchange: Exchange) => tools.get(nameHeader(exchange) ?? "");
+  const named = (exchange: Exchange) => wires.get(nameHeader(exchange) ?? "");
 
-  async function call(message: RpcMessage, era: Era, admission: Admission): Promise<void> {
+  function open(message: RpcMessage, era: Era, admission: Admission): Call<ToolCall> {
     const { name, arguments: args = {} } = message.params;
-    const tool = typeof name === "string" ? tools.get(name) : undefined;
-    if (tool === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
+    const wire = typeof name === "string" ? wires.get(name) : undefined;
+    if (wire === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
-    const isAdmitted = admission.admits(tool);
-    const { context, exchange } = admission;
-    called.set(exchange, tool.spec.method);
-    const signature = signatures[era];
-    const wire = new ToolWire({ tool, context, request: message, args, signature, settings });
-    await serveCall(wire.callee, { exchange, context, wire, isAdmitted });
+    called.set(admission.call.exchange, wire.spec.method);
+    const call = admission.callOf(wire);
+    Object.assign(call.parts, { request: message, args, signature: signatures[era] });
+    return call;
   }
 
   function answer({ id, method, params }: RpcMessage, era: Era): Response {
@@ -94,38 +88,33 @@ export function createMcpHandler(
     throw protocolError(status, "methodNotFound", text);
   }
 
-  /** The response for an error. The HTTP status says what to do about it. */
-  function refusal(reason: unknown, id: RpcMessage["id"], { tool, context }: Admission): Response {
-    const ending = endingError(reason, tool.options, signalOf(context));
-    context.abort(ending);
-    const response = errorResponse(ending, { renderError: renderErrorOf(id) }, context);
-    return withMetadata(response, settings.authorization);
-  }
-
   return {
+    ...{ protocol: "mcp", method: undefined, pathTemplate: "/mcp" },
+    allow: () => ["POST"],
     methodOf: (exchange) => called.get(exchange) ?? named(exchange)?.spec.method,
-    async serve(exchange, values) {
-      const tool = named(exchange);
-      const admission = new Admission(exchange, values, tool ?? first, tool !== undefined);
+    async open(exchange, values) {
+      const wire = named(exchange);
+      const admission = new Admission(exchange, values, wire ?? first, wire !== undefined);
       let message: RpcMessage | undefined;
       try {
         assertOrigin(exchange, origins);
         await admission.pass();
-        message = await read(admission);
+        message = await read(exchange, admission.wire);
         const era = eraOf(exchange, message);
-        if (message.id === undefined) exchange.respond(accepted);
-        else if (message.method === "tools/call") await call(message, era, admission);
-        else exchange.respond(answer(message, era));
-        admission.context.release();
+        if (message.method === "tools/call" && message.id !== undefined)
+          return open(message, era, admission);
+        const response = message.id === undefined ? accepted : answer(message, era);
+        admission.call.release();
+        return response;
       } catch (error) {
-        exchange.respond(refusal(error, message?.id, admission));
+        const { call } = admission;
+        return refusal(call.fail(error), message?.id, call, settings);
       }
     },
   };
 }
 
-function read({ exchange, tool }: Admission): Promise<RpcMessage> {
-  const { options } = tool;
+function read(exchange: Exchange, { options }: ToolWire): Promise<RpcMessage> {
   assertMediaType(exchange, ["application/json"]);
   const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
   return readBody(exchange, options, parse);
@@ -150,48 +139,47 @@ function invalidParams(message: string): RestFailure {
  * could decide otherwise.
  */
 class Admission {
-  readonly exchange: Exchange;
-  /** The one that the headers name, or any. */
-  readonly tool: Tool;
-  /** That of the call, once its tool is known. */
-  context: CallContext;
+  /** That of the tool which the headers name, or of any. */
+  readonly wire: ToolWire;
+  /** Of that tool, until the body names another. */
+  call: Call<ToolCall>;
   readonly #isNamed: boolean;
   #hasAskedForMethod = false;
 
-  constructor(exchange: Exchange, values: ContextValues | undefined, tool: Tool, isNamed: boolean) {
-    this.exchange = exchange;
-    this.tool = tool;
-    this.context = contextOf(tool, exchange, values);
+  constructor(
+    exchange: Exchange,
+    values: ContextValues | undefined,
+    wire: ToolWire,
+    isNamed: boolean,
+  ) {
+    this.wire = wire;
+    this.call = new Call(wire, exchange, values, { parts: newCall(), isAdmitted: true });
     this.#isNamed = isNamed;
   }
 
   /** @throws what the gate throws. */
   async pass(): Promise<void> {
-    const get = (context: CallContext, name: keyof CallContext) => {
+    const get = (call: Call<ToolCall>, name: keyof Call) => {
       this.#hasAskedForMethod ||= name === "method" || name === "service";
-      return context[name];
+      return call[name];
     };
-    const { requestGate } = this.tool.options;
-    await requestGate?.(this.#isNamed ? this.context : new Proxy(this.context, { get }));
+    const { requestGate } = this.wire.options;
+    await requestGate?.(this.#isNamed ? this.call : new Proxy(this.call, { get }));
   }
 
-  /** Whether the gate of the tool that the body names is passed. */
-  admits(tool: Tool): boolean {
-    if (this.#isNamed) return true;
-    this.context.release();
-    this.context = contextOf(tool, this.exchange, this.context.values);
-    return tool.options.requestGate === this.tool.options.requestGate && !this.#hasAskedForMethod;
+  /** The call of the tool that the body names. The gate may have admitted it already. */
+  callOf(wire: ToolWire): Call<ToolCall> {
+    if (this.#isNamed) return this.call;
+    const { exchange, values } = this.call;
+    const hasSameGate = wire.options.requestGate === this.wire.options.requestGate;
+    const isAdmitted = hasSameGate && !this.#hasAskedForMethod;
+    this.call.release();
+    this.call = new Call(wire, exchange, values, { parts: newCall(), isAdmitted });
+    return this.call;
   }
 }
 
-function contextOf(
-  { spec, options }: Tool,
-  exchange: Exchange,
-  contextValues: ContextValues | undefined,
-): CallContext {
-  return new CallContext({
-    ...{ exchange, method: spec.method, protocolName: "mcp", timeoutMs: undefined },
-    ...{ shutdownSignal: options.shutdownSignal, contextValues },
-    ...{ responseHeader: {}, responseTrailer: noTrailer },
-  });
+function newCall(): ToolCall {
+  const request = { id: undefined, method: "", params: {} };
+  return { request, args: {}, signature: "", texts: [], bytes: 0, isCut: false };
 }

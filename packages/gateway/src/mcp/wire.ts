@@ -3,77 +3,100 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
+import { withMetadata } from "../adapter/protected-resource.ts";
 import { answerTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
+import { type RestError, renderStatus, restErrorFrom } from "../errors/http-error.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
-import { type RestError, renderStatus, restErrorFrom } from "../rest/error.ts";
+import { withoutLength } from "../http/headers.ts";
 import { isCompressible as isText } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { serverSentEvents } from "../rest/stream/stream-format.ts";
-import type { Callee } from "../rpc/call.ts";
+import {
+  type Call,
+  type Failure,
+  headDelayMs,
+  headerWithTrailer,
+  type Message,
+  noTrailer,
+  type StreamWire,
+} from "../rpc/call.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
-import { type CallContext, headerWithTrailer } from "../rpc/context.ts";
-import { type Failure, headDelayMs, type Message, type StreamWire } from "../rpc/protocol.ts";
 import { untilAborted } from "../rpc/streams.ts";
-import { envelope, type RpcMessage, resultText, stringOrInteger } from "./message.ts";
+import {
+  envelope,
+  type RpcMessage,
+  renderErrorOf,
+  resultText,
+  stringOrInteger,
+} from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
 import { isObject, valueMember } from "./tool-schema.ts";
 
+/** What a call of a tool keeps. */
 export interface ToolCall {
-  readonly tool: Tool;
-  readonly context: CallContext;
-  readonly request: RpcMessage;
-  readonly args: { readonly [name: string]: ExactJson };
+  /** Known once the body is read, as are its arguments. */
+  request: RpcMessage;
+  args: { readonly [name: string]: ExactJson };
   /** The end of every result, as JSON text. */
-  readonly signature: string;
-  readonly settings: McpSettings;
+  signature: string;
+  /** The messages of a stream, as JSON. */
+  readonly texts: string[];
+  bytes: number;
+  /** Whether the stream went on. */
+  isCut: boolean;
 }
 
-/** The wire of a call: JSON, and events for a stream. */
-export class ToolWire implements StreamWire {
-  readonly refusal = undefined;
-  readonly headDelayMs = headDelayMs;
-  readonly #call: ToolCall;
-  /** The messages of a stream, as JSON. */
-  readonly #texts: string[] = [];
-  #bytes = 0;
-  /** Whether the stream went on. */
-  #isCut = false;
+const terms = { protocol: "mcp" } as const;
 
-  constructor(call: ToolCall) {
-    this.#call = call;
+/** The wire of a tool: JSON, and events for a stream. */
+export class ToolWire implements StreamWire<ToolCall> {
+  readonly terms = terms;
+  readonly header = {};
+  readonly trailer = noTrailer;
+  readonly tool: Tool;
+  readonly spec: Tool["spec"];
+  readonly options: Tool["options"];
+  readonly #settings: McpSettings;
+
+  constructor(tool: Tool, settings: McpSettings) {
+    const { spec } = tool;
+    this.tool = tool;
+    this.options = tool.options;
+    this.#settings = settings;
+    this.spec = spec;
+    if (spec.kind !== "server_streaming") return;
+    const impl: typeof spec.impl = (message, context) =>
+      this.#untilFull(
+        spec.impl(message, context),
+        (context as unknown as Call<ToolCall>).call.parts,
+      );
+    this.spec = { ...spec, impl };
   }
 
-  /** The tool, whose stream ends when the result is full: models have room for so much. */
-  get callee(): Callee {
-    const { spec, options } = this.#call.tool;
-    if (spec.kind !== "server_streaming") return this.#call.tool;
-    const impl: typeof spec.impl = (...call) => this.#untilFull(spec.impl(...call));
-    return { spec: { ...spec, impl }, options };
-  }
-
-  async *#untilFull<T>(messages: AsyncIterable<T>): AsyncGenerator<T> {
-    const { streamBytesMax, streamTimeMs } = this.#call.settings;
+  /** Ends the stream when the result is full: models have room for so much. */
+  async *#untilFull<T>(messages: AsyncIterable<T>, parts: ToolCall): AsyncGenerator<T> {
+    const { streamBytesMax, streamTimeMs } = this.#settings;
     const time = AbortSignal.timeout(streamTimeMs);
     try {
       for await (const message of untilAborted(messages, time)) {
-        this.#isCut = this.#bytes >= streamBytesMax;
-        if (this.#isCut) return;
+        parts.isCut = parts.bytes >= streamBytesMax;
+        if (parts.isCut) return;
         yield message;
       }
     } catch (error) {
       if (error !== time.reason) throw error;
-      this.#isCut = true;
+      parts.isCut = true;
     }
   }
 
-  read(): Message {
-    const { tool, args } = this.#call;
+  read({ parts: { args } }: Call<ToolCall>): Message {
+    const { tool } = this;
     const { input } = tool.spec.method;
     const strict = { ignoreUnknownFields: false, refusesUnsafe: true };
     const options = { ...tool.options.jsonOptions, ...strict };
@@ -89,44 +112,52 @@ export class ToolWire implements StreamWire {
     throw new Error("a tool takes one message");
   }
 
-  write(message: Message): Response {
-    const { context, request, tool } = this.#call;
+  write(call: Call<ToolCall>, message: Message): Response {
+    const { request, signature } = call.parts;
+    const { tool } = this;
     const { output } = tool.spec.method;
     const { header, ...response } = jsonResponse(
       isHttpBody(output, undefined)
-        ? resultText(request.id, this.#membersOf(contentOf(message as HttpBody, tool)))
-        : this.#structured(
+        ? resultText(request.id, membersOf(contentOf(message as HttpBody, tool), signature))
+        : structured(
+            call.parts,
             isObject(output)
               ? this.#textOf(message)
               : `{"${valueMember}":${this.#textOf(message)}}`,
           ),
     );
-    return { ...response, header: { ...headerWithTrailer(context), ...header } };
+    return { ...response, header: { ...headerWithTrailer(call), ...header } };
   }
 
-  /** @throws the error, if clients get a token for it, and try again. */
-  fail(error: unknown): Response {
-    const { context, request, tool } = this.#call;
-    if (restErrorFrom(error).error.code === Code.Unauthenticated) throw error;
+  /** Clients get a token for an error without one, and try again. */
+  fail(call: Call<ToolCall>, error: unknown): Response {
+    const { request, signature } = call.parts;
+    if (restErrorFrom(error).error.code === Code.Unauthenticated) {
+      return refusal(error, request.id, call, this.#settings);
+    }
     const renderError = (rest: RestError) => {
-      const result: JsonObject = JSON.parse(`{${this.#failureOf(rest)}}`);
+      const result: JsonObject = JSON.parse(`{${failureOf(rest, signature)}}`);
       return { status: 200, body: envelope(request.id, { result }) };
     };
-    return errorResponse(error, { renderError, ...tool.options.jsonOptions }, context);
+    return errorResponse(error, { renderError, ...this.options.jsonOptions }, call);
   }
 
-  head(): Head {
+  headDelayMs(): number {
+    return headDelayMs;
+  }
+
+  head({ responseHeader }: Call<ToolCall>): Head {
     const { contentType, header } = serverSentEvents;
-    const { "content-length": _length, ...own } = this.#call.context.responseHeader.toNode();
+    const own = withoutLength(responseHeader.toNode());
     return { status: 200, header: { ...own, ...header, "content-type": contentType } };
   }
 
   /** Progress; or a comment, by which proxies see that the call goes on. */
-  chunk(message: Message): Uint8Array {
+  chunk({ parts }: Call<ToolCall>, message: Message): Uint8Array {
     const text = this.#textOf(message);
-    const progress = this.#texts.push(text);
-    this.#bytes += byteLengthOf(text);
-    const { _meta: meta } = this.#call.request.params;
+    const progress = parts.texts.push(text);
+    parts.bytes += byteLengthOf(text);
+    const { _meta: meta } = parts.request.params;
     const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
     if (token === undefined) return bytesOf(serverSentEvents.comment);
     const params = { progressToken: token, progress };
@@ -134,33 +165,51 @@ export class ToolWire implements StreamWire {
     return event(JSON.stringify(notification));
   }
 
-  end(failure: Failure | undefined): Ending {
-    const text = `{"messages":[${this.#texts.join(",")}],"truncated":${this.#isCut}}`;
-    if (failure === undefined) return { body: event(this.#structured(text)) };
-    const { jsonOptions } = this.#call.tool.options;
+  end({ parts }: Call<ToolCall>, failure: Failure | undefined): Ending {
+    const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;
+    if (failure === undefined) return { body: event(structured(parts, text)) };
+    const { jsonOptions } = this.options;
     const rest = restErrorFrom(failure.error, jsonOptions?.registry);
-    return { body: event(this.#structured(text, this.#failureOf(rest))), error: rest.error };
-  }
-
-  /** Has its content as text, too, for clients that read nothing else. */
-  #structured(text: string, members = this.#membersOf({ type: "text", text })): string {
-    return resultText(this.#call.request.id, `"structuredContent":${text},${members}`);
-  }
-
-  /** Those of a result, as JSON text. */
-  #membersOf(content: object): string {
-    return `"content":[${JSON.stringify(content)}]${this.#call.signature}`;
-  }
-
-  #failureOf(error: RestError): string {
-    const { body } = renderStatus(error);
-    const text = JSON.stringify({ ...body, code: codeNameOf(body.code) });
-    return `"isError":true,${this.#membersOf({ type: "text", text })}`;
+    const members = failureOf(rest, parts.signature);
+    return { body: event(structured(parts, text, members)), error: rest.error };
   }
 
   #textOf(message: Message): string {
-    return this.#call.tool.codecs.json.serialize(message) as string;
+    return this.tool.codecs.json.serialize(message) as string;
   }
+}
+
+/** The response for an error that is no result. The HTTP status says what to do about it. */
+export function refusal(
+  error: unknown,
+  id: RpcMessage["id"],
+  call: Call<ToolCall>,
+  { authorization }: McpSettings,
+): Response {
+  return withMetadata(
+    errorResponse(error, { renderError: renderErrorOf(id) }, call),
+    authorization,
+  );
+}
+
+/** Has its content as text, too, for clients that read nothing else. */
+function structured(
+  { request, signature }: ToolCall,
+  text: string,
+  members = membersOf({ type: "text", text }, signature),
+): string {
+  return resultText(request.id, `"structuredContent":${text},${members}`);
+}
+
+/** Those of a result, as JSON text. */
+function membersOf(content: object, signature: string): string {
+  return `"content":[${JSON.stringify(content)}]${signature}`;
+}
+
+function failureOf(error: RestError, signature: string): string {
+  const { body } = renderStatus(error);
+  const text = JSON.stringify({ ...body, code: codeNameOf(body.code) });
+  return `"isError":true,${membersOf({ type: "text", text }, signature)}`;
 }
 
 /** A google.api.HttpBody as content, by its media type. */

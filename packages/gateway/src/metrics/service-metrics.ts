@@ -14,9 +14,9 @@ import type {
   CallObservation,
   CallObserver,
   ObservedRequest,
-  ProtocolName,
 } from "../adapter/observer.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
+import { protocolNames } from "../rpc/call.ts";
 import { codeNameOf, codeNames } from "../rpc/call-names.ts";
 import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
@@ -128,8 +128,6 @@ const costly = [
   ),
 ];
 
-const protocols: readonly ProtocolName[] = ["rest", "connect", "grpc", "grpc-web", "mcp"];
-
 /** From an answer without disk access to far beyond the timeouts of clients. */
 const requestSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
@@ -162,7 +160,7 @@ class CallMetrics implements CallObserver {
     });
     const inFlight = "Requests that have begun and not ended.";
     watchGauge(named("requests_in_flight", inFlight), () => this.#inFlight);
-    for (const protocol of protocols) this.#seconds.zero({ protocol });
+    for (const protocol of protocolNames) this.#seconds.zero({ protocol });
     for (const name of options.names ?? []) this.#add(name);
     this.#beginAtZero(other);
   }
@@ -205,7 +203,7 @@ class CallMetrics implements CallObserver {
 
   /** All that there can be of a method, so that none begins at 1. */
   #beginAtZero(method: string): void {
-    for (const protocol of protocols) {
+    for (const protocol of protocolNames) {
       for (const code of codeNames) this.#requests.inc({ method, protocol, code }, 0);
     }
   }

@@ -2,7 +2,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { hasCustomJson } from "../codec/json-messages.ts";
-import { problemType, renderProblem } from "../rest/error.ts";
+import { problemType, renderProblem } from "../errors/http-error.ts";
 import type { RestServiceSettings } from "../rest/options.ts";
 import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";

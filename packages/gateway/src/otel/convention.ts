@@ -6,7 +6,8 @@
 import { Code } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import type { Attributes } from "@opentelemetry/api";
-import type { CallEnding, ObservedRequest, ProtocolName } from "../adapter/observer.ts";
+import type { CallEnding, ObservedRequest } from "../adapter/observer.ts";
+import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 
 /** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */

@@ -1,7 +1,9 @@
+/** Calls of REST: a route for every `google.api.http` binding. */
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { ConnectError, ContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-writer.ts";
+import { type RenderError, restErrorFrom } from "../errors/http-error.ts";
 import {
   type Ending,
   type Exchange,
@@ -9,18 +11,18 @@ import {
   headerOf,
   type Response,
 } from "../http/exchange.ts";
-import { withoutLength } from "../http/headers.ts";
-import { serveCall } from "../rpc/call.ts";
-import { CallContext, noTrailer } from "../rpc/context.ts";
-import type { Endpoint } from "../rpc/endpoint.ts";
+import { type NodeHeaders, withoutLength } from "../http/headers.ts";
 import {
+  Call,
   type Failure,
   headDelayMs,
   type Message,
+  noTrailer,
   type Quiet,
   type StreamWire,
-} from "../rpc/protocol.ts";
-import { type RenderError, restErrorFrom } from "./error.ts";
+} from "../rpc/call.ts";
+import type { Endpoint } from "../rpc/endpoint.ts";
+import { type Face, methodNotAllowed, type Route } from "../rpc/face.ts";
 import { assertServed, deprecationHeader, type RestSettings } from "./options.ts";
 import { createNameMatcher } from "./request/bind.ts";
 import { readMessage, readMessages } from "./request/request.ts";
@@ -34,35 +36,29 @@ import {
   messageText,
   takeStatus,
 } from "./response/response.ts";
-import type { Route, Target } from "./routing/route.ts";
+import type { Rest } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { isHttpBody } from "./rule/http-body.ts";
 import { bindingsOf, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-format.ts";
 
-interface RestHandler {
-  readonly method: DescMethod;
-  readonly pathTemplate: string;
-  /** For errors of a request before its method is known. */
-  readonly renderError: RenderError;
-  readonly serve: ServeRest;
-}
-
 /**
- * The REST half of the gateway: a handler for every `google.api.http` binding of the endpoints.
+ * Serves every `google.api.http` binding of the endpoints.
  *
  * @param codings Those of the runtime for answers, in order of preference.
  * @throws {RuleError} for an invalid rule; a TypeError for an invalid option.
  */
-export function createRestRoutes(
+export function createRest(
   endpoints: readonly Endpoint[],
+  prefix: string,
   settings: RestSettings,
   codings: readonly AnswerCoding[],
-): RouteTable<RestHandler> {
-  const routes = new RouteTable<RestHandler>();
+): Face {
+  const table = new RouteTable<RestRoute>();
   const methods = endpoints.map(({ spec }) => spec.method);
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
   assertServed(settings, methods);
+  const allow = (path: string) => [...table.methodsOf(path.slice(prefix.length)).keys()].sort();
   for (const { spec, options } of endpoints) {
     const own = settings.services.get(spec.method.parent.typeName) ?? settings;
     const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
@@ -79,147 +75,142 @@ export function createRestRoutes(
       const { input, output } = spec.method;
       const isRead = binding.body !== undefined && isHttpBody(input, binding.body);
       const updateMask = own.fillUpdateMask ? updateMaskOf(input, binding) : undefined;
-      const handler = {
-        method: spec.method,
-        pathTemplate: path,
-        renderError: own.renderError,
-        serve: createServe({
-          ...{ spec, options, binding, settings: own, jsonOptions, writerOptions, status, header },
-          ...{ answerCodings, ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
-          isHttpBody: { request: isRead, answer: isHttpBody(output, binding.responseBody) },
-          pages: pagesOf(spec.method, binding),
-        }),
+      const rest: Rest = {
+        ...{ spec, options, prefix, binding, settings: own, jsonOptions, writerOptions, status },
+        ...{ answerCodings, ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
+        isHttpBody: { request: isRead, answer: isHttpBody(output, binding.responseBody) },
+        pages: pagesOf(spec.method, binding),
       };
       ofRule(settings, () => {
-        if (!rpcPaths.has(path) && routes.add(method, template, handler)) return;
+        const route = new RestRoute(rest, header, allow);
+        if (!rpcPaths.has(path) && table.add(method, template, route)) return;
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       });
     }
   }
-  return routes;
+  return {
+    name: "rest",
+    entries: [],
+    match(method, path) {
+      const found = table.match(method, path);
+      if (found !== undefined) return found;
+      const [other] = table.methodsOf(path).values();
+      return other && methodNotAllowed(other);
+    },
+  };
 }
-
-type ServeRest = (
-  exchange: Exchange,
-  contextValues: ContextValues | undefined,
-  target: Target,
-) => Promise<void>;
 
 /** A page shows nothing of an EventSource before the head has come. */
 const sseDelayMs = 100;
 
-function createServe(route: Route): ServeRest {
-  const { spec, options } = route;
-  return (exchange, contextValues, target) => {
-    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
-    const context = new CallContext({
-      exchange,
-      method: spec.method,
-      protocolName: "rest",
-      timeoutMs: timeout.timeoutMs,
-      shutdownSignal: options.shutdownSignal,
-      contextValues,
-      responseHeader: route.header,
-      responseTrailer: noTrailer,
-    });
-    const wire = new RestWire(route, { exchange, context, target }, timeout.error);
-    return serveCall(route, { exchange, context, wire });
-  };
+const terms = { protocol: "rest", timeout: "connect-timeout-ms", parseTimeout } as const;
+
+/** What a stream of answers keeps. */
+interface Stream {
+  readonly format: StreamFormat;
+  index: number;
 }
 
-interface Parts {
-  readonly exchange: Exchange;
-  readonly context: CallContext;
-  readonly target: Target;
-}
+class RestRoute implements Route, StreamWire<Stream | undefined> {
+  readonly protocol = "rest";
+  readonly terms = terms;
+  readonly spec: Rest["spec"];
+  readonly options: Rest["options"];
+  readonly method: DescMethod;
+  readonly pathTemplate: string;
+  readonly renderError: RenderError;
+  readonly header: NodeHeaders;
+  readonly trailer = noTrailer;
+  readonly allow: Route["allow"];
+  readonly #rest: Rest;
 
-class RestWire implements StreamWire {
-  readonly #route: Route;
-  readonly #parts: Parts;
-  readonly refusal: ConnectError | undefined;
-  #chosen: StreamFormat | undefined;
-  #index = 0;
-
-  constructor(route: Route, parts: Parts, refusal: ConnectError | undefined) {
-    this.#route = route;
-    this.#parts = parts;
-    this.refusal = refusal;
+  constructor(rest: Rest, header: NodeHeaders, allow: Route["allow"]) {
+    this.spec = rest.spec;
+    this.options = rest.options;
+    this.method = rest.spec.method;
+    this.pathTemplate = rest.binding.template.text;
+    this.renderError = rest.settings.renderError;
+    this.header = header;
+    this.allow = allow;
+    this.#rest = rest;
   }
 
-  read(): Promise<Message> {
-    return readMessage(this.#route, this.#parts.exchange, this.#parts.target);
+  open(exchange: Exchange, values: ContextValues | undefined): Call<Stream | undefined> {
+    const { settings, isHttpBody } = this.#rest;
+    if (this.spec.kind !== "server_streaming" || isHttpBody.answer) {
+      return new Call(this, exchange, values);
+    }
+    const format = chooseStreamFormat(headerOf(exchange, "accept"), settings.streamFormat);
+    return new Call(this, exchange, values, { parts: { format, index: 0 } });
   }
 
-  readAll(): AsyncIterable<Message> {
-    return readMessages(this.#route, this.#parts.exchange, this.#parts.target);
+  read({ exchange }: RestCall): Promise<Message> {
+    return readMessage(this.#rest, exchange);
   }
 
-  write(message: Message): Response | Promise<Response> {
-    return messageResponse(this.#route, message, this.#parts.context);
+  readAll({ exchange }: RestCall): AsyncIterable<Message> {
+    return readMessages(this.#rest, exchange);
   }
 
-  fail(error: unknown): Response {
-    const { settings, jsonOptions } = this.#route;
-    const { renderError } = settings;
-    return errorResponse(error, { renderError, ...jsonOptions }, this.#parts.context);
+  write(call: RestCall, message: Message): Response | Promise<Response> {
+    return messageResponse(this.#rest, message, call);
+  }
+
+  fail(call: RestCall, error: unknown): Response {
+    const { renderError } = this;
+    return errorResponse(error, { renderError, ...this.#rest.jsonOptions }, call);
   }
 
   /** The type of a google.api.HttpBody is in its first message. */
-  get headDelayMs(): number | undefined {
-    if (this.#isRaw) return undefined;
-    return this.#format.comment === undefined ? headDelayMs : sseDelayMs;
+  headDelayMs({ parts: stream }: RestCall): number | undefined {
+    if (stream === undefined) return undefined;
+    return stream.format.comment === undefined ? headDelayMs : sseDelayMs;
   }
 
   /** Proxies close a connection on which nothing moves, often after 60 s. */
-  get quiet(): Quiet | undefined {
-    const comment = this.#isRaw ? undefined : this.#format.comment;
-    const { streamCommentMs: everyMs } = this.#route.settings;
+  quiet({ parts: stream }: RestCall): Quiet | undefined {
+    const comment = stream?.format.comment;
+    const { streamCommentMs: everyMs } = this.#rest.settings;
     return comment && everyMs > 0 ? { chunk: utf8.encode(comment), everyMs } : undefined;
   }
 
-  get #isRaw(): boolean {
-    return this.#route.isHttpBody.answer;
-  }
-
-  get #format(): StreamFormat {
-    const accept = headerOf(this.#parts.exchange, "accept");
-    this.#chosen ??= chooseStreamFormat(accept, this.#route.settings.streamFormat);
-    return this.#chosen;
-  }
-
-  head(first: Message | undefined): Head {
-    const { responseHeader } = this.#parts.context;
-    const status = this.#isRaw
-      ? takeStatus(responseHeader, this.#route.status, { mayBeEmpty: false })
-      : this.#route.status;
-    const type = first && this.#isRaw ? httpBodyOf(this.#route, first).contentType : "";
-    if (type !== "") responseHeader.set("content-type", type);
-    const own = withoutLength(responseHeader.toNode());
-    if (this.#isRaw) return { status, header: own };
-    const { contentType, header } = this.#format;
-    return { status, header: { ...own, ...header, "content-type": contentType } };
-  }
-
-  chunk(message: Message): Uint8Array {
-    if (this.#isRaw) return httpBodyOf(this.#route, message).data;
-    const { settings, spec } = this.#route;
-    const id = eventId(settings.eventIdField, spec.method.output, message);
-    return utf8.encode(this.#format.message(messageText(this.#route, message), this.#index++, id));
-  }
-
-  end(failure: Failure | undefined): Ending | undefined {
-    const { responseTrailer } = this.#parts.context;
-    const sent = responseTrailer.toNode();
-    const trailer = sent === noTrailer ? {} : { trailer: sent };
-    if (this.#isRaw) return failure === undefined ? trailer : undefined;
-    if (failure === undefined) {
-      return { ...trailer, body: utf8.encode(this.#format.close(this.#index)) };
+  head({ responseHeader, parts: stream }: RestCall, first: Message | undefined): Head {
+    const { status: usual } = this.#rest;
+    if (stream !== undefined) {
+      const { contentType, header } = stream.format;
+      const own = withoutLength(responseHeader.toNode());
+      return { status: usual, header: { ...own, ...header, "content-type": contentType } };
     }
-    const restError = restErrorFrom(failure.error, this.#route.jsonOptions.registry);
-    const { body } = this.#route.settings.renderError(restError);
-    const last = this.#format.error(JSON.stringify(body), this.#index);
+    const status = takeStatus(responseHeader, usual, { mayBeEmpty: false });
+    const type = first === undefined ? "" : httpBodyOf(this.#rest, first).contentType;
+    if (type !== "") responseHeader.set("content-type", type);
+    return { status, header: withoutLength(responseHeader.toNode()) };
+  }
+
+  chunk({ parts: stream }: RestCall, message: Message): Uint8Array {
+    if (stream === undefined) return httpBodyOf(this.#rest, message).data;
+    const { settings, spec } = this.#rest;
+    const id = eventId(settings.eventIdField, spec.method.output, message);
+    const text = messageText(this.#rest, message);
+    return utf8.encode(stream.format.message(text, stream.index++, id));
+  }
+
+  end(
+    { responseTrailer, parts: stream }: RestCall,
+    failure: Failure | undefined,
+  ): Ending | undefined {
+    const trailer =
+      responseTrailer.source === noTrailer ? {} : { trailer: responseTrailer.toNode() };
+    if (stream === undefined) return failure === undefined ? trailer : undefined;
+    const { format, index } = stream;
+    if (failure === undefined) return { ...trailer, body: utf8.encode(format.close(index)) };
+    const restError = restErrorFrom(failure.error, this.#rest.jsonOptions.registry);
+    const { body } = this.renderError(restError);
+    const last = format.error(JSON.stringify(body), index);
     return { ...trailer, body: utf8.encode(last), error: restError.error };
   }
 }
+
+type RestCall = Call<Stream | undefined>;
 
 const utf8 = new TextEncoder();

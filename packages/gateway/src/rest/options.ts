@@ -1,8 +1,8 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
-import { type RenderError, renderStatus } from "./error.ts";
 import type { AnswerCodingName } from "./response/answer-coding.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";

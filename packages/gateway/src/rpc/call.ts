@@ -1,174 +1,409 @@
-import { create, type DescMessage } from "@bufbuild/protobuf";
-import type {
-  HandlerContext,
-  MethodImplSpec,
-  StreamRequest,
-  StreamResponse,
-  UnaryRequest,
-  UnaryResponse,
+import type { DescMessage, DescMethod, MessageShape } from "@bufbuild/protobuf";
+import {
+  Code,
+  ConnectError,
+  type ContextValues,
+  createContextValues,
+  type HandlerContext,
+  type MethodImplSpec,
 } from "@connectrpc/connect";
-import type { UniversalHandlerOptions } from "@connectrpc/connect/protocol";
-import type { Response } from "../http/exchange.ts";
-import { type CallContext, CallRequest, signalOf } from "./context.ts";
-import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
-import { type ErrorListener, endingError } from "./errors.ts";
-import type { Call, Message, StreamWire } from "./protocol.ts";
-import { streamAnswer, untilAborted, watchIdle } from "./streams.ts";
+import { compressionNegotiate, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { type parseTimeout, trailerMux } from "@connectrpc/connect/protocol-connect";
+import { type ErrorListener, endingError } from "../errors/errors.ts";
+import type { Holding } from "../http/body-budget.ts";
+import type { Abortable, Ending, Exchange, Head, Response } from "../http/exchange.ts";
+import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+
+/** The names of connect-es, `rest` and `mcp`. */
+export const protocolNames = ["rest", "connect", "grpc", "grpc-web", "mcp"] as const;
+
+export type ProtocolName = (typeof protocolNames)[number];
+
+export type Message = MessageShape<DescMessage>;
 
 export interface Callee {
   readonly spec: MethodImplSpec;
-  readonly options: Pick<UniversalHandlerOptions, "requestGate" | "interceptors"> &
+  readonly options: Pick<
+    UniversalHandlerOptions,
+    "requestGate" | "interceptors" | "shutdownSignal" | "acceptCompression" | "maxTimeoutMs"
+  > &
     ErrorListener & { readonly streamIdleTimeoutMs?: number };
 }
 
-/**
- * Serves one call of any kind and protocol, in the order of connect-es: the gate before the body is
- * read, then the messages, then interceptors and implementation.
- *
- * @throws if the wire cannot write the error.
- */
-export async function serveCall(callee: Callee, call: Call | Call<StreamWire>): Promise<void> {
-  const { exchange, context, wire } = call;
-  const fail = (error: unknown): unknown => {
-    const ending = endingError(error, callee.options, signalOf(context));
-    context.abort(ending);
-    return ending;
-  };
-  let response: Response | undefined;
-  try {
-    const passed = call.isAdmitted ? undefined : callee.options.requestGate?.(context);
-    if (passed !== undefined) await passed;
-    if (wire.refusal !== undefined) throw wire.refusal;
-    if (callee.spec.kind === "unary") {
-      // Avoids iterables for a single message in each direction.
-      const request = new CallRequest(context, await context.inTime(wire.read()), false);
-      const answered = (await invoke(callee, context, request)) as UnaryResponse;
-      context.responseHeader.replace(answered.header);
-      context.responseTrailer.replace(answered.trailer);
-      const written = wire.write(answered.message as Message);
-      context.release();
-      response = written instanceof Promise ? await written : written;
-    } else {
-      response = await serveStream(callee, call as Call<StreamWire>, fail);
-    }
-  } catch (error) {
-    response = await wire.fail(fail(error));
-  }
-  if (response !== undefined) exchange.respond(response);
+/** What a protocol calls the headers of a call. */
+export interface Terms {
+  readonly protocol: ProtocolName;
+  readonly timeout?: string;
+  readonly parseTimeout?: typeof parseTimeout;
+  /** The compression of the request. */
+  readonly coding?: string;
+  /** The compressions that the client accepts. */
+  readonly acceptCoding?: string;
+  /** The compression of the answer, if its messages say whether they are compressed. */
+  readonly answerCoding?: string;
 }
 
-/** @returns the response; undefined if it was sent in messages. */
-async function serveStream(
-  callee: Callee,
-  call: Call<StreamWire>,
-  fail: (error: unknown) => unknown,
-): Promise<Response | undefined> {
-  const { exchange, context, wire } = call;
-  const { kind } = callee.spec;
-  const signal = signalOf(context);
-  const moved = watchIdle(signal, callee.options.streamIdleTimeoutMs);
-  if (kind !== "server_streaming") exchange.keepOpen();
-  const messages =
-    kind === "server_streaming"
-      ? once(async () => await context.inTime(wire.read()))
-      : untilAborted(wire.readAll(), signal, moved);
-  const request = new CallRequest(context, messages, true);
-  const answered = (await invoke(callee, context, request)) as StreamResponse;
-  context.responseHeader.replace(answered.header);
-  if (kind === "client_streaming") {
-    const message = await only(answered.message as AsyncIterable<Message>, answerErrors);
-    context.responseTrailer.replace(answered.trailer);
-    const written = await wire.write(message);
-    context.abort(undefined);
-    return written;
+/** How one method is called by one protocol: reads requests, and writes answers. */
+export interface Wire<P = unknown> extends Callee {
+  readonly terms: Terms;
+  /** The headers of the protocol in every answer. The application may add others. */
+  readonly header: NodeHeaders;
+  readonly trailer: NodeHeaders;
+  read(call: Call<P>): Message | Promise<Message>;
+  write(call: Call<P>, message: Message): Response | Promise<Response>;
+  /** The response for an error, if nothing of an answer has been sent. */
+  fail(call: Call<P>, error: unknown): Response | Promise<Response>;
+}
+
+/** The same for a stream. A direction with a single message is read or written as above. */
+export interface StreamWire<P = unknown> extends Wire<P> {
+  readAll(call: Call<P>): AsyncIterable<Message>;
+  /** How long the head of an answer waits for the first message, in ms; undefined if it needs that message. */
+  headDelayMs(call: Call<P>): number | undefined;
+  /** Written while there are no messages; undefined for nothing. */
+  quiet?(call: Call<P>): Quiet | undefined;
+  head(call: Call<P>, first: Message | undefined): Head;
+  chunk(call: Call<P>, message: Message): Uint8Array | Promise<Uint8Array>;
+  /** The end of the answer, with an error if there was one. Undefined if the protocol cannot report it. */
+  end(call: Call<P>, failure: Failure | undefined): Ending | Promise<Ending> | undefined;
+}
+
+/** Bytes that clients ignore. */
+export interface Quiet {
+  readonly chunk: Uint8Array;
+  readonly everyMs: number;
+}
+
+/**
+ * The first message may still change the head of an answer. But some clients send nothing before
+ * they have the head, so it waits for one second only.
+ */
+export const headDelayMs = 1000;
+
+export interface Failure {
+  readonly error: unknown;
+}
+
+export interface CallInit<P> {
+  /** What its protocol keeps of it. */
+  readonly parts?: P;
+  /** Why to reject it, after the gate has admitted it. */
+  readonly refusal?: ConnectError | undefined;
+  /** Whether the gate has admitted it already. */
+  readonly isAdmitted?: boolean;
+  /** The compression of the request, where no header says it. */
+  readonly coding?: string | null;
+}
+
+/** The compressions of a request and of its answer. */
+type Negotiated = ReturnType<typeof compressionNegotiate>;
+
+const noParts = {};
+
+const uncompressed: Negotiated = { request: null, response: null };
+
+/** A timer over 2^31 - 1 ms fires at once. Nobody waits longer than these 24.8 days. */
+const timerMaxMs = 2 ** 31 - 1;
+
+/**
+ * One call. It is the request that interceptors get, and the context that the implementation gets, with
+ * the properties of connect-es. These are own properties, so that `{ ...context }` includes them.
+ *
+ * It is also its own cancellation: it aborts when the deadline passes, the client leaves, the server
+ * shuts down or the call fails, with the same reasons as in connect-es. A successful unary call never
+ * aborts. A stream aborts at its end, as in connect-es. The AbortSignal is created on first use.
+ *
+ * @template P What its protocol keeps of it.
+ */
+export class Call<P = unknown> implements HandlerContext, Abortable, Link {
+  declare readonly method: DescMethod;
+  declare readonly service: DescMethod["parent"];
+  declare readonly requestMethod: string;
+  declare readonly protocolName: string;
+  declare readonly url: string;
+  declare readonly values: ContextValues;
+  declare readonly timeoutMs: () => number | undefined;
+  declare readonly requestHeader: LazyHeaders;
+  declare readonly responseHeader: LazyHeaders;
+  declare readonly responseTrailer: LazyHeaders;
+  declare readonly signal: AbortSignal;
+  // Of the request:
+  declare readonly stream: boolean;
+  declare message: Message | AsyncIterable<Message>;
+  declare readonly header: LazyHeaders;
+  declare readonly contextValues: ContextValues;
+
+  /** Itself, in copies too. */
+  declare readonly call: this;
+  declare readonly wire: Wire<P>;
+  declare readonly exchange: Exchange;
+  declare readonly parts: P;
+  declare readonly refusal: ConnectError | undefined;
+  declare readonly isAdmitted: boolean;
+  declare readonly compression: Negotiated;
+  /** When the caller stops waiting, in milliseconds since the epoch. */
+  declare readonly deadline: number | undefined;
+  /** Sends the head of an answer in messages. */
+  declare sendHead: (() => void) | undefined;
+
+  declare aborted: boolean;
+  declare private isOver: boolean;
+  declare private cause: unknown;
+  declare private controller: AbortController | undefined;
+  declare private listeners: AbortListener[] | undefined;
+  declare private timer: ReturnType<typeof setTimeout> | undefined;
+  declare previous: Link | undefined;
+  declare next: Link | undefined;
+
+  // Fields are set here alone: initialisers would be a function more for each call.
+  constructor(
+    wire: Wire<P>,
+    exchange: Exchange,
+    values: ContextValues = createContextValues(),
+    { parts, refusal, isAdmitted = false, coding }: CallInit<P> = noParts,
+  ) {
+    const { spec, options, terms } = wire;
+    const { shutdownSignal } = options;
+    // Only Set-Cookie may have several values.
+    const headers = exchange.headers as Readonly<Record<string, string | undefined>>;
+    const given = terms.timeout && headers[terms.timeout];
+    const timeout =
+      given === undefined ? undefined : terms.parseTimeout?.(given, options.maxTimeoutMs);
+    const timeoutMs = timeout?.timeoutMs;
+    const named = (terms.coding && headers[terms.coding]) ?? null;
+    const asked = coding === undefined ? named : coding;
+    const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
+    let compression = uncompressed;
+    let { header } = wire;
+    if (asked !== null || accepted !== null) {
+      const { acceptCompression } = options;
+      compression = compressionNegotiate(
+        acceptCompression,
+        asked,
+        accepted,
+        `${terms.acceptCoding}`,
+      );
+      const { response } = compression;
+      if (terms.answerCoding !== undefined && response !== null) {
+        header = { ...header, [terms.answerCoding]: response.name };
+      }
+    }
+    this.method = spec.method;
+    this.service = spec.method.parent;
+    this.requestMethod = exchange.method;
+    this.protocolName = terms.protocol;
+    this.url = exchange.url;
+    this.values = values;
+    this.contextValues = values;
+    this.requestHeader = new LazyHeaders(exchange.headers);
+    this.header = this.requestHeader;
+    this.responseHeader = new LazyHeaders(header);
+    this.responseTrailer = new LazyHeaders(wire.trailer);
+    this.stream = spec.kind !== "unary";
+    this.message = noMessages;
+    this.call = this;
+    this.wire = wire;
+    this.exchange = exchange;
+    this.parts = parts as P;
+    this.refusal = refusal ?? compression.error ?? timeout?.error;
+    this.isAdmitted = isAdmitted;
+    this.compression = compression;
+    this.sendHead = undefined;
+    this.aborted = false;
+    this.isOver = false;
+    this.cause = undefined;
+    this.controller = undefined;
+    this.listeners = undefined;
+    this.timer = undefined;
+    this.previous = undefined;
+    this.next = undefined;
+    Object.defineProperty(this, "signal", lazySignal);
+    if (timeoutMs === undefined) {
+      this.deadline = undefined;
+      this.timeoutMs = noTimeout;
+    } else {
+      const deadline = Math.trunc(Date.now() + Math.min(timeoutMs, timerMaxMs));
+      this.deadline = deadline;
+      this.timeoutMs = () => deadline - Date.now();
+    }
+    if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
+    else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
+    else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
+    else {
+      exchange.call = this;
+      if (timeoutMs !== undefined) this.timer = setTimeout(abortLate, timeoutMs, this);
+      if (shutdownSignal !== undefined) {
+        const end = ringEnds.get(shutdownSignal) ?? listen(shutdownSignal);
+        this.previous = end.previous;
+        this.next = end;
+        if (end.previous !== undefined) end.previous.next = this;
+        end.previous = this;
+      }
+    }
   }
-  await streamAnswer(call, answered.message as AsyncIterable<Message>, {
-    moved,
-    beforeEnd: () => context.responseTrailer.replace(answered.trailer),
-    fail,
-  });
-  context.abort(undefined);
+
+  /** Counts the bytes that the call holds, including those of calls that it makes. */
+  get holding(): Holding | undefined {
+    return this.exchange.holding;
+  }
+
+  /** An AbortSignal always has one, even if it was given none. */
+  get reason(): unknown {
+    return this.signal.reason;
+  }
+
+  addEventListener(_type: "abort", listener: AbortListener): void {
+    if (this.aborted) return;
+    this.listeners ??= [];
+    this.listeners.push(listener);
+  }
+
+  removeEventListener(_type: "abort", listener: AbortListener): void {
+    const index = this.listeners?.indexOf(listener) ?? -1;
+    if (index >= 0) this.listeners?.splice(index, 1);
+  }
+
+  /** Settles like the promise. Rejects with the reason if the call is aborted first. */
+  race<T>(promise: Promise<T>): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const listener = { handleEvent: () => reject(this.reason) };
+      // If it is aborted already, a result that is there still counts.
+      if (this.aborted) setTimeout(listener.handleEvent);
+      else this.addEventListener("abort", listener);
+      const settled = () => this.removeEventListener("abort", listener);
+      promise.then(resolve, reject).finally(settled);
+    });
+  }
+
+  /** The call has failed or is cancelled, or a stream has ended. No reason means success. */
+  abort(reason: unknown): void {
+    if (this.isOver) return;
+    this.aborted = true;
+    this.cause = reason;
+    this.release();
+    this.controller?.abort(reason);
+    const { listeners = [] } = this;
+    this.listeners = undefined;
+    for (const listener of listeners) listener.handleEvent();
+  }
+
+  /** Ends a call that has failed. @returns the error for the client. */
+  fail(error: unknown): unknown {
+    const ending = endingError(error, this.wire.options, this);
+    this.abort(ending);
+    return ending;
+  }
+
+  /** It is over. */
+  release(): void {
+    this.isOver = true;
+    if (this.timer !== undefined) clearTimeout(this.timer);
+    if (this.exchange.call === this) this.exchange.call = undefined;
+    const { previous, next } = this;
+    if (previous === undefined || next === undefined) return;
+    previous.next = next;
+    next.previous = previous;
+    // Keep no references to its neighbours.
+    this.previous = undefined;
+    this.next = undefined;
+  }
+
+  /** @internal The signal, made on first use. */
+  openSignal(): AbortSignal {
+    if (this.controller === undefined) {
+      this.controller = new AbortController();
+      if (this.aborted) this.controller.abort(this.cause);
+    }
+    return this.controller.signal;
+  }
+}
+
+/** One accessor for all calls: V8 shares the shape of their objects. */
+const lazySignal: PropertyDescriptor = {
+  get(this: Call) {
+    return this.call.openSignal();
+  },
+  enumerable: true,
+  configurable: true,
+};
+
+/** Until the request is read. */
+const noMessages: AsyncIterable<Message> = (async function* () {})();
+
+function noTimeout(): undefined {
   return undefined;
 }
 
-type AnyFn = Parameters<Callee["options"]["interceptors"][number]>[0];
+function abortLate(call: Call): void {
+  call.abort(timedOut());
+}
+
+function timedOut(): ConnectError {
+  return new ConnectError("the operation timed out", Code.DeadlineExceeded);
+}
+
+export interface AbortListener {
+  handleEvent(): void;
+}
+
+/** The part of an `AbortSignal` that listeners need. */
+export type Cancellation = Pick<
+  Call,
+  "aborted" | "reason" | "addEventListener" | "removeEventListener"
+> & { readonly holding?: Holding | undefined };
 
 /**
- * Calls interceptors and implementation. Builds the chain for each call, because an interceptor may
- * keep state of one call in its closure.
+ * Reports the cancellation of a call like its signal, at half the cost. If an interceptor has put
+ * another signal into the context, returns that one.
  */
-function invoke({ spec, options }: Callee, context: CallContext, request: CallRequest) {
-  const { method } = spec;
-  const call = async (asked: UnaryRequest | StreamRequest) => {
-    const own = contextFor(asked, request, context);
-    const message =
-      spec.kind === "unary"
-        ? create(method.output, (await spec.impl(asked.message as never, own)) as never)
-        : await answersOf(spec, asked.message as AsyncIterable<never>, own);
-    return {
-      stream: asked.stream,
-      message,
-      method,
-      service: method.parent,
-      header: context.responseHeader,
-      trailer: context.responseTrailer,
-    };
-  };
-  const first = options.interceptors.reduceRight((next, around) => around(next), call as AnyFn);
-  return first(request as unknown as UnaryRequest);
+export function cancellationOf(context: HandlerContext): Cancellation {
+  return context instanceof Call ? context : context.signal;
 }
 
-/** Calls the implementation of a method that has a stream. */
-async function answersOf(
-  spec: Exclude<MethodImplSpec, { kind: "unary" }>,
-  messages: AsyncIterable<never>,
-  context: HandlerContext,
-): Promise<AsyncIterable<unknown>> {
-  const { output } = spec.method;
-  switch (spec.kind) {
-    case "client_streaming": {
-      const answer = await spec.impl(messages, context);
-      return once(async () => create(output, answer as never));
-    }
-    case "server_streaming": {
-      const message = await only(messages, requestErrors(spec.kind));
-      return created(output, spec.impl(message, context));
-    }
-    case "bidi_streaming":
-      return created(output, spec.impl(messages, context));
-  }
+/**
+ * Sends the head of an answer in messages now, before its first message: its response headers can
+ * no longer be changed. Without this call it leaves with the first message, or after a second. Does
+ * nothing in a unary call, and where the head depends on the first message.
+ */
+export function sendHeaders(context: HandlerContext): void {
+  (context as Partial<Call>).call?.sendHead?.();
 }
 
-/** The context for the implementation. Changes that an interceptor made to the request take precedence. */
-function contextFor(
-  asked: UnaryRequest | StreamRequest,
-  original: CallRequest,
-  context: CallContext,
-): HandlerContext {
-  if ((asked as unknown) === original) return context;
-  const { service, header: requestHeader, signal, contextValues: values } = asked;
-  return { ...context, service, requestHeader, signal, values };
+export const noTrailer = {};
+
+/**
+ * The headers of an answer that include its trailers, as fields that begin with `trailer-`. Connect
+ * does this for unary calls.
+ */
+export function headerWithTrailer({ responseHeader, responseTrailer }: Call): NodeHeaders {
+  if (responseTrailer.source === noTrailer) return responseHeader.toNode();
+  return toNodeHeaders(trailerMux(responseHeader, responseTrailer));
 }
 
-async function* created(desc: DescMessage, answers: AsyncIterable<unknown>) {
-  for await (const answer of answers) yield create(desc, answer as never);
+/** In a ring of calls. */
+interface Link {
+  previous: Link | undefined;
+  next: Link | undefined;
+  abort?(reason: unknown): void;
 }
 
-async function* once<T>(read: () => Promise<T>): AsyncGenerator<T> {
-  yield await read();
-}
+const ringEnds = new WeakMap<AbortSignal, Link>();
 
-async function only<T>(
-  messages: AsyncIterable<T>,
-  { missing, extra }: Pick<EnvelopeErrors, "missing" | "extra">,
-): Promise<T> {
-  const found: T[] = [];
-  for await (const message of messages) {
-    if (found.push(message) > 1) throw extra();
-  }
-  if (found.length === 0) throw missing();
-  return found[0] as T;
+/**
+ * Listens to a signal that outlives many calls once for all of them, and keeps these in a ring. Not in
+ * a Set: when V8 replaces a Set's table, the old table keeps the new one reachable. Once a table is in
+ * the old generation, everything that passes through the Set gets there, and collections take several
+ * times as long. Node's own list of listeners has the same flaw.
+ *
+ * @returns the end of the ring.
+ */
+function listen(signal: AbortSignal): Link {
+  const end: Link = { previous: undefined, next: undefined };
+  end.previous = end;
+  end.next = end;
+  ringEnds.set(signal, end);
+  signal.addEventListener("abort", () => {
+    while (end.next !== end) end.next?.abort?.(signal.reason);
+  });
+  return end;
 }
-
-const notAnswered = () => new Error("the method has not answered one message");
-const answerErrors = { missing: notAnswered, extra: notAnswered };

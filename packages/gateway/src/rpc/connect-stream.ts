@@ -1,22 +1,18 @@
 /** Streams of the Connect protocol: https://connectrpc.com/docs/protocol#streaming-rpcs */
-import type { ConnectError } from "@connectrpc/connect";
-import { compressionNegotiate } from "@connectrpc/connect/protocol";
+import type { ConnectError, ContextValues } from "@connectrpc/connect";
 import {
   contentTypeStreamJson,
   contentTypeStreamProto,
   endStreamFlag,
   endStreamToJson,
-  headerStreamAcceptEncoding,
-  parseContentType,
   parseTimeout,
 } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec/codec.ts";
+import { connectErrorFrom } from "../errors/errors.ts";
 import { type Body, concat } from "../http/body.ts";
-import { type Ending, headerOf, type Response } from "../http/exchange.ts";
-import { withoutLength } from "../http/headers.ts";
-import { serveCall } from "./call.ts";
+import type { Ending, Exchange, Response } from "../http/exchange.ts";
+import { Call, type Failure, type Message, noTrailer } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
-import { CallContext } from "./context.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
   type EnvelopeReading,
@@ -25,129 +21,81 @@ import {
   requestErrors,
   writeEnvelope,
 } from "./envelope.ts";
-import { connectErrorFrom } from "./errors.ts";
-import {
-  type Failure,
-  headDelayMs,
-  type Message,
-  type Parts,
-  type Protocol,
-  type ServeRpc,
-  type StreamWire,
-} from "./protocol.ts";
+import { EnvelopeRoute, type Route } from "./face.ts";
 
-export function createConnectStreams(endpoint: Endpoint): Protocol {
-  const binary = createServe(endpoint, endpoint.codecs.binary, contentTypeStreamProto);
-  const json = createServe(endpoint, endpoint.codecs.json, contentTypeStreamJson);
-  return {
-    name: "connect",
-    methods: ["POST"],
-    handlerFor(contentType) {
-      const type = parseContentType(contentType);
-      if (type === undefined || !type.stream) return undefined;
-      return type.binary ? binary : json;
-    },
-  };
+const terms = {
+  protocol: "connect",
+  timeout: "connect-timeout-ms",
+  parseTimeout,
+  coding: "connect-content-encoding",
+  acceptCoding: "connect-accept-encoding",
+  answerCoding: "connect-content-encoding",
+} as const;
+
+/** The routes of a method, by media type. */
+export function connectStreamRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
+  const { binary, json } = endpoint.codecs;
+  return [
+    [contentTypeStreamProto, new ConnectStreamRoute(endpoint, binary, contentTypeStreamProto)],
+    [contentTypeStreamJson, new ConnectStreamRoute(endpoint, json, contentTypeStreamJson)],
+  ];
 }
 
-function createServe(endpoint: Endpoint, codec: Codec, contentType: string): ServeRpc {
-  const { spec, options } = endpoint;
-  const plainHeader = { "content-type": contentType };
+class ConnectStreamRoute extends EnvelopeRoute {
+  readonly trailer = noTrailer;
+  readonly #codec: Codec;
+  readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
 
-  return (exchange, contextValues) => {
-    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
-    const compression = compressionNegotiate(
-      options.acceptCompression,
-      headerOf(exchange, "connect-content-encoding"),
-      headerOf(exchange, "connect-accept-encoding"),
-      headerStreamAcceptEncoding,
-    );
-    const { response } = compression;
-    const coding = response && { "connect-content-encoding": response.name };
-    const context = new CallContext({
-      exchange,
-      method: spec.method,
-      protocolName: "connect",
-      timeoutMs: timeout.timeoutMs,
-      shutdownSignal: options.shutdownSignal,
-      contextValues,
-      responseHeader: { ...plainHeader, ...coding },
-      responseTrailer: {},
-    });
-    const version = options.requireConnectProtocolHeader ? versionErrorOf(exchange) : undefined;
-    const refusal = version ?? compression.error ?? timeout.error;
-    const wire = new ConnectStreamWire(
-      endpoint,
-      { exchange, context, compression, codec },
-      refusal,
-    );
-    return serveCall(endpoint, { exchange, context, wire });
-  };
-}
-
-type StreamParts = Parts & { readonly codec: Codec };
-
-class ConnectStreamWire implements StreamWire {
-  readonly #endpoint: Endpoint;
-  readonly #parts: StreamParts;
-  readonly refusal: ConnectError | undefined;
-  readonly headDelayMs = headDelayMs;
-
-  constructor(endpoint: Endpoint, parts: StreamParts, refusal: ConnectError | undefined) {
-    this.#endpoint = endpoint;
-    this.#parts = parts;
-    this.refusal = refusal;
+  constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
+    super(endpoint, terms, contentType);
+    this.#codec = codec;
+    const { readMaxBytes } = endpoint.options;
+    const errors = requestErrors(endpoint.spec.kind);
+    this.#reading = { readMaxBytes, endFlag: endStreamFlag, parse: codec.parse, errors };
   }
 
-  get #reading(): EnvelopeReading<Message> {
-    const { spec, options } = this.#endpoint;
-    const { compression, codec } = this.#parts;
-    return {
-      compression: compression.request,
-      readMaxBytes: options.readMaxBytes,
-      endFlag: endStreamFlag,
-      parse: codec.parse,
-      errors: requestErrors(spec.kind),
-    };
+  open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
+    const isChecked = this.options.requireConnectProtocolHeader;
+    const refusal = isChecked ? versionErrorOf(exchange) : undefined;
+    return this.refuse(exchange) ?? new Call(this, exchange, values, { refusal });
   }
 
-  read(): Promise<Message> {
-    return readEnvelope(this.#parts.exchange, this.#reading);
+  read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
+    return readEnvelope(exchange, { ...this.#reading, compression });
   }
 
-  readAll(): AsyncIterable<Message> {
-    return readEnvelopes(this.#parts.exchange, this.#reading);
+  readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
+    return readEnvelopes(exchange, { ...this.#reading, compression });
   }
 
-  async write(message: Message): Promise<Response> {
-    return { ...this.head(), body: concat(await this.chunk(message), await this.#last()) };
+  async write(call: Call, message: Message): Promise<Response> {
+    const body = concat(await this.chunk(call, message), await this.#last(call));
+    return { ...this.head(call), body };
   }
 
-  async fail(error: unknown): Promise<Response> {
-    return { ...this.head(), ...(await this.end({ error })) };
+  async fail(call: Call, error: unknown): Promise<Response> {
+    return { ...this.head(call), ...(await this.end(call, { error })) };
   }
 
-  head() {
-    return { status: 200, header: withoutLength(this.#parts.context.responseHeader.toNode()) };
+  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
+    return this.#envelope(call, this.#codec.serialize(message));
   }
 
-  chunk(message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.#envelope(this.#parts.codec.serialize(message));
-  }
-
-  async end(failure: Failure | undefined): Promise<Ending & { readonly body: Uint8Array }> {
+  async end(
+    call: Call,
+    failure: Failure | undefined,
+  ): Promise<Ending & { readonly body: Uint8Array }> {
     const error = failure && connectErrorFrom(failure.error);
-    return { body: await this.#last(error), error };
+    return { body: await this.#last(call, error), error };
   }
 
-  #last(error?: ConnectError): Uint8Array | Promise<Uint8Array> {
-    const { responseTrailer } = this.#parts.context;
-    const end = endStreamToJson(responseTrailer, error, this.#endpoint.options.jsonOptions);
-    return this.#envelope(JSON.stringify(end), endStreamFlag);
+  #last(call: Call, error?: ConnectError): Uint8Array | Promise<Uint8Array> {
+    const end = endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
+    return this.#envelope(call, JSON.stringify(end), endStreamFlag);
   }
 
-  #envelope(body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
-    const { response } = this.#parts.compression;
-    return writeEnvelope(body, response, this.#endpoint.options.compressMinBytes, flags);
+  #envelope(call: Call, body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
+    const { response } = call.compression;
+    return writeEnvelope(body, response, this.options.compressMinBytes, flags);
   }
 }

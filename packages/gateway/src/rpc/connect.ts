@@ -2,86 +2,146 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { compressionNegotiate, mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import {
   codeToHttpStatus,
   contentTypeUnaryJson,
   contentTypeUnaryProto,
   errorToJsonBytes,
   headerProtocolVersion,
-  headerUnaryAcceptEncoding,
-  parseContentType,
   parseTimeout,
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
+import { connectErrorFrom } from "../errors/errors.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import { resolveUrl } from "../http/target.ts";
-import { serveCall } from "./call.ts";
-import { CallContext, headerWithTrailer, noTrailer } from "./context.ts";
+import { Call, headerWithTrailer, type Message, noTrailer, type Wire } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { connectErrorFrom } from "./errors.ts";
-import {
-  type Message,
-  type Parts,
-  type Protocol,
-  type ServeRpc,
-  type UnaryWire,
-  unsupportedMediaType,
-} from "./protocol.ts";
+import { type Route, RpcRoute, unsupportedMediaType } from "./face.ts";
 import { unpack } from "./unpack.ts";
 
-/** The content of a unary request, from headers and body, or from the query. */
-interface ConnectRequest {
-  readonly codec: Codec;
-  readonly compression: string | null;
-  readonly versionError: () => ConnectError | undefined;
-  /** Reads the message, compressed or not, and returns what `parse` makes of it. */
-  readonly read: <T>(parse: Parse<T>) => T | Promise<T>;
+const terms = {
+  protocol: "connect",
+  timeout: "connect-timeout-ms",
+  parseTimeout,
+  coding: "content-encoding",
+  acceptCoding: "accept-encoding",
+} as const;
+
+/** The routes of a method for POST, by media type. */
+export function connectRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
+  const { binary, json } = endpoint.codecs;
+  return [
+    [contentTypeUnaryProto, new ConnectRoute(endpoint, binary, contentTypeUnaryProto)],
+    [contentTypeUnaryJson, new ConnectRoute(endpoint, json, contentTypeUnaryJson)],
+  ];
 }
 
-type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
-
-export function createConnectUnary(endpoint: Endpoint): Protocol {
-  const { spec, codecs } = endpoint;
-  const hasGet = spec.method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  const serve = createServe(endpoint);
-  const bytesMax = endpoint.options.readMaxBytes;
-  const limit = {
-    bytesMax,
-    tooLarge: () => messageTooLarge(bytesMax),
-  };
-  const post = (codec: Codec): ServeRpc => {
-    return (exchange, values) => serve(exchange, values, postRequest(exchange, codec, limit));
-  };
-  const binary = post(codecs.binary);
-  const json = post(codecs.json);
-  const get: ServeRpc = (exchange, values) => {
-    const request = getRequest(exchange, codecs);
-    if (request !== undefined) return serve(exchange, values, request);
-    exchange.respond(unsupportedMediaType());
-    return undefined;
-  };
-  return {
-    name: "connect",
-    methods: hasGet ? ["POST", "GET"] : ["POST"],
-    handlerFor(contentType, method) {
-      const type = parseContentType(contentType);
-      if (method === "GET") return contentType === "" || type?.stream === false ? get : undefined;
-      if (type === undefined || type.stream) return undefined;
-      return type.binary ? binary : json;
-    },
-  };
+/** Those for GET. */
+export function connectGetRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
+  const { NO_SIDE_EFFECTS } = MethodOptions_IdempotencyLevel;
+  if (endpoint.spec.method.idempotency !== NO_SIDE_EFFECTS) return [];
+  const route = new ConnectGetRoute(endpoint);
+  return ["", contentTypeUnaryProto, contentTypeUnaryJson].map((type) => [type, route]);
 }
 
-function postRequest(exchange: Exchange, codec: Codec, limit: BodyLimit): ConnectRequest {
-  return {
-    codec,
-    compression: headerOf(exchange, "content-encoding"),
-    versionError: () => versionErrorOf(exchange),
-    read: (parse) => readBody(exchange, limit, parse),
-  };
+/** The message is in the body; in the query of a GET. */
+class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undefined> {
+  readonly trailer = noTrailer;
+  readonly #codec: Codec;
+  readonly #limit: BodyLimit;
+
+  constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
+    super(endpoint, terms, contentType);
+    this.#codec = codec;
+    const { readMaxBytes: bytesMax } = endpoint.options;
+    this.#limit = { bytesMax, tooLarge: () => messageTooLarge(bytesMax) };
+  }
+
+  open(exchange: Exchange, values: ContextValues | undefined): Call<URL | undefined> | Response {
+    const isChecked = this.options.requireConnectProtocolHeader;
+    const refusal = isChecked ? versionErrorOf(exchange) : undefined;
+    return new Call<URL | undefined>(this, exchange, values, { refusal });
+  }
+
+  read({ exchange, parts: url, compression }: Call<URL | undefined>): Message | Promise<Message> {
+    let { parse }: { parse: (bytes: Uint8Array) => Message | Promise<Message> } = this.#codec;
+    const decompress = compression.request;
+    if (decompress !== null) {
+      const options = { readMaxBytes: this.options.readMaxBytes, holding: exchange.holding };
+      parse = (bytes) => unpack(bytes, decompress, options).then(this.#codec.parse);
+    }
+    return url === undefined ? readBody(exchange, this.#limit, parse) : parse(messageOf(url));
+  }
+
+  write(call: Call<URL | undefined>, message: Message): Response | Promise<Response> {
+    return this.#answer(call, this.#codec.serialize(message));
+  }
+
+  fail(call: Call<URL | undefined>, reason: unknown): Response | Promise<Response> {
+    const { responseHeader } = call;
+    const error = connectErrorFrom(reason);
+    responseHeader.set("content-type", contentTypeUnaryJson);
+    // If another service answered with this error, its headers are not ours to forward.
+    if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
+    // RFC 9110 section 15.5.2.
+    if (error.code === Code.Unauthenticated && !responseHeader.has("www-authenticate")) {
+      responseHeader.set("www-authenticate", "Bearer");
+    }
+    return this.#answer(call, errorToJsonBytes(error, this.options.jsonOptions), error);
+  }
+
+  #answer(
+    call: Call<URL | undefined>,
+    body: Body,
+    error?: ConnectError,
+  ): Response | Promise<Response> {
+    const compress = call.compression.response;
+    const size = byteLengthOf(body);
+    if (compress !== null && size >= this.options.compressMinBytes) {
+      return compress.compress(bytesOf(body)).then((compressed) => {
+        call.responseHeader.set("content-encoding", compress.name);
+        return respond(call, compressed, compressed.byteLength, error);
+      });
+    }
+    return respond(call, body, size, error);
+  }
+}
+
+/**
+ * A GET: https://connectrpc.com/docs/protocol#unary-get-request. If a parameter is repeated, the first
+ * one counts.
+ */
+class ConnectGetRoute extends ConnectRoute {
+  /** For `encoding=json`. */
+  readonly #json: ConnectRoute;
+
+  constructor(endpoint: Endpoint) {
+    const { binary, json } = endpoint.codecs;
+    super(endpoint, binary, contentTypeUnaryProto);
+    this.#json = new ConnectRoute(endpoint, json, contentTypeUnaryJson);
+  }
+
+  override open(
+    exchange: Exchange,
+    values: ContextValues | undefined,
+  ): Call<URL | undefined> | Response {
+    const url = new URL(exchange.url);
+    const query = url.searchParams;
+    const encoding = query.get("encoding");
+    if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType();
+    const isChecked = this.options.requireConnectProtocolHeader;
+    const refusal = isChecked ? queryVersionErrorOf(query) : undefined;
+    const init = { parts: url, refusal, coding: query.get("compression") };
+    return new Call(encoding === "json" ? this.#json : this, exchange, values, init);
+  }
+}
+
+function respond(call: Call, body: Body, size: number, error: ConnectError | undefined): Response {
+  const status = error === undefined ? 200 : codeToHttpStatus(error.code);
+  const header = { ...headerWithTrailer(call), "content-length": size };
+  return { status, header, body, error };
 }
 
 export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
@@ -94,36 +154,19 @@ export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
   );
 }
 
-/**
- * The query of a GET: https://connectrpc.com/docs/protocol#unary-get-request. If a parameter is
- * repeated, the first one counts.
- *
- * @returns undefined for an unknown encoding.
- */
-function getRequest(exchange: Exchange, codecs: Endpoint["codecs"]): ConnectRequest | undefined {
-  const { search, searchParams: query } = new URL(resolveUrl(exchange.origin, exchange.target));
-  const encoding = query.get("encoding");
-  if (encoding !== "proto" && encoding !== "json") return undefined;
-  return {
-    codec: encoding === "proto" ? codecs.binary : codecs.json,
-    compression: query.get("compression"),
-    versionError() {
-      const version = query.get("connect");
-      if (version === `v${protocolVersion}`) return undefined;
-      return wrongVersion(
-        version === null
-          ? `missing required parameter: set connect to "v${protocolVersion}"`
-          : `connect must be "v${protocolVersion}": got "${version}"`,
-      );
-    },
-    read(parse) {
-      const isBase64 = query.get("base64") === "1";
-      const message = isBase64
-        ? decodeBase64(query.get("message") ?? "")
-        : rawMessage(search.slice(1));
-      return parse(message);
-    },
-  };
+function queryVersionErrorOf(query: URLSearchParams): ConnectError | undefined {
+  const version = query.get("connect");
+  if (version === `v${protocolVersion}`) return undefined;
+  return wrongVersion(
+    version === null
+      ? `missing required parameter: set connect to "v${protocolVersion}"`
+      : `connect must be "v${protocolVersion}": got "${version}"`,
+  );
+}
+
+function messageOf({ search, searchParams: query }: URL): Uint8Array {
+  if (query.get("base64") === "1") return decodeBase64(query.get("message") ?? "");
+  return rawMessage(search.slice(1));
 }
 
 function decodeBase64(text: string): Uint8Array {
@@ -148,95 +191,4 @@ function rawMessage(query: string): Uint8Array {
 
 function wrongVersion(message: string): ConnectError {
   return new ConnectError(message, Code.InvalidArgument);
-}
-
-function createServe(endpoint: Endpoint) {
-  const { spec, options, codecs } = endpoint;
-  const binaryHeader = { "content-type": contentTypeUnaryProto };
-  const jsonHeader = { "content-type": contentTypeUnaryJson };
-
-  return (
-    exchange: Exchange,
-    contextValues: ContextValues | undefined,
-    request: ConnectRequest,
-  ) => {
-    const timeout = parseTimeout(headerOf(exchange, "connect-timeout-ms"), options.maxTimeoutMs);
-    const compression = compressionNegotiate(
-      options.acceptCompression,
-      request.compression,
-      headerOf(exchange, "accept-encoding"),
-      headerUnaryAcceptEncoding,
-    );
-    const context = new CallContext({
-      exchange,
-      method: spec.method,
-      protocolName: "connect",
-      timeoutMs: timeout.timeoutMs,
-      shutdownSignal: options.shutdownSignal,
-      contextValues,
-      responseHeader: request.codec === codecs.binary ? binaryHeader : jsonHeader,
-      responseTrailer: noTrailer,
-    });
-    const version = options.requireConnectProtocolHeader ? request.versionError() : undefined;
-    const refusal = version ?? compression.error ?? timeout.error;
-    const wire = new ConnectWire(endpoint, { exchange, request, context, compression }, refusal);
-    return serveCall(endpoint, { exchange, context, wire });
-  };
-}
-
-type UnaryParts = Parts & { readonly request: ConnectRequest };
-
-class ConnectWire implements UnaryWire {
-  readonly #options: Endpoint["options"];
-  readonly #parts: UnaryParts;
-  readonly refusal: ConnectError | undefined;
-
-  constructor({ options }: Endpoint, parts: UnaryParts, refusal: ConnectError | undefined) {
-    this.#options = options;
-    this.#parts = parts;
-    this.refusal = refusal;
-  }
-
-  read(): Message | Promise<Message> {
-    const { exchange, request, compression } = this.#parts;
-    const { parse } = request.codec;
-    const decompress = compression.request;
-    if (decompress === null) return request.read(parse);
-    const { readMaxBytes } = this.#options;
-    const options = { readMaxBytes, holding: exchange.holding };
-    return request.read((bytes) => unpack(bytes, decompress, options).then(parse));
-  }
-
-  write(message: Message): Response | Promise<Response> {
-    return this.#answer(this.#parts.request.codec.serialize(message));
-  }
-
-  fail(reason: unknown): Response | Promise<Response> {
-    const { responseHeader } = this.#parts.context;
-    const error = connectErrorFrom(reason);
-    responseHeader.set("content-type", contentTypeUnaryJson);
-    // If another service answered with this error, its headers are not ours to forward.
-    if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
-    // RFC 9110 section 15.5.2.
-    if (error.code === Code.Unauthenticated && !responseHeader.has("www-authenticate")) {
-      responseHeader.set("www-authenticate", "Bearer");
-    }
-    return this.#answer(errorToJsonBytes(error, this.#options.jsonOptions), error);
-  }
-
-  #answer(body: Body, error?: ConnectError): Response | Promise<Response> {
-    const compress = this.#parts.compression.response;
-    const isSmall = byteLengthOf(body) < this.#options.compressMinBytes;
-    if (compress === null || isSmall) return this.#respond(body, error);
-    return compress.compress(bytesOf(body)).then((compressed) => {
-      this.#parts.context.responseHeader.set("content-encoding", compress.name);
-      return this.#respond(compressed, error);
-    });
-  }
-
-  #respond(body: Body, error: ConnectError | undefined): Response {
-    const status = error === undefined ? 200 : codeToHttpStatus(error.code);
-    const own = headerWithTrailer(this.#parts.context);
-    return { status, header: { ...own, "content-length": byteLengthOf(body) }, body, error };
-  }
 }

@@ -14,7 +14,7 @@ import {
 import { type Codecs, createCodecs } from "../codec/codec.ts";
 import type { OnUnknownType } from "../codec/json-writer.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
-import type { ErrorListener } from "./errors.ts";
+import type { ErrorListener } from "../errors/errors.ts";
 import { definedOnly } from "./options.ts";
 import { withLegacyCheck } from "./required-fields.ts";
 

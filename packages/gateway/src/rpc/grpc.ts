@@ -3,19 +3,17 @@
  * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
+import { connectErrorFrom, withTrailerMessage } from "../errors/errors.ts";
 import { concat } from "../http/body.ts";
-import { type Ending, type Exchange, headerOf, type Response } from "../http/exchange.ts";
+import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
-import { serveCall } from "./call.ts";
-import { CallContext } from "./context.ts";
+import { Call, type Failure, type Message, type Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
-  type EnvelopeErrors,
   type EnvelopeReading,
   readEnvelope,
   readEnvelopes,
@@ -23,59 +21,13 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
-import { connectErrorFrom, withTrailerMessage } from "./errors.ts";
-import {
-  type Failure,
-  headDelayMs,
-  type Message,
-  type Parts,
-  type Protocol,
-  type ServeRpc,
-  type StreamWire,
-} from "./protocol.ts";
+import { EnvelopeRoute, type Route } from "./face.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
 
-export function createGrpc(endpoint: Endpoint): Protocol {
-  const { binary, json } = endpoint.codecs;
-  const create = (codec: Codec, contentType: string) =>
-    createHandler(endpoint, { ...asGrpc, codec, contentType });
-  const proto = create(binary, grpc.contentTypeProto);
-  const asJson = create(json, grpc.contentTypeJson);
-  return {
-    name: "grpc",
-    methods: ["POST"],
-    handlerFor(contentType) {
-      const type = grpc.parseContentType(contentType);
-      return type && (type.binary ? proto : asJson);
-    },
-  };
-}
-
-export function createGrpcWeb(endpoint: Endpoint): Protocol {
-  const { binary, json } = endpoint.codecs;
-  const create = (codec: Codec, contentType: string, isText: boolean) =>
-    createHandler(endpoint, { ...asGrpcWeb, codec, contentType, isText });
-  const text = (contentType: string) => contentType.replace("grpc-web", "grpc-web-text");
-  const proto = create(binary, grpcWeb.contentTypeProto, false);
-  const asJson = create(json, grpcWeb.contentTypeJson, false);
-  const textProto = create(binary, text(grpcWeb.contentTypeProto), true);
-  const textJson = create(json, text(grpcWeb.contentTypeJson), true);
-  return {
-    name: "grpc-web",
-    methods: ["POST"],
-    handlerFor(contentType) {
-      const type = grpcWeb.parseContentType(contentType);
-      if (type === undefined) return undefined;
-      if (type.text) return type.binary ? textProto : textJson;
-      return type.binary ? proto : asJson;
-    },
-  };
-}
-
 interface Variant {
-  readonly protocolName: "grpc" | "grpc-web";
+  readonly terms: Terms;
   /** Marks envelopes that contain no message but trailers; 0 for none. */
   readonly endFlag: number;
   readonly isText: boolean;
@@ -83,42 +35,44 @@ interface Variant {
   readonly contentType: string;
 }
 
-const asGrpc = { protocolName: "grpc", endFlag: 0, isText: false } as const;
-const asGrpcWeb = { protocolName: "grpc-web", endFlag: grpcWeb.trailerFlag } as const;
+const terms = {
+  timeout: "grpc-timeout",
+  parseTimeout: grpc.parseTimeout,
+  coding: "grpc-encoding",
+  acceptCoding: "grpc-accept-encoding",
+  answerCoding: "grpc-encoding",
+};
 
-function createHandler(endpoint: Endpoint, variant: Variant): ServeRpc {
-  const { spec, options } = endpoint;
-  const { protocolName, contentType } = variant;
-  const plainHeader = { "content-type": contentType };
-  const { readMaxBytes, maxTimeoutMs, compressMinBytes, shutdownSignal } = options;
-  const errors = requestErrors(spec.kind);
-  const method: GrpcMethod = { ...variant, errors, readMaxBytes, compressMinBytes };
+const grpcTerms = { ...terms, protocol: "grpc" } as const;
+const grpcWebTerms = { ...terms, protocol: "grpc-web" } as const;
 
-  return (exchange, contextValues: ContextValues | undefined) => {
-    const timeout = grpc.parseTimeout(headerOf(exchange, "grpc-timeout"), maxTimeoutMs);
-    const compression = compressionNegotiate(
-      options.acceptCompression,
-      headerOf(exchange, "grpc-encoding"),
-      headerOf(exchange, "grpc-accept-encoding"),
-      grpc.headerAcceptEncoding,
-    );
-    const { response } = compression;
-    const context = new CallContext({
-      exchange,
-      method: spec.method,
-      protocolName,
-      timeoutMs: timeout.timeoutMs,
-      shutdownSignal,
-      contextValues,
-      responseHeader: response ? { ...plainHeader, "grpc-encoding": response.name } : plainHeader,
-      responseTrailer: okTrailer,
-    });
-    // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
-    const canEnd = exchange.hasTrailers || variant.endFlag !== 0;
-    const refusal = compression.error ?? timeout.error ?? (canEnd ? undefined : missingTrailers());
-    const wire = new GrpcWire(method, { exchange, context, compression }, refusal);
-    return serveCall(endpoint, { exchange, context, wire });
-  };
+/** The routes of a method, by media type. */
+export function grpcRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
+  return routes(endpoint, { terms: grpcTerms, endFlag: 0, isText: false }, "application/grpc");
+}
+
+export function grpcWebRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
+  const variant = { terms: grpcWebTerms, endFlag: grpcWeb.trailerFlag };
+  return [
+    ...routes(endpoint, { ...variant, isText: false }, "application/grpc-web"),
+    ...routes(endpoint, { ...variant, isText: true }, "application/grpc-web-text"),
+  ];
+}
+
+function routes(
+  endpoint: Endpoint,
+  variant: Omit<Variant, "codec" | "contentType">,
+  mediaType: string,
+): readonly (readonly [string, Route])[] {
+  const { binary, json } = endpoint.codecs;
+  const create = (codec: Codec, contentType: string) =>
+    new GrpcRoute(endpoint, { ...variant, codec, contentType });
+  const proto = create(binary, `${mediaType}+proto`);
+  return [
+    [mediaType, proto],
+    [`${mediaType}+proto`, proto],
+    [`${mediaType}+json`, create(json, `${mediaType}+json`)],
+  ];
 }
 
 function missingTrailers(): ConnectError {
@@ -140,29 +94,39 @@ export function trailersOnly(
   return { status: 200, header, body: "", error };
 }
 
-interface GrpcMethod extends Variant {
-  readonly errors: EnvelopeErrors;
-  readonly readMaxBytes: number;
-  readonly compressMinBytes: number;
-}
+class GrpcRoute extends EnvelopeRoute {
+  readonly trailer = okTrailer;
+  readonly #variant: Variant;
+  readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
 
-class GrpcWire implements StreamWire {
-  readonly #method: GrpcMethod;
-  readonly #parts: Parts;
-  readonly refusal: ConnectError | undefined;
-  readonly headDelayMs = headDelayMs;
-
-  constructor(method: GrpcMethod, parts: Parts, refusal: ConnectError | undefined) {
-    this.#method = method;
-    this.#parts = parts;
-    this.refusal = refusal;
+  constructor(endpoint: Endpoint, variant: Variant) {
+    super(endpoint, variant.terms, variant.contentType);
+    const { endFlag, codec } = variant;
+    const { spec, options } = endpoint;
+    this.#variant = variant;
+    const { readMaxBytes } = options;
+    const errors = requestErrors(spec.kind);
+    this.#reading = { readMaxBytes, endFlag, errors, parse: codec.parse };
   }
 
-  get #reading(): EnvelopeReading<Message> {
-    const { codec, readMaxBytes, endFlag, isText, errors } = this.#method;
-    const { request } = this.#parts.compression;
-    const reading = { compression: request, readMaxBytes, endFlag, errors, parse: codec.parse };
-    if (!isText) return reading;
+  open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
+    // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
+    const canEnd = exchange.hasTrailers || this.#variant.endFlag !== 0;
+    const refusal = canEnd ? undefined : missingTrailers();
+    return this.refuse(exchange) ?? new Call(this, exchange, values, { refusal });
+  }
+
+  read(call: Call): Promise<Message> {
+    return readEnvelope(call.exchange, this.#readingOf(call));
+  }
+
+  readAll(call: Call): AsyncIterable<Message> {
+    return readEnvelopes(call.exchange, this.#readingOf(call));
+  }
+
+  #readingOf({ compression }: Call): EnvelopeReading<Message> {
+    const reading = { ...this.#reading, compression: compression.request };
+    if (!this.#variant.isText) return reading;
     const decoder = new Base64Decoder();
     return {
       ...reading,
@@ -171,75 +135,65 @@ class GrpcWire implements StreamWire {
     };
   }
 
-  read(): Promise<Message> {
-    return readEnvelope(this.#parts.exchange, this.#reading);
+  write(call: Call, message: Message): Response | Promise<Response> {
+    const envelope = this.#envelope(call, message);
+    if (envelope instanceof Promise)
+      return envelope.then((written) => this.#respond(call, written));
+    return this.#respond(call, envelope);
   }
 
-  readAll(): AsyncIterable<Message> {
-    return readEnvelopes(this.#parts.exchange, this.#reading);
-  }
-
-  write(message: Message): Response | Promise<Response> {
-    const envelope = this.#envelope(message);
-    if (envelope instanceof Promise) return envelope.then((written) => this.#respond(written));
-    return this.#respond(envelope);
-  }
-
-  fail(reason: unknown): Response | Promise<Response> {
-    const error = this.#setStatus(reason);
-    const { context, exchange } = this.#parts;
-    if (this.#method.endFlag !== 0 || exchange.hasTrailers) return this.#respond(undefined, error);
+  fail(call: Call, reason: unknown): Response | Promise<Response> {
+    const error = setStatus(call, reason);
+    const { exchange, responseHeader, responseTrailer } = call;
+    if (this.#variant.endFlag !== 0 || exchange.hasTrailers)
+      return this.#respond(call, undefined, error);
     // Trailers-Only: the status among the headers.
-    const header = { ...context.responseHeader.toNode(), ...context.responseTrailer.toNode() };
+    const header = { ...responseHeader.toNode(), ...responseTrailer.toNode() };
     return { status: 200, header: withoutLength(header), body: nothing, error };
   }
 
-  head() {
-    return { status: 200, header: withoutLength(this.#parts.context.responseHeader.toNode()) };
-  }
-
-  chunk(message: Message): Uint8Array | Promise<Uint8Array> {
-    const envelope = this.#envelope(message);
-    if (!this.#method.isText) return envelope;
+  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
+    const envelope = this.#envelope(call, message);
+    if (!this.#variant.isText) return envelope;
     return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
   }
 
-  end(failure: Failure | undefined): Ending | Promise<Ending> {
-    const error = failure && this.#setStatus(failure.error);
-    const { responseTrailer } = this.#parts.context;
-    if (this.#method.endFlag === 0)
-      return { trailer: withoutLength(responseTrailer.toNode()), error };
-    const last = this.#trailerEnvelope();
+  end(call: Call, failure: Failure | undefined): Ending | Promise<Ending> {
+    const error = failure && setStatus(call, failure.error);
+    if (this.#variant.endFlag === 0)
+      return { trailer: withoutLength(call.responseTrailer.toNode()), error };
+    const last = this.#trailerEnvelope(call);
     const end = (bytes: Uint8Array) => {
-      return { body: this.#method.isText ? base64Of(bytes) : bytes, error };
+      return { body: this.#variant.isText ? base64Of(bytes) : bytes, error };
     };
     return last instanceof Promise ? last.then(end) : end(last);
   }
 
-  #envelope(message: Message): Uint8Array | Promise<Uint8Array> {
-    const { codec, compressMinBytes } = this.#method;
-    const { response } = this.#parts.compression;
-    return writeEnvelope(codec.serialize(message), response, compressMinBytes);
+  #envelope({ compression }: Call, message: Message): Uint8Array | Promise<Uint8Array> {
+    const body = this.#variant.codec.serialize(message);
+    return writeEnvelope(body, compression.response, this.options.compressMinBytes);
   }
 
-  #setStatus(reason: unknown): ConnectError {
-    const failure = withTrailerMessage(connectErrorFrom(reason));
-    grpc.setTrailerStatus(this.#parts.context.responseTrailer, failure);
-    return failure;
-  }
-
-  #respond(message: Uint8Array | undefined, error?: ConnectError): Response | Promise<Response> {
-    const { responseHeader, responseTrailer } = this.#parts.context;
-    const header = responseHeader.toNode();
-    if (this.#method.endFlag === 0) {
-      const trailer = withoutLength(responseTrailer.toNode());
-      const head = { status: 200, header: withoutLength(header) };
-      return { ...head, body: message ?? nothing, trailer, error };
+  #respond(
+    call: Call,
+    message: Uint8Array | undefined,
+    error?: ConnectError,
+  ): Response | Promise<Response> {
+    const header = call.responseHeader.toNode();
+    if (this.#variant.endFlag === 0) {
+      const trailer = withoutLength(call.responseTrailer.toNode());
+      return {
+        status: 200,
+        header: withoutLength(header),
+        body: message ?? nothing,
+        trailer,
+        error,
+      };
     }
-    const trailer = this.#trailerEnvelope();
+    const trailer = this.#trailerEnvelope(call);
     const respond = (last: Uint8Array) => {
       const bytes = message === undefined ? last : concat(message, last);
-      const body = this.#method.isText ? base64Of(bytes) : bytes;
+      const body = this.#variant.isText ? base64Of(bytes) : bytes;
       // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
       // missing.
       const sized = "trailer" in header ? header : { ...header, "content-length": body.length };
@@ -249,19 +203,19 @@ class GrpcWire implements StreamWire {
   }
 
   /** The last envelope of gRPC-Web: the trailers as header lines. */
-  #trailerEnvelope(): Uint8Array | Promise<Uint8Array> {
-    const { context, compression } = this.#parts;
-    const { responseTrailer } = context;
-    const isOk = responseTrailer.toNode() === okTrailer;
+  #trailerEnvelope({ compression, responseTrailer }: Call): Uint8Array | Promise<Uint8Array> {
+    const isOk = responseTrailer.source === okTrailer;
     if (isOk && compression.response === null) return okEnvelope;
     const lines = isOk ? okLines : grpcWeb.trailerSerialize(responseTrailer);
-    return writeEnvelope(
-      lines,
-      compression.response,
-      this.#method.compressMinBytes,
-      grpcWeb.trailerFlag,
-    );
+    const { compressMinBytes } = this.options;
+    return writeEnvelope(lines, compression.response, compressMinBytes, grpcWeb.trailerFlag);
   }
+}
+
+function setStatus({ responseTrailer }: Call, reason: unknown): ConnectError {
+  const failure = withTrailerMessage(connectErrorFrom(reason));
+  grpc.setTrailerStatus(responseTrailer, failure);
+  return failure;
 }
 
 const nothing = new Uint8Array(0);

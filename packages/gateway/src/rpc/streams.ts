@@ -1,40 +1,36 @@
 /** Streams of messages: sending an answer, cancellation and idle limits. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import { connectErrorFrom } from "../errors/errors.ts";
 import type { BodyWriter } from "../http/exchange.ts";
-import { type CallSignal, type Cancellation, signalOf } from "./context.ts";
-import { connectErrorFrom } from "./errors.ts";
-import type { Call, Failure, Message, StreamWire } from "./protocol.ts";
+import type { Call, Cancellation, Failure, Message, StreamWire } from "./call.ts";
 
-interface Steps {
-  /** Called for each message. */
-  readonly moved?: (() => void) | undefined;
-  /** Called after the last message. */
-  readonly beforeEnd: () => void;
-  /** Called if the call fails. @returns the error for the client. */
-  readonly fail: (error: unknown) => unknown;
+/** An answer in messages, to be sent as they come. */
+export interface Messages {
+  readonly messages: AsyncIterable<Message>;
+  /** Of the answer, when it has ended. */
+  readonly trailer: Headers;
+  /** To call for each message. */
+  readonly moved: (() => void) | undefined;
 }
 
-/**
- * Sends an answer in messages, as fast as the client takes them.
- *
- * @throws an error that occurs before the head is sent. Later errors end the answer.
- */
-export async function streamAnswer(
-  { exchange, context, wire }: Call<StreamWire>,
-  messages: AsyncIterable<Message>,
-  { moved, beforeEnd, fail }: Steps,
+/** Sends an answer in messages, as fast as the client takes them. */
+export async function sendMessages(
+  call: Call,
+  { messages, trailer, moved }: Messages,
 ): Promise<void> {
+  const { exchange } = call;
+  const wire = call.wire as StreamWire;
   const iterator = messages[Symbol.asyncIterator]();
-  const signal = signalOf(context);
   let writer: BodyWriter | undefined;
   const begin = (first?: Message): BodyWriter => {
-    writer ??= exchange.begin(wire.head(first));
+    writer ??= exchange.begin(wire.head(call, first));
     return writer;
   };
   const sendHead = () => void (exchange.isClosed || begin());
-  const { headDelayMs, quiet } = wire;
+  const headDelayMs = wire.headDelayMs(call);
+  const quiet = wire.quiet?.(call);
   const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
-  if (headDelayMs !== undefined) signal.sendHead = sendHead;
+  if (headDelayMs !== undefined) call.sendHead = sendHead;
   let failure: Failure | undefined;
   let full: Promise<void> | undefined;
   const tick =
@@ -47,38 +43,43 @@ export async function streamAnswer(
       });
     }, quiet.everyMs);
   const writeAll = async () => {
-    while (!signal.aborted) {
+    while (!call.aborted) {
       const next = await iterator.next();
-      if (signal.aborted) break;
+      if (call.aborted) break;
       if (next.done === true) return;
       moved?.();
       const to = begin(next.value);
       if (exchange.method === "HEAD") return;
-      const chunk = wire.chunk(next.value);
+      const chunk = wire.chunk(call, next.value);
       const bytes = chunk instanceof Promise ? await chunk : chunk;
-      if (signal.aborted) break; // the end has been written
+      if (call.aborted) break; // the end has been written
       full = to.write(bytes);
       if (full !== undefined) await full;
       full = undefined;
     }
-    throw signal.reason;
+    throw call.reason;
   };
   try {
-    await signal.race(writeAll());
-    beforeEnd();
+    await call.race(writeAll());
+    if (trailer !== call.responseTrailer) call.responseTrailer.replace(trailer);
   } catch (error) {
-    if (writer === undefined) throw error;
-    failure = { error: fail(error) };
+    failure = { error: call.fail(error) };
   } finally {
     clearTimeout(timer);
     clearInterval(tick);
     // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});
   }
-  if (exchange.isClosed) return;
-  const ending = await wire.end(failure);
-  if (ending === undefined) exchange.breakOff(connectErrorFrom(failure?.error));
-  else begin().end(ending);
+  if (failure !== undefined && writer === undefined) {
+    exchange.respond(await wire.fail(call, failure.error));
+    return;
+  }
+  if (!exchange.isClosed) {
+    const ending = await wire.end(call, failure);
+    if (ending === undefined) exchange.breakOff(connectErrorFrom(failure?.error));
+    else begin().end(ending);
+  }
+  call.abort(undefined);
 }
 
 /**
@@ -121,7 +122,7 @@ export async function* untilAborted<T>(
  *
  * @returns a function to call for each message; undefined without a limit.
  */
-export function watchIdle(call: CallSignal, idleMs: number | undefined): (() => void) | undefined {
+export function watchIdle(call: Call, idleMs: number | undefined): (() => void) | undefined {
   if (idleMs === undefined) return undefined;
   let movedAt = Date.now();
   let timer: ReturnType<typeof setTimeout>;

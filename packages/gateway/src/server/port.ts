@@ -4,7 +4,7 @@ import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { type RenderError, renderStatus } from "../rest/error.ts";
+import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type PortHandler } from "./http2.ts";

@@ -4,10 +4,10 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
+import { type RenderError, RestFailure, restErrorFrom } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { refuseCall } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
-import { type RenderError, RestFailure, restErrorFrom } from "../rest/error.ts";
 
 const failures = {
   malformed: () => new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),

@@ -8,10 +8,10 @@ import {
   gatewayOptionKinds,
   guardHandler,
 } from "../adapter/node.ts";
+import { logError } from "../errors/errors.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
-import { logError } from "../rpc/errors.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { type ListenOptions, openPort } from "./port.ts";

@@ -19,6 +19,7 @@ import {
 } from "../../src/http/node-exchange.ts";
 import { exchangeFor } from "../../src/http/request-exchange.ts";
 import { StreamExchange } from "../../src/http/stream-exchange.ts";
+import { parseRequestTarget } from "../../src/http/target.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -28,8 +29,6 @@ import { within } from "../support/within.ts";
 /** The answer in Node's form, which other handlers also see. */
 type Answer = ServerResponse | Http2ServerResponse | http2.ServerHttp2Stream;
 type Serve = (exchange: NodeExchange, answer: Answer) => unknown;
-
-const origin = "http://localhost";
 
 interface Options {
   readonly budget?: BodyBudget;
@@ -43,18 +42,25 @@ const ways: Readonly<Record<string, Listen>> = {
   "HTTP/1.1": (serve, { budget, before }) =>
     http.createServer((request, response) => {
       before?.(request, response);
-      serve(exchangeFor(request, response, origin, budget), response);
+      serve(
+        exchangeFor(request, response, parseRequestTarget(request.url ?? ""), budget),
+        response,
+      );
     }),
   "HTTP/2": (serve, { budget }) =>
     http2
       .createServer()
-      .on("stream", (stream: http2.ServerHttp2Stream, headers) =>
-        serve(new StreamExchange(stream, headers, origin, budget), stream),
-      ),
+      .on("stream", (stream: http2.ServerHttp2Stream, headers, _flags, rawHeaders) => {
+        const target = parseRequestTarget(headers[":path"] ?? "");
+        serve(new StreamExchange(stream, headers, rawHeaders, target, budget), stream);
+      }),
   "HTTP/2 by the compatibility API": (serve, { budget, before }) =>
     http2.createServer((request: Http2ServerRequest, response: Http2ServerResponse) => {
       before?.(request, response as unknown as ServerResponse);
-      serve(exchangeFor(request, response, origin, budget), response.stream);
+      serve(
+        exchangeFor(request, response, parseRequestTarget(request.url ?? ""), budget),
+        response.stream,
+      );
     }),
 };
 
@@ -115,10 +121,11 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
 
   test("an exchange tells what is asked, and that nothing is answered", async () => {
     const seen: unknown[] = [];
-    const { send } = await open(way, (exchange) => {
-      const { method, target, headers, origin, peerAddress, isDuplex, hasTrailers } = exchange;
+    const { send, origin } = await open(way, (exchange) => {
+      const { method, target, path, query, headers, url, problem } = exchange;
+      const { peerAddress, isDuplex, hasTrailers } = exchange;
       const { isAnswered, status, error, hasLeft, isClosed, closeReason, holding } = exchange;
-      seen.push({ method, target, origin, peerAddress, isDuplex, hasTrailers });
+      seen.push({ method, target, path, query, url, problem, peerAddress, isDuplex, hasTrailers });
       seen.push({ isAnswered, status, error, hasLeft, isClosed, closeReason, holding });
       seen.push(headers["x-a"], headerOf(exchange, "x-a"), headerOf(exchange, "x-b"));
       exchange.respond({ status: 200, header: {}, body: "" });
@@ -126,7 +133,8 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     await send({ method: "PUT", path: "/a%20b?c", headers: { "x-a": "1" } });
     expect(seen).toMatchObject([
       {
-        ...{ method: "PUT", target: "/a%20b?c", origin, peerAddress: "127.0.0.1" },
+        ...{ method: "PUT", target: "/a%20b?c", path: "/a%20b", query: "c", problem: undefined },
+        ...{ url: `${origin}/a%20b?c`, peerAddress: "127.0.0.1" },
         ...{ isDuplex: !isHttp1, hasTrailers: true },
       },
       {
@@ -526,7 +534,7 @@ test.skipIf(!hasOpenssl).each(["1.0", "1.1"])(
     const { pem, keyFile } = createCertificate(folder.path, "one");
     const tls = { cert: pem, key: readFileSync(keyFile) };
     const server = https.createServer(tls, (request, response) => {
-      const exchange = exchangeFor(request, response, origin);
+      const exchange = exchangeFor(request, response, parseRequestTarget("/"));
       void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
       setImmediate(() => exchange.breakOff());
     });

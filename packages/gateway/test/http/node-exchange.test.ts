@@ -14,22 +14,17 @@ import {
 
 /** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
-  method = "POST";
-  target = "/";
-  headers = {};
   peerAddress = undefined;
-  isDuplex = false;
   isAnswered = false;
   hasBody = true;
   sentStatus = undefined;
   isClosed = false;
   readonly closeError = new Error("the reason");
-  readonly answer = new PassThrough();
-  readonly source: PassThrough;
+  declare readonly answer: PassThrough;
 
   constructor(source: PassThrough, budget?: BodyBudget) {
-    super("http://localhost", new PassThrough(), budget);
-    this.source = source;
+    super(source, new PassThrough(), budget);
+    this.headers = {};
     source.on("close", () => this.close());
   }
 

@@ -1,19 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { continueWhenRead, findRepeatedField } from "../../src/http/request-exchange.ts";
-
-test.each([
-  [[], undefined],
-  [["content-type", "a", "authorization", "b"], undefined],
-  [["x-a", "1", "x-a", "2", "content-typo", "a", "content-typo", "b"], undefined],
-  // A value that is a name is none.
-  [["x-a", "content-type", "content-type", "a"], undefined],
-  [["authorisation", "a", "authorization", "a"], undefined],
-  [["content-type", "a", "Content-Type", "a"], "Content-Type"],
-  [["CONTENT-TYPE", "a", "content-type", "a"], "Content-Type"],
-  [["Authorization", "a", "authorization", "b"], "Authorization"],
-])("of %j, %s is repeated", (rawHeaders, repeated) => {
-  expect(findRepeatedField(rawHeaders)).toBe(repeated);
-});
+import { continueWhenRead } from "../../src/http/request-exchange.ts";
 
 test.each<[what: string, response: object, asked: number]>([
   ["over HTTP/1.1", { headersSent: false }, 1],

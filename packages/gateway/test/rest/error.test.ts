@@ -9,7 +9,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { RestFailure, renderStatus, restErrorFrom } from "../../src/rest/error.ts";
+import { RestFailure, renderStatus, restErrorFrom } from "../../src/errors/http-error.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/library/v1/library_pb.ts";
 import { codeStatuses } from "../support/code-statuses.ts";

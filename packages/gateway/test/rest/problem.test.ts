@@ -2,9 +2,9 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { RestFailure, restErrorFrom } from "../../src/errors/http-error.ts";
 import { createHealthHandlers } from "../../src/health/health.ts";
 import { renderProblem } from "../../src/index.ts";
-import { RestFailure, restErrorFrom } from "../../src/rest/error.ts";
 import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
 import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";

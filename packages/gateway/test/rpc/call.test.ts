@@ -9,14 +9,13 @@ import {
 } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
-import { createRpcHandler } from "../../src/adapter/routes.ts";
-import { type Callee, serveCall } from "../../src/rpc/call.ts";
+import { Call, type Wire } from "../../src/rpc/call.ts";
 import { collectEndpoints } from "../../src/rpc/endpoint.ts";
-import type { UnaryWire } from "../../src/rpc/protocol.ts";
+import { run } from "../../src/rpc/run.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
-import { createCallContext } from "../support/call-context.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
+import { serveEndpoint } from "../support/serve-endpoint.ts";
 
 interface Steps {
   readonly gate?: (context: HandlerContext) => void | Promise<void>;
@@ -31,30 +30,26 @@ const message = create(EveryFieldSchema, { string: "asked" });
 function callEcho({ gate, read = async () => message, interceptors = [], echo }: Steps) {
   const method = FieldService.method.echo;
   const impl = echo ?? ((request: EveryField) => request);
-  const spec = { kind: "unary", method, impl } as unknown as Callee["spec"];
+  let answered: unknown;
+  const wire = {
+    terms: { protocol: "rest" },
+    spec: { kind: "unary", method, impl } as unknown as Wire["spec"],
+    options: {
+      ...validateUniversalHandlerOptions({ interceptors: [...interceptors] }),
+      ...(gate && { requestGate: gate }),
+    },
+    ...{ header: {}, trailer: {}, read },
+    write(_call, written) {
+      answered = written;
+      return { status: 200, header: {}, body: "" };
+    },
+    fail(_call, error) {
+      throw error;
+    },
+  } satisfies Wire;
   const exchange = createMemoryExchange();
-  const context = createCallContext({ exchange, method });
-  const options = {
-    ...validateUniversalHandlerOptions({ interceptors: [...interceptors] }),
-    ...(gate && { requestGate: gate }),
-  };
-  async function call(): Promise<EveryField> {
-    let answered: unknown;
-    const wire: UnaryWire = {
-      refusal: undefined,
-      read,
-      write(written) {
-        answered = written;
-        return { status: 200, header: {}, body: "" };
-      },
-      fail(error) {
-        throw error;
-      },
-    };
-    await serveCall({ spec, options }, { exchange, context, wire });
-    return answered as EveryField;
-  }
-  return { answer: call(), context, exchange };
+  const context = new Call(wire, exchange);
+  return { answer: run(context).then(() => answered as EveryField), context, exchange };
 }
 
 describe("a call", () => {
@@ -225,7 +220,7 @@ async function callBy(
   const headers = { "content-type": "application/grpc+json", "x-own": "1" };
   const request = { headers, body: [envelope('{"string":"a"}')] };
   const exchange = Object.assign(createMemoryExchange(request), { keepOpen: vi.fn() });
-  if (endpoint !== undefined) await createRpcHandler(endpoint)(exchange, undefined);
+  if (endpoint !== undefined) await serveEndpoint(endpoint, exchange);
   return exchange;
 }
 

@@ -1,29 +1,25 @@
 import { type ContextValues, createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { LazyHeaders } from "../../src/http/headers.ts";
 import {
-  type CallContext,
-  CallRequest,
+  type Call,
   cancellationOf,
   headerWithTrailer,
   noTrailer,
   sendHeaders,
-  signalOf,
-} from "../../src/rpc/context.ts";
+} from "../../src/rpc/call.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { createCallContext } from "../support/call-context.ts";
+import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 interface Given {
   readonly timeoutMs?: number;
-  readonly contextValues?: ContextValues;
+  readonly values?: ContextValues;
 }
 
-function contextOf(given: Given = {}): CallContext {
-  return createCallContext({
+function contextOf(given: Given = {}): Call {
+  return createCall({
     exchange: createMemoryExchange({ target: "/a?b", headers: { "x-asked": "1" } }),
-    responseHeader: { "x-own": "1" },
-    responseTrailer: noTrailer,
+    wire: { header: { "x-own": "1" }, trailer: noTrailer },
     ...given,
   });
 }
@@ -39,22 +35,20 @@ test("a context tells what is called, and how", () => {
   });
   expect([...context.requestHeader]).toEqual([["x-asked", "1"]]);
   expect([...context.responseHeader]).toEqual([["x-own", "1"]]);
-  const contextValues = createContextValues();
-  expect(contextOf({ contextValues }).values).toBe(contextValues);
+  const values = createContextValues();
+  expect(contextOf({ values }).values).toBe(values);
 });
 
-test("a copy of a context or request has its signal", () => {
+test("a copy of a context has its signal", () => {
   const context = contextOf();
-  const request = new CallRequest(context, { $typeName: "a" } as never, false);
-  for (const copy of [{ ...context }, { ...request }]) {
-    expect(copy.signal).toBe(context.signal);
-    expect(Object.keys(copy)).toContain("signal");
-  }
+  const copy = { ...context };
+  expect(copy.signal).toBe(context.signal);
+  expect(Object.keys(copy)).toContain("signal");
 });
 
 test("a deadline is told as the time that is left", () => {
   expect(contextOf().timeoutMs()).toBeUndefined();
-  const context = contextOf({ timeoutMs: 1000.7 });
+  const context = contextOf({ timeoutMs: 1000 });
   const leftMs = context.timeoutMs();
   expect(leftMs).toBeLessThanOrEqual(1000);
   expect(leftMs).toBeGreaterThan(0);
@@ -62,25 +56,9 @@ test("a deadline is told as the time that is left", () => {
   expect(contextOf({ timeoutMs: 0 }).timeoutMs()).toBeLessThanOrEqual(0);
 });
 
-describe("what has to come in time", () => {
-  test("is the same where there is no deadline, or it is there already", () => {
-    const promise = Promise.resolve();
-    expect(contextOf().inTime(promise)).toBe(promise);
-    expect(contextOf({ timeoutMs: 0 }).inTime("there")).toBe("there");
-  });
-
-  test("is given up when the call is, as at its deadline", async () => {
-    const context = contextOf({ timeoutMs: 60_000 });
-    const late = context.inTime(new Promise(() => {}));
-    const reason = new Error("no");
-    context.abort(reason);
-    await expect(late).rejects.toBe(reason);
-  });
-});
-
 test("the cancellation of a context is that of its call, else its signal", () => {
   const context = contextOf();
-  expect(cancellationOf(context)).toBe(signalOf(context));
+  expect(cancellationOf(context)).toBe(context);
   const copy = { ...context };
   expect(cancellationOf(copy)).toBe(context.signal);
 });
@@ -90,28 +68,20 @@ test("the head is sent of a stream, and of nothing else", () => {
   sendHeaders(context);
   sendHeaders({} as HandlerContext);
   let sent = 0;
-  signalOf(context).sendHead = () => sent++;
+  context.sendHead = () => sent++;
   sendHeaders({ ...context });
   expect(sent).toBe(1);
 });
 
 describe("headers that include trailers", () => {
   test("are the same where there are none", () => {
-    const responseHeader = contextOf().responseHeader;
-    const responseTrailer = new LazyHeaders(noTrailer);
-    expect(headerWithTrailer({ responseHeader, responseTrailer })).toBe(responseHeader.toNode());
+    const context = contextOf();
+    expect(headerWithTrailer(context)).toBe(context.wire.header);
   });
 
-  test.each([
-    ["ours", new LazyHeaders(noTrailer)],
-    ["others", new Headers()],
-  ])("have them with a prefix, in objects that are %s", (_whose, responseTrailer) => {
-    responseTrailer.set("x-late", "2");
-    for (const responseHeader of [contextOf().responseHeader, new Headers({ "x-own": "1" })]) {
-      expect({ ...headerWithTrailer({ responseHeader, responseTrailer }) }).toEqual({
-        "x-own": "1",
-        "trailer-x-late": "2",
-      });
-    }
+  test("have them with a prefix", () => {
+    const context = contextOf();
+    context.responseTrailer.set("x-late", "2");
+    expect({ ...headerWithTrailer(context) }).toEqual({ "x-own": "1", "trailer-x-late": "2" });
   });
 });

@@ -11,20 +11,17 @@ import {
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { createRpcHandler } from "../../src/adapter/routes.ts";
-import type { Exchange } from "../../src/http/exchange.ts";
-import { createRestRoutes } from "../../src/rest/handler.ts";
-import { resolveRestOptions } from "../../src/rest/options.ts";
-import { collectEndpoints } from "../../src/rpc/endpoint.ts";
+import { collectEndpoints, type Endpoint } from "../../src/rpc/endpoint.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 import { type Handler, probe, universal } from "../support/probe.ts";
+import { serveEndpoint } from "../support/serve-endpoint.ts";
 
 /** The gateway's own handler. */
-function short(serve: (exchange: Exchange) => Promise<void> | undefined): Handler {
+function short(endpoint: Endpoint, target?: string): Handler {
   return async (headers, body) => {
-    const exchange = createMemoryExchange({ headers, body: [body] });
-    await serve(exchange);
+    const exchange = createMemoryExchange({ headers, body: [body], ...(target && { target }) });
+    await serveEndpoint(endpoint, exchange);
     if (exchange.response === undefined) throw new Error("nothing was answered");
     return { ...exchange.response, header: headersOf(exchange.response.header) };
   };
@@ -57,24 +54,14 @@ async function gateway([router, own, as]: Case): Promise<unknown> {
   const log: string[] = [];
   const [echo] = collectEndpoints(router(log), routesFor(log, own?.(log), as));
   if (echo === undefined || echo.spec.kind !== "unary") return undefined;
-  const serve = createRpcHandler(echo);
-  const handler = short((exchange) => serve(exchange, undefined));
-  return { protocols: echo.rpc.protocolNames, probes: await probe(handler, log) };
+  return { protocols: echo.rpc.protocolNames, probes: await probe(short(echo), log) };
 }
 
 async function gatewayRest([router, own, as]: Case): Promise<unknown[]> {
   const log: string[] = [];
-  const endpoints = collectEndpoints(router(log), routesFor(log, own?.(log), as));
-  const route = createRestRoutes(endpoints, resolveRestOptions({}), []).match("POST", "/v1/fields");
-  if (route.kind !== "found") {
-    throw new Error("Echo is not served by REST");
-  }
-  const { serve } = route.value;
-  const target = { segments: [], query: "" };
-  return probe(
-    short((exchange) => serve(exchange, undefined, target)),
-    log,
-  );
+  const [echo] = collectEndpoints(router(log), routesFor(log, own?.(log), as));
+  if (echo === undefined) throw new Error("Echo is not served");
+  return probe(short(echo, "/v1/fields"), log);
 }
 
 /** The result, or the message of the error. */

@@ -1,7 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { connectErrorFrom, endingError, withTrailerMessage } from "../../src/rpc/errors.ts";
+import { connectErrorFrom, endingError, withTrailerMessage } from "../../src/errors/errors.ts";
 
 const meant = new ConnectError("no", Code.NotFound);
 const thrown = new Error("secret");

@@ -1,39 +1,38 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
-import { type AbortListener, CallSignal } from "../../src/rpc/context.ts";
+import type { AbortListener } from "../../src/rpc/call.ts";
+import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 function listener(handleEvent: () => void): AbortListener {
   return { handleEvent };
 }
 
-const open = { exchange: createMemoryExchange(), deadline: undefined, shutdownSignal: undefined };
-
 test("a signal first used after its client has left is aborted, with the reason", () => {
   const closeReason = new ConnectError("reset", Code.Canceled);
   const exchange = { ...createMemoryExchange(), isClosed: true, closeReason };
-  const { signal } = new CallSignal({ ...open, exchange });
+  const { signal } = createCall({ exchange });
   expect(signal.aborted).toBe(true);
   expect(signal.reason).toBe(closeReason);
 });
 
 test("a signal first used after its call has failed is aborted, with the reason", () => {
   const failure = new Error("no");
-  const call = new CallSignal(open);
+  const call = createCall();
   call.abort(failure);
   expect(call.signal.reason).toBe(failure);
 });
 
 test("a signal first used after its call has succeeded is not aborted", () => {
-  const call = new CallSignal(open);
+  const call = createCall();
   call.release();
   expect(call.signal.aborted).toBe(false);
 });
 
 test("listeners are notified of the end once, and then find its reason", () => {
   const failure = new Error("no");
-  const call = new CallSignal(open);
+  const call = createCall();
   const heard: unknown[] = [];
   call.addEventListener(
     "abort",
@@ -52,7 +51,7 @@ test("listeners are notified of the end once, and then find its reason", () => {
 
 test("a client that leaves without a reason gives the default one of an AbortSignal", () => {
   const exchange = createMemoryExchange();
-  const call = new CallSignal({ ...open, exchange });
+  const call = createCall({ exchange });
   let reason: unknown;
   call.addEventListener(
     "abort",
@@ -67,7 +66,7 @@ test("a client that leaves without a reason gives the default one of an AbortSig
 test("listeners are not notified once they are removed, or the call has succeeded", () => {
   const heard: string[] = [];
   const removed = listener(() => heard.push("removed"));
-  const call = new CallSignal(open);
+  const call = createCall();
   call.addEventListener("abort", removed);
   call.removeEventListener("abort", removed);
   call.addEventListener(
@@ -83,48 +82,37 @@ test("listeners are not notified once they are removed, or the call has succeede
 test("a client that has shut its sending side gives up the call, with the reason", () => {
   const closeReason = new ConnectError("left", Code.Canceled);
   const exchange = { ...createMemoryExchange(), hasLeft: true, closeReason };
-  expect(new CallSignal({ ...open, exchange }).reason).toBe(closeReason);
+  expect(createCall({ exchange }).reason).toBe(closeReason);
 });
 
 test("a listener that comes after the end hears nothing, and holds nothing", () => {
   const exchange = createMemoryExchange();
-  const call = new CallSignal({ ...open, exchange });
+  const call = createCall({ exchange });
   call.abort(new Error("no"));
   call.addEventListener("abort", listener(expect.unreachable));
   expect(exchange.call).toBeUndefined();
 });
 
-test("an exchange knows a call while somebody watches it", () => {
+test("an exchange knows its call until it is over", () => {
   const exchange = createMemoryExchange();
-  const calls = [1, 2].map(() => new CallSignal({ ...open, exchange }));
-  for (const call of calls) {
-    expect(exchange.call).toBeUndefined();
-    expect(call.aborted).toBe(false);
+  for (const end of ["release", "abort"] as const) {
+    const call = createCall({ exchange });
     expect(exchange.call).toBe(call);
-    call.release();
+    call[end](undefined);
+    expect(exchange.call).toBeUndefined();
   }
-  expect(exchange.call).toBeUndefined();
-});
-
-test("a call that nobody watches leaves another's exchange alone", () => {
-  const exchange = createMemoryExchange();
-  const watched = new CallSignal({ ...open, exchange });
-  expect(watched.aborted).toBe(false);
-  new CallSignal({ ...open, exchange }).release();
-  new CallSignal({ ...open, exchange }).abort(undefined);
-  expect(exchange.call).toBe(watched);
 });
 
 test("a call holds what its exchange holds", () => {
   const holding = {} as Holding;
   const exchange = { ...createMemoryExchange(), holding };
-  expect(new CallSignal({ ...open, exchange }).holding).toBe(holding);
+  expect(createCall({ exchange }).holding).toBe(holding);
 });
 
 describe("a shutdown", () => {
   test("ends the calls that are watched, with its reason, but none that has succeeded", () => {
     const shutdown = new AbortController();
-    const create = () => new CallSignal({ ...open, shutdownSignal: shutdown.signal });
+    const create = () => createCall({ shutdownSignal: shutdown.signal });
     const [one, two, done] = [create(), create(), create()];
     const heard: unknown[] = [];
     for (const call of [one, two, done]) {
@@ -144,7 +132,7 @@ describe("a shutdown", () => {
     const { signal } = new AbortController();
     const listen = vi.spyOn(signal, "addEventListener");
     for (let i = 0; i < 3; i++) {
-      expect(new CallSignal({ ...open, shutdownSignal: signal }).aborted).toBe(false);
+      expect(createCall({ shutdownSignal: signal }).aborted).toBe(false);
     }
     expect(listen).toHaveBeenCalledTimes(1);
   });
@@ -152,7 +140,7 @@ describe("a shutdown", () => {
 
 describe("a race with the end of a call", () => {
   test("is won by what settles first", async () => {
-    const call = new CallSignal(open);
+    const call = createCall();
     const remove = vi.spyOn(call, "removeEventListener");
     expect(await call.race(Promise.resolve("done"))).toBe("done");
     const failure = new Error("no");
@@ -170,7 +158,7 @@ describe("a race with the end of a call", () => {
 
 test("a listener that was removed hears nothing of the end, and the others do", () => {
   const heard: string[] = [];
-  const call = new CallSignal(open);
+  const call = createCall();
   const [one, two, three] = ["one", "two", "three"].map((name) => listener(() => heard.push(name)));
   for (const each of [one, two, three]) call.addEventListener("abort", each as AbortListener);
   call.removeEventListener("abort", two as AbortListener);
@@ -179,7 +167,7 @@ test("a listener that was removed hears nothing of the end, and the others do", 
 });
 
 test("a call that has failed stays aborted when it is let go of", () => {
-  const call = new CallSignal(open);
+  const call = createCall();
   call.abort(new Error("no"));
   call.release();
   expect(call.aborted).toBe(true);

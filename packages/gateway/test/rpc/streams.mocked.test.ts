@@ -1,10 +1,9 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
-import { signalOf } from "../../src/rpc/context.ts";
-import type { StreamWire } from "../../src/rpc/protocol.ts";
-import { streamAnswer, watchIdle } from "../../src/rpc/streams.ts";
-import { createCallContext } from "../support/call-context.ts";
+import type { StreamWire } from "../../src/rpc/call.ts";
+import { sendMessages, watchIdle } from "../../src/rpc/streams.ts";
+import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
 beforeEach(() => void vi.useFakeTimers());
@@ -12,12 +11,12 @@ afterEach(() => void vi.useRealTimers());
 
 describe("a stream that rests", () => {
   test("has no limit by default", () => {
-    expect(watchIdle(signalOf(createCallContext()), undefined)).toBeUndefined();
+    expect(watchIdle(createCall(), undefined)).toBeUndefined();
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test("ends after its last message", () => {
-    const call = signalOf(createCallContext());
+    const call = createCall();
     const moved = watchIdle(call, 1000);
     for (let i = 0; i < 3; i++) {
       vi.advanceTimersByTime(900);
@@ -34,7 +33,7 @@ describe("a stream that rests", () => {
   });
 
   test("is not watched when its call has ended", () => {
-    const call = signalOf(createCallContext());
+    const call = createCall();
     watchIdle(call, 1000);
     vi.advanceTimersByTime(1000 - 1);
     call.abort(undefined);
@@ -65,19 +64,17 @@ function openQuiet(
       };
     },
   };
-  const context = createCallContext({ exchange });
   const wire = {
-    headDelayMs: undefined,
+    headDelayMs: () => undefined,
     head: () => ({ status: 200, header: {} }),
     end: () => ({}),
     ...changes,
-  } as StreamWire;
+  };
+  const call = createCall({ exchange, wire });
   const end = Promise.withResolvers<IteratorResult<never>>();
   const messages = { [Symbol.asyncIterator]: () => ({ next: () => end.promise }) };
-  const over = streamAnswer({ exchange, context, wire }, messages, {
-    beforeEnd() {},
-    fail: (error) => error,
-  });
+  const trailer = call.responseTrailer;
+  const over = sendMessages(call, { messages, trailer, moved: undefined });
   const finish = async () => {
     end.resolve({ done: true, value: undefined });
     await over;
@@ -86,7 +83,7 @@ function openQuiet(
 }
 
 test("the head of an answer leaves after its delay, once", async () => {
-  const { steps, finish } = openQuiet({ headDelayMs: 1000 });
+  const { steps, finish } = openQuiet({ headDelayMs: () => 1000 });
   vi.advanceTimersByTime(999);
   expect(steps).toEqual([]);
   vi.advanceTimersByTime(1);
@@ -103,8 +100,8 @@ test("a head that is that of a message waits for it", async () => {
 
 test("no timer is left of an answer that has ended", async () => {
   const { finish } = openQuiet({
-    headDelayMs: 1000,
-    quiet: { chunk: Buffer.from("q"), everyMs: 100 },
+    headDelayMs: () => 1000,
+    quiet: () => ({ chunk: Buffer.from("q"), everyMs: 100 }),
   });
   expect(vi.getTimerCount()).toBe(2);
   await finish();
@@ -112,7 +109,7 @@ test("no timer is left of an answer that has ended", async () => {
 });
 
 describe("while no message comes", () => {
-  const quiet = { chunk: Buffer.from("q"), everyMs: 100 };
+  const quiet = () => ({ chunk: Buffer.from("q"), everyMs: 100 });
 
   test("something is written that says nothing", async () => {
     const { steps, finish } = openQuiet({ quiet });
@@ -134,7 +131,7 @@ describe("while no message comes", () => {
 
   test("nothing is written to a client that is gone", async () => {
     const closed = { isClosed: false };
-    const { steps, finish } = openQuiet({ quiet, headDelayMs: 150 }, undefined, closed);
+    const { steps, finish } = openQuiet({ quiet, headDelayMs: () => 150 }, undefined, closed);
     await vi.advanceTimersByTimeAsync(0);
     closed.isClosed = true;
     vi.advanceTimersByTime(250);

@@ -1,5 +1,6 @@
 import type { Exchange, Response } from "../../src/http/exchange.ts";
 import type { NodeHeaders } from "../../src/http/headers.ts";
+import { parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 
 /** An exchange without a network: the request is given, the answer is recorded. */
 export interface MemoryExchange extends Exchange {
@@ -19,8 +20,10 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
   return {
     method,
     target,
+    ...parseRequestTarget(target),
     headers,
-    origin: "http://localhost",
+    url: resolveUrl("http", "localhost", target) ?? "",
+    problem: undefined,
     peerAddress: undefined,
     holding: undefined,
     isDuplex: true,

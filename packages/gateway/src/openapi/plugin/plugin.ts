@@ -23,7 +23,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { renderProblem } from "../../rest/error.ts";
+import { renderProblem } from "../../errors/http-error.ts";
 import {
   type RestOptions,
   type RestServiceOptions,

@@ -4,15 +4,15 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import { RestFailure } from "../../errors/http-error.ts";
 import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, unpack } from "../../rpc/unpack.ts";
-import { RestFailure } from "../error.ts";
-import type { Route, Target } from "../routing/route.ts";
+import type { Rest } from "../routing/route.ts";
 import { jsonPath } from "../rule/field-path.ts";
 import { setHttpBody } from "../rule/http-body.ts";
-import { captureVariable } from "../rule/path-template.ts";
+import { captureVariable, segmentsIn } from "../rule/path-template.ts";
 import { splitArray, splitLines, tooLarge } from "../stream/json-stream.ts";
 import { bindRequest } from "./bind.ts";
 import { mergePatchType } from "./update-mask.ts";
@@ -25,19 +25,19 @@ type Message = MessageShape<DescMessage>;
  *
  * @throws {ConnectError} {@link RestFailure}
  */
-export function readMessage(route: Route, request: Exchange, target: Target): Promise<Message> {
-  const { binding, bodyTypes, isHttpBody, options, spec } = route;
+export function readMessage(rest: Rest, request: Exchange): Promise<Message> {
+  const { binding, bodyTypes, isHttpBody, options, spec } = rest;
   if (binding.body === undefined) {
     return readBody(request, options, (bytes) => {
       assertNoBody(bytes);
-      return bind(route, target, undefined);
+      return bind(rest, request, undefined);
     });
   }
   if (isHttpBody.request) {
-    return readBody(request, options, (data) => withHttpBody(route, target, request, data));
+    return readBody(request, options, (data) => withHttpBody(rest, request, data));
   }
   const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
-  const bindNothing = () => bind(route, target, nothing);
+  const bindNothing = () => bind(rest, request, nothing);
   if (!headerOf(request, "content-type")) {
     return readNothing(request, options, bodyTypes, bindNothing);
   }
@@ -45,7 +45,7 @@ export function readMessage(route: Route, request: Exchange, target: Target): Pr
   return readBody(request, options, (bytes) => {
     if (bytes.length === 0) return bindNothing();
     const json = parseJson(bytes, options.readMaxValues);
-    return bind(route, target, json, type === mergePatchType);
+    return bind(rest, request, json, type === mergePatchType);
   });
 }
 
@@ -63,28 +63,20 @@ const streamTypes = ["application/x-ndjson", "application/json"];
  * are also checked if there is no message, so that a mistake in them is reported. An empty body
  * without a Content-Type has no messages, as in NDJSON.
  */
-export async function* readMessages(
-  route: Route,
-  request: Exchange,
-  target: Target,
-): AsyncGenerator<Message> {
+export async function* readMessages(rest: Rest, request: Exchange): AsyncGenerator<Message> {
   let isEmpty = true;
-  for await (const message of readStream(route, request, target)) {
+  for await (const message of readStream(rest, request)) {
     isEmpty = false;
     yield message;
   }
-  if (isEmpty) bind(route, target, undefined);
+  if (isEmpty) bind(rest, request, undefined);
 }
 
-async function* readStream(
-  route: Route,
-  request: Exchange,
-  target: Target,
-): AsyncGenerator<Message> {
-  const { isHttpBody, options } = route;
+async function* readStream(rest: Rest, request: Exchange): AsyncGenerator<Message> {
+  const { isHttpBody, options } = rest;
   if (isHttpBody.request) {
     for await (const chunk of streamBody(request, options)) {
-      yield withHttpBody(route, target, request, chunk);
+      yield withHttpBody(rest, request, chunk);
     }
     return;
   }
@@ -95,18 +87,21 @@ async function* readStream(
   const split = type === "application/json" ? splitArray : splitLines;
   const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
   for await (const text of split(streamBody(request, options), limits)) {
-    yield bind(route, target, parseJson(text, options.readMaxValues));
+    yield bind(rest, request, parseJson(text, options.readMaxValues));
   }
 }
 
 function bind(
-  route: Route,
-  { segments, query }: Target,
+  rest: Rest,
+  { path, query }: Exchange,
   body: ExactJson | undefined,
   isPatch = false,
 ): Message {
-  const { binding, ignoresParameter, jsonOptions, spec, updateMask } = route;
-  const pathValues = binding.variables.map((variable) => {
+  const { binding, ignoresParameter, jsonOptions, spec, updateMask } = rest;
+  const { variables } = binding;
+  const segments =
+    variables.length === 0 ? [] : segmentsIn(path.slice(rest.prefix.length), binding.template);
+  const pathValues = variables.map((variable) => {
     const text = captureVariable(binding.template, variable, segments);
     if (text === undefined) {
       const name = jsonPath(variable.path);
@@ -119,9 +114,9 @@ function bind(
   return bindRequest(spec.method.input, parts, jsonOptions);
 }
 
-function withHttpBody(route: Route, target: Target, request: Exchange, data: Uint8Array): Message {
-  const { binding, spec } = route;
-  const message = bind(route, target, undefined);
+function withHttpBody(rest: Rest, request: Exchange, data: Uint8Array): Message {
+  const { binding, spec } = rest;
+  const message = bind(rest, request, undefined);
   const contentType = headerOf(request, "content-type") ?? "";
   const part = binding.body ?? "*";
   setHttpBody(spec.method.input, message, part, { contentType, data });

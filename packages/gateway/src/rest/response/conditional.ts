@@ -1,10 +1,10 @@
 /** ETags (RFC 9110 sections 8.8.3 and 13.1.2), and byte ranges (section 14). */
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, type HandlerContext } from "@connectrpc/connect";
+import { RestFailure } from "../../errors/http-error.ts";
 import { type Body, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
-import { RestFailure } from "../error.ts";
 import { isCompressible } from "./answer-coding.ts";
 
 type RequestContext = Pick<HandlerContext, "requestMethod" | "requestHeader">;

@@ -1,5 +1,4 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
@@ -7,24 +6,24 @@ import { answerTooLarge } from "../../codec/codec.ts";
 import { hasCustomJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { messageToJson } from "../../codec/json-writer.ts";
+import {
+  type RestError,
+  RestFailure,
+  restErrorFrom,
+  retryAfterSeconds,
+} from "../../errors/http-error.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
-import { headerWithTrailer } from "../../rpc/context.ts";
-import { type RestError, RestFailure, restErrorFrom, retryAfterSeconds } from "../error.ts";
+import { type Call, headerWithTrailer } from "../../rpc/call.ts";
 import { isBodiless, isSuccess, neededHeaders, type RestSettings } from "../options.ts";
-import type { Route } from "../routing/route.ts";
+import type { Rest } from "../routing/route.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 import { isKnown, partOf } from "./conditional.ts";
 import { addNextLink } from "./next-page.ts";
 
 type Message = MessageShape<DescMessage>;
-
-type ResponseContext = Pick<
-  HandlerContext,
-  "requestMethod" | "requestHeader" | "responseHeader" | "responseTrailer" | "url"
->;
 
 const jsonType = "application/json";
 
@@ -35,12 +34,12 @@ const jsonType = "application/json";
  * @throws {RestFailure} 500 above `writeMaxBytes`.
  */
 export function messageResponse(
-  route: Route,
+  rest: Rest,
   message: Message,
-  context: ResponseContext,
+  context: Call,
 ): Response | Promise<Response> {
-  const { options, settings, pages } = route;
-  const status = takeStatus(context.responseHeader, route.status, { mayBeEmpty: true });
+  const { options, settings, pages } = rest;
+  const status = takeStatus(context.responseHeader, rest.status, { mayBeEmpty: true });
   if (status > 200 && isBodiless(status)) {
     const header = bodilessHeader(headerWithTrailer(context) as HeaderRecord);
     // RFC 9110 section 8.6: Content-Length is not allowed with 204.
@@ -48,9 +47,9 @@ export function messageResponse(
     return { status, header, body: "" };
   }
   if (pages !== undefined) addNextLink(pages, message, context);
-  const { contentType, data }: { contentType: string; data: Body } = route.isHttpBody.answer
-    ? httpBodyOf(route, message)
-    : { contentType: jsonType, data: messageText(route, message) };
+  const { contentType, data }: { contentType: string; data: Body } = rest.isHttpBody.answer
+    ? httpBodyOf(rest, message)
+    : { contentType: jsonType, data: messageText(rest, message) };
   const size = byteLengthOf(data);
   if (size > options.writeMaxBytes) {
     // Not the status of the code, 429: it asks for a retry, which would get the same answer again.
@@ -69,13 +68,13 @@ export function messageResponse(
   const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
   if (isLarge) header["vary"] = [header["vary"] ?? [], "accept-encoding"].flat().join(", ");
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
-  const coding = accepted === null ? undefined : chooseCoding(accepted, route.answerCodings);
+  const coding = accepted === null ? undefined : chooseCoding(accepted, rest.answerCodings);
   const finish = (isKnown: boolean) => {
     // RFC 9110 section 15.4.5.
     if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
     const whole = { status, header: { ...header, "content-length": size }, body: data };
-    const isDivisible = settings.ranges && status === 200 && route.isHttpBody.answer;
+    const isDivisible = settings.ranges && status === 200 && rest.isHttpBody.answer;
     return isDivisible ? partOf(whole, context) : whole;
   };
   const isTagged = settings.etag && status < 300 && status !== 206;
@@ -125,7 +124,7 @@ async function compressed(whole: Response, coding: AnswerCoding): Promise<Respon
 export function errorResponse(
   reason: unknown,
   { renderError, registry }: Pick<RestSettings, "renderError"> & Pick<RestError, "registry">,
-  context?: ResponseContext,
+  context?: Call,
 ): Response {
   const restError = restErrorFrom(reason, registry);
   const { status, body, contentType = jsonType } = renderError(restError);
@@ -151,13 +150,13 @@ export function errorResponse(
   return { status, header: toNodeHeaders(header), body: text, error: restError.error };
 }
 
-export function httpBodyOf({ spec, binding }: Route, message: Message): HttpBody {
+export function httpBodyOf({ spec, binding }: Rest, message: Message): HttpBody {
   return getHttpBody(spec.method.output, message, binding.responseBody);
 }
 
 /** The JSON text of a message, or of the field that is the answer. */
 export function messageText(
-  { spec, binding, writerOptions }: Pick<Route, "spec" | "binding" | "writerOptions">,
+  { spec, binding, writerOptions }: Pick<Rest, "spec" | "binding" | "writerOptions">,
   message: Message,
 ): string {
   const { responseBody } = binding;

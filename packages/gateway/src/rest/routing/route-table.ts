@@ -1,22 +1,4 @@
-import type { PathTemplate, Segment } from "../rule/path-template.ts";
-
-/** The result of a lookup. A 404 and a 405 come from the same place as a match. */
-export type RouteMatch<T> =
-  | {
-      readonly kind: "found";
-      readonly value: T;
-      /** The segments of the path, raw, without the verb. */
-      readonly segments: readonly string[];
-      /** The methods that the path supports. */
-      readonly allow: readonly string[];
-    }
-  | {
-      readonly kind: "method_not_allowed";
-      readonly allow: readonly string[];
-      /** Of one of these methods. */
-      readonly value: T;
-    }
-  | { readonly kind: "not_found" };
+import { type PathTemplate, type Segment, segmentsOf } from "../rule/path-template.ts";
 
 /** Stands for every method in a route. */
 const anyMethod = "*";
@@ -47,74 +29,65 @@ interface Node<T> {
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
   readonly #verbs = new Set<string>();
-  /** Paths without variables, with their values; and the matches found so far, by path and method. */
-  readonly #literals = new Set<T>();
-  readonly #known = new Map<string, Map<string, RouteMatch<T>>>();
+  /** By path, the methods of a template without variables: nothing takes precedence over it. */
+  readonly #literals = new Map<string, Map<string, T>>();
 
   /** @returns false if the method and path already have a route. */
-  add(method: string, { segments, verb = "" }: PathTemplate, value: T): boolean {
+  add(method: string, { text, segments, verb = "" }: PathTemplate, value: T): boolean {
     if (verb !== "") this.#verbs.add(verb);
     const ends = endsOf(this.#root, segments);
     const methods = ends.get(verb) ?? new Map<string, T>();
     ends.set(verb, methods);
     if (methods.has(method)) return false;
     methods.set(method, value);
-    if (segments.every(({ kind }) => kind === "literal")) this.#literals.add(value);
-    this.#known.clear();
+    const isLiteral = segments.every(({ kind }) => kind === "literal");
+    if (isLiteral && !text.includes("%")) this.#literals.set(text, methods);
     return true;
   }
 
   /** @param path The raw path of the request target, without its query. */
-  match(method: string, path: string): RouteMatch<T> {
-    const known = this.#known.get(path)?.get(method);
-    if (known !== undefined) return known;
-    const match = this.#search(method, path);
-    if (match.kind === "found" && this.#isBounded(method, path, match)) {
-      const byMethod = this.#known.get(path) ?? new Map<string, RouteMatch<T>>();
-      this.#known.set(path, byMethod.set(method, match));
-    }
-    return match;
+  match(method: string, path: string): T | undefined {
+    return this.#literals.get(path)?.get(method) ?? this.#search(path, method);
   }
 
-  /** Whether the number of such matches is bounded, whatever strangers request. */
-  #isBounded(method: string, path: string, match: RouteMatch<T> & { kind: "found" }): boolean {
-    return !path.includes("%") && this.#literals.has(match.value) && match.allow.includes(method);
+  /** The methods that a path has. */
+  methodsOf(path: string): ReadonlyMap<string, T> {
+    const all = new Map<string, T>();
+    this.#search(path, undefined, all);
+    return all;
   }
 
-  #search(method: string, path: string): RouteMatch<T> {
-    if (!path.startsWith("/")) return { kind: "not_found" };
-    const allow = new Map<string, T>();
+  #search(path: string, method: string | undefined, all?: Map<string, T>): T | undefined {
+    if (!path.startsWith("/")) return undefined;
     for (const { segments, verb } of this.#readings(path)) {
-      const decoded = segments.map(decodeSegment);
-      const value = find(this.#root, 0, { method, segments: decoded, verb, allow });
-      if (value !== undefined) return { kind: "found", value, segments, allow: [...allow.keys()] };
+      const found = find(this.#root, 0, { method, segments, verb, all });
+      if (found !== undefined) return found;
     }
-    const [other] = allow.values();
-    if (other !== undefined) {
-      return { kind: "method_not_allowed", allow: [...allow.keys()].sort(), value: other };
-    }
-    return { kind: "not_found" };
+    return undefined;
   }
 
   /** The last segment may end in a verb of some route. Otherwise a colon is part of the segment. */
   *#readings(path: string): Generator<{ segments: string[]; verb: string }> {
-    const segments = path === "/" ? [] : path.slice(1).split("/");
+    const segments = segmentsOf(path);
     const last = segments.at(-1) ?? "";
     const colon = last.lastIndexOf(":");
     const verb = colon < 0 ? "" : decodeSegment(last.slice(colon + 1));
+    const decoded = segments.map(decodeSegment);
     if (this.#verbs.has(verb)) {
-      yield { segments: segments.with(-1, last.slice(0, colon)), verb };
+      yield { segments: decoded.with(-1, decodeSegment(last.slice(0, colon))), verb };
     }
-    yield { segments, verb: "" };
+    yield { segments: decoded, verb: "" };
   }
 }
 
 interface Search<T> {
-  readonly method: string;
+  /** Undefined for none. */
+  readonly method: string | undefined;
+  /** Decoded. */
   readonly segments: readonly string[];
   readonly verb: string;
-  /** Collects the methods of the routes that match except for the method. */
-  readonly allow: Map<string, T>;
+  /** Collects the methods of the routes that match. */
+  readonly all: Map<string, T> | undefined;
 }
 
 function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined {
@@ -129,12 +102,15 @@ function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined
   );
 }
 
-function choose<T>(ends: Ends<T>, { verb, method, allow }: Search<T>): T | undefined {
+function choose<T>(ends: Ends<T>, { verb, method, all }: Search<T>): T | undefined {
   const methods = ends.get(verb);
   if (methods === undefined) return undefined;
-  for (const [name, value] of methods) allow.set(name, value);
   const get = methods.get("GET");
-  if (get !== undefined) allow.set("HEAD", get);
+  if (all !== undefined) {
+    for (const [name, value] of methods) all.set(name, value);
+    if (get !== undefined) all.set("HEAD", get);
+  }
+  if (method === undefined) return undefined;
   // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
   const asGet = method === "HEAD" ? get : undefined;
   return methods.get(method) ?? asGet ?? methods.get(anyMethod);

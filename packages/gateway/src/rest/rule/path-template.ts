@@ -123,13 +123,23 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
+/** The raw segments of a path. */
+export function segmentsOf(path: string): string[] {
+  return path === "/" ? [] : path.slice(1).split("/");
+}
+
+/** The same for a path that matches, without the verb. */
+export function segmentsIn(path: string, { verb }: PathTemplate): string[] {
+  return segmentsOf(verb === undefined ? path : path.slice(0, path.lastIndexOf(":")));
+}
+
 /**
  * The text captured by a variable of a template.
  *
  * As in google/api/http.proto: a variable of one segment is decoded completely. A variable of
  * several keeps `%2F`, so that its slashes are those of the path.
  *
- * @param segments The raw segments of the path.
+ * @param segments The raw segments of the path, without the verb.
  * @returns undefined if the percent-encoding is not valid UTF-8.
  */
 export function captureVariable(

@@ -3,9 +3,9 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { tooLargeText } from "../../codec/codec.ts";
 import { depthMax as textDepthMax } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import { RestFailure } from "../../errors/http-error.ts";
 import { BodyBuffer } from "../../http/body.ts";
 import type { Holding } from "../../http/body-budget.ts";
-import { RestFailure } from "../error.ts";
 
 const newline = 0x0a;
 const quote = 0x22;

@@ -1,7 +1,7 @@
 /** The format of a stream of messages in a response body. */
 import { type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-import type { Message } from "../../rpc/protocol.ts";
+import type { Message } from "../../rpc/call.ts";
 import { parsePreferences } from "../response/answer-coding.ts";
 
 export interface StreamFormat {

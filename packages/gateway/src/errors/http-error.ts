@@ -12,7 +12,7 @@ import { AnySchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { connectErrorFrom } from "../rpc/errors.ts";
+import { connectErrorFrom } from "./errors.ts";
 
 /** An error of a REST call: the error that an RPC call would get, and its HTTP status. */
 export interface RestError {

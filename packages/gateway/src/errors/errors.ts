@@ -4,7 +4,6 @@ import { protoCamelCase } from "@bufbuild/protobuf/reflect";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequestDetail, FieldViolation, violationsMax } from "../codec/violation.ts";
-import type { Cancellation } from "./context.ts";
 
 export interface ErrorListener {
   /** Called once for each call that fails with an error other than a ConnectError. */
@@ -27,7 +26,7 @@ export function logError(error: unknown): void {
 export function endingError(
   error: unknown,
   { onError }: ErrorListener,
-  cancellation: Pick<Cancellation, "aborted" | "reason">,
+  cancellation: Pick<AbortSignal, "aborted" | "reason">,
 ): unknown {
   if (error instanceof ConnectError) return error;
   if (!cancellation.aborted) {

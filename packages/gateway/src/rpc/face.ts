@@ -1,0 +1,156 @@
+/** What a protocol is: how it matches a request, opens its call, and writes its answer. */
+import type { DescMethod } from "@bufbuild/protobuf";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { type RenderError, RestFailure } from "../errors/http-error.ts";
+import type { Ending, Exchange, Head, Response } from "../http/exchange.ts";
+import { type NodeHeaders, withoutLength } from "../http/headers.ts";
+import {
+  type Call,
+  type Failure,
+  headDelayMs,
+  type Message,
+  type ProtocolName,
+  type StreamWire,
+  type Terms,
+} from "./call.ts";
+import type { Endpoint } from "./endpoint.ts";
+
+/** One protocol. Its calls have a wire, which reads requests and writes answers. */
+export interface Face {
+  readonly name: ProtocolName;
+  /** What it serves at exact paths. */
+  readonly entries: Iterable<Entry>;
+  /** Finds what it serves at other paths, without the prefix. */
+  match?(method: string, path: string): Route | undefined;
+}
+
+/** The requests that a route serves. */
+export interface Entry {
+  /** With the prefix. */
+  readonly path: string;
+  readonly method: string;
+  /** In lower case; `*` for any. */
+  readonly mediaType: string;
+  readonly route: Route;
+}
+
+/** What serves a request. */
+export interface Route {
+  /** Undefined where the media type of the request says it. */
+  readonly protocol: ProtocolName | undefined;
+  /** Undefined if nothing is called, and for a route of several. */
+  readonly method: DescMethod | undefined;
+  /** The path after the prefix, with variables in braces; undefined if none was found. */
+  readonly pathTemplate: string | undefined;
+  /** Whether it serves nothing: there is no call. */
+  readonly isRefusal?: true;
+  /** For an error without a call. Default: that of the gateway. */
+  readonly renderError?: RenderError | undefined;
+  /** The HTTP methods that the path has. */
+  allow(path: string): readonly string[];
+  /** The method that a request calls, for a route of several. Known at the latest when it ends. */
+  methodOf?(exchange: Exchange): DescMethod | undefined;
+  /**
+   * Opens the call of a request, or answers it without one.
+   *
+   * @throws an error, for an answer rendered as in REST.
+   */
+  open(
+    exchange: Exchange,
+    values: ContextValues | undefined,
+  ): Call | Response | Promise<Call | Response>;
+}
+
+/** A method by one of the protocols of connect-es, for one media type. */
+export abstract class RpcRoute<P = unknown> implements Route {
+  readonly protocol: ProtocolName;
+  readonly method: DescMethod;
+  readonly pathTemplate: string;
+  readonly terms: Terms;
+  readonly header: NodeHeaders;
+  readonly spec: Endpoint["spec"];
+  readonly options: Endpoint["options"];
+  readonly #allowed: readonly string[];
+
+  constructor({ spec, options, rpc }: Endpoint, terms: Terms, contentType: string) {
+    this.protocol = terms.protocol;
+    this.method = spec.method;
+    this.pathTemplate = rpc.requestPath;
+    this.terms = terms;
+    this.header = { "content-type": contentType };
+    this.spec = spec;
+    this.options = options;
+    this.#allowed = rpc.allowedMethods;
+  }
+
+  allow(): readonly string[] {
+    return this.#allowed;
+  }
+
+  abstract open(exchange: Exchange, values: ContextValues | undefined): Call<P> | Response;
+}
+
+/** The same, with messages in envelopes. */
+export abstract class EnvelopeRoute extends RpcRoute implements StreamWire {
+  abstract readonly trailer: NodeHeaders;
+
+  /** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */
+  protected refuse({ isDuplex }: Exchange): Response | undefined {
+    if (isDuplex || this.spec.kind !== "bidi_streaming") return undefined;
+    const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
+    return emptyResponse(505, error, { connection: "close" });
+  }
+
+  headDelayMs(): number {
+    return headDelayMs;
+  }
+
+  head({ responseHeader }: Call): Head {
+    return { status: 200, header: withoutLength(responseHeader.toNode()) };
+  }
+
+  abstract read(call: Call): Message | Promise<Message>;
+  abstract readAll(call: Call): AsyncIterable<Message>;
+  abstract write(call: Call, message: Message): Response | Promise<Response>;
+  abstract fail(call: Call, error: unknown): Response | Promise<Response>;
+  abstract chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array>;
+  abstract end(call: Call, failure: Failure | undefined): Ending | Promise<Ending>;
+}
+
+/** A plain HTTP answer, because the protocol of the client is unknown. */
+export function emptyResponse(
+  status: number,
+  error: ConnectError,
+  header: NodeHeaders = {},
+): Response {
+  return { status, header: { ...header, "content-length": 0 }, body: "", error };
+}
+
+export function unsupportedMediaType(): Response {
+  const message = "the Content-Type is not supported";
+  return emptyResponse(415, new ConnectError(message, Code.InvalidArgument)); // as for REST
+}
+
+/** Refuses the HTTP methods that a path does not have. @param like A route of the path. */
+export function methodNotAllowed(like: Route): Route {
+  const isRpc = like instanceof RpcRoute;
+  return {
+    protocol: isRpc || like.protocol === "rest" ? undefined : like.protocol,
+    method: undefined,
+    pathTemplate: like.protocol === "rest" ? undefined : like.pathTemplate,
+    isRefusal: true,
+    renderError: like.renderError,
+    allow: (path) => like.allow(path),
+    open({ path }) {
+      const allow = like.allow(path);
+      const header = {
+        allow: allow.join(", "), // RFC 9110 section 15.5.6
+        ...(allow.includes("QUERY") && { "accept-query": "application/json" }), // RFC 10008 section 3
+      };
+      const message = `the method must be ${header.allow}`;
+      const error = new RestFailure(405, Code.Unimplemented, message, header);
+      if (isRpc) return emptyResponse(405, error, header);
+      throw error;
+    },
+  };
+}

@@ -1,0 +1,137 @@
+/** The way of a call of any kind and protocol, in the order of connect-es. */
+import { create, type DescMessage } from "@bufbuild/protobuf";
+import type {
+  HandlerContext,
+  Interceptor,
+  StreamRequest,
+  StreamResponse,
+  UnaryRequest,
+  UnaryResponse,
+} from "@connectrpc/connect";
+import type { Response } from "../http/exchange.ts";
+import type { Call, Message, StreamWire } from "./call.ts";
+import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
+import { type Messages, untilAborted, watchIdle } from "./streams.ts";
+
+type Next = Parameters<Interceptor>[0];
+
+/**
+ * Runs one call: the gate before the body is read, then the message or messages, then interceptors
+ * and implementation.
+ *
+ * @returns its answer, also for an error.
+ * @throws if the wire cannot write the error.
+ */
+export async function run(call: Call): Promise<Response | Messages> {
+  const { wire } = call;
+  const { kind } = wire.spec;
+  const { requestGate, interceptors, streamIdleTimeoutMs } = wire.options;
+  try {
+    const gate = call.isAdmitted ? undefined : requestGate?.(call);
+    if (gate !== undefined) await gate;
+    if (call.refusal !== undefined) throw call.refusal;
+    const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;
+    if (kind === "unary") call.message = await readOne(call);
+    else if (kind === "server_streaming") call.message = new One(async () => readOne(call));
+    else {
+      call.exchange.keepOpen();
+      call.message = untilAborted((wire as StreamWire).readAll(call), call, moved);
+    }
+    // The chain is made for each call, because an interceptor may keep state of one in its closure.
+    let next: Next = (request) => implement(call, request);
+    for (let i = interceptors.length - 1; i >= 0; i--)
+      next = (interceptors[i] as Interceptor)(next);
+    const { header, trailer, message } = await next(call as unknown as UnaryRequest);
+    if (header !== call.responseHeader) call.responseHeader.replace(header);
+    if (kind === "server_streaming" || kind === "bidi_streaming") {
+      return { messages: message as AsyncIterable<Message>, trailer, moved };
+    }
+    const answer = call.stream
+      ? await only(message as AsyncIterable<Message>, answerErrors)
+      : message;
+    if (trailer !== call.responseTrailer) call.responseTrailer.replace(trailer);
+    const writing = wire.write(call, answer as Message);
+    const response = writing instanceof Promise ? await writing : writing;
+    if (call.stream) call.abort(undefined);
+    else call.release();
+    return response;
+  } catch (error) {
+    return await wire.fail(call, call.fail(error));
+  }
+}
+
+function readOne(call: Call): Message | Promise<Message> {
+  const reading = call.wire.read(call);
+  const isLimited = call.deadline !== undefined && reading instanceof Promise;
+  return isLimited ? call.race(reading) : reading;
+}
+
+/** Calls the implementation. Changes that an interceptor made to the request take precedence. */
+async function implement(
+  call: Call,
+  request: UnaryRequest | StreamRequest,
+): Promise<UnaryResponse | StreamResponse> {
+  const { spec } = call.wire;
+  const { method } = spec;
+  let context: HandlerContext = call;
+  if ((request as unknown) !== call) {
+    const { service, header: requestHeader, signal, contextValues: values } = request;
+    context = { ...call, service, requestHeader, signal, values };
+  }
+  let message: unknown;
+  switch (spec.kind) {
+    case "unary":
+      message = create(
+        method.output,
+        (await spec.impl(request.message as never, context)) as never,
+      );
+      break;
+    case "client_streaming": {
+      const answer = await spec.impl(request.message as never, context);
+      message = new One(async () => create(method.output, answer as never));
+      break;
+    }
+    case "server_streaming": {
+      const one = await only(request.message as AsyncIterable<never>, requestErrors(spec.kind));
+      message = created(method.output, spec.impl(one, context));
+      break;
+    }
+    case "bidi_streaming":
+      message = created(method.output, spec.impl(request.message as never, context));
+  }
+  const { stream, service, responseHeader: header, responseTrailer: trailer } = call;
+  return { stream, method, service, header, trailer, message } as UnaryResponse | StreamResponse;
+}
+
+/** A stream of one message. */
+class One<T> implements AsyncIterable<T> {
+  readonly take: () => Promise<T>;
+
+  constructor(take: () => Promise<T>) {
+    this.take = take;
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
+    yield await this.take();
+  }
+}
+
+async function only<T>(
+  messages: AsyncIterable<T>,
+  { missing, extra }: Pick<EnvelopeErrors, "missing" | "extra">,
+): Promise<T> {
+  if (messages instanceof One) return messages.take();
+  const found: T[] = [];
+  for await (const message of messages) {
+    if (found.push(message) > 1) throw extra();
+  }
+  if (found.length === 0) throw missing();
+  return found[0] as T;
+}
+
+async function* created(desc: DescMessage, answers: AsyncIterable<unknown>) {
+  for await (const answer of answers) yield create(desc, answer as never);
+}
+
+const notAnswered = () => new Error("the method has not answered one message");
+const answerErrors = { missing: notAnswered, extra: notAnswered };
