@@ -5,7 +5,13 @@ import type { ProtocolName } from "../rpc/call.ts";
 import { connectGetRoutes, connectRoutes } from "../rpc/connect.ts";
 import { connectStreamRoutes } from "../rpc/connect-stream.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
-import { type Face, methodNotAllowed, type Route, unsupportedMediaType } from "../rpc/face.ts";
+import {
+  EnvelopeRoute,
+  type Face,
+  methodNotAllowed,
+  type Route,
+  unsupportedMediaType,
+} from "../rpc/face.ts";
 import { grpcRoutes, grpcWebRoutes } from "../rpc/grpc.ts";
 
 export interface FaceOptions {
@@ -106,7 +112,8 @@ function createSite(route: Route): Site {
     unsupported: {
       ...{ protocol: undefined, method, pathTemplate },
       allow: (path) => route.allow(path),
-      open: unsupportedMediaType,
+      open: (exchange) =>
+        (route instanceof EnvelopeRoute && route.refuse(exchange)) || unsupportedMediaType(),
     },
   };
 }

@@ -169,7 +169,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
     const given = terms.timeout && headers[terms.timeout];
     const timeout =
       given === undefined ? undefined : terms.parseTimeout?.(given, options.maxTimeoutMs);
-    const timeoutMs = timeout?.timeoutMs;
+    const timeoutMs = timeout?.timeoutMs && Math.min(timeout.timeoutMs, timerMaxMs);
     const named = (terms.coding && headers[terms.coding]) ?? null;
     const asked = coding === undefined ? named : coding;
     const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
@@ -222,7 +222,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
       this.deadline = undefined;
       this.timeoutMs = noTimeout;
     } else {
-      const deadline = Math.trunc(Date.now() + Math.min(timeoutMs, timerMaxMs));
+      const deadline = Math.trunc(Date.now() + timeoutMs);
       this.deadline = deadline;
       this.timeoutMs = () => deadline - Date.now();
     }

@@ -95,7 +95,7 @@ export abstract class EnvelopeRoute extends RpcRoute implements StreamWire {
   abstract readonly trailer: NodeHeaders;
 
   /** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */
-  protected refuse({ isDuplex }: Exchange): Response | undefined {
+  refuse({ isDuplex }: Exchange): Response | undefined {
     if (isDuplex || this.spec.kind !== "bidi_streaming") return undefined;
     const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
     return emptyResponse(505, error, { connection: "close" });

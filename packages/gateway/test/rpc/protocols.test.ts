@@ -21,7 +21,6 @@ import { collectEndpoints, type Endpoint } from "../../src/rpc/endpoint.ts";
 import { trailersOnly } from "../../src/rpc/grpc.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { type EveryField, EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { envelope, parseEnvelopes } from "../support/envelope.ts";
 import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
 import { serveEndpoint } from "../support/serve-endpoint.ts";
