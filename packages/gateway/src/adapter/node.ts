@@ -21,7 +21,7 @@ import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { type ApplyCors, isPreflight } from "./cors.ts";
+import { type ApplyCors, createCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
@@ -64,14 +64,36 @@ export interface GatewayHandler {
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   assertOptions("gatewayNodeAdapter", options, gatewayOptionKinds);
-  const { contextValues, onError = logError, bodyBudget = new BodyBudget() } = options;
-  const gateway = createGateway(options, node);
+  return createNodeGateway(options).handler;
+}
+
+/** A gateway whose options can change, with handlers beside it. */
+export interface NodeGateway {
+  readonly handler: GatewayHandler;
+  /** For new calls. @throws as `gatewayNodeAdapter`. Nothing changes then. */
+  update(options: Partial<GatewayOptions>): void;
+}
+
+/** @param handlers By exact path. They come before the services. */
+export function createNodeGateway(
+  options: GatewayOptions,
+  handlers: ReadonlyMap<string, NodeHandler> = new Map(),
+): NodeGateway {
+  const { contextValues, fallback: other, cors } = options;
+  const { onError = logError, bodyBudget = new BodyBudget() } = options;
   const guard = { renderError: options.rest?.renderError, onError };
-  const fallback = options.fallback && guardHandler(options.fallback, guard);
+  const fallback = other && guardHandler(other, guard);
+  const besideGuard = { ...guard, applyCors: cors && createCors(cors) };
+  const beside = new Map(
+    [...handlers].map(([path, handler]) => [path, guardHandler(handler, besideGuard)]),
+  );
+  let gateway = createGateway(options, node);
 
   function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
     const { method = "", url = "", headers } = request;
     const target = parseRequestTarget(url);
+    const handler = beside.get(target.path);
+    if (handler !== undefined) return handler(request, response);
     const route = gateway.find(method, target.path, headers["content-type"]);
     if (route === gateway.notFound && fallback !== undefined && urlOf(request) !== undefined) {
       return fallback(request, response);
@@ -88,13 +110,19 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
     const { ":method": method = "", ":path": url = "", expect } = headers;
     if (contextValues !== undefined || expect !== undefined) return false;
     const target = parseRequestTarget(url);
+    if (beside.has(target.path)) return false;
     const route = gateway.find(method, target.path, headers["content-type"]);
     if (route === gateway.notFound && fallback !== undefined) return false;
     void gateway.serve(new StreamExchange(stream, headers, rawHeaders, target, bodyBudget), route);
     return true;
   }
 
-  return Object.assign(serveRequest, { serveStream });
+  return {
+    handler: Object.assign(serveRequest, { serveStream }),
+    update(changed) {
+      gateway = createGateway({ ...options, ...changed }, node);
+    },
+  };
 }
 
 /** As fast as gzip's default level, and as small. Brotli's own default takes forty times as long. */

@@ -9,6 +9,7 @@ import {
   EnvelopeRoute,
   type Face,
   methodNotAllowed,
+  needsDuplex,
   type Route,
   unsupportedMediaType,
 } from "../rpc/face.ts";
@@ -112,8 +113,10 @@ function createSite(route: Route): Site {
     unsupported: {
       ...{ protocol: undefined, method, pathTemplate },
       allow: (path) => route.allow(path),
-      open: (exchange) =>
-        (route instanceof EnvelopeRoute && route.refuse(exchange)) || unsupportedMediaType(),
+      open({ isDuplex }) {
+        const isRefused = route instanceof EnvelopeRoute && route.isBidi && !isDuplex;
+        return isRefused ? needsDuplex() : unsupportedMediaType();
+      },
     },
   };
 }

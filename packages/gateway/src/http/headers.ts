@@ -202,13 +202,6 @@ export function isOfConnection(name: string): boolean {
 
 /** The headers allowed in a response over HTTP/2. Node throws if it is given others. */
 export function withoutConnection(headers: NodeHeaders): NodeHeaders {
-  for (const name in headers) {
-    if (connectionHeaders.has(name)) return filtered(headers);
-  }
-  return headers;
-}
-
-function filtered(headers: NodeHeaders): NodeHeaders {
   return Object.fromEntries(
     Object.entries(headers).filter(([name]) => !connectionHeaders.has(name)),
   );
@@ -235,8 +228,9 @@ const needed = new Set([
 ]);
 
 /**
- * Shortens headers or trailers to the limit of the client. HTTP/2 would reset the stream, and the
- * status of the call would be lost. Removes details first, then the longest fields.
+ * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the limit
+ * of the client. HTTP/2 would reset the stream, and the status of the call would be lost. Removes
+ * details first, then the longest fields.
  *
  * @param bytesMax As RFC 9113 section 6.5.2 counts.
  * @param onOmitted Called with the names of removed fields.
@@ -247,7 +241,13 @@ export function fitFields(
   onOmitted: (names: string) => void,
 ): NodeHeaders {
   let bytes = 0;
-  for (const name in fields) bytes += sizeOf(name, fields[name]);
+  for (const name in fields) {
+    if (connectionHeaders.has(name))
+      return fitFields(withoutConnection(fields), bytesMax, onOmitted);
+    const value = fields[name];
+    const isOne = value !== undefined && typeof value !== "object";
+    bytes += isOne ? name.length + `${value}`.length + 32 : sizeOf(name, value);
+  }
   if (bytes <= bytesMax) return fields;
   const omitted = new Set<string>();
   const candidates = Object.keys(fields)

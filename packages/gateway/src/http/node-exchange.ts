@@ -58,8 +58,6 @@ export abstract class NodeExchange implements Exchange {
   abstract readonly isAnswered: boolean;
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
-  /** Whether a body was announced. It may be empty. */
-  protected abstract readonly hasBody: boolean;
   protected abstract readonly sentStatus: number | undefined;
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
@@ -73,8 +71,12 @@ export abstract class NodeExchange implements Exchange {
   declare protected added: NodeHeaders | undefined;
   /** The error of the answer; null: there is no answer yet. */
   declare protected outcome: ConnectError | null | undefined;
+  /** Whether a body was announced. It may be empty. */
+  declare hasBody: boolean;
   declare protected source: Readable;
   declare protected readonly answer: Writable;
+  /** To call when the exchange ends. */
+  declare protected readonly close: () => void;
   declare refusal: CallRefusal | undefined;
   declare private reading: Reading | undefined;
   declare private held: Holding | undefined;
@@ -96,7 +98,13 @@ export abstract class NodeExchange implements Exchange {
     this.reading = undefined;
     this.held = undefined;
     (answer as Answer)[exchangeOf] = this;
-    answer.on("close", () => this.close());
+    this.close = () => {
+      if (this.reading !== undefined) this.#fail(clientLeft());
+      this.held?.release();
+      this.call?.abort(this.closeReason);
+      this.call = undefined;
+    };
+    answer.on("close", this.close);
   }
 
   get error(): ConnectError | undefined {
@@ -138,8 +146,18 @@ export abstract class NodeExchange implements Exchange {
   readBody<T>(sink: BodySink<T>): Promise<T> {
     const { promise, resolve, reject } = Promise.withResolvers<T>();
     this.reading = { sink, resolve, reject } as Reading;
-    if (this.source.readableDidRead) reject(new BodyAlreadyReadError());
-    else this.#begin();
+    try {
+      if (this.source.readableDidRead) throw new BodyAlreadyReadError();
+      const room = this.hasBody ? this.holding?.begin() : undefined;
+      if (room === undefined) this.#read();
+      else
+        room.then(
+          () => this.#read(),
+          (error) => this.#fail(error),
+        );
+    } catch (error) {
+      this.#fail(error);
+    }
     return promise;
   }
 
@@ -154,50 +172,36 @@ export abstract class NodeExchange implements Exchange {
     if (this.isClosed) throw clientLeft();
   }
 
-  /** Call once when the exchange ends. */
-  protected close(): void {
-    this.#stop();
-    this.held?.release();
-    this.call?.abort(this.closeReason);
-    this.call = undefined;
-  }
-
-  #begin(): void {
-    try {
-      const room = this.hasBody ? this.holding?.begin() : undefined;
-      if (room === undefined) this.#read();
-      else
-        room.then(
-          () => this.#read(),
-          (error) => this.#fail(error),
-        );
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
   #read(): void {
     const { source } = this;
-    if (this.isClosed) this.#stop();
+    const end = () => {
+      if (this.isClosed) return; // its close is still to come
+      this.held?.whole();
+      try {
+        this.reading?.resolve(this.reading.sink.end());
+        this.reading = undefined;
+      } catch (error) {
+        this.#fail(error);
+      }
+    };
+    if (this.isClosed) this.#fail(clientLeft());
     else if (source.readableEnded)
-      this.#end(); // an empty body may end by itself before it is read
+      end(); // an empty body may end by itself before it is read
     else {
-      source.on("data", (chunk: Uint8Array) => this.#push(chunk));
-      source.on("end", () => this.#end());
+      source.on("data", (chunk: Uint8Array) => {
+        if (this.reading === undefined) return; // chunks after a failure are ignored
+        try {
+          this.reading.sink.push(chunk);
+          const room = this.holding?.add(chunk.byteLength);
+          if (room !== undefined) void this.#pauseUntil(room);
+        } catch (error) {
+          this.#fail(error);
+        }
+      });
+      source.on("end", end);
       // Now and not in the next tick, so that data that arrives with the headers need not be
       // buffered.
       source.read(0);
-    }
-  }
-
-  #push(chunk: Uint8Array): void {
-    if (this.reading === undefined) return; // chunks after a failure are ignored
-    try {
-      this.reading.sink.push(chunk);
-      const room = this.holding?.add(chunk.byteLength);
-      if (room !== undefined) void this.#pauseUntil(room);
-    } catch (error) {
-      this.#fail(error);
     }
   }
 
@@ -205,21 +209,6 @@ export abstract class NodeExchange implements Exchange {
     this.source.pause();
     await room.catch((error: unknown) => this.#fail(error));
     this.source.resume();
-  }
-
-  #end(): void {
-    if (this.isClosed) return; // its close is still to come
-    this.held?.whole();
-    try {
-      this.reading?.resolve(this.reading.sink.end());
-      this.reading = undefined;
-    } catch (error) {
-      this.#fail(error);
-    }
-  }
-
-  #stop(): void {
-    if (this.reading !== undefined) this.#fail(clientLeft());
   }
 
   #fail(error: unknown): void {

@@ -46,6 +46,8 @@ export class RequestExchange extends NodeExchange {
   ) {
     super(request, response, budget);
     const { method = "", url: target = "", headers } = request;
+    const { "content-length": length = "0", "transfer-encoding": coding } = headers;
+    this.hasBody = length !== "0" || coding !== undefined;
     this.isDuplex = false;
     this.method = method;
     this.target = target;
@@ -59,7 +61,7 @@ export class RequestExchange extends NodeExchange {
   }
 
   #closeWith(socket: Socket): void {
-    const close = () => this.close();
+    const { close } = this;
     let waiting = closersOf.get(socket);
     if (waiting === undefined) {
       const all = new Set<() => void>();
@@ -71,11 +73,6 @@ export class RequestExchange extends NodeExchange {
     }
     waiting.add(close);
     this.answer.once("close", () => waiting.delete(close));
-  }
-
-  protected get hasBody() {
-    const { "content-length": length = "0", "transfer-encoding": coding } = this.source.headers;
-    return length !== "0" || coding !== undefined;
   }
 
   get peerAddress() {

@@ -8,13 +8,7 @@ import {
 } from "node:http2";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import {
-  fitFields,
-  mergeHeaders,
-  type NodeHeaders,
-  problemOf,
-  withoutConnection,
-} from "./headers.ts";
+import { fitFields, mergeHeaders, type NodeHeaders, problemOf } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./reset-reason.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
@@ -40,6 +34,7 @@ export class StreamExchange extends NodeExchange {
     super(stream, stream, budget);
     const { ":method": method = "", ":path": target = "", ":authority": authority } = headers;
     const scheme = stream.session?.encrypted === true ? "https" : "http";
+    this.hasBody = !stream.endAfterHeaders;
     this.isDuplex = true;
     this.method = method;
     this.target = target;
@@ -71,10 +66,6 @@ export class StreamExchange extends NodeExchange {
     exchange.preset = response.getHeaders();
     stream.removeAllListeners("wantTrailers"); // the response would send its own
     return exchange;
-  }
-
-  protected get hasBody() {
-    return !this.answer.endAfterHeaders;
   }
 
   get peerAddress() {
@@ -127,7 +118,7 @@ export class StreamExchange extends NodeExchange {
   #fitting(fields: NodeHeaders): OutgoingHttpHeaders {
     const announced = this.answer.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
     const bytesMax = Math.min(announced, fieldBytesMax);
-    const fitting = fitFields(withoutConnection(fields), bytesMax, (names) => {
+    const fitting = fitFields(fields, bytesMax, (names) => {
       this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
     });
     return fitting as OutgoingHttpHeaders;

@@ -25,7 +25,7 @@ import type { Endpoint } from "../rpc/endpoint.ts";
 import { type Face, methodNotAllowed, type Route } from "../rpc/face.ts";
 import { assertServed, deprecationHeader, type RestSettings } from "./options.ts";
 import { createNameMatcher } from "./request/bind.ts";
-import { readMessage, readMessages } from "./request/request.ts";
+import { createReader, readMessages } from "./request/request.ts";
 import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
 import { pagesOf } from "./response/next-page.ts";
@@ -122,6 +122,7 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   readonly header: NodeHeaders;
   readonly trailer = noTrailer;
   readonly allow: Route["allow"];
+  readonly read: ReturnType<typeof createReader>;
   readonly #rest: Rest;
 
   constructor(rest: Rest, header: NodeHeaders, allow: Route["allow"]) {
@@ -132,6 +133,7 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
     this.renderError = rest.settings.renderError;
     this.header = header;
     this.allow = allow;
+    this.read = createReader(rest);
     this.#rest = rest;
   }
 
@@ -142,10 +144,6 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
     }
     const format = chooseStreamFormat(headerOf(exchange, "accept"), settings.streamFormat);
     return new Call(this, exchange, values, { parts: { format, index: 0 } });
-  }
-
-  read({ exchange }: RestCall): Promise<Message> {
-    return readMessage(this.#rest, exchange);
   }
 
   readAll({ exchange }: RestCall): AsyncIterable<Message> {

@@ -21,7 +21,7 @@ import {
   requestErrors,
   writeEnvelope,
 } from "./envelope.ts";
-import { EnvelopeRoute, type Route } from "./face.ts";
+import { EnvelopeRoute, needsDuplex, type Route } from "./face.ts";
 
 const terms = {
   protocol: "connect",
@@ -57,7 +57,8 @@ class ConnectStreamRoute extends EnvelopeRoute {
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     const isChecked = this.options.requireConnectProtocolHeader;
     const refusal = isChecked ? versionErrorOf(exchange) : undefined;
-    return this.refuse(exchange) ?? new Call(this, exchange, values, { refusal });
+    if (this.isBidi && !exchange.isDuplex) return needsDuplex();
+    return new Call(this, exchange, values, { refusal });
   }
 
   read({ exchange, compression: { request: compression } }: Call): Promise<Message> {

@@ -70,6 +70,8 @@ export abstract class RpcRoute<P = unknown> implements Route {
   readonly header: NodeHeaders;
   readonly spec: Endpoint["spec"];
   readonly options: Endpoint["options"];
+  /** Whether both sides send at the same time. */
+  readonly isBidi: boolean;
   readonly #allowed: readonly string[];
 
   constructor({ spec, options, rpc }: Endpoint, terms: Terms, contentType: string) {
@@ -80,6 +82,7 @@ export abstract class RpcRoute<P = unknown> implements Route {
     this.header = { "content-type": contentType };
     this.spec = spec;
     this.options = options;
+    this.isBidi = spec.kind === "bidi_streaming";
     this.#allowed = rpc.allowedMethods;
   }
 
@@ -93,13 +96,6 @@ export abstract class RpcRoute<P = unknown> implements Route {
 /** The same, with messages in envelopes. */
 export abstract class EnvelopeRoute extends RpcRoute implements StreamWire {
   abstract readonly trailer: NodeHeaders;
-
-  /** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */
-  refuse({ isDuplex }: Exchange): Response | undefined {
-    if (isDuplex || this.spec.kind !== "bidi_streaming") return undefined;
-    const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
-    return emptyResponse(505, error, { connection: "close" });
-  }
 
   headDelayMs(): number {
     return headDelayMs;
@@ -124,6 +120,12 @@ export function emptyResponse(
   header: NodeHeaders = {},
 ): Response {
   return { status, header: { ...header, "content-length": 0 }, body: "", error };
+}
+
+/** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */
+export function needsDuplex(): Response {
+  const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
+  return emptyResponse(505, error, { connection: "close" });
 }
 
 export function unsupportedMediaType(): Response {

@@ -21,7 +21,7 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
-import { EnvelopeRoute, type Route } from "./face.ts";
+import { EnvelopeRoute, needsDuplex, type Route } from "./face.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
@@ -112,31 +112,25 @@ class GrpcRoute extends EnvelopeRoute {
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
     const canEnd = exchange.hasTrailers || this.#variant.endFlag !== 0;
-    const refusal = canEnd ? undefined : missingTrailers();
-    return this.refuse(exchange) ?? new Call(this, exchange, values, { refusal });
+    if (!canEnd) return new Call(this, exchange, values, { refusal: missingTrailers() });
+    const isRefused = this.isBidi && !exchange.isDuplex;
+    return isRefused ? needsDuplex() : new Call(this, exchange, values);
   }
 
-  read(call: Call): Promise<Message> {
-    return readEnvelope(call.exchange, this.#readingOf(call));
+  read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
+    const reading = { ...this.#reading, compression };
+    return readEnvelope(exchange, this.#variant.isText ? inText(reading) : reading);
   }
 
-  readAll(call: Call): AsyncIterable<Message> {
-    return readEnvelopes(call.exchange, this.#readingOf(call));
-  }
-
-  #readingOf({ compression }: Call): EnvelopeReading<Message> {
-    const reading = { ...this.#reading, compression: compression.request };
-    if (!this.#variant.isText) return reading;
-    const decoder = new Base64Decoder();
-    return {
-      ...reading,
-      decode: (chunk) => decoder.push(chunk),
-      assertDecoded: () => decoder.end(),
-    };
+  readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
+    const reading = { ...this.#reading, compression };
+    return readEnvelopes(exchange, this.#variant.isText ? inText(reading) : reading);
   }
 
   write(call: Call, message: Message): Response | Promise<Response> {
-    const envelope = this.#envelope(call, message);
+    const body = this.#variant.codec.serialize(message);
+    const { compressMinBytes } = this.options;
+    const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
     if (envelope instanceof Promise)
       return envelope.then((written) => this.#respond(call, written));
     return this.#respond(call, envelope);
@@ -153,8 +147,11 @@ class GrpcRoute extends EnvelopeRoute {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const envelope = this.#envelope(call, message);
-    if (!this.#variant.isText) return envelope;
+    const { codec, isText } = this.#variant;
+    const { compressMinBytes } = this.options;
+    const body = codec.serialize(message);
+    const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
+    if (!isText) return envelope;
     return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
   }
 
@@ -169,27 +166,24 @@ class GrpcRoute extends EnvelopeRoute {
     return last instanceof Promise ? last.then(end) : end(last);
   }
 
-  #envelope({ compression }: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const body = this.#variant.codec.serialize(message);
-    return writeEnvelope(body, compression.response, this.options.compressMinBytes);
-  }
-
   #respond(
     call: Call,
     message: Uint8Array | undefined,
     error?: ConnectError,
   ): Response | Promise<Response> {
-    const header = call.responseHeader.toNode();
+    const { responseHeader, responseTrailer } = call;
     if (this.#variant.endFlag === 0) {
-      const trailer = withoutLength(call.responseTrailer.toNode());
+      const header = responseHeader.source ?? withoutLength(responseHeader.toNode());
+      const trailer = responseTrailer.source ?? withoutLength(responseTrailer.toNode());
       return {
         status: 200,
-        header: withoutLength(header),
+        header,
         body: message ?? nothing,
         trailer,
         error,
       };
     }
+    const header = responseHeader.toNode();
     const trailer = this.#trailerEnvelope(call);
     const respond = (last: Uint8Array) => {
       const bytes = message === undefined ? last : concat(message, last);
@@ -210,6 +204,16 @@ class GrpcRoute extends EnvelopeRoute {
     const { compressMinBytes } = this.options;
     return writeEnvelope(lines, compression.response, compressMinBytes, grpcWeb.trailerFlag);
   }
+}
+
+/** Reads what is in base64. */
+function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
+  const decoder = new Base64Decoder();
+  return {
+    ...reading,
+    decode: (chunk) => decoder.push(chunk),
+    assertDecoded: () => decoder.end(),
+  };
 }
 
 function setStatus({ responseTrailer }: Call, reason: unknown): ConnectError {

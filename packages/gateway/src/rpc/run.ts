@@ -31,14 +31,16 @@ export async function run(call: Call): Promise<Response | Messages> {
     if (gate !== undefined) await gate;
     if (call.refusal !== undefined) throw call.refusal;
     const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;
-    if (kind === "unary") call.message = await readOne(call);
-    else if (kind === "server_streaming") call.message = new One(async () => readOne(call));
+    // Without a deadline, a body that does not come has the time limit of requests.
+    if (kind === "unary") {
+      call.message = await (call.deadline === undefined ? wire.read(call) : readInTime(call));
+    } else if (kind === "server_streaming") call.message = new One(async () => readInTime(call));
     else {
       call.exchange.keepOpen();
       call.message = untilAborted((wire as StreamWire).readAll(call), call, moved);
     }
     // The chain is made for each call, because an interceptor may keep state of one in its closure.
-    let next: Next = (request) => implement(call, request);
+    let next: Next = implement.bind(undefined, call);
     for (let i = interceptors.length - 1; i >= 0; i--)
       next = (interceptors[i] as Interceptor)(next);
     const { header, trailer, message } = await next(call as unknown as UnaryRequest);
@@ -60,10 +62,9 @@ export async function run(call: Call): Promise<Response | Messages> {
   }
 }
 
-function readOne(call: Call): Message | Promise<Message> {
+function readInTime(call: Call): Message | Promise<Message> {
   const reading = call.wire.read(call);
-  const isLimited = call.deadline !== undefined && reading instanceof Promise;
-  return isLimited ? call.race(reading) : reading;
+  return call.deadline !== undefined && reading instanceof Promise ? call.race(reading) : reading;
 }
 
 /** Calls the implementation. Changes that an interceptor made to the request take precedence. */

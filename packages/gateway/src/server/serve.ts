@@ -1,17 +1,9 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
-import { createCors } from "../adapter/cors.ts";
-import {
-  type GatewayHandler,
-  type GatewayOptions,
-  gatewayNodeAdapter,
-  gatewayOptionKinds,
-  guardHandler,
-} from "../adapter/node.ts";
+import { createNodeGateway, type GatewayOptions, gatewayOptionKinds } from "../adapter/node.ts";
 import { logError } from "../errors/errors.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
-import { parseRequestTarget } from "../http/target.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { type ListenOptions, openPort } from "./port.ts";
@@ -110,34 +102,22 @@ export async function serve(options: ServeOptions): Promise<Server> {
       ? shutdown.signal
       : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
   const { onTlsError = onError, ...gatewayOptions } = rest;
-  const createGateway = (served: Partial<ServedOptions>) => {
-    const all = { ...gatewayOptions, ...served };
-    return gatewayNodeAdapter({
-      ...all,
+  const gateway = createNodeGateway(
+    {
+      ...gatewayOptions,
       onError,
       bodyBudget,
       readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
-      routes: (router) => all.routes(router, lifetime),
+      routes: (router) => options.routes(router, lifetime),
       shutdownSignal,
-    });
-  };
-  let gateway = createGateway({});
-  // Keyed by exact path, so that other requests cost one lookup.
-  const applyCors = options.cors && createCors(options.cors);
-  const guard = { renderError: options.rest?.renderError, onError, applyCors };
-  const beside = new Map(
-    [...(handlers?.(lifetime) ?? [])].map(([path, one]) => [path, guardHandler(one, guard)]),
+    },
+    handlers?.(lifetime),
   );
-  const findBeside = (target = "") => beside.get(parseRequestTarget(target).path);
-  const serveRequest = (...[request, response]: Parameters<NodeHandler>) =>
-    (findBeside(request.url) ?? gateway)(request, response);
-  const serveStream: GatewayHandler["serveStream"] = (stream, headers, rawHeaders) =>
-    findBeside(headers[":path"]) === undefined && gateway.serveStream(stream, headers, rawHeaders);
 
   const port = await openPort({
     ...options,
     limits,
-    handler: Object.assign(serveRequest, { serveStream }),
+    handler: gateway.handler,
     renderError: options.rest?.renderError,
     onTlsError,
   });
@@ -155,7 +135,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
     address: port.address,
     update(served) {
       assertOptions("update", served, servedKinds);
-      gateway = createGateway(served);
+      const { routes = options.routes } = served;
+      gateway.update({ ...served, routes: (router) => routes(router, lifetime) });
     },
     drain,
   };

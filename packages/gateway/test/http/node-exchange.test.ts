@@ -16,7 +16,6 @@ import {
 class SourceExchange extends NodeExchange {
   peerAddress = undefined;
   isAnswered = false;
-  hasBody = true;
   sentStatus = undefined;
   isClosed = false;
   readonly closeError = new Error("the reason");
@@ -25,6 +24,7 @@ class SourceExchange extends NodeExchange {
   constructor(source: PassThrough, budget?: BodyBudget) {
     super(source, new PassThrough(), budget);
     this.headers = {};
+    this.hasBody = true;
     source.on("close", () => this.close());
   }
 

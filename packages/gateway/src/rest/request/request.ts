@@ -7,6 +7,7 @@ import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http-error.ts";
 import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
+import type { Call } from "../../rpc/call.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, unpack } from "../../rpc/unpack.ts";
 import type { Rest } from "../routing/route.ts";
@@ -20,33 +21,41 @@ import { mergePatchType } from "./update-mask.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * Reads the single message of a unary or server-streaming call. An empty body is the empty message,
- * as in other transcoders: `curl -X POST` sends that.
+ * Creates what reads the single message of a unary or server-streaming call. An empty body is the empty
+ * message, as in other transcoders: `curl -X POST` sends that.
  *
- * @throws {ConnectError} {@link RestFailure}
+ * It throws {ConnectError} {@link RestFailure}.
  */
-export function readMessage(rest: Rest, request: Exchange): Promise<Message> {
+export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Promise<Message> {
   const { binding, bodyTypes, isHttpBody, options, spec } = rest;
-  if (binding.body === undefined) {
-    return readBody(request, options, (bytes) => {
-      assertNoBody(bytes);
-      return bind(rest, request, undefined);
-    });
+  const { body } = binding;
+  if (body === undefined) {
+    return ({ exchange }) =>
+      readBody(exchange, options, (bytes) => {
+        assertNoBody(bytes);
+        return bind(rest, exchange, undefined);
+      });
   }
   if (isHttpBody.request) {
-    return readBody(request, options, (data) => withHttpBody(rest, request, data));
+    return ({ exchange }) =>
+      readBody(exchange, options, (data) => withHttpBody(rest, exchange, data));
   }
-  const nothing = hasCustomJson(spec.method.input) ? undefined : emptyBody(binding.body);
-  const bindNothing = () => bind(rest, request, nothing);
-  if (!headerOf(request, "content-type")) {
-    return readNothing(request, options, bodyTypes, bindNothing);
-  }
-  const type = assertMediaType(request, bodyTypes);
-  return readBody(request, options, (bytes) => {
-    if (bytes.length === 0) return bindNothing();
-    const json = parseJson(bytes, options.readMaxValues);
-    return bind(rest, request, json, type === mergePatchType);
-  });
+  const isValue = hasCustomJson(spec.method.input);
+  const limit = { bytesMax: options.readMaxBytes, tooLarge: () => tooLarge(options.readMaxBytes) };
+
+  return ({ exchange }) => {
+    const { "content-type": given = "", "content-encoding": coding } = exchange.headers;
+    const bindNothing = () => bind(rest, exchange, isValue ? undefined : emptyBody(body));
+    if (given === "") return readNothing(exchange, options, bodyTypes, bindNothing);
+    const type = bodyTypes.includes(given as string) ? given : assertMediaType(exchange, bodyTypes);
+    const parse = (bytes: Uint8Array) => {
+      if (bytes.length === 0) return bindNothing();
+      const json = parseJson(bytes, options.readMaxValues);
+      return bind(rest, exchange, json, type === mergePatchType);
+    };
+    const isPlain = coding === undefined;
+    return isPlain ? readPacked(exchange, limit, parse) : readBody(exchange, options, parse);
+  };
 }
 
 /** The value of an empty body: an empty message. For any other field, it is not set. */

@@ -39,7 +39,11 @@ export function messageResponse(
   context: Call,
 ): Response | Promise<Response> {
   const { options, settings, pages } = rest;
-  const status = takeStatus(context.responseHeader, rest.status, { mayBeEmpty: true });
+  const { responseHeader } = context;
+  const isPlain = responseHeader.source !== undefined;
+  const status = isPlain
+    ? rest.status
+    : takeStatus(responseHeader, rest.status, { mayBeEmpty: true });
   if (status > 200 && isBodiless(status)) {
     const header = bodilessHeader(headerWithTrailer(context) as HeaderRecord);
     // RFC 9110 section 8.6: Content-Length is not allowed with 204.
