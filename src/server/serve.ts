@@ -1,5 +1,5 @@
 /** Serves a store on a port. */
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import {
   BodyBudget,
   cancellationOf,
@@ -13,12 +13,7 @@ import { createHealthHandlers, type Readiness } from "connect-gateway/health";
 import { logFailures } from "connect-gateway/logging";
 import type { ServiceMetrics } from "connect-gateway/metrics";
 import { serve as serveGateway } from "connect-gateway/server";
-import {
-  type Authenticator,
-  createBearerGate,
-  inOrder,
-  requirePrincipal,
-} from "connect-gateway-proxy/auth";
+import { type Authenticator, createBearerGate, requirePrincipal } from "connect-gateway-proxy/auth";
 import { createObservers } from "connect-gateway-proxy/logging";
 import { limitRates } from "connect-gateway-proxy/rate-limit";
 import { assertPortTls, corsOptions } from "connect-gateway-proxy/settings";
@@ -138,7 +133,11 @@ function gatewayOptions(settings: ServerSettings, { authenticator, store, inStor
   const bearer = createBearerGate(authenticator.verify, realm);
   return {
     requestPathPrefix: basePath,
-    requestGate: inOrder(limitRates(bearer, settings), () => assertRoom(store)),
+    requestGate: limitRates(bearer, settings),
+    // What stores nothing is served when the queue is full.
+    admit({ method }: Pick<HandlerContext, "method">) {
+      if (method === PlantService.method.createPlant) assertRoom(store);
+    },
     exposePeerAddress: settings.rateLimitPerAddress > 0,
     interceptors: [
       logFailures(log),

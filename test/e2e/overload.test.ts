@@ -21,7 +21,7 @@ import { knownToken } from "../support/test-server.ts";
 async function openSmallServer() {
   const auth = { tokenFile: undefined, tokens: [knownToken] };
   const log = createRecordedLog();
-  const settings = resolveSettings({ port: 0, auth, drainTimeoutMs: 500, log });
+  const settings = resolveSettings({ port: 0, auth, drainTimeoutMs: 500, log, mcp: true });
   const database = join(await temporaryFolder(), "plants.db");
   const store = await openStore(`sqlite:${database}`, { limits: { waitingRowsMax: 1 } });
   const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
@@ -60,6 +60,35 @@ test.each(rawProtocols)(
     expect(await protocol.send(server.url, plant)).toEqual({ ok: { name: "Basil" } });
   },
 );
+
+test("while the queue is full, what stores nothing is served", async () => {
+  await using server = await openSmallServer();
+  using lock = lockStore(server.database);
+  const waiting = await fill(server.store);
+  const call = (method: string, params: object = {}) =>
+    exchange({
+      origin: server.url,
+      version: "1.1",
+      path: "/mcp",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+        authorization: `Bearer ${knownToken}`,
+        "mcp-protocol-version": "2025-11-25",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+  const textOf = async (answer: ReturnType<typeof call>) => (await answer).body.toString();
+  expect(await textOf(call("tools/list"))).toContain('"name":"create_plant"');
+  const params = { name: "create_plant", arguments: { plant: { id: 3, name: "Basil" } } };
+  expect(await textOf(call("tools/call", params))).toContain("too much work waiting");
+  const check = { path: "/grpc.health.v1.Health/Check", body: "{}" };
+  const headers = { "content-type": "application/json" };
+  const health = await exchange({ origin: server.url, version: "2", headers, ...check });
+  expect(JSON.parse(health.body.toString())).toEqual({ status: "SERVING" });
+  lock.release();
+  await Promise.all(waiting);
+});
 
 /** A plant whose commit is under way, and one that waits. */
 async function fill(store: PlantStore): Promise<readonly Promise<unknown>[]> {

@@ -21,6 +21,7 @@ import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { errorResponse } from "../rest/response/response.ts";
 import { Call } from "../rpc/call.ts";
 import {
+  type Admission,
   collectEndpoints,
   type MessageLimits,
   type StreamLimits,
@@ -46,6 +47,7 @@ export interface CommonOptions
   extends ConnectRouterOptions,
     MessageLimits,
     StreamLimits,
+    Admission,
     TypeListener {
   /** Registers the services. */
   readonly routes: (router: ConnectRouter) => void;
@@ -91,6 +93,7 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   onError: "function",
   notFoundError: "function",
   onUnknownType: "function",
+  admit: "function",
   readMaxValues: "number",
   streamIdleTimeoutMs: "number",
   // Those of connect-es:

@@ -163,8 +163,9 @@ class Admission {
       this.#hasAskedForMethod ||= name === "method" || name === "service";
       return call[name];
     };
-    const { requestGate } = this.wire.options;
+    const { requestGate, admit } = this.wire.options;
     await requestGate?.(this.#isNamed ? this.call : new Proxy(this.call, { get }));
+    if (this.#isNamed) admit?.(this.call);
   }
 
   /** The call of the tool that the body names. The gate may have admitted it already. */
@@ -175,6 +176,7 @@ class Admission {
     const isAdmitted = hasSameGate && !this.#hasAskedForMethod;
     this.call.release();
     this.call = new Call(wire, exchange, values, { parts: newCall(), isAdmitted });
+    if (isAdmitted) wire.options.admit?.(this.call);
     return this.call;
   }
 }

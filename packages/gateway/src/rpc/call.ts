@@ -27,7 +27,10 @@ export interface Callee {
     UniversalHandlerOptions,
     "requestGate" | "interceptors" | "shutdownSignal" | "acceptCompression" | "maxTimeoutMs"
   > &
-    ErrorListener & { readonly streamIdleTimeoutMs?: number };
+    ErrorListener & {
+      readonly streamIdleTimeoutMs?: number;
+      readonly admit?: (context: HandlerContext) => void;
+    };
 }
 
 /** What a protocol calls the headers of a call. */
@@ -89,7 +92,7 @@ export interface CallInit<P> {
   readonly parts?: P;
   /** Why to reject it, after the gate has admitted it. */
   readonly refusal?: ConnectError | undefined;
-  /** Whether the gate has admitted it already. */
+  /** Whether it is admitted already, by the gate too. */
   readonly isAdmitted?: boolean;
   /** The compression of the request, where no header says it. */
   readonly coding?: string | null;

@@ -4,6 +4,7 @@ import {
   createConnectRouter,
   createMethodImplSpec,
   createServiceImplSpec,
+  type HandlerContext,
   type MethodImplSpec,
 } from "@connectrpc/connect";
 import {
@@ -43,8 +44,17 @@ export interface StreamLimits {
   readonly streamIdleTimeoutMs?: number;
 }
 
+export interface Admission {
+  /**
+   * Called for each call after `requestGate` and before its body is read. Throw a ConnectError to
+   * reject it: `unavailable`, for example, where its method has no room. Default: all are admitted.
+   */
+  readonly admit?: (context: HandlerContext) => void;
+}
+
 /** The router's options, overridden by those of the service or method. */
 export type EndpointOptions = UniversalHandlerOptions &
+  Admission &
   MessageLimits &
   StreamLimits &
   TypeListener &
@@ -65,7 +75,12 @@ export interface Endpoint {
  * protocol.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions & MessageLimits & StreamLimits & TypeListener & ErrorListener,
+  routerOptions: ConnectRouterOptions &
+    Admission &
+    MessageLimits &
+    StreamLimits &
+    TypeListener &
+    ErrorListener,
   routes: (router: ConnectRouter) => void,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };

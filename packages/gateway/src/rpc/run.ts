@@ -25,10 +25,13 @@ type Next = Parameters<Interceptor>[0];
 export async function run(call: Call): Promise<Response | Messages> {
   const { wire } = call;
   const { kind } = wire.spec;
-  const { requestGate, interceptors, streamIdleTimeoutMs } = wire.options;
+  const { requestGate, admit, interceptors, streamIdleTimeoutMs } = wire.options;
   try {
-    const gate = call.isAdmitted ? undefined : requestGate?.(call);
-    if (gate !== undefined) await gate;
+    if (!call.isAdmitted) {
+      const gate = requestGate?.(call);
+      if (gate !== undefined) await gate;
+      admit?.(call);
+    }
     if (call.refusal !== undefined) throw call.refusal;
     const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;
     // Without a deadline, a body that does not come has the time limit of requests.
