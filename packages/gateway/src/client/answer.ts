@@ -7,12 +7,12 @@ import {
   fromBinary,
   type MessageInitShape,
   type MessageShape,
+  toBinary,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
-import { writeBinary } from "../codec/binary-writer.ts";
 import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
@@ -131,7 +131,7 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   }
 
   serialize(init: MessageInitShape<I>): Uint8Array {
-    return wrapEnvelope(0, writeBinary(this.#input, create(this.#input, init)));
+    return wrapEnvelope(0, toBinary(this.#input, create(this.#input, init)));
   }
 
   reading(head: Head, readMaxBytes: number): EnvelopeReading<MessageShape<O>> {

@@ -3,12 +3,12 @@ import {
   type DescMethod,
   fromBinary,
   type MessageShape,
+  toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
-import { writeBinary } from "./binary-writer.ts";
 import { messageFromJson, parseJson } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
@@ -49,9 +49,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
         });
       },
       serialize: (message) =>
-        attempt("serialize binary", Code.Internal, () =>
-          writeBinary(output, message, binaryOptions),
-        ),
+        attempt("serialize binary", Code.Internal, () => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
       parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),

@@ -123,7 +123,7 @@ export function hasLooseText(desc: DescMessage): boolean {
 }
 
 /** @param scalar Undefined for a message or an enum. */
-export function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
+function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
   switch (scalar) {
     case undefined:
       return message === undefined ? WireType.Varint : WireType.LengthDelimited;
