@@ -16,7 +16,7 @@ const importsByFile = checkLayout({
     // index.ts and its siblings, which users import.
     src: ["gen", "src/adapter", "src/http", "src/codec", "src/errors", "src/rpc", "src/rest"],
     "src/server": ["src/adapter", "src/errors", "src/rpc", "src/http"],
-    "src/health": ["gen", "src/rest", "src/errors", "src/rpc", "src/http"],
+    "src/health": ["gen", "src/errors", "src/rpc", "src/http"],
     "src/reflection": ["gen", "src/rpc"],
     "src/otel": ["src/adapter", "src/rpc"],
     "src/client": ["gen", "src/rpc", "src/http", "src/codec"],
@@ -31,7 +31,7 @@ const importsByFile = checkLayout({
     "src/rest": ["gen", "src/rpc", "src/errors", "src/codec", "src/http"],
     "src/openapi": ["gen", "src/rest", "src/rpc", "src/errors", "src/codec"],
     "src/rpc": ["gen", "src/errors", "src/codec", "src/http"],
-    "src/errors": ["gen", "src/codec"],
+    "src/errors": ["gen", "src/codec", "src/http"],
     "src/codec": ["gen", "src/http"],
     "src/http": ["gen"],
   },

@@ -11,14 +11,15 @@ import {
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
+import { errorResponse } from "../errors/error-response.ts";
 import { logError } from "../errors/errors.ts";
 import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
+import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
-import { errorResponse } from "../rest/response/response.ts";
 import { Call } from "../rpc/call.ts";
 import {
   type Admission,
@@ -27,7 +28,7 @@ import {
   type StreamLimits,
   type TypeListener,
 } from "../rpc/endpoint.ts";
-import { emptyResponse, type Route } from "../rpc/face.ts";
+import type { Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import type { OptionKindsOf } from "../rpc/options.ts";
 import { run } from "../rpc/run.ts";
@@ -256,7 +257,7 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
         return errorResponse(error, { renderError });
       }
       if (protocol === "rest") throw new RestFailure(404, Code.NotFound, nothing);
-      return emptyResponse(404, nothingServed);
+      return smallResponse(404, "", {}, nothingServed);
     },
   };
 }

@@ -3,6 +3,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
+import { errorResponse } from "../errors/error-response.ts";
 import { logError } from "../errors/errors.ts";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
@@ -18,7 +19,6 @@ import {
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
-import { errorResponse } from "../rest/response/response.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type ApplyCors, createCors, isPreflight } from "./cors.ts";

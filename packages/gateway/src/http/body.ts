@@ -1,4 +1,6 @@
+import type { ConnectError } from "@connectrpc/connect";
 import type { Body, BodySink, Exchange, Response } from "./exchange.ts";
+import type { NodeHeaders } from "./headers.ts";
 
 export type { Body } from "./exchange.ts";
 
@@ -15,9 +17,18 @@ export function bytesOf(body: Body): Uint8Array {
   return typeof body === "string" ? utf8.encode(body) : body;
 }
 
+/** A whole answer. @param error That it reports. */
+export function smallResponse(
+  status: number,
+  body = "",
+  header: NodeHeaders = {},
+  error?: ConnectError,
+): Response {
+  return { status, header: { ...header, "content-length": byteLengthOf(body) }, body, error };
+}
+
 export function jsonResponse(body: string): Response {
-  const header = { "content-type": "application/json", "content-length": byteLengthOf(body) };
-  return { status: 200, header, body };
+  return smallResponse(200, body, { "content-type": "application/json" });
 }
 
 export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {

@@ -4,7 +4,7 @@ import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";
 import { isJsonObject } from "../codec/json-text.ts";
 import type { RestFailure } from "../errors/http-error.ts";
-import { jsonResponse } from "../http/body.ts";
+import { jsonResponse, smallResponse } from "../http/body.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { assertMediaType, readBody } from "../rest/request/request.ts";
 import { Call } from "../rpc/call.ts";
@@ -29,7 +29,7 @@ const toolsPerPage = 200;
 /** How long clients may cache lists, and that caches are private. */
 const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 
-const accepted: Response = { status: 202, header: { "content-length": 0 }, body: "" };
+const accepted = smallResponse(202);
 
 /** @param origins Whose pages may call; `*` for any. @throws {TypeError} without a tool. */
 export function createMcpRoute(

@@ -8,12 +8,12 @@ import { answerTooLarge } from "../codec/codec.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
+import { errorResponse } from "../errors/error-response.ts";
 import { type RestError, renderStatus, restErrorFrom } from "../errors/http-error.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Ending, Head, Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { isCompressible as isText } from "../rest/response/answer-coding.ts";
-import { errorResponse } from "../rest/response/response.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { serverSentEvents } from "../rest/stream/stream-format.ts";
 import {

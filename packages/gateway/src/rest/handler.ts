@@ -3,6 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-writer.ts";
+import { errorResponse } from "../errors/error-response.ts";
 import { type RenderError, restErrorFrom } from "../errors/http-error.ts";
 import {
   type Ending,
@@ -29,13 +30,7 @@ import { createReader, readMessages } from "./request/request.ts";
 import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
 import { pagesOf } from "./response/next-page.ts";
-import {
-  errorResponse,
-  httpBodyOf,
-  messageResponse,
-  messageText,
-  takeStatus,
-} from "./response/response.ts";
+import { httpBodyOf, messageResponse, messageText, takeStatus } from "./response/response.ts";
 import type { Rest } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
 import { isHttpBody } from "./rule/http-body.ts";

@@ -2,6 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type RenderError, RestFailure } from "../errors/http-error.ts";
+import { smallResponse } from "../http/body.ts";
 import type { Ending, Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";
 import {
@@ -113,24 +114,16 @@ export abstract class EnvelopeRoute extends RpcRoute implements StreamWire {
   abstract end(call: Call, failure: Failure | undefined): Ending | Promise<Ending>;
 }
 
-/** A plain HTTP answer, because the protocol of the client is unknown. */
-export function emptyResponse(
-  status: number,
-  error: ConnectError,
-  header: NodeHeaders = {},
-): Response {
-  return { status, header: { ...header, "content-length": 0 }, body: "", error };
-}
-
 /** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */
 export function needsDuplex(): Response {
   const error = new ConnectError("a bidirectional stream needs HTTP/2", Code.Unimplemented);
-  return emptyResponse(505, error, { connection: "close" });
+  return smallResponse(505, "", { connection: "close" }, error);
 }
 
+/** Without a body, because the protocol of the client is unknown. */
 export function unsupportedMediaType(): Response {
   const message = "the Content-Type is not supported";
-  return emptyResponse(415, new ConnectError(message, Code.InvalidArgument)); // as for REST
+  return smallResponse(415, "", {}, new ConnectError(message, Code.InvalidArgument)); // as for REST
 }
 
 /** Refuses the HTTP methods that a path does not have. @param like A route of the path. */
@@ -151,7 +144,7 @@ export function methodNotAllowed(like: Route): Route {
       };
       const message = `the method must be ${header.allow}`;
       const error = new RestFailure(405, Code.Unimplemented, message, header);
-      if (isRpc) return emptyResponse(405, error, header);
+      if (isRpc) return smallResponse(405, "", header, error);
       throw error;
     },
   };

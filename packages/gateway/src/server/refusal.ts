@@ -1,10 +1,11 @@
 /** Answers to requests that are rejected before any handler sees them. */
-import { STATUS_CODES } from "node:http";
+import { type OutgoingHttpHeaders, STATUS_CODES } from "node:http";
 import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { type RenderError, RestFailure, restErrorFrom } from "../errors/http-error.ts";
+import { errorResponse } from "../errors/error-response.ts";
+import { type RenderError, RestFailure } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { refuseCall } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
@@ -100,11 +101,7 @@ export class Refusals {
   }
 
   #render(failure: RestFailure) {
-    const rendered = this.#renderError(restErrorFrom(failure));
-    const body = JSON.stringify(rendered.body);
-    const length = String(Buffer.byteLength(body));
-    const { status, contentType = "application/json" } = rendered;
-    const type = { "content-type": contentType, "content-length": length };
-    return { status, header: { ...type, ...failure.header }, body };
+    const { status, header, body } = errorResponse(failure, { renderError: this.#renderError });
+    return { status, header: header as OutgoingHttpHeaders, body };
   }
 }

@@ -1,22 +1,16 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
-import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
 import { hasCustomJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { messageToJson } from "../../codec/json-writer.ts";
-import {
-  type RestError,
-  RestFailure,
-  restErrorFrom,
-  retryAfterSeconds,
-} from "../../errors/http-error.ts";
+import { statusHeader } from "../../errors/error-response.ts";
+import { RestFailure } from "../../errors/http-error.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
-import { type HeaderRecord, toNodeHeaders } from "../../http/headers.ts";
+import type { HeaderRecord } from "../../http/headers.ts";
 import { type Call, headerWithTrailer } from "../../rpc/call.ts";
-import { isBodiless, isSuccess, neededHeaders, type RestSettings } from "../options.ts";
+import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
 import type { Rest } from "../routing/route.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
@@ -85,9 +79,6 @@ export function messageResponse(
   return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
-/** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
-const statusHeader = "x-http-code";
-
 /**
  * The status of one answer. Removes the header that says it.
  *
@@ -123,35 +114,6 @@ async function compressed(whole: Response, coding: AnswerCoding): Promise<Respon
   const body = await coding.compress(bytesOf(whole.body));
   const about = { "content-encoding": coding.name, "content-length": byteLengthOf(body) };
   return { ...whole, header: { ...whole.header, ...about }, body };
-}
-
-export function errorResponse(
-  reason: unknown,
-  { renderError, registry }: Pick<RestSettings, "renderError"> & Pick<RestError, "registry">,
-  context?: Call,
-): Response {
-  const restError = restErrorFrom(reason, registry);
-  const { status, body, contentType = jsonType } = renderError(restError);
-  const header = context
-    ? trailerMux(context.responseHeader, context.responseTrailer)
-    : new Headers();
-  // They are about the answer that the implementation had in mind.
-  for (const name of ["content-encoding", statusHeader]) header.delete(name);
-  // If another service answered with this error, its headers are not ours to forward.
-  if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
-  if (reason instanceof RestFailure) {
-    for (const [name, value] of Object.entries(reason.header)) header.set(name, value);
-  }
-  const retryAfter = retryAfterSeconds(restError.error);
-  if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
-    header.set("retry-after", String(retryAfter ?? 1));
-  }
-  // RFC 9110 section 15.5.2.
-  if (status === 401 && !header.has("www-authenticate")) header.set("www-authenticate", "Bearer");
-  header.set("content-type", contentType);
-  const text = JSON.stringify(body);
-  header.set("content-length", String(byteLengthOf(text)));
-  return { status, header: toNodeHeaders(header), body: text, error: restError.error };
 }
 
 export function httpBodyOf({ spec, binding }: Rest, message: Message): HttpBody {
