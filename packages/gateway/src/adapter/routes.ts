@@ -6,11 +6,11 @@ import { connectGetRoutes, connectRoutes } from "../rpc/connect.ts";
 import { connectStreamRoutes } from "../rpc/connect-stream.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import {
-  EnvelopeRoute,
   type Face,
   methodNotAllowed,
   needsDuplex,
   type Route,
+  RpcRoute,
   unsupportedMediaType,
 } from "../rpc/face.ts";
 import { grpcRoutes, grpcWebRoutes } from "../rpc/grpc.ts";
@@ -114,7 +114,7 @@ function createSite(route: Route): Site {
       ...{ protocol: undefined, method, pathTemplate },
       allow: (path) => route.allow(path),
       open({ isDuplex }) {
-        const isRefused = route instanceof EnvelopeRoute && route.isBidi && !isDuplex;
+        const isRefused = route instanceof RpcRoute && route.isBidi && !isDuplex;
         return isRefused ? needsDuplex() : unsupportedMediaType();
       },
     },

@@ -11,7 +11,7 @@ import type { Codec } from "../codec/codec.ts";
 import { connectErrorFrom } from "../errors/errors.ts";
 import { type Body, concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
-import { Call, type Failure, type Message, noTrailer } from "./call.ts";
+import { Call, type Failure, type Message, noTrailer, type StreamWire } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
@@ -21,7 +21,7 @@ import {
   requestErrors,
   writeEnvelope,
 } from "./envelope.ts";
-import { EnvelopeRoute, needsDuplex, type Route } from "./face.ts";
+import { needsDuplex, type Route, RpcRoute } from "./face.ts";
 
 const terms = {
   protocol: "connect",
@@ -41,7 +41,7 @@ export function connectStreamRoutes(endpoint: Endpoint): Iterable<readonly [stri
   ];
 }
 
-class ConnectStreamRoute extends EnvelopeRoute {
+class ConnectStreamRoute extends RpcRoute implements StreamWire {
   readonly trailer = noTrailer;
   readonly #codec: Codec;
   readonly #reading: Omit<EnvelopeReading<Message>, "compression">;

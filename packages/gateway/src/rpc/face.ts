@@ -3,17 +3,9 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { type RenderError, RestFailure } from "../errors/http-error.ts";
 import { smallResponse } from "../http/body.ts";
-import type { Ending, Exchange, Head, Response } from "../http/exchange.ts";
+import type { Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";
-import {
-  type Call,
-  type Failure,
-  headDelayMs,
-  type Message,
-  type ProtocolName,
-  type StreamWire,
-  type Terms,
-} from "./call.ts";
+import { type Call, headDelayMs, type ProtocolName, type Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** One protocol. Its calls have a wire, which reads requests and writes answers. */
@@ -91,27 +83,15 @@ export abstract class RpcRoute<P = unknown> implements Route {
     return this.#allowed;
   }
 
-  abstract open(exchange: Exchange, values: ContextValues | undefined): Call<P> | Response;
-}
-
-/** The same, with messages in envelopes. */
-export abstract class EnvelopeRoute extends RpcRoute implements StreamWire {
-  abstract readonly trailer: NodeHeaders;
-
   headDelayMs(): number {
     return headDelayMs;
   }
 
-  head({ responseHeader }: Call): Head {
+  head({ responseHeader }: Call<P>): Head {
     return { status: 200, header: withoutLength(responseHeader.toNode()) };
   }
 
-  abstract read(call: Call): Message | Promise<Message>;
-  abstract readAll(call: Call): AsyncIterable<Message>;
-  abstract write(call: Call, message: Message): Response | Promise<Response>;
-  abstract fail(call: Call, error: unknown): Response | Promise<Response>;
-  abstract chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array>;
-  abstract end(call: Call, failure: Failure | undefined): Ending | Promise<Ending>;
+  abstract open(exchange: Exchange, values: ContextValues | undefined): Call<P> | Response;
 }
 
 /** Clients that expect full duplex may hang on HTTP/1.1. Closing the connection ends that. */

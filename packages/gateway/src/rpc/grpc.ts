@@ -11,7 +11,7 @@ import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
-import { Call, type Failure, type Message, type Terms } from "./call.ts";
+import { Call, type Failure, type Message, type StreamWire, type Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
   type EnvelopeReading,
@@ -21,7 +21,7 @@ import {
   writeEnvelope,
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
-import { EnvelopeRoute, needsDuplex, type Route } from "./face.ts";
+import { needsDuplex, type Route, RpcRoute } from "./face.ts";
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
@@ -94,7 +94,7 @@ export function trailersOnly(
   return { status: 200, header, body: "", error };
 }
 
-class GrpcRoute extends EnvelopeRoute {
+class GrpcRoute extends RpcRoute implements StreamWire {
   readonly trailer = okTrailer;
   readonly #variant: Variant;
   readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
