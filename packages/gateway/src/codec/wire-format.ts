@@ -16,58 +16,58 @@ export function assertWireFormat(
   bytes: Uint8Array,
   fieldsMax: number = Number.POSITIVE_INFINITY,
 ): void {
-  const reader = new FieldReader(bytes, fieldsMax);
-  walk(fieldsOf(desc), reader, reader.len);
-}
-
-class FieldReader extends BinaryReader {
-  readonly #fieldsMax: number;
-  #fields = 0;
-
-  constructor(bytes: Uint8Array, fieldsMax: number) {
-    super(bytes);
-    this.#fieldsMax = fieldsMax;
-  }
-
-  override tag(): [number, WireType] {
-    const tag = super.tag();
-    if (tag[1] !== WireType.EndGroup && ++this.#fields > this.#fieldsMax) {
-      throw new RangeError(`more than ${this.#fieldsMax} fields`);
-    }
-    return tag;
-  }
+  const reader = new BinaryReader(bytes);
+  walk(fieldsOf(desc), reader, reader.len, { fieldsMax, fields: 0 });
 }
 
 /** The wire format of a field. */
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];
-  readonly inside?: (() => Shapes) | undefined;
+  /** Of a message: what is inside. */
+  readonly inside?: Shapes | DescMessage | undefined;
   /** Text in which protobuf-es replaces what is not UTF-8. */
   readonly isLooseText?: boolean;
 }
 
 type Shapes = ReadonlyMap<number, FieldShape>;
 
+const unknown: Shapes = new Map();
+
+interface Count {
+  readonly fieldsMax: number;
+  fields: number;
+}
+
 /** @param group The number of the group to walk, which ends with a tag. Default: a message. */
-function walk(shapes: Shapes, reader: BinaryReader, end: number, group?: number): void {
+function walk(
+  shapes: Shapes,
+  reader: BinaryReader,
+  end: number,
+  count: Count,
+  group?: number,
+): void {
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
     if (wireType === WireType.EndGroup && number === group) return;
+    if (++count.fields > count.fieldsMax) {
+      throw new RangeError(`more than ${count.fieldsMax} fields`);
+    }
     const shape = shapes.get(number);
     if (shape !== undefined && !shape.wireTypes.includes(wireType)) {
       throw new RangeError(`${shape.name} has the wire type ${wireType}`);
     }
+    const inside = shape?.inside;
     if (shape?.isLooseText) {
       reader.string(true);
     } else if (wireType === WireType.LengthDelimited) {
       const length = reader.uint32();
       const insideEnd = reader.pos + length;
       if (insideEnd > end) throw new RangeError("premature EOF");
-      if (shape?.inside !== undefined) walk(shape.inside(), reader, insideEnd);
+      if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, count);
       reader.pos = insideEnd;
-    } else if (wireType === WireType.StartGroup && shape?.inside !== undefined) {
-      walk(shape.inside(), reader, end, number);
+    } else if (wireType === WireType.StartGroup) {
+      walk(inside === undefined ? unknown : fieldsOf(inside), reader, end, count, number);
     } else {
       reader.skip(wireType, number);
     }
@@ -77,29 +77,32 @@ function walk(shapes: Shapes, reader: BinaryReader, end: number, group?: number)
 
 const known = new WeakMap<DescMessage, Shapes>();
 
-function fieldsOf(desc: DescMessage): Shapes {
-  const shapes = known.get(desc) ?? new Map(desc.fields.map((one) => [one.number, shapeOf(one)]));
-  known.set(desc, shapes);
+function fieldsOf(desc: Shapes | DescMessage): Shapes {
+  if (!("typeName" in desc)) return desc;
+  let shapes = known.get(desc);
+  if (shapes === undefined) {
+    shapes = new Map(desc.fields.map((one) => [one.number, shapeOf(one)]));
+    known.set(desc, shapes);
+  }
   return shapes;
 }
 
 function shapeOf(field: DescField): FieldShape {
-  const { name, message } = field;
-  const inside = message && (() => fieldsOf(message));
+  const { name, message: inside } = field;
   const isLooseText = isLoose(field, field.scalar);
   if (field.fieldKind === "map") {
     const key = { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)] };
-    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, message)] };
+    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, inside)] };
     const entry: Shapes = new Map<number, FieldShape>([
       [1, { ...key, isLooseText: isLoose(field, field.mapKey) }],
       [2, { ...value, inside, isLooseText }],
     ]);
-    return { name, wireTypes: [WireType.LengthDelimited], inside: () => entry };
+    return { name, wireTypes: [WireType.LengthDelimited], inside: entry };
   }
   if ("delimitedEncoding" in field && field.delimitedEncoding) {
     return { name, wireTypes: [WireType.StartGroup], inside };
   }
-  const own = wireTypeOf(field.scalar, message);
+  const own = wireTypeOf(field.scalar, inside);
   // The writer may choose whether it is packed.
   const isPackable = field.fieldKind === "list" && own !== WireType.LengthDelimited;
   const wireTypes = isPackable ? [own, WireType.LengthDelimited] : [own];
@@ -116,7 +119,7 @@ export function hasLooseText(desc: DescMessage): boolean {
   for (const shapes of all) {
     for (const { isLooseText, inside } of shapes.values()) {
       if (isLooseText) return true;
-      if (inside !== undefined) all.add(inside());
+      if (inside !== undefined) all.add(fieldsOf(inside));
     }
   }
   return false;
