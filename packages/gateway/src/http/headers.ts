@@ -11,16 +11,16 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
  * all the gateway's other work on headers.
  */
 export class LazyHeaders implements Headers {
-  declare private readonly initial: NodeHeaders;
+  // Defined here, as an assignment would look for a setter in the prototype, which is a proxy.
+  readonly #initial: NodeHeaders;
   /** The given fields; undefined once they may have changed. */
-  declare source: NodeHeaders | undefined;
-  declare private filled: Headers | undefined;
+  source: NodeHeaders | undefined;
+  #filled: Headers | undefined;
 
   /** @param source Must not change from now on. Pseudo-headers are ignored. */
   constructor(source: NodeHeaders) {
-    this.initial = source;
+    this.#initial = source;
     this.source = source;
-    this.filled = undefined;
   }
 
   /** The source, if nothing has changed. */
@@ -32,7 +32,7 @@ export class LazyHeaders implements Headers {
   replace(other: Headers): void {
     if (other === this) return;
     for (const name of [...this.keys()]) this.delete(name);
-    for (const [name, value] of [...new LazyHeaders(this.initial), ...other]) {
+    for (const [name, value] of [...new LazyHeaders(this.#initial), ...other]) {
       if (name === "set-cookie") this.append(name, value);
       else this.set(name, value);
     }
@@ -111,9 +111,9 @@ export class LazyHeaders implements Headers {
   }
 
   #fill(): Headers {
-    this.filled ??= fromNodeHeaders(this.initial);
+    this.#filled ??= fromNodeHeaders(this.#initial);
     this.source = undefined;
-    return this.filled;
+    return this.#filled;
   }
 }
 

@@ -78,8 +78,8 @@ export abstract class NodeExchange implements Exchange {
   /** To call when the exchange ends. */
   declare protected readonly close: () => void;
   declare refusal: CallRefusal | undefined;
-  declare private reading: Reading | undefined;
-  declare private held: Holding | undefined;
+  declare reading: Reading | undefined;
+  declare held: Holding | undefined;
   declare private readonly budget: BodyBudget | undefined;
 
   // Fields are set here alone: initialisers would be a function more for each request.
@@ -98,12 +98,8 @@ export abstract class NodeExchange implements Exchange {
     this.reading = undefined;
     this.held = undefined;
     (answer as Answer)[exchangeOf] = this;
-    this.close = () => {
-      if (this.reading !== undefined) this.#fail(clientLeft());
-      this.held?.release();
-      this.call?.abort(this.closeReason);
-      this.call = undefined;
-    };
+    // Not an arrow function: V8 keeps objects for longer that have one of their own in a field.
+    this.close = closeExchange.bind(undefined, this);
     answer.on("close", this.close);
   }
 
@@ -215,6 +211,14 @@ export abstract class NodeExchange implements Exchange {
     this.reading?.reject(error);
     this.reading = undefined;
   }
+}
+
+function closeExchange(exchange: NodeExchange): void {
+  exchange.reading?.reject(clientLeft());
+  exchange.reading = undefined;
+  exchange.held?.release();
+  exchange.call?.abort(exchange.closeReason);
+  exchange.call = undefined;
 }
 
 /**

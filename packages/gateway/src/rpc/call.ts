@@ -227,7 +227,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
     } else {
       const deadline = Math.trunc(Date.now() + timeoutMs);
       this.deadline = deadline;
-      this.timeoutMs = () => deadline - Date.now();
+      this.timeoutMs = msUntil.bind(undefined, deadline);
     }
     if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
     else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
@@ -332,6 +332,10 @@ const lazySignal: PropertyDescriptor = {
 
 /** Until the request is read. */
 const noMessages: AsyncIterable<Message> = (async function* () {})();
+
+function msUntil(deadline: number): number {
+  return deadline - Date.now();
+}
 
 function noTimeout(): undefined {
   return undefined;
