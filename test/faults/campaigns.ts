@@ -6,6 +6,7 @@ import { operatorStatements } from "./citus/statements.ts";
 import { hostile } from "./hostile/hostile.ts";
 import { io } from "./io/io.ts";
 import { kill } from "./kill.ts";
+import { outage } from "./outage/outage.ts";
 import { crowd } from "./overload/crowd.ts";
 import { drain } from "./overload/drain.ts";
 import { flood } from "./overload/flood.ts";
@@ -28,6 +29,7 @@ export const campaigns: readonly Campaign[] = [
   hostile,
   io,
   kill,
+  outage,
   { name: "overload", run: (run) => runParts(run, [flood, starve, memory, crowd, drain]) },
   { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,

@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { chown, mkdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -19,6 +20,7 @@ export interface PostgresServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** The contents of files in its data directory, by name. */
   readonly files?: Readonly<Record<string, string | Buffer>>;
+  readonly env?: Readonly<Record<string, string>>;
   /** Whether later servers of this run begin with a copy of its data, which is faster. */
   readonly isTemplate?: boolean;
 }
@@ -46,7 +48,7 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
   };
   for (const path of [folder.path, data, passwordFile]) await give(path);
   const programs = installation.prepare(folder.path);
-  const spawnOptions = { ...identity, cwd: folder.path, env: { LC_ALL: "C" } };
+  const spawnOptions = { ...identity, cwd: folder.path, env: { ...options.env, LC_ALL: "C" } };
   const encoding = ["-E", "UTF8", "--locale=C"];
   const access = ["-U", "postgres", "-A", "scram-sha-256", `--pwfile=${passwordFile}`];
   const initdb = ["-D", data, "--no-sync", ...encoding, ...access];
@@ -112,6 +114,13 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
       if (tries === 5) throw error;
     }
   }
+  /** To all processes of the server. */
+  function signal(name: "SIGSTOP" | "SIGCONT"): void {
+    const pid = running?.process.pid ?? 0;
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
+    for (const one of [pid, ...children.filter(Boolean)]) process.kill(Number(one), name);
+  }
+
   stack.defer(() => stop("immediate"));
 
   const params = firstSettings["fsync"] === "off" ? ["allow_unsafe=fsync"] : [];
@@ -119,7 +128,7 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
   const { query } = databases;
   const owned = stack.move();
   return {
-    ...{ ...databases, data, stop },
+    ...{ ...databases, data, stop, signal },
     /** Changes a server setting. It is in effect when this resolves. */
     async set(name: string, value: string) {
       await query(`ALTER SYSTEM SET ${name} = '${value}'`);

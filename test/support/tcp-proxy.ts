@@ -74,6 +74,7 @@ export async function openTcpProxy(targetPort: number, mark: string) {
     },
     allow() {
       isRefusing = false;
+      isHanging = false;
     },
     /** From now on, accepts connections and everything on them, and never answers. */
     hang() {

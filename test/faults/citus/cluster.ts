@@ -66,7 +66,7 @@ export async function startCluster(installation: PostgresInstallation, workerCou
   await query("SELECT create_distributed_table('plants', 'id', shard_count => 8)");
   owned = stack.move();
   return {
-    ...{ url, workers, query, start },
+    ...{ url, coordinator, workers, query, start },
     read: () => readPostgresPlants({ query }),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };

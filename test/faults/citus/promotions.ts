@@ -1,5 +1,4 @@
 /** A worker's standby takes over, and the cluster is told. */
-import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresServer } from "../../support/postgres-server.ts";
 import { disturb, type PostgresRun } from "../postgres/disturb.ts";
@@ -11,7 +10,7 @@ const runsOfEach = 3;
 const fates: Readonly<Record<string, readonly ((old: PostgresServer) => unknown)[]>> = {
   "old workers alive": [],
   "old workers dead": [(old) => old.stop("kill")],
-  "old workers hung": [(old) => signal(old, "SIGSTOP"), (old) => signal(old, "SIGCONT")],
+  "old workers hung": [(old) => old.signal("SIGSTOP"), (old) => old.signal("SIGCONT")],
 };
 
 export async function promotions(run: PostgresRun): Promise<void> {
@@ -68,11 +67,4 @@ async function untilReplayed(primary: PostgresServer, standby: PostgresServer): 
   const [row] = await primary.query("SELECT pg_current_wal_lsn() AS lsn");
   const question = `SELECT pg_last_wal_replay_lsn() >= '${row?.["lsn"]}' AS done`;
   while ((await standby.query(question))[0]?.["done"] !== true) await delay(20);
-}
-
-/** To all processes of a server. */
-function signal(server: PostgresServer, name: "SIGSTOP" | "SIGCONT"): void {
-  const pid = readFileSync(`${server.data}/postmaster.pid`, "utf8").split("\n")[0] ?? "";
-  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
-  for (const one of [pid, ...children]) if (one.trim() !== "") process.kill(Number(one), name);
 }

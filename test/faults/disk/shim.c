@@ -14,6 +14,7 @@
  *                  write first writes its first half
  *   DISK_COUNT     "syncs": the numbers count syncs, not calls
  *   DISK_SWITCH    a file: while it is missing, nothing fails
+ *   DISK_STALL     a file: while it exists, no sync ends
  * The file DISK_ROOT/acknowledged is recorded, but never counted, and never fails.
  */
 #define _GNU_SOURCE
@@ -50,7 +51,7 @@ enum { descriptors_max = 4096 };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const char *root;
 static size_t root_bytes;
-static const char *switch_path;
+static const char *switch_path, *stall_path;
 static int log_descriptor = -1;
 static long sync_us, kill_at, fault_at, calls;
 static int counts_syncs, fault_errno, fault_scope, fault_is_short;
@@ -84,8 +85,11 @@ __attribute__((constructor)) static void start(void) {
     root = NULL;
     return;
   }
+  /* PostgreSQL overwrites its environment with the titles of its processes. */
+  root = strdup(root);
   root_bytes = strlen(root);
   switch_path = getenv("DISK_SWITCH");
+  stall_path = getenv("DISK_STALL") ? strdup(getenv("DISK_STALL")) : NULL;
   sync_us = getenv("DISK_SYNC_US") ? atol(getenv("DISK_SYNC_US")) : 0;
   kill_at = getenv("DISK_KILL") ? atol(getenv("DISK_KILL")) : 0;
   counts_syncs = getenv("DISK_COUNT") != NULL;
@@ -254,6 +258,7 @@ ssize_t pwritev64(int descriptor, const struct iovec *parts, int count, off64_t 
 static int sync_recorded(int descriptor, long call) {
   const char *path = path_of(descriptor);
   if (path == NULL) return syscall(call, descriptor);
+  while (stall_path && syscall(SYS_faccessat, AT_FDCWD, stall_path, F_OK) == 0) usleep(20000);
   if (sync_us > 0) usleep(sync_us); /* time for a success that is reported too early */
   pthread_mutex_lock(&lock);
   int fault = next_fault(SYNC, path, 0);

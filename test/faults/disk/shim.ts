@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { chmod } from "node:fs/promises";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -24,6 +25,8 @@ export async function withShim(run: Run, work: (place: Place) => Promise<void>):
   if (process.platform !== "linux") return run.skip("calls are recorded on Linux alone");
   try {
     await promisify(execFile)("cc", args);
+    // PostgreSQL runs as another user.
+    await chmod(workplace.path, 0o755);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
     return run.skip("there is no C compiler (cc)");

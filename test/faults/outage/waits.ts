@@ -1,0 +1,206 @@
+/** Everything that an engine can wait for, and how to make it wait. */
+import { randomUUID } from "node:crypto";
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { lockStore } from "../../support/locked-store.ts";
+import { openPostgresClient } from "../../support/postgres-client.ts";
+import { findPostgres } from "../../support/postgres-installation.ts";
+import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
+import { readPostgresPlants, sqliteKind } from "../../support/store-place.ts";
+import { openTcpProxy } from "../../support/tcp-proxy.ts";
+import { findCitus, startCluster } from "../citus/cluster.ts";
+import type { ReadableStore } from "../history/recorder.ts";
+
+/** A store, and what makes it wait until the returned function is called. */
+interface Site {
+  readonly url: string;
+  readonly store: ReadableStore;
+  /** Of the server. */
+  readonly env?: Readonly<Record<string, string>>;
+  begin(): Promise<() => unknown>;
+}
+
+export interface Wait {
+  readonly name: string;
+  /** `all` creates wait, or those of one node, or all for a moment. */
+  readonly stops: "all" | "some" | "briefly";
+  /** Whether the server starts while it lasts. */
+  readonly isAtStart?: boolean;
+  open(stack: AsyncDisposableStack, shimPath: string): Promise<Site>;
+}
+
+/** Syncs of files in a folder wait while a file exists, as on a disk that stands still. */
+function openDisk(shimPath: string, folder: string) {
+  const file = join(shimPath, `../stalled-${randomUUID()}`);
+  return {
+    env: { LD_PRELOAD: shimPath, DISK_ROOT: folder, DISK_LOG: "/dev/null", DISK_STALL: file },
+    async begin() {
+      writeFileSync(file, "");
+      return () => rmSync(file);
+    },
+  };
+}
+
+async function openSqlite(stack: AsyncDisposableStack) {
+  const place = stack.use(await sqliteKind.open());
+  const database = place.url.replace("sqlite:", "");
+  return { database, url: place.url, store: place };
+}
+
+async function openPostgres(stack: AsyncDisposableStack, env: Record<string, string> = {}) {
+  const installation = findPostgres()[0];
+  const server = stack.use(await startPostgres({ ...(installation && { installation }), env }));
+  const database = await server.createDatabase();
+  const url = server.url(database);
+  return { server, url, store: { read: () => readPostgresPlants(server, database) } };
+}
+
+/** Two workers, after shards have moved. */
+async function openCitus(stack: AsyncDisposableStack) {
+  const cluster = stack.use(await startCluster(findCitus() as never, 2));
+  await cluster.query(`
+    SELECT citus_move_shard_placement(shardid, shards.nodename, shards.nodeport, node.nodename,
+      node.nodeport, 'block_writes')
+    FROM citus_shards AS shards JOIN pg_dist_node AS node
+      ON node.groupid > 0 AND node.nodeport <> shards.nodeport LIMIT 2`);
+  return { ...cluster, store: { read: cluster.read } };
+}
+
+async function lockTable(url: string) {
+  const holder = await openPostgresClient(url);
+  await holder.query("BEGIN; LOCK TABLE plants");
+  return () => holder[Symbol.asyncDispose]();
+}
+
+async function kill(server: PostgresServer) {
+  await server.stop("kill");
+  return () => server.start();
+}
+
+async function hang(server: PostgresServer) {
+  server.signal("SIGSTOP");
+  return () => server.signal("SIGCONT");
+}
+
+const postgresWaits: readonly Wait[] = [
+  {
+    ...{ name: "PostgreSQL, a lock on the table", stops: "all" },
+    async open(stack) {
+      const opened = await openPostgres(stack);
+      return { ...opened, begin: () => lockTable(opened.url) };
+    },
+  },
+  {
+    ...{ name: "PostgreSQL, the disk", stops: "all" },
+    async open(stack, shimPath) {
+      const disk = openDisk(shimPath, "pg_wal");
+      const opened = await openPostgres(stack, disk.env);
+      return { ...opened, begin: disk.begin };
+    },
+  },
+  {
+    ...{ name: "PostgreSQL, the network", stops: "all" },
+    async open(stack) {
+      const { server, url, store } = await openPostgres(stack);
+      const proxy = stack.use(await openTcpProxy(server.port, "none"));
+      return {
+        ...{ url: url.replace(/:\d+\//, `:${proxy.port}/`), store },
+        async begin() {
+          proxy.hang();
+          return () => {
+            proxy.refuse();
+            proxy.allow();
+          };
+        },
+      };
+    },
+  },
+  {
+    ...{ name: "PostgreSQL, a server that is down", stops: "all" },
+    async open(stack) {
+      const opened = await openPostgres(stack);
+      return { ...opened, begin: () => kill(opened.server) };
+    },
+  },
+  {
+    ...{ name: "PostgreSQL, a server that hangs", stops: "all" },
+    async open(stack) {
+      const opened = await openPostgres(stack);
+      return { ...opened, begin: () => hang(opened.server) };
+    },
+  },
+  {
+    ...{ name: "PostgreSQL, a synchronous standby", stops: "all" },
+    async open(stack) {
+      const opened = await openPostgres(stack);
+      const set = (value: string) => opened.server.set("synchronous_standby_names", value);
+      return {
+        ...opened,
+        async begin() {
+          await set("away");
+          return () => set("");
+        },
+      };
+    },
+  },
+];
+
+const faults = { "is down": kill, hangs: hang } as const;
+
+const citusWaits: readonly Wait[] = [
+  ...Object.entries(faults).flatMap(([how, begin]): Wait[] => [
+    {
+      ...{ name: `Citus, a worker that ${how}`, stops: "some" },
+      async open(stack) {
+        const cluster = await openCitus(stack);
+        return { ...cluster, begin: () => begin(cluster.workers[0] as PostgresServer) };
+      },
+    },
+    {
+      ...{ name: `Citus, a coordinator that ${how}`, stops: "briefly" },
+      async open(stack) {
+        const cluster = await openCitus(stack);
+        return { ...cluster, begin: () => begin(cluster.coordinator) };
+      },
+    },
+  ]),
+  {
+    ...{ name: "Citus, a lock on the coordinator's table", stops: "all" },
+    async open(stack) {
+      const cluster = await openCitus(stack);
+      return { ...cluster, begin: () => lockTable(cluster.url) };
+    },
+  },
+  {
+    ...{ name: "Citus, a start while a worker hangs", stops: "some", isAtStart: true },
+    async open(stack) {
+      const cluster = await openCitus(stack);
+      return { ...cluster, begin: () => hang(cluster.workers[0] as PostgresServer) };
+    },
+  },
+];
+
+const sqliteWaits: readonly Wait[] = [
+  {
+    ...{ name: "SQLite, another process's lock", stops: "all" },
+    async open(stack) {
+      const opened = await openSqlite(stack);
+      const begin = async () => lockStore(opened.database).release;
+      return { ...opened, begin };
+    },
+  },
+  {
+    ...{ name: "SQLite, the disk", stops: "all" },
+    async open(stack, shimPath) {
+      const opened = await openSqlite(stack);
+      const disk = openDisk(shimPath, join(opened.database, ".."));
+      return { ...opened, ...disk };
+    },
+  },
+];
+
+export const waits = {
+  SQLite: sqliteWaits,
+  PostgreSQL: postgresWaits,
+  Citus: citusWaits,
+} as const;
