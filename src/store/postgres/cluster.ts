@@ -145,9 +145,9 @@ export class Cluster {
       );
       const answer = await this.#coordinator.ask(placement, name, node.host);
       if (answer !== "unknown") return answer === "current" ? outcomes : undefined;
-      const placements = placement.placementsOf(name);
+      const shards = placement.shardsOf(name);
       const isSafe = await node.pool.use((session) =>
-        isUntouched(session, placements, this.#options.limits.connectTimeoutMs),
+        isUntouched(session, shards, this.#options.limits.connectTimeoutMs),
       );
       if (isSafe) return outcomes;
       throw new Unconfirmed("the table may be about to be replaced");

@@ -80,20 +80,20 @@ export async function assertCoordinator(session: Session, timeoutMs: number): Pr
  */
 export async function isUntouched(
   session: Session,
-  placements: readonly string[],
+  shards: readonly string[],
   timeoutMs: number,
 ): Promise<boolean> {
   // Two statements: the second must not see an older state than the first.
-  const [locks] = await session.query(findLocks, [placements], timeoutMs);
-  const [found] = await session.query(countPlacements, [placements], timeoutMs);
-  return locks?.[0] === false && Number(found?.[0]) === placements.length;
+  const [locks] = await session.query(findLocks, [shards], timeoutMs);
+  const [found] = await session.query(countShards, [shards], timeoutMs);
+  return locks?.[0] === false && Number(found?.[0]) === shards.length;
 }
 
-const ownPlacements = `
+const ownShards = `
   FROM pg_dist_placement JOIN pg_dist_local_group USING (groupid)
-  WHERE placementid = ANY ($1::bigint[])`;
+  WHERE shardid = ANY ($1::bigint[])`;
 
-const countPlacements = `SELECT count(*) ${ownPlacements}`;
+const countShards = `SELECT count(*) ${ownShards}`;
 
 const findLocks = `
   SELECT EXISTS (
@@ -101,4 +101,4 @@ const findLocks = `
     WHERE mode NOT IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock')
       AND application_name IS DISTINCT FROM 'plant-store'
       AND relation IN (
-        SELECT to_regclass('@schema@.plants_' || shardid) ${ownPlacements}))`;
+        SELECT to_regclass('@schema@.plants_' || shardid) ${ownShards}))`;

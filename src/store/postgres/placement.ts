@@ -6,8 +6,8 @@ interface Shard {
   readonly hashMin: number;
   readonly node: string;
   readonly host: Host | undefined;
-  /** Never used again, not even if the shard moves away and back. */
-  readonly placement: string;
+  /** The same on every node. The id of a placement differs between nodes once a shard has moved. */
+  readonly id: string;
 }
 
 /** The name of the coordinator among the nodes: its group in Citus's tables. */
@@ -34,9 +34,9 @@ export class Placement {
     this.hosts = new Map([[coordinator, coordinatorHost], ...this.nodes]);
   }
 
-  /** The placements of the shards of a node. */
-  placementsOf(name: string): readonly string[] {
-    return this.#shards.filter(({ node }) => node === name).map(({ placement }) => placement);
+  /** The ids of the shards of a node. */
+  shardsOf(name: string): readonly string[] {
+    return this.#shards.filter(({ node }) => node === name).map(({ id }) => id);
   }
 
   nodeOf(id: bigint): string {
@@ -55,11 +55,11 @@ export async function readPlacement(
   const rows = await session.query(findShards, [], timeoutMs);
   const [first] = rows;
   if (first === undefined) return undefined;
-  const shards = rows.map(([hashMin, node, placement, name, port]) => ({
+  const shards = rows.map(([hashMin, node, id, name, port]) => ({
     hashMin: Number(hashMin),
     node: String(node),
     host: hostOf(name, port),
-    placement: String(placement),
+    id: String(id),
   }));
   return new Placement(String(found[0]), shards, hostOf(first[5], first[6]));
 }
@@ -73,10 +73,9 @@ const findTable =
 
 /** Nodes that share a shard count as one, without a host: storing a plant takes all of them. */
 const findShards = `
-  SELECT shardminvalue, node, placement, own.nodename, own.nodeport, first.nodename, first.nodeport
+  SELECT shardminvalue, node, shardid, own.nodename, own.nodeport, first.nodename, first.nodeport
   FROM (
-    SELECT shardminvalue, min(placementid) AS placement,
-      string_agg(groupid::text, ',' ORDER BY groupid) AS node
+    SELECT shardminvalue, shardid, string_agg(groupid::text, ',' ORDER BY groupid) AS node
     FROM pg_dist_shard JOIN pg_dist_placement USING (shardid)
     WHERE logicalrelid = '@schema@.plants'::regclass AND shardminvalue IS NOT NULL
     GROUP BY shardid, shardminvalue

@@ -3,7 +3,8 @@ CREATE TABLE pg_dist_shard AS
     (number * 134217728::bigint - 2147483648)::text AS shardminvalue
   FROM generate_series(0, 31) AS number;
 CREATE TABLE pg_dist_placement AS
-  SELECT 100 + shardid AS placementid, shardid, 1 + shardid % 2 AS groupid FROM pg_dist_shard;
+  SELECT :group * 100 + shardid AS placementid, shardid, 1 + shardid % 2 AS groupid
+  FROM pg_dist_shard;
 CREATE TABLE pg_dist_local_group AS SELECT :group AS groupid;
 CREATE FUNCTION lock_relation_if_exists(name text, mode text) RETURNS boolean
   LANGUAGE plpgsql AS 'BEGIN LOCK TABLE plants IN ROW SHARE MODE; RETURN true; END';

@@ -15,7 +15,7 @@ import { plantOf } from "../plant-of.ts";
 export async function fakeCitus(server: PostgresDatabases, database: string, group = 0) {
   const run = (sql: string) => server.query(sql, database);
   const tables = readFileSync(new URL("fake-citus.sql", import.meta.url), "utf8");
-  await run(tables.replace(":group", `${group}`));
+  await run(tables.replaceAll(":group", `${group}`));
   return {
     async plantsOf(node: number, count: number): Promise<readonly NewPlant[]> {
       const ids = await run(
