@@ -9,6 +9,8 @@ export class GroupCommit {
   readonly #shared: Omit<QueueOptions, "share">;
   readonly #room: WaitingRoom;
   readonly #queues = new Map<string, CommitQueue>();
+  /** While callers wait. */
+  #clock: NodeJS.Timeout | undefined;
 
   constructor(
     engine: BatchEngine,
@@ -24,10 +26,11 @@ export class GroupCommit {
    * commit has begun, only the caller stops waiting.
    * @returns The outcome of this plant, once its commit has returned.
    * @throws The reason of the signal, at once; a {@link PlantError} `overloaded`, at once; or
-   * `unavailable`, if the commit failed.
+   * `unavailable`, if the commit failed or did not return within the time of a caller.
    */
   submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     if (signal?.aborted) return Promise.reject(signal.reason);
+    this.#clock ??= setTimeout(this.#tick, tickMs).unref();
     return this.#queueOf(plant.id).submit(plant, signal);
   }
 
@@ -41,6 +44,17 @@ export class GroupCommit {
     await Promise.all([...this.#queues.values()].map((queue) => queue.drain()));
   }
 
+  /** One timer for all, so that a caller costs none. */
+  readonly #tick = () => {
+    const now = performance.now();
+    const waits = [...this.#queues.values()].map((queue) => queue.tellLate(now));
+    // Of a part in which nobody waits, nothing is known.
+    const { since, error } = waits.reduce((one, other) => (one.since > other.since ? one : other));
+    this.#shared.watch.callersWait(since, error);
+    const isWaiting = waits.some((wait) => wait.since < now);
+    this.#clock = isWaiting ? setTimeout(this.#tick, tickMs).unref() : undefined;
+  };
+
   #queueOf(id: bigint): CommitQueue {
     const part = this.#shared.engine.partOf(id);
     let queue = this.#queues.get(part);
@@ -51,6 +65,9 @@ export class GroupCommit {
     return queue;
   }
 }
+
+/** How much later than its time a caller may hear, in milliseconds. */
+const tickMs = 100;
 
 interface QueueOptions {
   readonly engine: BatchEngine;
@@ -64,6 +81,8 @@ interface QueueOptions {
 export interface CommitWatch {
   commitSucceeded(): void;
   commitFailed(error: unknown): void;
+  /** Called again and again. @param since From then on, callers have waited in all parts. */
+  callersWait(since: number, error: unknown): void;
 }
 
 /**
@@ -80,11 +99,10 @@ class CommitQueue {
   readonly #pace: Pace;
   readonly #waiting: Line;
   readonly #late: Line;
+  readonly #begun = new Set<readonly Waiter[]>();
   #isRetrying = false;
   /** Of the failures that were retried since the last success. */
-  #outage: { begunAt: number; failedAt: number } | undefined;
-  /** The last failure, whose plants are retried. */
-  #untold: { readonly error: unknown } | undefined;
+  #outage: { begunAt: number; failedAt: number; error: unknown } | undefined;
   #isGathering = false;
   #timer: NodeJS.Timeout | undefined;
   #underWay = 0;
@@ -110,6 +128,25 @@ class CommitQueue {
     this.#waiting.push(waiter);
     this.#gather();
     return waiter.outcome;
+  }
+
+  /**
+   * Tells callers whose time is over. Plants whose commits have begun may be stored all the same.
+   *
+   * @returns Since when a caller waits, or `now`; and for what, as far as is known.
+   */
+  tellLate(now: number): { readonly since: number; readonly error: unknown } {
+    const error = this.#outage?.error ?? tooSlow;
+    let since = now;
+    for (const waiters of [this.#waiting, this.#late, ...this.#begun]) {
+      for (const waiter of waiters.values()) {
+        if (waiter.isSettled) continue;
+        since = Math.min(since, waiter.since);
+        if (now - waiter.since < this.#options.limits.answerTimeoutMs) continue;
+        waiter.leave(notConfirmed(error));
+      }
+    }
+    return { since, error };
   }
 
   async drain(): Promise<void> {
@@ -186,6 +223,7 @@ class CommitQueue {
 
   /** @returns Whether it succeeded, apart from rows that cannot be stored. */
   async #commit(batch: readonly Waiter[]): Promise<boolean> {
+    this.#begun.add(batch);
     try {
       const outcomes = await this.#observed(batch.map(({ plant }) => plant));
       if (outcomes.length !== batch.length) {
@@ -197,13 +235,14 @@ class CommitQueue {
         else waiter.resolve(outcome);
       }
       this.#outage = undefined;
-      this.#untold = undefined;
       this.#options.watch.commitSucceeded();
       return true;
     } catch (error) {
       if (this.#options.engine.isOfRow(error)) return await this.#commitHalves(batch, error);
       this.#retryOrReject(batch, error);
       return false;
+    } finally {
+      this.#begun.delete(batch);
     }
   }
 
@@ -216,7 +255,7 @@ class CommitQueue {
     const middle = Math.ceil(batch.length / 2);
     let isDone = true;
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
-      const staying = half.filter(({ hasLeft }) => !hasLeft);
+      const staying = half.filter(({ isSettled }) => !isSettled);
       if (staying.length > 0 && !(await this.#commit(staying))) isDone = false;
     }
     return isDone;
@@ -247,24 +286,19 @@ class CommitQueue {
   #retryOrReject(batch: readonly Waiter[], error: unknown): void {
     const { engine, share, watch } = this.#options;
     if (engine.retries?.isSilent(error, this.#part) === true) this.#rejectWaiting(error);
-    const lateBefore = this.#lateBefore(error);
-    let isRejected = false;
+    const isRetried = this.#mayRetry(error);
     let isKept = false;
     for (const waiter of batch) {
-      if (waiter.hasLeft) continue;
-      waiter.failedAt ??= performance.now();
-      if (waiter.failedAt > lateBefore && share.room.hasRoom(waiter.bytes, share)) {
+      if (waiter.isSettled) continue;
+      if (isRetried && share.room.hasRoom(waiter.bytes, share)) {
         this.#late.push(waiter);
         isKept = true;
       } else {
-        isRejected = true;
         waiter.reject(notConfirmed(error));
       }
     }
     // Also if all callers have left: who comes next would wait for nothing.
-    const isTold = isRejected || !isKept;
-    if (isTold) watch.commitFailed(error);
-    this.#untold = isTold ? undefined : { error };
+    if (!isKept) watch.commitFailed(error);
     if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
   }
 
@@ -274,16 +308,16 @@ class CommitQueue {
     }
   }
 
-  /** @returns Plants that failed before are not retried. In an outage, time counts from its start. */
-  #lateBefore(error: unknown): number {
+  /** In an outage that lasts, plants are tried once. */
+  #mayRetry(error: unknown): boolean {
     const { retries } = this.#options.engine;
-    if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
+    if (retries?.mayHelp(error) !== true) return false;
     const now = performance.now();
-    const limit = now - retries.retryLimitMs;
+    const since = now - retries.retryLimitMs;
     const last = this.#outage;
-    const begunAt = last !== undefined && last.failedAt >= limit ? last.begunAt : now;
-    this.#outage = { begunAt, failedAt: now };
-    return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
+    const begunAt = last !== undefined && last.failedAt >= since ? last.begunAt : now;
+    this.#outage = { begunAt, failedAt: now, error };
+    return begunAt > since;
   }
 
   /**
@@ -297,13 +331,15 @@ class CommitQueue {
     for (let failures = 1; engine.retries !== undefined && this.#late.rows > 0; ) {
       if (failures > 0) await pause(backoffMs(failures, engine.retries));
       const batch = this.#late.take(rowsMax, limits.batchBytesMax);
-      if (batch.length === 0) break;
+      if (batch.length === 0) {
+        // All callers have left. Who comes next would wait for nothing.
+        if (this.#outage !== undefined) this.#options.watch.commitFailed(this.#outage.error);
+        break;
+      }
       const isDone = await this.#commit(batch);
       failures = isDone ? 0 : failures + 1;
       rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
     }
-    if (this.#untold !== undefined) this.#options.watch.commitFailed(this.#untold.error);
-    this.#untold = undefined;
     this.#isRetrying = false;
     this.#endDrain();
   }
@@ -312,6 +348,8 @@ class CommitQueue {
 function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
+
+const tooSlow = new Error("a commit takes too long");
 
 function notConfirmed(cause: unknown): PlantError {
   return new PlantError(

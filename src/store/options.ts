@@ -22,6 +22,8 @@ export interface StoreOptions {
 
 /** Bytes are the most heap that a waiting plant may hold. */
 export interface CommitLimits {
+  /** How long a caller waits for its outcome, whatever the engine waits for. Default: 10 s. */
+  readonly answerTimeoutMs: number;
   /** Rows in one commit. Default: 512. */
   readonly batchRowsMax: number;
   /** Bytes in one commit; a larger plant is committed alone. Default: 4 MiB. */
@@ -33,6 +35,8 @@ export interface CommitLimits {
 }
 
 export const defaultLimits: CommitLimits = {
+  // A failover takes seconds; after ten, most callers have given up.
+  answerTimeoutMs: 10_000,
   // Enough rows to spread the cost of one sync. In a larger batch, the first caller would only wait
   // longer for the last.
   batchRowsMax: 512,

@@ -73,8 +73,13 @@ export class Line implements Amount {
   leave(waiter: Waiter): void {
     this.share.room.change(this, -1, -waiter.bytes);
     if (this.#waiters.length > 2 * this.rows) {
-      this.#waiters = this.#waiters.filter(({ hasLeft }) => !hasLeft);
+      this.#waiters = this.#waiters.filter(({ isSettled }) => !isSettled);
     }
+  }
+
+  /** Those that wait or have left. */
+  values(): ArrayIterator<Waiter> {
+    return this.#waiters.values();
   }
 
   /** Takes the first: as many as the limits allow, and at least one if there is one. */
@@ -86,7 +91,7 @@ export class Line implements Amount {
       if (batch.length === rowsMax) break;
       if (batch.length > 0 && bytes + waiter.bytes > bytesMax) break;
       taken++;
-      if (waiter.hasLeft) continue;
+      if (waiter.isSettled) continue;
       waiter.line = undefined;
       batch.push(waiter);
       bytes += waiter.bytes;
@@ -103,9 +108,8 @@ export class Waiter implements AbortListener {
   readonly bytes: number;
   /** Where it waits. Undefined during a commit. */
   line: Line | undefined;
-  hasLeft = false;
-  /** When a commit first failed that is tried again. */
-  failedAt: number | undefined;
+  isSettled = false;
+  readonly since = performance.now();
   readonly #signal: Cancellation | undefined;
   readonly outcome: Promise<RowOutcome>;
   readonly #settled = Promise.withResolvers<RowOutcome>();
@@ -120,17 +124,23 @@ export class Waiter implements AbortListener {
 
   /** The caller's signal has aborted. */
   handleEvent(): void {
-    this.hasLeft = true;
+    this.leave(this.#signal?.reason);
+  }
+
+  /** Its plant is not written, unless its commit has begun. */
+  leave(reason: unknown): void {
+    this.reject(reason);
     this.line?.leave(this);
-    this.reject(this.#signal?.reason);
   }
 
   resolve(outcome: RowOutcome): void {
+    this.isSettled = true;
     this.#signal?.removeEventListener("abort", this);
     this.#settled.resolve(outcome);
   }
 
   reject(reason: unknown): void {
+    this.isSettled = true;
     this.#signal?.removeEventListener("abort", this);
     this.#settled.reject(reason);
   }

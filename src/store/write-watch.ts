@@ -2,6 +2,7 @@ import type { Obstacle } from "../plant.ts";
 import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import { StoreOpenError } from "./open-error.ts";
+import { defaultLimits } from "./options.ts";
 
 /** Called when a store meets an obstacle, a different one, or none any more (`undefined`). */
 export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => void;
@@ -10,6 +11,8 @@ export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => voi
 export interface WatchTimes {
   /** How often a writable store is inspected. */
   readonly inspectIntervalMs: number;
+  /** How long a store may be silent while a caller waits. After half of it, it is probed. */
+  readonly silenceMaxMs: number;
   /**
    * While the store is not writable, the pauses between probes double from the minimum to the
    * maximum.
@@ -22,6 +25,8 @@ export const defaultWatchTimes: WatchTimes = {
   // If somebody has just turned off the database's durability, what is acknowledged within this
   // interval may be lost in a crash. An inspection costs one or two short reads.
   inspectIntervalMs: 2000,
+  // With the first callers that are told.
+  silenceMaxMs: defaultLimits.answerTimeoutMs,
   backoffMinMs: 250,
   // The longest that operators wait after they have fixed the cause.
   backoffMaxMs: 5000,
@@ -41,6 +46,8 @@ export class WriteWatch {
   readonly #times: WatchTimes;
   #found: { readonly obstacle: Obstacle; readonly cause: unknown } | undefined;
   #isInDoubt = false;
+  /** A commit or a probe. */
+  #succeededAt = Number.NEGATIVE_INFINITY;
   #failedProbes = 0;
   /** While the engine reports its database as unreachable. */
   #nextProbeAt = 0;
@@ -69,6 +76,7 @@ export class WriteWatch {
 
   /** Only a hint: the commit may have written nothing new. */
   commitSucceeded(): void {
+    this.#succeededAt = performance.now();
     if (this.#found !== undefined) this.#hasten(this.#times.backoffMinMs);
   }
 
@@ -76,6 +84,14 @@ export class WriteWatch {
     if (isUnsafe(error)) this.#find(this.#engine.obstacleFrom(error), error);
     this.#isInDoubt = true;
     if (this.#failedProbes === 0) this.#check();
+  }
+
+  /** If nothing has succeeded since then, a probe decides, or its silence. */
+  callersWait(since: number, error: unknown): void {
+    if (this.#found !== undefined || this.#succeededAt > since) return;
+    const waitedMs = performance.now() - since;
+    if (waitedMs >= this.#times.silenceMaxMs) this.#find(this.#engine.obstacleFrom(error), error);
+    else if (waitedMs >= this.#times.silenceMaxMs / 2) this.commitFailed(error);
   }
 
   /** Waits for the running check. */
@@ -115,7 +131,9 @@ export class WriteWatch {
     this.#isInDoubt = false;
     try {
       await (isProbe ? this.#engine.probe() : this.#engine.inspect());
+      if (!isProbe) return this.#isInDoubt ? 0 : inspectIntervalMs;
       this.#failedProbes = 0;
+      this.#succeededAt = performance.now();
       this.#find(undefined, undefined);
       return inspectIntervalMs;
     } catch (error) {

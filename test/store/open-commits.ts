@@ -49,6 +49,7 @@ export function begin(
   const watch: CommitWatch = {
     commitSucceeded: () => void told.push("succeeded"),
     commitFailed: (error) => void told.push((error as Error).message),
+    callersWait: () => {},
   };
   const group = new GroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });
   const submit = (id: number, signal?: Cancellation) => group.submit(plantOf(id), signal);

@@ -22,7 +22,8 @@ function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
   const engine = Object.assign(new MemoryEngine(), given);
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
-  const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
+  const backoff = { backoffMinMs: 250, backoffMaxMs: 5000 };
+  const times = { inspectIntervalMs: 2000, silenceMaxMs: 10_000, ...backoff };
   const store = new BatchedStore(engine, { onObstacle }, times);
   onTestFinished(() => store.close());
   const isCreated = (id: number) =>
@@ -128,15 +129,34 @@ test("a successful create proves nothing: it may have existed before", async () 
   expect(store.obstacle()).toBe("disk_full");
 });
 
-test("a slow commit and a slow probe are not failures", async () => {
+test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undefined]>([
+  ["slow is no obstacle", 9900, {}, undefined],
+  ["silent as long as a caller waits is one", 10_000, {}, "unwritable"],
+  ["in which a probe succeeds has none", 10_000, { probed: well }, undefined],
+])("a store that is %s, and is created when it goes on", async (_, ms, given, obstacle) => {
   const slow = Promise.withResolvers<void>();
   const wait = () => slow.promise;
-  const { store, isCreated, after } = open({ before: wait, probed: wait });
+  const { store, isCreated, after } = open({ before: wait, probed: wait, ...given });
   const creating = isCreated(1);
-  await after(600_000);
-  expect(store.obstacle()).toBeUndefined();
+  await after(ms);
+  expect(store.obstacle()).toBe(obstacle);
   slow.resolve();
-  expect(await creating).toBe(true);
+  expect(await creating).toBe(ms < 10_000);
+  await after(250);
+  expect(store.obstacle()).toBeUndefined();
+  expect(await isCreated(1)).toBe(true);
+});
+
+test("a commit that fails during an inspection is followed by a probe at once", async () => {
+  const inspecting = Promise.withResolvers<void>();
+  const { store, isCreated, after } = open({
+    ...{ before: full, probed: full, inspected: () => inspecting.promise },
+  });
+  await after(2000);
+  expect(await isCreated(1)).toBe(false);
+  inspecting.resolve();
+  await after(1);
+  expect(store.obstacle()).toBe("disk_full");
 });
 
 test("a database without durability is detected without a plant, and gets none until it is fixed", async () => {
@@ -193,12 +213,15 @@ test("nothing is checked after the end, although a commit fails", async () => {
 
 test("what a check finds during the stop is not reported, and there is one check at a time", async () => {
   const checking = Promise.withResolvers<never>();
-  const { engine, store, told, isCreated } = open({ before: full, probed: () => checking.promise });
+  const { engine, store, told, isCreated, after } = open({
+    ...{ before: full, probed: () => checking.promise },
+  });
   for (const id of [1, 2]) await isCreated(id);
   expect(engine.probes).toBe(1);
   const closing = store.close();
   checking.reject(new Error("disk_full"));
   await closing;
+  await after(100);
   expect(told).toEqual([]);
   expect(vi.getTimerCount()).toBe(0);
 });
