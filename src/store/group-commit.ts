@@ -286,11 +286,11 @@ class CommitQueue {
   #retryOrReject(batch: readonly Waiter[], error: unknown): void {
     const { engine, share, watch } = this.#options;
     if (engine.retries?.isSilent(error, this.#part) === true) this.#rejectWaiting(error);
-    const isRetried = this.#mayRetry(error);
+    const retriedSince = this.#retriedSince(error);
     let isKept = false;
     for (const waiter of batch) {
       if (waiter.isSettled) continue;
-      if (isRetried && share.room.hasRoom(waiter.bytes, share)) {
+      if (waiter.since > retriedSince && share.room.hasRoom(waiter.bytes, share)) {
         this.#late.push(waiter);
         isKept = true;
       } else {
@@ -308,16 +308,16 @@ class CommitQueue {
     }
   }
 
-  /** In an outage that lasts, plants are tried once. */
-  #mayRetry(error: unknown): boolean {
+  /** @returns Plants that came later are retried. In an outage that lasts, none are. */
+  #retriedSince(error: unknown): number {
     const { retries } = this.#options.engine;
-    if (retries?.mayHelp(error) !== true) return false;
+    if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
     const now = performance.now();
-    const since = now - retries.retryLimitMs;
+    const limit = now - retries.retryLimitMs;
     const last = this.#outage;
-    const begunAt = last !== undefined && last.failedAt >= since ? last.begunAt : now;
+    const begunAt = last !== undefined && last.failedAt >= limit ? last.begunAt : now;
     this.#outage = { begunAt, failedAt: now, error };
-    return begunAt > since;
+    return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
   }
 
   /**
