@@ -231,7 +231,7 @@ class CommitQueue {
       }
       for (const [index, waiter] of batch.entries()) {
         const outcome = outcomes[index] as RowOutcome | Error;
-        if (outcome instanceof Error) waiter.reject(notConfirmed(outcome));
+        if (outcome instanceof Error) waiter.reject(notStored(outcome));
         else waiter.resolve(outcome);
       }
       this.#outage = undefined;
@@ -249,7 +249,7 @@ class CommitQueue {
   /** Finds the row that an error is due to, and rejects it alone. */
   async #commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
     if (batch.length === 1) {
-      batch[0]?.reject(notConfirmed(error));
+      batch[0]?.reject(notStored(error));
       return true;
     }
     const middle = Math.ceil(batch.length / 2);
@@ -352,11 +352,13 @@ function pause(ms: number): Promise<void> {
 const tooSlow = new Error("a commit takes too long");
 
 function notConfirmed(cause: unknown): PlantError {
-  return new PlantError(
-    "unavailable",
-    "the store could not confirm that the plant was written; try again",
-    { cause },
-  );
+  const message = "the store could not confirm that the plant was written; try again";
+  return new PlantError("unavailable", message, { cause });
+}
+
+function notStored(cause: unknown): PlantError {
+  const message = "the database did not store the plant as it is; the server's log says why";
+  return new PlantError("unavailable", message, { cause });
 }
 
 /** Where commits run in parallel, and before anything is known about the callers. */

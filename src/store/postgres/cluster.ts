@@ -1,5 +1,4 @@
 import type { NewPlant } from "../../plant.ts";
-import type { RowOutcome } from "../engine.ts";
 import type { OnUnreachable } from "../options.ts";
 import { describeHost, type Host } from "./address.ts";
 import { assertCoordinator, Coordinator, isUntouched } from "./coordinator.ts";
@@ -9,7 +8,7 @@ import type { PostgresLimits } from "./limits.ts";
 import { coordinator, type Placement } from "./placement.ts";
 import { SessionPool } from "./pool.ts";
 import type { Session } from "./session.ts";
-import { type Query, tryInsert, writeBatch } from "./writer.ts";
+import { type Outcomes, type Query, tryInsert, writeBatch } from "./writer.ts";
 
 /** Works in a session of a pool, when it is the turn of this work among that for the same node. */
 export type Attempt = <T>(
@@ -69,7 +68,7 @@ export class Cluster {
   }
 
   /** Stores the plants of a node. They are confirmed only if they are in the cluster's table. */
-  async write(plants: readonly NewPlant[], name: string): Promise<readonly RowOutcome[]> {
+  async write(plants: readonly NewPlant[], name: string): Promise<Outcomes> {
     const { placement } = this.#inspection;
     const node = this.worker(name);
     if (placement !== undefined && node !== undefined) {
@@ -136,7 +135,7 @@ export class Cluster {
   async #writeDirectly(
     plants: readonly NewPlant[],
     { placement, name, node }: { placement: Placement; name: string; node: OpenNode },
-  ): Promise<readonly RowOutcome[] | undefined> {
+  ): Promise<Outcomes | undefined> {
     try {
       const outcomes = await this.#options.attempt(
         (session) => this.#insert(session, plants, this.#options.limits.statementTimeoutMs),
@@ -162,9 +161,10 @@ export class Cluster {
     session: Session,
     plants: readonly NewPlant[],
     timeoutMs: number,
-  ): Promise<readonly RowOutcome[]> {
-    await this.#inspection.runWhenDue(session);
-    return await writeBatch((text, values) => session.query(text, values, timeoutMs), plants);
+  ): Promise<Outcomes> {
+    const hasTriggers = await this.#inspection.runWhenDue(session);
+    const query: Query = (text, values) => session.query(text, values, timeoutMs);
+    return await writeBatch(query, plants, { hasTriggers });
   }
 
   /** Reads where the plants are now. Calls at the same time share it. */

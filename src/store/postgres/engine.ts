@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
-import type { Engine, Retries, RowOutcome } from "../engine.ts";
+import type { Engine, Retries } from "../engine.ts";
 import { type Attempt, Cluster, type ClusterOptions } from "./cluster.ts";
 import { isOfRow, isSilent, mayPass, NoHost, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
@@ -8,7 +8,7 @@ import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import { obstacleFrom } from "./obstacle.ts";
 import type { SessionPool } from "./pool.ts";
 import { Turns } from "./turns.ts";
-import { probeWrite } from "./writer.ts";
+import { type Outcomes, probeWrite } from "./writer.ts";
 
 /** The part of a database that is not distributed. */
 const whole = "";
@@ -72,7 +72,7 @@ export class PostgresEngine implements Engine {
     return this.#inspection.placement?.nodeOf(id) ?? whole;
   }
 
-  async commit(batch: readonly NewPlant[], node: string): Promise<readonly RowOutcome[]> {
+  async commit(batch: readonly NewPlant[], node: string): Promise<Outcomes> {
     try {
       const outcomes = await this.#cluster.write(batch, node);
       this.#failing.delete(node);

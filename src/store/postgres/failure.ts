@@ -21,6 +21,15 @@ export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
 
+/** A statement succeeded, and yet its plant is not in the table as it came. */
+export class NotKept extends Error {
+  override readonly name = "NotKept";
+
+  constructor() {
+    super("a trigger, or another program, skips, changes or deletes the plant");
+  }
+}
+
 /** No host could be used. */
 export class NoHost extends Error {
   override readonly name = "NoHost";
@@ -78,11 +87,13 @@ export function mayPass(error: unknown): boolean {
 
 /**
  * Whether an error may be due to one row of a statement: data exceptions, constraints, a row too large
- * for an index, and what a trigger raises. Not not_null_violation: the name is null if the settings of a
- * commit have no effect, and no value helps other columns.
+ * for an index, and what a trigger raises. Not a name that is null: it is if the settings of a commit
+ * have no effect. Citus may not tell which column is null.
  */
 export function isOfRow(error: unknown): boolean {
-  return /^(22|23(?!502)|54|P0)/.test(sqlState(error) ?? "") || isOfPolicy(error);
+  const state = sqlState(error) ?? "";
+  if (state === "23502") return !["name", undefined].includes((error as pg.DatabaseError).column);
+  return /^(22|23|54|P0)/.test(state) || isOfPolicy(error);
 }
 
 /** Row-level security rejects a row with the SQLSTATE of a missing right. */

@@ -144,9 +144,10 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
  * `varchar(9)` may trim, and a crash empties an unlogged table or partition. Children by INHERITS may
  * have the same ids again.
  *
+ * @returns Whether a trigger may skip, change or delete what is inserted.
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
-export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
+export async function assertTable(session: Session, timeoutMs: number): Promise<boolean> {
   const rows = await session.query(findColumns, [], timeoutMs);
   const host = describeHost(session.host);
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
@@ -168,10 +169,13 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
       `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`,
     );
   }
+  return rows.some(([, , , , hasTriggers]) => hasTriggers === true);
 }
 
 /** The fixed OIDs of the types bigint and text. */
 const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
+
+const triggersOnInsert = 4;
 
 /**
  * Of the table, and what is so of any table beneath it. A name must be NOT NULL: it is null if the
@@ -182,7 +186,9 @@ const findColumns = `
     SELECT '@schema@.plants'::regclass::oid, NULL::oid
     UNION ALL SELECT inhrelid, inhparent FROM pg_inherits JOIN tables ON inhparent = tables.oid
   )
-  SELECT attname::text, atttypid::bigint::text, persistence, has_others
+  SELECT attname::text, atttypid::bigint::text, persistence, has_others, EXISTS (
+    SELECT FROM pg_trigger JOIN tables ON tgrelid = tables.oid
+    WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & ${triggersOnInsert} <> 0)
   FROM pg_attribute, (
     SELECT string_agg(DISTINCT relpersistence::text, '') AS persistence,
       bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others

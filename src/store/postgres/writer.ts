@@ -1,6 +1,6 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { isOfRow, Unconfirmed } from "./failure.ts";
+import { isOfRow, NotKept } from "./failure.ts";
 import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
@@ -77,26 +77,40 @@ function rowsOf(
   }).join(", ");
 }
 
+/** An error: the table does not keep the plant. */
+export type Outcomes = readonly (RowOutcome | Error)[];
+
 /**
  * Writes the batch. Both statements may be run again, by anybody, at any time.
  *
+ * @param hasTriggers Whether triggers may skip, change or delete what is inserted. Then all is
+ * compared, which may double the cost.
+ * @param isAgain Whether a plant that has disappeared is not written again. Somebody may have
+ * deleted it.
  * @returns One outcome a row, in the order of the rows.
- * @throws {Unconfirmed} If a row disappeared that was there a moment ago.
  */
 export async function writeBatch(
   query: Query,
   batch: readonly NewPlant[],
-): Promise<readonly RowOutcome[]> {
+  { hasTriggers = false, isAgain = false } = {},
+): Promise<Outcomes> {
   const firsts = firstOfEachId(batch);
   const ids = await insertRows(query, firsts);
-  const rows = firsts.filter(({ id }) => ids.has(id));
-  const inserted = new Map(rows.map((plant) => [plant.id, plant]));
-  const found = batch.filter(({ id }) => !inserted.has(id));
-  const equal = found.length === 0 ? new Set() : await findEqual(query, found);
+  const inserted = new Map(
+    firsts.filter(({ id }) => ids.has(id)).map((plant) => [plant.id, plant]),
+  );
+  const found = hasTriggers ? batch : batch.filter(({ id }) => !inserted.has(id));
+  const isKept = found.length === 0 ? new Map() : await compare(query, found);
+  const missing = isAgain ? [] : found.filter((plant) => !isKept.has(plant));
+  const options = { hasTriggers, isAgain: true };
+  const rewritten = missing.length === 0 ? [] : await writeBatch(query, missing, options);
+  const again = new Map(missing.map((plant, place) => [plant, rewritten[place]]));
   return batch.map((plant) => {
     const first = inserted.get(plant.id);
-    const isEqual = first === undefined ? equal.has(plant) : isSamePlant(plant, first);
-    return isEqual ? "created" : "id_taken";
+    const isOwn = first !== undefined && !hasTriggers;
+    if (isOwn ? isSamePlant(plant, first) : isKept.get(plant)) return "created";
+    if (isOwn || (isKept.has(plant) && plant !== first)) return "id_taken";
+    return again.get(plant) ?? new NotKept();
   });
 }
 
@@ -148,16 +162,15 @@ async function insertRows(query: Query, plants: readonly NewPlant[]): Promise<Re
   return new Set(rows.map(([id]) => BigInt(String(id))));
 }
 
-async function findEqual(
+/** @returns Whether each plant is stored as it is; none for an id that is not stored. */
+async function compare(
   query: Query,
   plants: readonly NewPlant[],
-): Promise<ReadonlySet<NewPlant>> {
+): Promise<ReadonlyMap<NewPlant, boolean>> {
   const rows = await query(compareOf(plants.length), toValues(plants));
-  if (rows.length !== plants.length) {
-    throw new Unconfirmed("a plant was there, and then was not: somebody deletes plants");
-  }
-  const places = new Set(rows.filter(([, isEqual]) => isEqual === true).map(([place]) => place));
-  return new Set(plants.filter((_, place) => places.has(place)));
+  return new Map(
+    rows.map(([place, isEqual]) => [plants[Number(place)] as NewPlant, isEqual === true]),
+  );
 }
 
 function toValues(plants: readonly NewPlant[]): readonly (string | null)[] {

@@ -61,44 +61,62 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   });
 
   test.each([
-    [`${alter} ADD CHECK (name <> '')`, undefined],
-    [`DELETE FROM plants; ${alter} ALTER tag SET NOT NULL`, undefined],
-    [
-      partition.replaceAll("DEFAULT", "FOR VALUES FROM (0) TO (9)").replace("UNLOGGED", ""),
-      undefined,
-    ],
-    [`DELETE FROM plants; ${alter} ADD more int NOT NULL`, { code: "23502" }],
-  ])("a table that may refuse what is probed, but no other plant: %s", async (change, failure) => {
+    `${alter} ADD CHECK (name <> '')`,
+    `DELETE FROM plants; ${alter} ALTER tag SET NOT NULL`,
+    partition.replaceAll("DEFAULT", "FOR VALUES FROM (0) TO (9)").replace("UNLOGGED", ""),
+    `DELETE FROM plants; ${alter} ADD more int NOT NULL`,
+  ])("a table that may refuse what is probed, but no other plant: %s", async (change) => {
     const { own, role, query, kept } = await openFresh();
     await query(change.replace(/role$/, role));
     const before = await kept();
     const engine = await openTestEngine(own);
     onTestFinished(() => engine.close());
-    if (failure === undefined) await engine.probe();
+    await engine.probe();
     // Committed as a plant would be.
     onTestFinished(() => server.current.set("synchronous_standby_names", ""));
     await server.current.set("synchronous_standby_names", "nobody");
-    await expect(engine.probe()).rejects.toMatchObject(failure ?? { name: "Unconfirmed" });
+    await expect(engine.probe()).rejects.toMatchObject({ name: "Unconfirmed" });
     expect(await kept()).toEqual(before);
   });
 
-  test.each([
-    "CREATE INDEX ON plants (name)",
-    "ALTER TABLE plants ADD CHECK (length(name) BETWEEN 1 AND 99)",
-    `ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
-     CREATE POLICY short ON plants USING (true) WITH CHECK (length(name) < 99)`,
-    `CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$;
-     CREATE TRIGGER t BEFORE INSERT ON plants FOR EACH ROW
-       WHEN (length(NEW.name) NOT BETWEEN 1 AND 99) EXECUTE FUNCTION no()`,
-  ])("a plant that violates a constraint is rejected alone: %s", async (sql) => {
-    const { store, query } = await openFresh();
-    await query(sql);
+  /** What it does to long names. */
+  const trigger = (when: "BEFORE" | "AFTER", body: string) => `
+    CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
+    CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW
+      WHEN (length(NEW.name) > 99) EXECUTE FUNCTION f()`;
+  const kept = { name: "NotKept" };
+
+  test.each<[cause: object, sql: string]>([
+    [{ code: "54000" }, "CREATE INDEX ON plants (name)"],
+    [{ code: "23514" }, `${alter} ADD CHECK (length(name) BETWEEN 1 AND 99)`],
+    [
+      { code: "42501" },
+      `${alter} ENABLE ROW LEVEL SECURITY;
+       CREATE POLICY short ON plants USING (true) WITH CHECK (length(name) < 99)`,
+    ],
+    [
+      { code: "23502" },
+      `DELETE FROM plants; ${alter} ADD more int NOT NULL DEFAULT 1;
+       ${trigger("BEFORE", "NEW.more = NULL; RETURN NEW;")}`,
+    ],
+    [{ code: "P0001" }, trigger("BEFORE", "RAISE 'no';")],
+    [kept, trigger("BEFORE", "RETURN NULL;")],
+    [kept, trigger("BEFORE", "NEW.name = 'another'; RETURN NEW;")],
+    [kept, trigger("AFTER", "UPDATE plants SET tag = 'x' WHERE id = NEW.id; RETURN NULL;")],
+    [kept, trigger("AFTER", "DELETE FROM plants WHERE id = NEW.id; RETURN NULL;")],
+  ])("a plant that the table does not keep is rejected alone: %s %s", async (cause, sql) => {
+    const { store, query, role } = await openFresh();
+    await query(`${sql}; GRANT DELETE ON plants TO ${role}`);
     const bad = { id: 5n, name: randomBytes(6000).toString("hex"), tag: undefined };
     const others = [...plantsOf(5), ...plantsOf(5, 6)].map((plant) => store.create(plant));
     // Shares a commit with those that came while the first was written.
-    await expect(store.create(bad)).rejects.toMatchObject({ code: "unavailable" });
+    const message = expect.stringMatching(/did not store the plant as it is/);
+    const failure = { code: "unavailable", message, cause };
+    await expect(store.create(bad)).rejects.toMatchObject(failure);
     await Promise.all(others);
     expect(store.obstacle()).toBeUndefined();
+    if (/'another'|'x'/.test(sql)) failure.code = "id_taken";
+    await expect(store.create(bad)).rejects.toHaveProperty("code", failure.code);
   });
 
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
