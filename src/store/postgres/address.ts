@@ -19,8 +19,8 @@ export interface PostgresAddress {
   readonly schema?: string | undefined;
   /** Undefined: `disable` for a host on this machine, `require` for any other. */
   readonly sslMode: string | undefined;
-  /** Trusted certificates in PEM, instead of Node's. */
-  readonly ca: string | undefined;
+  /** A file of trusted certificates in PEM, instead of Node's. */
+  readonly caFile: string | undefined;
   readonly connectionsMax: number;
   /** Settings that the operator allows to be off. */
   readonly allowUnsafe: ReadonlySet<string>;
@@ -49,7 +49,7 @@ export function parseAddress(location: string): PostgresAddress {
     password: decode(passwordParts.join(":")) || (process.env["PGPASSWORD"] ?? ""),
     database: decode(database) || user,
     sslMode,
-    ca: sslRootCert === undefined ? undefined : readFileSync(sslRootCert, "utf8"),
+    caFile: sslRootCert,
     connectionsMax,
     allowUnsafe: new Set(allowUnsafe),
   };
@@ -91,11 +91,15 @@ export function describeHost({ name, port }: Host): string {
   return `${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/** The TLS options for the driver, and for node:tls beneath it. */
-export function tlsOptionsFor({ sslMode, ca }: PostgresAddress, { name }: Host) {
+/**
+ * The TLS options of a connection, for the driver, and for node:tls beneath it. Reads the CAs, which
+ * may have changed since the last one.
+ */
+export function tlsOptionsFor({ sslMode, caFile }: PostgresAddress, { name }: Host) {
   if (isSocketFolder(name)) return false;
   const mode = sslMode ?? (isThisMachine(name) ? "disable" : "require");
   if (mode === "disable") return false;
+  const ca = caFile === undefined ? undefined : readFileSync(caFile, "utf8");
   return { rejectUnauthorized: mode === "verify-full", ca };
 }
 

@@ -13,6 +13,8 @@ import type { PostgresLimits } from "./limits.ts";
 
 export type Row = readonly unknown[];
 
+type TlsOptions = ReturnType<typeof tlsOptionsFor>;
+
 /** Asks whether the server speaks TLS (protocol 3.0). It answers with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
@@ -24,7 +26,7 @@ export class Session {
   readonly #client: pg.Client;
   readonly #socket: Socket;
   readonly #limits: PostgresLimits;
-  readonly #tls: ReturnType<typeof tlsOptionsFor>;
+  readonly #tls: TlsOptions;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
   #isSilent = false;
@@ -33,9 +35,10 @@ export class Session {
   private constructor(
     address: PostgresAddress,
     host: Host,
-    { client, socket, limits }: { client: pg.Client; socket: Socket; limits: PostgresLimits },
+    options: { client: pg.Client; socket: Socket; tls: TlsOptions; limits: PostgresLimits },
   ) {
-    this.#tls = tlsOptionsFor(address, host);
+    const { client, socket, tls, limits } = options;
+    this.#tls = tls;
     this.host = host;
     this.schema = address.schema;
     this.#client = client;
@@ -57,6 +60,7 @@ export class Session {
     limits: PostgresLimits,
   ): Promise<Session> {
     const socket = new Socket();
+    const tls = tlsOptionsFor(address, host);
     const client = new pg.Client({
       host: host.name,
       port: host.port,
@@ -64,13 +68,13 @@ export class Session {
       // A function, because the driver would look for an empty password in files.
       password: () => address.password,
       database: address.database,
-      ssl: tlsOptionsFor(address, host),
+      ssl: tls,
       application_name: "plant-store",
       keepAlive: true,
       keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
       stream: () => socket,
     });
-    const session = new Session(address, host, { client, socket, limits });
+    const session = new Session(address, host, { client, socket, tls, limits });
     const timer = setTimeout(() => {
       session.#isSilent = true;
       socket.destroy(new Error("timeout"));

@@ -36,7 +36,7 @@ const schema = {
   sslRootCert: {
     ...{ ...file, ...ofUrl },
     name: "sslrootcert",
-    summary: "CAs to trust in place of Node's, in PEM, for `verify-full`",
+    summary: "CAs to trust in place of Node's, in PEM, for `verify-full`. Read for each connection",
     check: findFileProblem,
   },
   connectionsMax: {

@@ -1,4 +1,5 @@
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { inspect } from "node:util";
 import { describe, expect, onTestFinished, test } from "vitest";
 import {
@@ -225,6 +226,15 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     for (const wrong of [verified(other.certFile), `${url}?sslmode=verify-full`]) {
       await expect(openStore(wrong)).rejects.toMatchObject({ code: "inaccessible" });
     }
+    // Another CA, for which nothing has to be restarted here.
+    const rotated = await openTestStore(verified(certificate.certFile));
+    await server.stop("fast");
+    // Into the same files, which belong to the server's user.
+    await writeFile(join(server.data, "server.crt"), other.pem);
+    await writeFile(join(server.data, "server.key"), await readFile(other.keyFile));
+    await writeFile(certificate.certFile, other.pem);
+    await server.start();
+    await rotated.create(plantOf(3));
   },
 );
 
