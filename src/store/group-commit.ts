@@ -138,13 +138,11 @@ class CommitQueue {
   tellLate(now: number): { readonly since: number; readonly error: unknown } {
     const error = this.#outage?.error ?? tooSlow;
     let since = now;
-    for (const waiters of [this.#waiting, this.#late, ...this.#begun]) {
-      for (const waiter of waiters.values()) {
-        if (waiter.isSettled) continue;
-        since = Math.min(since, waiter.since);
-        if (now - waiter.since < this.#options.limits.answerTimeoutMs) continue;
-        waiter.leave(notConfirmed(error));
-      }
+    for (const waiter of [this.#waiting.waiters, this.#late.waiters, ...this.#begun].flat()) {
+      if (waiter.isSettled) continue;
+      since = Math.min(since, waiter.since);
+      const isOver = now - waiter.since >= this.#options.limits.answerTimeoutMs;
+      if (isOver) waiter.leave(unavailable(notConfirmed, error));
     }
     return { since, error };
   }
@@ -231,7 +229,7 @@ class CommitQueue {
       }
       for (const [index, waiter] of batch.entries()) {
         const outcome = outcomes[index] as RowOutcome | Error;
-        if (outcome instanceof Error) waiter.reject(notStored(outcome));
+        if (outcome instanceof Error) waiter.reject(unavailable(notStored, outcome));
         else waiter.resolve(outcome);
       }
       this.#outage = undefined;
@@ -249,7 +247,7 @@ class CommitQueue {
   /** Finds the row that an error is due to, and rejects it alone. */
   async #commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
     if (batch.length === 1) {
-      batch[0]?.reject(notStored(error));
+      batch[0]?.reject(unavailable(notStored, error));
       return true;
     }
     const middle = Math.ceil(batch.length / 2);
@@ -294,7 +292,7 @@ class CommitQueue {
         this.#late.push(waiter);
         isKept = true;
       } else {
-        waiter.reject(notConfirmed(error));
+        waiter.reject(unavailable(notConfirmed, error));
       }
     }
     // Also if all callers have left: who comes next would wait for nothing.
@@ -304,7 +302,8 @@ class CommitQueue {
 
   #rejectWaiting(error: unknown): void {
     for (const line of [this.#waiting, this.#late]) {
-      for (const waiter of line.take(line.rows, line.bytes)) waiter.reject(notConfirmed(error));
+      for (const waiter of line.take(line.rows, line.bytes))
+        waiter.reject(unavailable(notConfirmed, error));
     }
   }
 
@@ -351,13 +350,10 @@ function pause(ms: number): Promise<void> {
 
 const tooSlow = new Error("a commit takes too long");
 
-function notConfirmed(cause: unknown): PlantError {
-  const message = "the store could not confirm that the plant was written; try again";
-  return new PlantError("unavailable", message, { cause });
-}
+const notConfirmed = "the store could not confirm that the plant was written; try again";
+const notStored = "the database did not store the plant as it is; the server's log says why";
 
-function notStored(cause: unknown): PlantError {
-  const message = "the database did not store the plant as it is; the server's log says why";
+function unavailable(message: string, cause: unknown): PlantError {
   return new PlantError("unavailable", message, { cause });
 }
 

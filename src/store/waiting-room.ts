@@ -57,7 +57,7 @@ export class Line implements Amount {
   rows = 0;
   bytes = 0;
   /** Callers that gave up stay until their turn comes or until they are half of it. */
-  #waiters: Waiter[] = [];
+  waiters: Waiter[] = [];
 
   constructor(share: Share) {
     this.share = share;
@@ -65,21 +65,16 @@ export class Line implements Amount {
 
   push(waiter: Waiter): void {
     waiter.line = this;
-    this.#waiters.push(waiter);
+    this.waiters.push(waiter);
     this.share.room.change(this, 1, waiter.bytes);
   }
 
   /** The plant of a caller that has given up is not written. */
   leave(waiter: Waiter): void {
     this.share.room.change(this, -1, -waiter.bytes);
-    if (this.#waiters.length > 2 * this.rows) {
-      this.#waiters = this.#waiters.filter(({ isSettled }) => !isSettled);
+    if (this.waiters.length > 2 * this.rows) {
+      this.waiters = this.waiters.filter(({ isSettled }) => !isSettled);
     }
-  }
-
-  /** Those that wait or have left. */
-  values(): ArrayIterator<Waiter> {
-    return this.#waiters.values();
   }
 
   /** Takes the first: as many as the limits allow, and at least one if there is one. */
@@ -87,7 +82,7 @@ export class Line implements Amount {
     const batch: Waiter[] = [];
     let bytes = 0;
     let taken = 0;
-    for (const waiter of this.#waiters) {
+    for (const waiter of this.waiters) {
       if (batch.length === rowsMax) break;
       if (batch.length > 0 && bytes + waiter.bytes > bytesMax) break;
       taken++;
@@ -96,7 +91,7 @@ export class Line implements Amount {
       batch.push(waiter);
       bytes += waiter.bytes;
     }
-    this.#waiters = this.#waiters.slice(taken);
+    this.waiters = this.waiters.slice(taken);
     this.share.room.change(this, -batch.length, -bytes);
     return batch;
   }

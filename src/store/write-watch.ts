@@ -11,8 +11,6 @@ export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => voi
 export interface WatchTimes {
   /** How often a writable store is inspected. */
   readonly inspectIntervalMs: number;
-  /** How long a store may be silent while a caller waits. After half of it, it is probed. */
-  readonly silenceMaxMs: number;
   /**
    * While the store is not writable, the pauses between probes double from the minimum to the
    * maximum.
@@ -25,8 +23,6 @@ export const defaultWatchTimes: WatchTimes = {
   // If somebody has just turned off the database's durability, what is acknowledged within this
   // interval may be lost in a crash. An inspection costs one or two short reads.
   inspectIntervalMs: 2000,
-  // With the first callers that are told.
-  silenceMaxMs: defaultLimits.answerTimeoutMs,
   backoffMinMs: 250,
   // The longest that operators wait after they have fixed the cause.
   backoffMaxMs: 5000,
@@ -89,9 +85,10 @@ export class WriteWatch {
   /** If nothing has succeeded since then, a probe decides, or its silence. */
   callersWait(since: number, error: unknown): void {
     if (this.#found !== undefined || this.#succeededAt > since) return;
+    const limit = defaultLimits.answerTimeoutMs;
     const waitedMs = performance.now() - since;
-    if (waitedMs >= this.#times.silenceMaxMs) this.#find(this.#engine.obstacleFrom(error), error);
-    else if (waitedMs >= this.#times.silenceMaxMs / 2) this.commitFailed(error);
+    if (waitedMs >= limit) this.#find(this.#engine.obstacleFrom(error), error);
+    else if (waitedMs >= limit / 2) this.commitFailed(error);
   }
 
   /** Waits for the running check. */

@@ -22,8 +22,7 @@ function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
   const engine = Object.assign(new MemoryEngine(), given);
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
-  const backoff = { backoffMinMs: 250, backoffMaxMs: 5000 };
-  const times = { inspectIntervalMs: 2000, silenceMaxMs: 10_000, ...backoff };
+  const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
   const store = new BatchedStore(engine, { onObstacle }, times);
   onTestFinished(() => store.close());
   const isCreated = (id: number) =>

@@ -162,9 +162,9 @@ export class Cluster {
     plants: readonly NewPlant[],
     timeoutMs: number,
   ): Promise<Outcomes> {
-    const hasTriggers = await this.#inspection.runWhenDue(session);
+    await this.#inspection.runWhenDue(session);
     const query: Query = (text, values) => session.query(text, values, timeoutMs);
-    return await writeBatch(query, plants, { hasTriggers });
+    return await writeBatch(query, plants, session.hasTriggers);
   }
 
   /** Reads where the plants are now. Calls at the same time share it. */

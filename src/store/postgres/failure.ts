@@ -21,15 +21,6 @@ export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
 
-/** A statement succeeded, and yet its plant is not in the table as it came. */
-export class NotKept extends Error {
-  override readonly name = "NotKept";
-
-  constructor() {
-    super("a trigger, or another program, skips, changes or deletes the plant");
-  }
-}
-
 /** No host could be used. */
 export class NoHost extends Error {
   override readonly name = "NoHost";

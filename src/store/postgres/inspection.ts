@@ -13,7 +13,7 @@ import { assertServer } from "./settings.ts";
 export class Inspection {
   readonly #address: PostgresAddress;
   readonly #limits: PostgresLimits;
-  readonly #passed = new WeakMap<Session, { readonly at: number; readonly hasTriggers: boolean }>();
+  readonly #passedAt = new WeakMap<Session, number>();
   #placement: Placement | undefined;
 
   constructor(address: PostgresAddress, limits: PostgresLimits) {
@@ -28,13 +28,10 @@ export class Inspection {
 
   /**
    * Runs before each write, unless this session passed a moment ago, so that no write is unguarded.
-   *
-   * @returns Whether a trigger may skip, change or delete what is inserted.
    */
-  async runWhenDue(session: Session): Promise<boolean> {
-    const { at, hasTriggers } = this.#passed.get(session) ?? { at: Number.NEGATIVE_INFINITY };
-    const isDue = performance.now() - at >= this.#limits.inspectIntervalMs;
-    return isDue ? await this.run(session) : hasTriggers === true;
+  async runWhenDue(session: Session): Promise<void> {
+    const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
+    if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
   }
 
   /**
@@ -59,11 +56,10 @@ export class Inspection {
   }
 
   /** @throws {StoreOpenError} or the error that prevented the inspection. */
-  async run(session: Session): Promise<boolean> {
-    const at = performance.now();
+  async run(session: Session): Promise<void> {
+    const startedAt = performance.now();
     await assertServer(session, this.#address, this.#limits.connectTimeoutMs);
-    const hasTriggers = await assertTable(session, this.#limits.connectTimeoutMs);
-    this.#passed.set(session, { at, hasTriggers });
-    return hasTriggers;
+    await assertTable(session, this.#limits.connectTimeoutMs);
+    this.#passedAt.set(session, startedAt);
   }
 }

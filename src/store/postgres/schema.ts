@@ -144,10 +144,9 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
  * `varchar(9)` may trim, and a crash empties an unlogged table or partition. Children by INHERITS may
  * have the same ids again.
  *
- * @returns Whether a trigger may skip, change or delete what is inserted.
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
-export async function assertTable(session: Session, timeoutMs: number): Promise<boolean> {
+export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
   const rows = await session.query(findColumns, [], timeoutMs);
   const host = describeHost(session.host);
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
@@ -169,7 +168,7 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
       `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`,
     );
   }
-  return rows.some(([, , , , hasTriggers]) => hasTriggers === true);
+  session.hasTriggers = rows[0]?.[4] === true;
 }
 
 /** The fixed OIDs of the types bigint and text. */

@@ -13,8 +13,6 @@ import type { PostgresLimits } from "./limits.ts";
 
 export type Row = readonly unknown[];
 
-type TlsOptions = ReturnType<typeof tlsOptionsFor>;
-
 /** Asks whether the server speaks TLS (protocol 3.0). It answers with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
@@ -23,10 +21,12 @@ export class Session {
   readonly host: Host;
   /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
   schema: string | undefined;
+  /** Whether a trigger may skip, change or delete what is inserted, as of the last inspection. */
+  hasTriggers = false;
   readonly #client: pg.Client;
   readonly #socket: Socket;
   readonly #limits: PostgresLimits;
-  readonly #tls: TlsOptions;
+  readonly #tls: ReturnType<typeof tlsOptionsFor>;
   readonly #lost = Promise.withResolvers<void>();
   #isLost = false;
   #isSilent = false;
@@ -35,10 +35,9 @@ export class Session {
   private constructor(
     address: PostgresAddress,
     host: Host,
-    options: { client: pg.Client; socket: Socket; tls: TlsOptions; limits: PostgresLimits },
+    { client, socket, limits }: { client: pg.Client; socket: Socket; limits: PostgresLimits },
   ) {
-    const { client, socket, tls, limits } = options;
-    this.#tls = tls;
+    this.#tls = tlsOptionsFor(address, host);
     this.host = host;
     this.schema = address.schema;
     this.#client = client;
@@ -60,7 +59,6 @@ export class Session {
     limits: PostgresLimits,
   ): Promise<Session> {
     const socket = new Socket();
-    const tls = tlsOptionsFor(address, host);
     const client = new pg.Client({
       host: host.name,
       port: host.port,
@@ -68,13 +66,13 @@ export class Session {
       // A function, because the driver would look for an empty password in files.
       password: () => address.password,
       database: address.database,
-      ssl: tls,
+      ssl: tlsOptionsFor(address, host),
       application_name: "plant-store",
       keepAlive: true,
       keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
       stream: () => socket,
     });
-    const session = new Session(address, host, { client, socket, tls, limits });
+    const session = new Session(address, host, { client, socket, limits });
     const timer = setTimeout(() => {
       session.#isSilent = true;
       socket.destroy(new Error("timeout"));

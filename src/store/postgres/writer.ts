@@ -1,6 +1,6 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { isOfRow, NotKept } from "./failure.ts";
+import { isOfRow, Unconfirmed } from "./failure.ts";
 import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
@@ -85,34 +85,32 @@ export type Outcomes = readonly (RowOutcome | Error)[];
  *
  * @param hasTriggers Whether triggers may skip, change or delete what is inserted. Then all is
  * compared, which may double the cost.
- * @param isAgain Whether a plant that has disappeared is not written again. Somebody may have
- * deleted it.
  * @returns One outcome a row, in the order of the rows.
+ * @throws {Unconfirmed} If a row disappeared that was there a moment ago.
  */
 export async function writeBatch(
   query: Query,
   batch: readonly NewPlant[],
-  { hasTriggers = false, isAgain = false } = {},
+  hasTriggers = false,
 ): Promise<Outcomes> {
   const firsts = firstOfEachId(batch);
   const ids = await insertRows(query, firsts);
-  const inserted = new Map(
-    firsts.filter(({ id }) => ids.has(id)).map((plant) => [plant.id, plant]),
-  );
+  const rows = firsts.filter(({ id }) => ids.has(id));
+  const inserted = new Map(rows.map((plant) => [plant.id, plant]));
   const found = hasTriggers ? batch : batch.filter(({ id }) => !inserted.has(id));
-  const isKept = found.length === 0 ? new Map() : await compare(query, found);
-  const missing = isAgain ? [] : found.filter((plant) => !isKept.has(plant));
-  const options = { hasTriggers, isAgain: true };
-  const rewritten = missing.length === 0 ? [] : await writeBatch(query, missing, options);
-  const again = new Map(missing.map((plant, place) => [plant, rewritten[place]]));
+  const equal = found.length === 0 ? new Map() : await compare(query, found);
   return batch.map((plant) => {
     const first = inserted.get(plant.id);
-    const isOwn = first !== undefined && !hasTriggers;
-    if (isOwn ? isSamePlant(plant, first) : isKept.get(plant)) return "created";
-    if (isOwn || (isKept.has(plant) && plant !== first)) return "id_taken";
-    return again.get(plant) ?? new NotKept();
+    const isFound = hasTriggers || first === undefined;
+    const isEqual = isFound ? equal.get(plant) : isSamePlant(plant, first);
+    if (isEqual === true) return "created";
+    if (hasTriggers && (isEqual === undefined || plant === first)) return notKept;
+    if (isEqual === undefined) throw new Unconfirmed("a plant was there, and then was not");
+    return "id_taken";
   });
 }
+
+const notKept = new Error("a trigger, or another program, skips, changes or deletes the plant");
 
 /**
  * Writes to the same disk with the same permissions as a batch, and leaves nothing. The transaction
@@ -163,14 +161,9 @@ async function insertRows(query: Query, plants: readonly NewPlant[]): Promise<Re
 }
 
 /** @returns Whether each plant is stored as it is; none for an id that is not stored. */
-async function compare(
-  query: Query,
-  plants: readonly NewPlant[],
-): Promise<ReadonlyMap<NewPlant, boolean>> {
+async function compare(query: Query, plants: readonly NewPlant[]) {
   const rows = await query(compareOf(plants.length), toValues(plants));
-  return new Map(
-    rows.map(([place, isEqual]) => [plants[Number(place)] as NewPlant, isEqual === true]),
-  );
+  return new Map(rows.map(([place, isEqual]) => [plants[Number(place)], isEqual === true]));
 }
 
 function toValues(plants: readonly NewPlant[]): readonly (string | null)[] {

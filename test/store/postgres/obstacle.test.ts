@@ -84,7 +84,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
     CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW
       WHEN (length(NEW.name) > 99) EXECUTE FUNCTION f()`;
-  const kept = { name: "NotKept" };
+  const kept = { message: expect.stringMatching(/^a trigger/) };
 
   test.each<[cause: object, sql: string]>([
     [{ code: "54000" }, "CREATE INDEX ON plants (name)"],
