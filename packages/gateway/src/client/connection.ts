@@ -6,6 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { outliveStreams } from "../http/session-handle.ts";
 import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { keepStreamsInTables } from "../http/stream-table.ts";
 import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
@@ -57,6 +58,7 @@ export class Connection {
   /** The last stream that the server will process, from its GOAWAY. */
   #lastStreamId = Number.POSITIVE_INFINITY;
   #hasSettings = false;
+  readonly #closed: (stream: ClientHttp2Stream) => void;
   #bytesRead = 0;
   /** An answer is owed even if its caller cancels before the next look. */
   #isOwed = false;
@@ -74,6 +76,7 @@ export class Connection {
       maxHeaderListPairs: headerFieldsMax,
     });
     keepStreamsInTables(session);
+    this.#closed = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
@@ -154,6 +157,7 @@ export class Connection {
     }
     this.#isOwed = true;
     stream.on("close", this.#onClose);
+    stream.on("close", () => this.#closed(stream));
     stream.on("error", this.#onError);
     stream.on("frameError", this.#onFrameError);
     return stream;

@@ -3,6 +3,7 @@ import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
+import { outliveStreams } from "../http/session-handle.ts";
 import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
@@ -167,10 +168,14 @@ function limitSession(
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new StreamTable<{ readonly stream: Stream; readonly startedAt: number }>();
   let isTimed = true;
+  const closed = outliveStreams(session);
   session.on("stream", (stream: Stream) => {
     const { id = 0 } = stream;
     streams.set(id, { stream, startedAt: performance.now() });
-    stream.on("close", () => streams.delete(id));
+    stream.on("close", () => {
+      streams.delete(id);
+      closed(stream);
+    });
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });
