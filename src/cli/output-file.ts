@@ -4,20 +4,17 @@ import {
   fchownSync,
   fsyncSync,
   linkSync,
-  lstatSync,
   mkdtempSync,
   readdirSync,
-  readlinkSync,
-  realpathSync,
   renameSync,
   rmSync,
   type Stats,
   statSync,
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
-import { basename, dirname, join, resolve } from "node:path";
+import { basename, dirname, join } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
-import { syncDirectory } from "../store/sqlite/files.ts";
+import { assertNoLostLog, realPath, syncDirectory } from "../store/sqlite/files.ts";
 import { besideName } from "../store/sqlite/location.ts";
 import { kindOfFile } from "./file-kind.ts";
 
@@ -63,6 +60,7 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
  */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertName(path);
+  assertNoLostLog(path);
   const place = realPath(path);
   const old = statsOf(place);
   if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
@@ -158,19 +156,6 @@ function alreadyThere(path: string): CommandFailure {
     1,
     `${path} is there already; name another file, or replace it with --force`,
   );
-}
-
-/** Keeps a link, also one whose target does not exist yet, and replaces its target. */
-export function realPath(path: string): string {
-  try {
-    const real = realpathSync(path);
-    // The target of /dev/stdout may be a pipe, which has no path.
-    return existsSync(real) ? real : path;
-  } catch (error) {
-    const isMissing = error instanceof Error && "code" in error && error.code === "ENOENT";
-    const isLink = isMissing && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
-    return isLink ? realPath(resolve(realpathSync(dirname(path)), readlinkSync(path))) : path;
-  }
 }
 
 /** Undefined if there is nothing. @throws {CommandFailure} */

@@ -1,15 +1,10 @@
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-proxy/command";
+import { realPath } from "../store/sqlite/files.ts";
 import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";
-import {
-  assertMayWrite,
-  type OutputFile,
-  openOutputFile,
-  realPath,
-  statsOf,
-} from "./output-file.ts";
+import { assertMayWrite, type OutputFile, openOutputFile, statsOf } from "./output-file.ts";
 
 const kind = "a file of plants";
 

@@ -119,7 +119,11 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
   ["others can write its folder", mode("folder", 0o777), /^fail {2}rights .*chmod 700/],
   ["a newer schema", pragma("user_version = 9"), /^fail {2}store .*run the newer release/],
   ["a schema that is due", pragma("user_version = 0"), /^warn {2}schema .* 0 of 1.*migrate/],
-  ["another program's", pragma("application_id = 1"), /^fail {2}store .*not the database of a/],
+  [
+    "another program's",
+    pragma("application_id = 1"),
+    /^fail {2}store .*the database of another program/,
+  ],
   ["a damaged page", damaged("its header"), /^fail {2}integrity .*restore the store from a backup/],
   [
     "rows that are out of place",

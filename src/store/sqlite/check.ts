@@ -4,6 +4,7 @@ import type { Finding } from "../finding.ts";
 import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
+import { assertOurs } from "./files.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
@@ -28,6 +29,7 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
     yield* checkRights(file);
     yield* checkDisk(file);
     yield checkLog(file);
+    assertOurs(file, "r");
     using db = openForReading(file);
     yield* checkOpen(db, file);
   } catch (error) {

@@ -4,6 +4,7 @@ import type { SchemaState } from "../schema-state.ts";
 import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
 import { failureCode, isFull, primaryCode } from "./failure.ts";
 import {
+  assertNoLostLog,
   assertOurs,
   busyTimeoutMs,
   createFile,
@@ -46,8 +47,9 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
-/** @throws {StoreOpenError} `inaccessible` */
+/** @throws {StoreOpenError} `inaccessible`, `damaged` */
 export function assertExists(path: string): void {
+  assertNoLostLog(path);
   if (fileId(path) !== undefined) return;
   throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
@@ -70,6 +72,7 @@ export function openForReading(path: string): Database {
  */
 export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
+  assertNoLostLog(path);
   if (fileId(path) === undefined) return { version: 0, latest };
   assertOurs(path);
   try {

@@ -3,14 +3,16 @@ import {
   existsSync,
   fsyncSync,
   ftruncateSync,
+  lstatSync,
   mkdirSync,
   openSync,
+  readlinkSync,
   readSync,
   realpathSync,
   statSync,
   writeSync,
 } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, resolve } from "node:path";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
 
@@ -19,7 +21,9 @@ export const busyTimeoutMs = 5000;
 
 const headerBytes = 100;
 const magic = "SQLite format 3\0";
+const versionOffset = 18;
 const applicationIdOffset = 68;
+const logHeaderBytes = 32;
 
 /**
  * Creates an empty database file and its missing parent directories, accessible only to their
@@ -28,6 +32,7 @@ const applicationIdOffset = 68;
  * @throws {StoreOpenError} `inaccessible`
  */
 export function createFile(path: string): void {
+  assertNoLostLog(path);
   try {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
@@ -45,10 +50,12 @@ export function createFile(path: string): void {
  * Call only while no connection of this process has the file open: closing any descriptor of a file
  * releases all POSIX locks that the process holds on it.
  *
- * @throws {StoreOpenError} `foreign`, `inaccessible`
+ * @param flags By default, it is opened for writing, too. SQLite would open a read-only file and fail
+ * only at the first create.
+ * @throws {StoreOpenError} `foreign`, `inaccessible`, `damaged`
  */
-export function assertOurs(path: string): void {
-  const header = readHeader(path);
+export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
+  const header = readHeader(path, flags);
   if (header.byteLength === 0) return;
   if (header.every((byte) => byte === 0) && existsSync(`${path}-journal`)) {
     // The machine stopped while the database was being created and left unwritten space. SQLite
@@ -61,6 +68,33 @@ export function assertOurs(path: string): void {
   if (header.readInt32BE(applicationIdOffset) !== applicationId) {
     throw foreign(path, "is the database of another program");
   }
+  // SQLite would apply any log to a backup that was put in the place of its store.
+  if (header[versionOffset] === 1) assertNoLostLog(path, "without a log, like a backup");
+}
+
+/**
+ * A log without its database holds confirmed plants: the file was moved or deleted while a server
+ * ran. SQLite deletes such a log even to read, and so does a start that creates the database.
+ *
+ * @throws {StoreOpenError} `damaged`
+ */
+export function assertNoLostLog(path: string, state?: string): void {
+  const [file, log] = [realPath(path), `${realPath(path)}-wal`];
+  const found = state ?? (sizeOf(file) > 0 ? undefined : existsSync(file) ? "empty" : "missing");
+  if (found === undefined || sizeOf(log) <= logHeaderBytes) return;
+  throw new StoreOpenError(
+    "damaged",
+    `${file} is ${found}, but ${log} may hold confirmed plants; put back the database that the log belongs to, or move the log away`,
+  );
+}
+
+/** @throws {StoreOpenError} `inaccessible` */
+function sizeOf(path: string): number {
+  try {
+    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  } catch (error) {
+    throw inaccessible(path, error);
+  }
 }
 
 function foreign(path: string, what: string): StoreOpenError {
@@ -70,10 +104,9 @@ function foreign(path: string, what: string): StoreOpenError {
   );
 }
 
-function readHeader(path: string): Buffer {
+function readHeader(path: string, flags: string): Buffer {
   const header = Buffer.alloc(headerBytes);
-  // Open for writing, too. SQLite would open a read-only file and fail only at the first create.
-  return withFile(path, "r+", (descriptor) =>
+  return withFile(path, flags, (descriptor) =>
     header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0)),
   );
 }
@@ -100,6 +133,19 @@ export function syncDirectories(path: string): void {
 /** The log of an existing database: beside the file itself, not beside a link to it. */
 export function logPath(path: string): string {
   return `${realpathSync(path)}-wal`;
+}
+
+/** Follows a link, also to a file that does not exist yet. */
+export function realPath(path: string): string {
+  try {
+    const real = realpathSync(path);
+    // The target of /dev/stdout may be a pipe, which has no path.
+    return existsSync(real) ? real : path;
+  } catch (error) {
+    const isMissing = codeOf(error) === "ENOENT";
+    const isLink = isMissing && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return isLink ? realPath(resolve(realpathSync(dirname(path)), readlinkSync(path))) : path;
+  }
 }
 
 /** @throws {StoreOpenError} `inaccessible` */
