@@ -37,7 +37,7 @@ export function openDatabase(path: string, timeoutMs: number): Database {
     migrate(db);
     enterWal(db);
     assertDurable(db);
-    settle(db, path, timeoutMs);
+    settle(db, path);
     assertUsable(db);
     syncDirectories(path);
     return db;
@@ -125,46 +125,24 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
 }
 
 /**
- * Copies what a crash left in the log into the database and syncs both. Until then, plants are
- * visible that a killed process had written but not synced. Confirming one of them would be too
- * early.
+ * Makes everything that can be read safe: a killed process may have written plants that it did not
+ * sync, and confirming one of them would be too early.
  *
- * The log is rewritten first. If syncs of the earlier process failed, the log on the disk may
- * differ from the one we see. A power failure would then restore an older log and apply it to the
- * newer database.
+ * The log is rewritten. If syncs of the earlier process failed, the log on the disk may differ from
+ * the one we see. A power failure would then restore an older log and apply it to a newer database.
  *
- * The rewrite makes all plants safe. If the disk has no space for the checkpoint, the log keeps them.
+ * From then on the log is enough. So the checkpoint copies what it can, and does not wait: another
+ * process may read the database for hours, and a full disk may have no space for it.
  *
- * @throws {StoreOpenError} `in_use`, `inaccessible`
+ * @throws {StoreOpenError} `inaccessible`
  */
-function settle(db: Database, path: string, timeoutMs: number): void {
+function settle(db: Database, path: string): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
-  const deadline = Date.now() + timeoutMs;
-  while (isLockedOut(db)) {
-    if (Date.now() >= deadline) {
-      throw new StoreOpenError(
-        "in_use",
-        `${path} is in use by another process; stop that process first`,
-        { cause: new Busy("the log is in use") },
-      );
-    }
-    pause(10);
-  }
-}
-
-/** With the code of SQLite for it. */
-class Busy extends Error {
-  override readonly name = "Busy";
-  readonly errcode = 5;
-}
-
-function isLockedOut(db: Database): boolean {
   try {
-    return checkpoint(db, "FULL").busy !== 0;
+    checkpoint(db, "PASSIVE");
   } catch (error) {
-    if (failureCode(error) === "SQLITE_FULL") return false;
-    throw error;
+    if (failureCode(error) !== "SQLITE_FULL") throw error;
   }
 }
 
@@ -183,23 +161,13 @@ export function assertUsable(db: Database): void {
 
 /** Result of SQLite's wal_checkpoint. The counts are frames of one page each. */
 export interface Checkpoint {
-  /** 1 if another connection prevented it from finishing. */
-  readonly busy: number;
   readonly log: number;
   readonly checkpointed: number;
 }
 
-/**
- * NOOP only returns the counts. PASSIVE never waits. FULL waits for all writers and old readers to
- * end.
- */
-export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE" | "FULL"): Checkpoint {
+/** NOOP only returns the counts. PASSIVE never waits: it leaves what a reader may still need. */
+export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE"): Checkpoint {
   return db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as unknown as Checkpoint;
-}
-
-/** Blocks the thread. */
-function pause(ms: number): void {
-  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, ms);
 }
 
 /** Our codes, by SQLite's primary result codes. */

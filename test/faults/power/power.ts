@@ -7,12 +7,13 @@
  */
 import { constants } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import type { Campaign } from "../campaign.ts";
 import type { Call } from "../disk/call-log.ts";
 import { type OutageName, outageNames } from "../disk/crash-state.ts";
 import { type Crash, type Outage, tryCrashes } from "../disk/crashes.ts";
 import type { PlantSizes } from "../disk/plants.ts";
-import { openRecording, type Recording } from "../disk/recording.ts";
+import { databaseName, openRecording, type Recording } from "../disk/recording.ts";
 import { withShim } from "../disk/shim.ts";
 import { createRandom, type Random } from "../random.ts";
 
@@ -71,6 +72,31 @@ const sessions: readonly Session[] = [
       // First the plants that were tried before: all of them are already visible.
       const tried = (await acknowledged()).size + concurrency;
       await run({ openings: [tried], concurrency });
+      await run({ openings: [120], concurrency });
+    },
+  },
+  {
+    // The start cannot copy the log, and the next one finds it partly copied.
+    name: "a start beside a reader",
+    triedBelow: 120,
+    crashes: 66,
+    async record({ run, root, acknowledged }, random) {
+      const concurrency = random.int(1, 8);
+      await run({ openings: [20], concurrency });
+      using reader = new DatabaseSync(join(root, databaseName), { readOnly: true });
+      const read = () => reader.exec("BEGIN; SELECT count(*) FROM plants");
+      read();
+      const at = { sync: random.int(8, 8 + 80 / concurrency) };
+      const fault = { at, errno: constants.errno.EIO, scope: "same" } as const;
+      await run({ openings: [100], concurrency, ...random.pick([{ fault }, { killAt: at }]) });
+      if (random.chance(0.5)) {
+        reader.exec("COMMIT");
+        read();
+      }
+      const tried = (await acknowledged()).size + concurrency;
+      await run({ openings: [Math.min(tried, 100)], concurrency });
+      await run({ openings: [110], concurrency });
+      reader.exec("COMMIT");
       await run({ openings: [120], concurrency });
     },
   },
