@@ -1,4 +1,7 @@
-import type { OnObstacle } from "./write-watch.ts";
+import type { Obstacle } from "../plant.ts";
+
+/** Called when a store meets an obstacle, a different one, or none any more (`undefined`). */
+export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => void;
 
 /** @param nodes All that are unreachable now, with host and port. */
 export type OnUnreachable = (nodes: readonly string[]) => void;

@@ -2,10 +2,7 @@ import type { Obstacle } from "../plant.ts";
 import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import { StoreOpenError } from "./open-error.ts";
-import { defaultLimits } from "./options.ts";
-
-/** Called when a store meets an obstacle, a different one, or none any more (`undefined`). */
-export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => void;
+import { defaultLimits, type OnObstacle } from "./options.ts";
 
 /** In milliseconds. */
 export interface WatchTimes {

@@ -58,7 +58,7 @@ export class Connection {
   /** The last stream that the server will process, from its GOAWAY. */
   #lastStreamId = Number.POSITIVE_INFINITY;
   #hasSettings = false;
-  readonly #closed: (stream: ClientHttp2Stream) => void;
+  readonly #outlive: ReturnType<typeof outliveStreams>;
   #bytesRead = 0;
   /** An answer is owed even if its caller cancels before the next look. */
   #isOwed = false;
@@ -76,7 +76,7 @@ export class Connection {
       maxHeaderListPairs: headerFieldsMax,
     });
     keepStreamsInTables(session);
-    this.#closed = outliveStreams(session);
+    this.#outlive = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
@@ -157,7 +157,7 @@ export class Connection {
     }
     this.#isOwed = true;
     stream.on("close", this.#onClose);
-    stream.on("close", () => this.#closed(stream));
+    stream.on("close", this.#outlive(stream));
     stream.on("error", this.#onError);
     stream.on("frameError", this.#onFrameError);
     return stream;

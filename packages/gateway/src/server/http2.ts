@@ -168,13 +168,14 @@ function limitSession(
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new StreamTable<{ readonly stream: Stream; readonly startedAt: number }>();
   let isTimed = true;
-  const closed = outliveStreams(session);
+  const outlive = outliveStreams(session);
   session.on("stream", (stream: Stream) => {
     const { id = 0 } = stream;
     streams.set(id, { stream, startedAt: performance.now() });
+    const closed = outlive(stream);
     stream.on("close", () => {
       streams.delete(id);
-      closed(stream);
+      closed();
     });
     if (isTimed) session.setTimeout(0);
     isTimed = false;
