@@ -26,6 +26,8 @@ export interface Wait {
   readonly stops: "all" | "some" | "briefly";
   /** Whether the server starts while it lasts. */
   readonly isAtStart?: boolean;
+  /** Whether the server itself cannot end while it lasts, and kills itself. */
+  readonly isStuck?: boolean;
   open(stack: AsyncDisposableStack, shimPath: string): Promise<Site>;
 }
 
@@ -190,7 +192,7 @@ const sqliteWaits: readonly Wait[] = [
     },
   },
   {
-    ...{ name: "SQLite, the disk", stops: "all" },
+    ...{ name: "SQLite, the disk", stops: "all", isStuck: true },
     async open(stack, shimPath) {
       const opened = await openSqlite(stack);
       const disk = openDisk(shimPath, join(opened.database, ".."));
