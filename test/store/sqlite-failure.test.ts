@@ -150,12 +150,22 @@ describe("a temporary failure", () => {
 });
 
 const whenBad = "CREATE TRIGGER t AFTER INSERT ON plants WHEN NEW.id = 5 BEGIN";
+const onAll = "CREATE TABLE audit (id); CREATE TRIGGER a AFTER INSERT ON plants BEGIN";
 
 test.each([
   ["CONSTRAINT_UNIQUE", "CREATE UNIQUE INDEX u ON plants (name)"],
   ["CONSTRAINT_TRIGGER", `${whenBad} SELECT raise(ABORT, 'no'); END`],
   ["CONSTRAINT_TRIGGER", `${whenBad} SELECT raise(ROLLBACK, 'no'); END`],
   ["ERROR", "CREATE INDEX j ON plants (CASE id WHEN 5 THEN json_extract(name, '$.a') END)"],
+  // Nothing fails.
+  ["CONSTRAINT_TRIGGER", `${whenBad.replace("AFTER", "BEFORE")} SELECT raise(IGNORE); END`],
+  ["CONSTRAINT_TRIGGER", `${whenBad} UPDATE plants SET name = 'other' WHERE id = 5; END`],
+  ["CONSTRAINT_TRIGGER", `${whenBad} DELETE FROM plants WHERE id = 5; END`],
+  [
+    "CONSTRAINT_TRIGGER",
+    `${whenBad} UPDATE plants SET tag = '' WHERE id = 5; END;
+     ${onAll} INSERT INTO audit VALUES (NEW.id); END`,
+  ],
   // COMMIT itself fails.
   [
     "CONSTRAINT_FOREIGNKEY",
@@ -163,18 +173,21 @@ test.each([
      CREATE TABLE children (parent REFERENCES parents DEFERRABLE INITIALLY DEFERRED);
      ${whenBad} INSERT INTO children VALUES (1); END`,
   ],
-])("a plant that violates a constraint (%s: %s) is rejected alone", async (kind, sql) => {
-  const { path, store, failures } = await openFresh();
-  openBeside(path).exec(`INSERT INTO plants VALUES (100, 'taken', NULL); ${sql}`);
-  const bad = { id: 5n, name: "taken", tag: undefined };
-  const others = [...plantsOf(5), ...plantsOf(5, 6)];
-  const creating = [bad, ...others].map((plant) => store.create(plant));
-  await expectUnavailable(creating.slice(0, 1), `SQLITE_${kind}`);
-  await Promise.all(creating.slice(1));
-  await expectAllKept(store, others);
-  expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(11);
-  expect([store.obstacle(), failures]).toEqual([undefined, []]);
-});
+])(
+  "a plant that the database would not store as it is (%s: %s) is rejected alone",
+  async (kind, sql) => {
+    const { path, store, failures } = await openFresh();
+    openBeside(path).exec(`INSERT INTO plants VALUES (100, 'taken', NULL); ${sql}`);
+    const bad = { id: 5n, name: "taken", tag: undefined };
+    const others = [...plantsOf(5), ...plantsOf(5, 6)];
+    const creating = [bad, ...others].map((plant) => store.create(plant));
+    await expectUnavailable(creating.slice(0, 1), `SQLITE_${kind}`);
+    await Promise.all(creating.slice(1));
+    await expectAllKept(store, others);
+    expect(readValue(openBeside(path), "SELECT count(*) FROM plants")).toBe(11);
+    expect([store.obstacle(), failures]).toEqual([undefined, []]);
+  },
+);
 
 test.each([
   ["ALTER TABLE plants RENAME TO x", "ALTER TABLE x RENAME TO plants"],

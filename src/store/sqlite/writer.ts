@@ -9,6 +9,12 @@ import { assertRoom, pageBytes } from "./room.ts";
 
 const sqlError = "SQLITE_ERROR";
 
+/** With SQLite's code for a row that a trigger rejects. */
+class Rejected extends Error {
+  override readonly name = "Rejected";
+  readonly errcode = 1811;
+}
+
 /**
  * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
  * commits behind it wait tens of milliseconds and startup after a crash is fast. Many enough that a
@@ -24,7 +30,8 @@ export class Writer {
   readonly #db: Database;
   readonly #folder: string;
   readonly #insert: StatementSync;
-  readonly #same: StatementSync;
+  readonly #stored: StatementSync;
+  readonly #changes: StatementSync;
   /** Written since the length of the log was last read, at most. */
   #frames = 0;
 
@@ -35,8 +42,9 @@ export class Writer {
       `INSERT INTO plants (id, ${textFields.join(", ")})
        VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
     );
-    const isSame = textFields.map((field) => `${field} IS ?`).join(" AND ");
-    this.#same = db.prepare(`SELECT 1 FROM plants WHERE id = ? AND ${isSame}`);
+    const isSame = textFields.map((field, index) => `${field} IS ?${index + 2}`).join(" AND ");
+    this.#stored = db.prepare(`SELECT ${isSame} AS isSame FROM plants WHERE id = ?1`);
+    this.#changes = db.prepare("SELECT total_changes() AS count");
     // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
     this.#insert.setReadBigInts(true);
   }
@@ -54,11 +62,16 @@ export class Writer {
     const frames = framesOf(rows, values);
     assertRoom(this.#folder, frames);
     this.#frames += frames;
+    const batch = Array.from({ length: rows }, (_, index) =>
+      values.slice(index * rowLength, (index + 1) * rowLength),
+    );
     inTransaction(this.#db, () => {
-      for (let index = 0; index < rows; index++) {
-        const row = values.slice(index * rowLength, (index + 1) * rowLength);
+      const before = this.#countChanges();
+      let inserted = 0;
+      for (const [index, row] of batch.entries()) {
         try {
-          if (this.#isTaken(row)) unstored.push([index]);
+          if (this.#insert.run(...row).changes > 0) inserted++;
+          else if (!this.#isStored(row)) unstored.push([index]);
         } catch (error) {
           const code = failureCode(error);
           const mayBeOfRow = isOfRow(code) || code === sqlError;
@@ -69,6 +82,12 @@ export class Writer {
       }
       // An expression of an index fails for a row, a missing table for all.
       if (unstored.some(([, error]) => error?.code === sqlError)) assertUsable(this.#db);
+      if (this.#countChanges() - before === inserted) return;
+      // Triggers have changed something, perhaps these rows.
+      for (const [index, row] of batch.entries()) {
+        if (unstored.some(([other]) => other === index) || this.#isStored(row)) continue;
+        throw new Rejected("a trigger changed the plant");
+      }
     });
     return unstored;
   }
@@ -95,10 +114,18 @@ export class Writer {
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
 
-  /** Writes a row. @returns Whether its id belongs to another plant. */
-  #isTaken(row: readonly Value[]): boolean {
-    if (this.#insert.run(...row).changes > 0) return false;
-    return this.#same.get(...row) === undefined;
+  /**
+   * @returns Whether a row is stored as it is; false if its id belongs to another plant.
+   * @throws {Rejected} If the id is not stored, although the insert succeeded.
+   */
+  #isStored(row: readonly Value[]): boolean {
+    const stored = this.#stored.get(...row);
+    if (stored === undefined) throw new Rejected("a trigger left the plant out");
+    return stored["isSame"] === 1;
+  }
+
+  #countChanges(): number {
+    return Number(this.#changes.get()?.["count"]);
   }
 }
 
