@@ -3,8 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { RestError } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { Obstacle } from "../plant.ts";
-import type { OnUnreachable } from "../store/options.ts";
-import type { OnObstacle } from "../store/options.ts";
+import type { OnObstacle, OnUnreachable } from "../store/options.ts";
 import type { CommitMetrics } from "./metrics/commit-metrics.ts";
 
 /** Public: `/readyz` needs no token. Hosts, paths and codes go to the log only. */
