@@ -68,10 +68,10 @@ describe("two parts", () => {
   });
 
   test("accept a plant that is larger than a share, but not larger than the limit", async () => {
-    const { group, submit } = beginTwo({ waitingBytesMax: 10_000 });
+    const { submit } = beginTwo({ waitingBytesMax: 10_000 });
     for (const id of [0, 1]) void submit(id);
     await turns();
-    const large = (id: number) => group.submit({ ...plantOf(id), name: "x".repeat(4000) });
+    const large = (id: number) => submit({ ...plantOf(id), name: "x".repeat(4000) });
     void large(2);
     await expect(large(3)).rejects.toMatchObject(overloaded);
   });

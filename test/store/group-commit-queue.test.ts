@@ -43,12 +43,12 @@ describe("above a limit, a plant is rejected at once as overloaded and not writt
     ["16,384 rows", 16_384, 0],
     ["64 MiB", 2, 15 * 1024 * 1024],
   ])("the default is %s", async (_, count, length) => {
-    const { group, submit, nextCommit } = begin();
+    const { submit, nextCommit } = begin();
     void submit(0);
     await nextCommit();
     const plant = named(length);
-    for (let row = 0; row < count; row++) void group.submit(plant);
-    await expect(group.submit(plant)).rejects.toMatchObject(overloaded);
+    for (let row = 0; row < count; row++) void submit(plant);
+    await expect(submit(plant)).rejects.toMatchObject(overloaded);
   });
 });
 
@@ -63,14 +63,14 @@ describe("a caller that gives up", () => {
 
   test("while it waits frees its place in the queue at once", async () => {
     const limits = { waitingRowsMax: 2, waitingBytesMax: 10_000 };
-    const { group, submit, nextCommit, signal, leave } = beginLeaving(limits);
+    const { submit, nextCommit, signal, leave } = beginLeaving(limits);
     void submit(0);
     const first = await nextCommit();
-    const leaving = group.submit({ ...plantOf(2), name: "x".repeat(4000) }, signal);
+    const leaving = submit({ ...plantOf(2), name: "x".repeat(4000) }, signal);
     void submit(4);
     leave();
     await expect(leaving).rejects.toBe(reason);
-    void group.submit({ ...plantOf(6), name: "x".repeat(4000) });
+    void submit({ ...plantOf(6), name: "x".repeat(4000) });
     first.succeed();
     expect((await nextCommit()).ids).toEqual([4n, 6n]);
   });

@@ -40,9 +40,9 @@ describe("commits are shared", () => {
   });
 
   test("up to the limit of bytes; a larger plant is committed alone", async () => {
-    const { group, submit, nextSizes } = begin({ batchBytesMax: 3 * heapBytes(plantOf(0)) });
+    const { submit, nextSizes } = begin({ batchBytesMax: 3 * heapBytes(plantOf(0)) });
     for (let row = 0; row < 4; row++) void submit(0);
-    void group.submit({ ...plantOf(9), name: "x".repeat(10_000) });
+    void submit({ ...plantOf(9), name: "x".repeat(10_000) });
     void submit(0);
     expect(await nextSizes(4)).toEqual([3, 1, 1, 1]);
   });

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "vitest";
-import type { Cancellation } from "../../src/plant.ts";
+import type { Cancellation, NewPlant } from "../../src/plant.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
 import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, type CommitObserver, defaultLimits } from "../../src/store/options.ts";
@@ -52,9 +52,9 @@ export function begin(
     callersWait: () => {},
   };
   const group = new GroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });
-  /** Some tests do not care what becomes of a plant. */
-  const submit = (id: number, signal?: Cancellation) => {
-    const created = group.submit(plantOf(id), signal);
+  /** Some tests do not care what becomes of a plant, which is rejected after ten seconds at most. */
+  const submit = (plant: number | NewPlant, signal?: Cancellation) => {
+    const created = group.submit(typeof plant === "number" ? plantOf(plant) : plant, signal);
     created.catch(() => {});
     return created;
   };
