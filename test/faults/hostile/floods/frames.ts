@@ -50,6 +50,9 @@ function changed(count: number): Buffer {
   return Buffer.concat([...Array(count).fill(Buffer.of(0x20, 0x3f, 0xe1, 0x1f)), strangerBlock]);
 }
 
+/** `x: y`, as a literal (RFC 7541 section 6.2.2). */
+const oneField = Buffer.of(0, 1, 0x78, 1, 0x79);
+
 const madeYouReset = "made you reset: ";
 
 /** A server must close these connections before the end. */
@@ -64,6 +67,8 @@ const fatal: readonly FrameFlood[] = [
     4000,
     (id) => [headers(id, wrongLength), data(id, "xx", flag.endStream)],
   ],
+  // Their headers may outlive the session, which ended the process.
+  [`${madeYouReset}trailers without an end`, 4000, (id) => [headers(id), headers(id, oneField)]],
   ["streams over the limit", 4000, (id) => [headers(id)]],
   ["continuations of 1 KB", 4000, () => more(Buffer.alloc(1024)), openBlock],
   ["continuations of nothing", 20_000, () => more(Buffer.alloc(0)), openBlock],
