@@ -82,7 +82,7 @@ describe.each(doors)("$name:", ({ way, request }) => {
   test("a body that cannot wait is refused, and may be sent again", async () => {
     const budget = new BodyBudget({ bytesMax });
     await using gateway = await openEcho(budget);
-    const older = holdFor(budget, 2 * bytesMax);
+    const older = holdFor(budget, 0.87 * bytesMax);
     const response = await gateway.send(request);
     expect(way.codeOf(response)).toBe(Code.Unavailable);
     const { headers, trailers, body } = response;
@@ -157,7 +157,7 @@ test.each<HttpVersion>(["1.1", "2"])(
       rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/empty" } }] },
       bodyBudget: budget,
     });
-    const older = holdFor(budget, 2 * bytesMax);
+    const older = holdFor(budget, 0.87 * bytesMax);
     expect(await gateway.send({ version, path: "/v1/empty", method: "GET" })).toMatchObject({
       status: 200,
     });

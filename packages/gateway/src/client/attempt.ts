@@ -6,10 +6,10 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../codec/codec.ts";
-import { BodyBuffer } from "../http/body.ts";
 import type { Holding } from "../http/body-budget.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/reset-reason.ts";
+import { EnvelopeSplitter, headBytes } from "../rpc/envelope-splitter.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import { type Connection, connectionError } from "./connection.ts";
@@ -134,7 +134,7 @@ export function callUnary(
 }> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
-    const received = new BodyBuffer();
+    const received = new EnvelopeSplitter(readMaxBytes, holding);
     const settle = () => {
       const { endFailure, head = {}, trailer } = attempt;
       if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
@@ -143,10 +143,15 @@ export function callUnary(
     // Listen only now: data that arrived with the head is emitted before it.
     stream.on("response", () =>
       stream.on("data", (chunk: Uint8Array) => {
-        received.append(chunk);
-        if (received.length > envelopeHeadBytes + readMaxBytes) {
-          attempt.cancel(messageTooLarge(readMaxBytes));
-        } else if (holding !== undefined) hold(attempt, holding, chunk);
+        try {
+          if (received.length + chunk.length > headBytes + readMaxBytes) {
+            throw messageTooLarge(readMaxBytes);
+          }
+          const room = received.push(chunk);
+          if (room !== undefined) void pauseUntil(room, attempt);
+        } catch (error) {
+          attempt.cancel(error as ConnectError);
+        }
       }),
     );
     stream.on("end", () => {
@@ -158,22 +163,10 @@ export function callUnary(
   });
 }
 
-const envelopeHeadBytes = 5;
-
-/** Pauses reading until there is room for more. */
-function hold(attempt: Attempt, holding: Holding, chunk: Uint8Array): void {
-  const { stream } = attempt;
-  try {
-    const room = holding.add(chunk.byteLength);
-    if (room === undefined) return;
-    stream.pause();
-    room.then(
-      () => stream.resume(),
-      (error: ConnectError) => attempt.cancel(error),
-    );
-  } catch (error) {
-    attempt.cancel(error as ConnectError);
-  }
+async function pauseUntil(room: Promise<void>, attempt: Attempt): Promise<void> {
+  attempt.stream.pause();
+  await room.catch((error: ConnectError) => attempt.cancel(error));
+  attempt.stream.resume();
 }
 
 /** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */

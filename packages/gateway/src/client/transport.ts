@@ -255,8 +255,8 @@ function readOne<T>(
   reading: EnvelopeReading<T>,
   holding: Holding | undefined,
 ): T | Promise<T> {
-  const reader = new EnvelopeReader(reading, holding);
-  reader.push(body);
+  const reader = new EnvelopeReader(reading, holding, body.length);
+  void reader.push(body); // counted already
   return reader.end();
 }
 

@@ -1,4 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
+import { type Holding, requestBytes } from "./body-budget.ts";
 import type { Body, BodySink, Exchange, Response } from "./exchange.ts";
 import type { NodeHeaders } from "./headers.ts";
 
@@ -39,46 +40,75 @@ export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
 }
 
 /**
- * Collects the chunks of a body. A single chunk, the usual case, is kept as it is. Several are
- * copied into one buffer, so that a body in small pieces takes no more memory than its bytes.
+ * Collects the chunks of a body, and counts them. A single chunk, the usual case, is kept as it is.
+ * Several are copied into one buffer, so that a body in small pieces takes no more memory than its bytes.
  */
 export class BodyBuffer {
-  #bytes: Uint8Array = noBytes;
-  #length = 0;
+  declare length: number;
+  /** What has come is at its beginning. */
+  declare protected buffer: Uint8Array;
+  declare private readonly holding: Holding | undefined;
+  declare private counted: number;
+  declare private expected: number;
 
-  get length(): number {
-    return this.#length;
+  /** @param counted The bytes that are counted already. */
+  constructor(holding?: Holding, counted = 0) {
+    this.length = 0;
+    this.buffer = noBytes;
+    this.holding = holding;
+    this.counted = counted;
+    this.expected = 0;
   }
 
   /** Valid until the next chunk. */
   get bytes(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.buffer.subarray(0, this.length);
   }
 
-  append(chunk: Uint8Array): void {
-    const length = this.#length + chunk.byteLength;
-    if (this.#length === 0) {
-      this.#bytes = chunk;
+  /**
+   * @param expected How many bytes there will be before any is taken, as far as that is known.
+   * @returns undefined if there is room for them; as `Holding.add`.
+   */
+  append(chunk: Uint8Array, expected = 0): Promise<void> | undefined {
+    const length = this.length + chunk.byteLength;
+    if (this.length === 0) {
+      this.buffer = chunk;
     } else {
       // A chunk from outside has no room for another.
-      if (length > this.#bytes.byteLength) this.#grow(length);
-      this.#bytes.set(chunk, this.#length);
+      if (length > this.buffer.byteLength) this.#grow(length);
+      this.buffer.set(chunk, this.length);
     }
-    this.#length = length;
+    this.length = length;
+    this.expected = expected;
+    const more = Math.max(length, expected) - this.counted;
+    if (more <= 0 || this.holding === undefined) return undefined;
+    this.counted += more;
+    const here = Math.min(more, chunk.byteLength);
+    return this.holding.add(here, more - here);
   }
 
-  /** Removes the first bytes and returns them. */
+  /** Removes the first bytes and returns them. They count until `settle`. */
   take(length: number): Uint8Array {
-    const taken = this.#bytes.subarray(0, length);
-    this.#bytes = this.#bytes.subarray(length);
-    this.#length -= length;
+    const taken = this.buffer.subarray(0, length);
+    this.length -= length;
+    const rest = this.buffer.subarray(length);
+    // A few bytes must not keep a large buffer.
+    this.buffer = 2 * this.length > length ? rest : new Uint8Array(rest.subarray(0, this.length));
+    this.expected = 0;
     return taken;
   }
 
+  /** Gives back everything but what is here or expected. */
+  settle(): void {
+    const kept = Math.max(this.length, this.expected);
+    this.holding?.give(this.counted - kept);
+    this.counted = kept;
+  }
+
   #grow(length: number): void {
-    const grown = new Uint8Array(Math.max(length, 2 * this.#length));
+    const grown = new Uint8Array(Math.max(length, 2 * this.length));
     grown.set(this.bytes);
-    this.#bytes = grown;
+    this.buffer = grown;
   }
 }
 
@@ -97,17 +127,18 @@ export interface BodyLimit {
  * @throws for a body over the limit. If its length is announced, before reading it.
  */
 export function readBody<T>(
-  exchange: Pick<Exchange, "headers" | "readBody">,
+  exchange: Pick<Exchange, "headers" | "readBody" | "holding">,
   { bytesMax, tooLarge }: BodyLimit,
   parse: (bytes: Uint8Array) => T | Promise<T>,
 ): Promise<T> {
-  const announced = Number(exchange.headers["content-length"]);
+  const { "content-length": length } = exchange.headers;
+  const announced = length === undefined ? 0 : Number(length);
   if (announced > bytesMax) throw tooLarge();
-  const body = new BodyBuffer();
+  const body = new BodyBuffer(exchange.holding, requestBytes);
   const sink: BodySink<T> = {
     push(chunk) {
       if (body.length + chunk.byteLength > bytesMax) throw tooLarge();
-      body.append(chunk);
+      return body.append(chunk, announced);
     },
     end: () => parse(body.bytes),
   };

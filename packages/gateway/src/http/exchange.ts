@@ -29,7 +29,8 @@ export interface Exchange {
   readonly holding: Holding | undefined;
 
   /**
-   * Reads the body into a sink, starting now.
+   * Reads the body into a sink, starting now. The request itself counts until the body is whole, which
+   * limits requests whose bodies never arrive: a sink counts only the bytes beyond `requestBytes`.
    *
    * @returns the result of the sink.
    * @throws what the sink throws, which stops the reading; a ConnectError, CANCELED, if the client
@@ -90,7 +91,8 @@ export interface Abortable {
 export type Body = Uint8Array | string;
 
 export interface BodySink<T> {
-  push(chunk: Uint8Array): void;
+  /** @returns what resolves when it may get more; undefined for at once. */
+  push(chunk: Uint8Array): Promise<void> | undefined;
   end(): T | Promise<T>;
 }
 

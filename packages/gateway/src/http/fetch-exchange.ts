@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError, bytesOf } from "./body.ts";
-import type { BodyBudget, Holding } from "./body-budget.ts";
+import { type BodyBudget, type Holding, requestBytes } from "./body-budget.ts";
 import {
   type Abortable,
   type Response as Answer,
@@ -84,12 +84,14 @@ export class FetchExchange implements Exchange {
   keepOpen(): void {}
 
   async readBody<T>(sink: BodySink<T>): Promise<T> {
-    if (this.#request.body !== null) await this.holding.begin();
+    let extraBytes = this.#request.body === null ? 0 : requestBytes;
+    if (extraBytes > 0) await this.holding.add(extraBytes);
     for await (const chunk of this.chunks()) {
-      sink.push(chunk);
-      await this.holding.add(chunk.byteLength);
+      extraBytes -= chunk.byteLength;
+      await sink.push(chunk);
     }
-    this.holding.whole();
+    // As many bytes of the body are counted with the request.
+    if (extraBytes > 0) this.holding.give(extraBytes);
     return await sink.end();
   }
 

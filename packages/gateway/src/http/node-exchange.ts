@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError } from "./body.ts";
-import type { BodyBudget, Holding } from "./body-budget.ts";
+import { type BodyBudget, type Holding, requestBytes } from "./body-budget.ts";
 import {
   type Abortable,
   type BodySink,
@@ -144,7 +144,7 @@ export abstract class NodeExchange implements Exchange {
     this.reading = { sink, resolve, reject } as Reading;
     try {
       if (this.source.readableDidRead) throw new BodyAlreadyReadError();
-      const room = this.hasBody ? this.holding?.begin() : undefined;
+      const room = this.hasBody ? this.holding?.add(requestBytes) : undefined;
       if (room === undefined) this.#read();
       else
         room.then(
@@ -170,9 +170,11 @@ export abstract class NodeExchange implements Exchange {
 
   #read(): void {
     const { source } = this;
+    let extraBytes = this.hasBody ? requestBytes : 0;
     const end = () => {
       if (this.isClosed) return; // its close is still to come
-      this.held?.whole();
+      // As many bytes of the body are counted with the request.
+      if (extraBytes > 0) this.held?.give(extraBytes);
       try {
         this.reading?.resolve(this.reading.sink.end());
         this.reading = undefined;
@@ -187,8 +189,8 @@ export abstract class NodeExchange implements Exchange {
       source.on("data", (chunk: Uint8Array) => {
         if (this.reading === undefined) return; // chunks after a failure are ignored
         try {
-          this.reading.sink.push(chunk);
-          const room = this.holding?.add(chunk.byteLength);
+          extraBytes -= chunk.byteLength;
+          const room = this.reading.sink.push(chunk);
           if (room !== undefined) void this.#pauseUntil(room);
         } catch (error) {
           this.#fail(error);

@@ -1,5 +1,6 @@
 import { messageTooLarge } from "../codec/codec.ts";
 import { BodyBuffer } from "../http/body.ts";
+import type { Holding } from "../http/body-budget.ts";
 
 /** One byte of flags, four bytes of length, then the message. */
 export interface Envelope {
@@ -7,54 +8,53 @@ export interface Envelope {
   readonly data: Uint8Array;
 }
 
-const headBytes = 5;
+export const headBytes = 5;
 
 /**
  * Splits a body as it arrives. Allocates memory for the bytes that have arrived, not for the
- * announced length.
+ * announced length, which is counted.
  */
-export class EnvelopeSplitter {
-  readonly #readMaxBytes: number;
-  readonly #pending = new BodyBuffer();
+export class EnvelopeSplitter extends BodyBuffer {
+  declare private readonly readMaxBytes: number;
 
-  constructor(readMaxBytes: number) {
-    this.#readMaxBytes = readMaxBytes;
+  /** @param counted As `BodyBuffer`. */
+  constructor(readMaxBytes: number, holding?: Holding, counted?: number) {
+    super(holding, counted);
+    this.readMaxBytes = readMaxBytes;
   }
 
-  /** The bytes received of an incomplete envelope. */
-  get pendingBytes(): number {
-    return this.#pending.length;
+  /** @throws {ConnectError} RESOURCE_EXHAUSTED as `next`. @returns as `append`. */
+  push(chunk: Uint8Array): Promise<void> | undefined {
+    const head = this.length === 0 ? chunk : this.buffer;
+    const has = this.length === 0 ? chunk.length : this.length;
+    return this.append(chunk, has < headBytes ? 0 : headBytes + lengthIn(head, this.readMaxBytes));
   }
 
   /**
-   * @returns the envelopes that are now complete.
+   * @returns the next envelope; undefined until it is complete.
    * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
    * length is known.
    */
-  push(chunk: Uint8Array): readonly Envelope[] {
-    const isFirst = this.#pending.length === 0 && chunk.length >= headBytes;
-    if (isFirst && chunk.length === headBytes + this.#lengthIn(chunk)) {
-      return [{ flags: chunk[0] ?? 0, data: chunk.subarray(headBytes) }]; // the usual case
-    }
-    this.#pending.append(chunk);
-    const envelopes: Envelope[] = [];
-    while (this.#pending.length >= headBytes) {
-      const head = this.#pending.bytes;
-      const length = this.#lengthIn(head);
-      if (this.#pending.length < headBytes + length) break;
-      const data = this.#pending.take(headBytes + length).subarray(headBytes);
-      envelopes.push({ flags: head[0] ?? 0, data });
-    }
-    return envelopes;
+  next(): Envelope | undefined {
+    if (this.length < headBytes) return undefined;
+    const length = lengthIn(this.buffer, this.readMaxBytes);
+    if (this.length < headBytes + length) return undefined;
+    const bytes = this.take(headBytes + length);
+    return { flags: bytes[0] ?? 0, data: bytes.subarray(headBytes) };
   }
+}
 
-  /** The announced length of an envelope. */
-  #lengthIn(head: Uint8Array): number {
-    const length =
-      (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
-    if (length <= this.#readMaxBytes) return length;
-    throw messageTooLarge(this.#readMaxBytes);
-  }
+/** Whether a chunk is one whole envelope, as most are. @throws as `next`. */
+export function isEnvelope(chunk: Uint8Array, readMaxBytes: number): boolean {
+  return chunk.length >= headBytes && chunk.length === headBytes + lengthIn(chunk, readMaxBytes);
+}
+
+/** The announced length of an envelope. */
+export function lengthIn(head: Uint8Array, readMaxBytes: number): number {
+  const length =
+    (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
+  if (length <= readMaxBytes) return length;
+  throw messageTooLarge(readMaxBytes);
 }
 
 export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,10 +1,10 @@
 /** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { type Body, bytesOf } from "../http/body.ts";
-import type { Holding } from "../http/body-budget.ts";
+import { type Body, type BodyBuffer, bytesOf } from "../http/body.ts";
+import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
-import { type Envelope, EnvelopeSplitter, wrapEnvelope } from "./envelope-splitter.ts";
+import { EnvelopeSplitter, headBytes, isEnvelope, wrapEnvelope } from "./envelope-splitter.ts";
 import { unpack } from "./unpack.ts";
 
 /** How the messages of a body are read. */
@@ -69,26 +69,23 @@ export async function* readEnvelopes<T>(
   exchange: Pick<Exchange, "chunks" | "holding">,
   reading: EnvelopeReading<T>,
 ): AsyncGenerator<T> {
-  const splitter = new EnvelopeSplitter(reading.readMaxBytes);
   const { holding } = exchange;
-  let kept = 0;
+  const splitter = new EnvelopeSplitter(reading.readMaxBytes, holding);
   let hasEnd = false;
   for await (const chunk of exchange.chunks()) {
-    let unpacked = 0;
-    for (const { flags, data } of splitter.push(reading.decode?.(chunk) ?? chunk)) {
-      const isEnd = (flags & reading.endFlag) !== 0;
+    const room = splitter.push(reading.decode?.(chunk) ?? chunk);
+    if (room !== undefined) await room;
+    for (let one = splitter.next(); one !== undefined; one = splitter.next()) {
+      const isEnd = (one.flags & reading.endFlag) !== 0;
       if (isEnd && hasEnd) throw extraEnd();
       hasEnd ||= isEnd;
-      const isPacked = (flags & compressedFlag) !== 0;
-      const whole = isPacked ? await decompress(data, reading, holding) : data;
-      if (isPacked) unpacked += whole.byteLength;
-      if (!isEnd) yield reading.parse(whole);
+      const isPacked = (one.flags & compressedFlag) !== 0;
+      const data = isPacked ? await decompress(one.data, reading, holding) : one.data;
+      if (!isEnd) yield reading.parse(data);
+      // Whoever asks for the next message is done with this one.
+      if (isPacked) holding?.give(data.byteLength);
     }
-    // Only the part of the next message is held. Complete messages are done.
-    const more = splitter.pendingBytes - kept;
-    kept += more;
-    const room = holding?.add(more - unpacked);
-    if (room !== undefined) await room;
+    splitter.settle();
   }
   assertComplete(splitter, reading);
 }
@@ -112,21 +109,34 @@ export function writeEnvelope(
 export class EnvelopeReader<T> implements BodySink<T> {
   readonly #reading: EnvelopeReading<T>;
   readonly #holding: Holding | undefined;
-  readonly #splitter: EnvelopeSplitter;
+  readonly #counted: number;
+  /** Undefined while the body is one chunk with one envelope. */
+  #splitter: EnvelopeSplitter | undefined;
   #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
   #message: { readonly parsed: T | Promise<T> } | undefined;
 
-  constructor(reading: EnvelopeReading<T>, holding: Holding | undefined) {
+  /** @param counted The bytes of the body that are counted already. */
+  constructor(reading: EnvelopeReading<T>, holding: Holding | undefined, counted = requestBytes) {
     this.#reading = reading;
     this.#holding = holding;
-    this.#splitter = new EnvelopeSplitter(reading.readMaxBytes);
+    this.#counted = counted;
   }
 
-  push(chunk: Uint8Array): void {
-    const { decode } = this.#reading;
-    const decoded = decode === undefined ? chunk : decode(chunk);
-    for (const envelope of this.#splitter.push(decoded)) this.#add(envelope);
+  push(chunk: Uint8Array): Promise<void> | undefined {
+    const { decode, readMaxBytes } = this.#reading;
+    const bytes = decode === undefined ? chunk : decode(chunk);
+    const isSmall = this.#splitter === undefined && bytes.length <= this.#counted;
+    if (isSmall && this.#message === undefined && isEnvelope(bytes, readMaxBytes)) {
+      this.#add(bytes[0] ?? 0, bytes.subarray(headBytes));
+      return undefined;
+    }
+    this.#splitter ??= new EnvelopeSplitter(readMaxBytes, this.#holding, this.#counted);
+    const room = this.#splitter.push(bytes);
+    for (let one = this.#splitter.next(); one !== undefined; one = this.#splitter.next()) {
+      this.#add(one.flags, one.data);
+    }
+    return room;
   }
 
   /** @returns the single message. */
@@ -142,7 +152,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
     for (const one of this.#begun) await one;
   }
 
-  #add({ flags, data }: Envelope): void {
+  #add(flags: number, data: Uint8Array): void {
     const isEnd = (flags & this.#reading.endFlag) !== 0;
     if (isEnd && this.#hasEnd) throw extraEnd(); // each one would be decompressed
     this.#hasEnd ||= isEnd;
@@ -163,9 +173,9 @@ export class EnvelopeReader<T> implements BodySink<T> {
   }
 }
 
-function assertComplete(splitter: EnvelopeSplitter, reading: EnvelopeReading<unknown>) {
+function assertComplete(pending: BodyBuffer | undefined, reading: EnvelopeReading<unknown>) {
   reading.assertDecoded?.();
-  if (splitter.pendingBytes > 0) throw reading.errors.incomplete();
+  if (pending !== undefined && pending.length > 0) throw reading.errors.incomplete();
 }
 
 function extraEnd(): ConnectError {

@@ -1,6 +1,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
+import { byteLengthOf } from "../http/body.ts";
 import type { Holding } from "../http/body-budget.ts";
 
 /** How many times as large deflate makes something at most. */
@@ -27,7 +28,7 @@ export async function unpack(
   const work = () => compression.decompress(bytes, bytesMax);
   for (;;) {
     try {
-      return await (holding === undefined ? work() : holding.make(bytesMax, work));
+      return await (holding === undefined ? work() : holding.make(bytesMax, work, byteLengthOf));
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       // Other compressions have other words.

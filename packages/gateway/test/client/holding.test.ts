@@ -53,7 +53,7 @@ test("an answer that finds no room waits until there is", async () => {
 });
 
 test("an answer that cannot wait ends its call, here and at the server", async () => {
-  await using held = await openHeld(2 * MiB);
+  await using held = await openHeld(850 * KiB);
   const error = await within(
     "its end",
     held.answer.catch((reason: unknown) => reason),

@@ -10,7 +10,7 @@ test("appended bytes are returned, whatever the pieces", () => {
       const buffer = new BodyBuffer();
       const taken: Uint8Array[] = [];
       for (const [chunk, wanted] of steps) {
-        buffer.append(chunk);
+        void buffer.append(chunk);
         taken.push(buffer.take(Math.min(wanted, buffer.length)));
       }
       taken.push(buffer.take(buffer.length));
@@ -23,7 +23,7 @@ test("appended bytes are returned, whatever the pieces", () => {
 test("a single chunk is not copied", () => {
   const buffer = new BodyBuffer();
   const chunk = Buffer.from("abc");
-  buffer.append(chunk);
+  void buffer.append(chunk);
   expect(buffer.bytes.buffer).toBe(chunk.buffer);
 });
 
@@ -31,7 +31,7 @@ test("a body in single bytes takes little more than twice its length, and is sel
   const buffer = new BodyBuffer();
   const buffers = new Set<ArrayBufferLike>();
   for (let i = 0; i < 100_000; i++) {
-    buffer.append(Buffer.of(i));
+    void buffer.append(Buffer.of(i));
     buffers.add(buffer.bytes.buffer);
   }
   expect(buffer.length).toBe(100_000);
@@ -41,9 +41,9 @@ test("a body in single bytes takes little more than twice its length, and is sel
 
 test("what was taken is not changed by what comes after it", () => {
   const buffer = new BodyBuffer();
-  for (const text of ["ab", "cd"]) buffer.append(Buffer.from(text));
+  for (const text of ["ab", "cd"]) void buffer.append(Buffer.from(text));
   const taken = buffer.take(3);
-  buffer.append(Buffer.from("efgh"));
+  void buffer.append(Buffer.from("efgh"));
   expect(Buffer.from(taken).toString()).toBe("abc");
   expect(Buffer.from(buffer.bytes).toString()).toBe("defgh");
 });
@@ -51,13 +51,13 @@ test("what was taken is not changed by what comes after it", () => {
 test("no chunk is written into", () => {
   const buffer = new BodyBuffer();
   const room = Buffer.from("abcdef");
-  buffer.append(room.subarray(0, 2));
-  buffer.append(Buffer.from("x"));
+  void buffer.append(room.subarray(0, 2));
+  void buffer.append(Buffer.from("x"));
   expect(room.toString()).toBe("abcdef");
   buffer.take(3);
-  buffer.append(room);
+  void buffer.append(room);
   buffer.take(4);
-  buffer.append(Buffer.from("y"));
+  void buffer.append(Buffer.from("y"));
   expect(room.toString()).toBe("abcdef");
 });
 

@@ -293,7 +293,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     const abort = vi.fn();
     const { origin } = await open(way, (exchange) => {
       exchange.call = { abort };
-      const body = exchange.readBody({ push: () => begun.resolve(exchange), end: () => {} });
+      const body = exchange.readBody({ push: () => void begun.resolve(exchange), end: () => {} });
       body.then(read.resolve, read.resolve);
     });
     const { leave, response } = await begin(way, origin, "a");
@@ -378,7 +378,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
       way,
       async (exchange) => {
         exchanges.push(exchange);
-        await exchange.readBody({ push: () => bytes.push(budget.heldBytes), end() {} });
+        await exchange.readBody({ push: () => void bytes.push(budget.heldBytes), end() {} });
         bytes.push(budget.heldBytes);
         exchange.respond({ status: 200, header: {}, body: "" });
       },
@@ -413,7 +413,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
   test("a body is read once", async () => {
     const reasons: unknown[] = [];
     const isRead = expect.objectContaining({ name: "BodyAlreadyReadError" });
-    const sink = { push() {}, end: () => "all" };
+    const sink = { push: () => undefined, end: () => "all" };
     const { send } = await open(way, async (exchange) => {
       reasons.push(await exchange.readBody(sink));
       reasons.push(await exchange.readBody(sink).catch((reason: unknown) => reason));

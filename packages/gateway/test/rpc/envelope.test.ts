@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { Holding } from "../../src/http/body-budget.ts";
+import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 import {
   type EnvelopeReading,
   readEnvelope,
@@ -154,44 +154,52 @@ describe("one message", () => {
   });
 });
 
-/** Has room at once, or when it is told so. Records what is held. */
-function createHolding(untilRoom?: Promise<void>) {
-  const steps: string[] = [];
-  const holding = {
-    add(bytes: number) {
-      steps.push(`add ${bytes}`);
-      return untilRoom;
-    },
-    async make(bytesMax: number, work: () => Promise<Uint8Array>) {
-      steps.push(`make ${bytesMax}`);
-      return await work();
-    },
-  } as unknown as Holding;
-  return { holding, steps };
-}
+describe("what messages hold", () => {
+  const open = () => {
+    const budget = new BodyBudget();
+    return { budget, holding: budget.hold({ peerAddress: undefined, headers: {} }) };
+  };
 
-test("messages hold what has come of the next, and what they unpack to until they are parsed", async () => {
-  const { holding, steps } = createHolding();
-  const bytes = Buffer.concat([message, packed, message]);
-  const pieces = [bytes.subarray(0, 3), bytes.subarray(3, 14), bytes.subarray(14)];
-  expect(await readAll(pieces, { holding })).toEqual(["message", "packed", "message"]);
-  expect(steps).toEqual(["add 3", "add -1", "make 6", "add -8"]);
-});
+  test("is what has come or is expected of them, and what they unpack to, until the next", async () => {
+    const { budget, holding } = open();
+    const bytes = Buffer.concat([message, packed, message, message.subarray(0, 6)]);
+    const held: number[] = [];
+    const pieces = [bytes.subarray(0, 6), bytes.subarray(6)];
+    const exchange = { ...createMemoryExchange(), holding, chunks };
+    async function* chunks() {
+      for (const piece of pieces) {
+        held.push(budget.heldBytes);
+        yield piece;
+      }
+    }
+    const messages = readEnvelopes(exchange, { ...reading, errors: requestErrors("bidi") });
+    for (let i = 0; i < 3; i++) {
+      await messages.next();
+      held.push(budget.heldBytes);
+    }
+    const all = bytes.length;
+    expect(held).toEqual([0, message.length, all, all + "packed".length, all]);
+    await expect(messages.next()).rejects.toThrow(/incomplete/);
+    expect(budget.heldBytes).toBe(6);
+  });
 
-test("one message is unpacked when there is room", async () => {
-  const { holding, steps } = createHolding();
-  await read([packed], { holding });
-  expect(steps).toEqual(["make 6"]);
-});
+  test("is counted before it is read on", async () => {
+    const budget = new BodyBudget({ bytesMax: 100 });
+    const holding = budget.hold({ peerAddress: undefined, headers: {} });
+    const older = budget.hold({ peerAddress: undefined, headers: {} });
+    void older.add(48);
+    const read = readAll([message.subarray(0, 5), message.subarray(5)], { holding });
+    await new Promise((resolve) => setImmediate(resolve));
+    expect([budget.waiting, budget.heldBytes]).toEqual([1, 53]);
+    older.release();
+    expect(await read).toEqual(["message"]);
+  });
 
-test("messages are not read on until there is room", async () => {
-  const room = Promise.withResolvers<void>();
-  const { holding, steps } = createHolding(room.promise);
-  const reading = readAll([message.subarray(0, 3), message.subarray(3)], { holding });
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(steps).toEqual(["add 3"]);
-  room.resolve();
-  expect(await reading).toEqual(["message"]);
+  test("is what one message unpacks to", async () => {
+    const { budget, holding } = open();
+    await read([packed], { holding });
+    expect(budget.heldBytes).toBe("packed".length); // the rest counts with the request
+  });
 });
 
 describe("a body of envelopes", () => {
@@ -206,8 +214,10 @@ describe("a body of envelopes", () => {
     const splitter = new EnvelopeSplitter(300);
     const found: unknown[] = [];
     for (let at = 0; at < bytes.length; at += length) {
-      const envelopes = splitter.push(bytes.subarray(at, at + length));
-      found.push(...envelopes.map(({ flags, data }) => [flags, Buffer.from(data).toString()]));
+      void splitter.push(bytes.subarray(at, at + length));
+      for (let one = splitter.next(); one !== undefined; one = splitter.next()) {
+        found.push([one.flags, Buffer.from(one.data).toString()]);
+      }
     }
     expect(found).toEqual([
       [0, "a"],
@@ -215,19 +225,22 @@ describe("a body of envelopes", () => {
       [0x80, "x".repeat(300)],
       [0xff, "b"],
     ]);
-    expect(splitter.pendingBytes).toBe(0);
+    expect(splitter.length).toBe(0);
   });
 
   test("has the length in its head", () => {
     const head = Buffer.from([0, 1, 2, 3, 4]);
     const length = 0x01020304;
-    expect(new EnvelopeSplitter(length).push(head)).toEqual([]);
+    const whole = new EnvelopeSplitter(length);
+    void whole.push(head);
+    expect(whole.next()).toBeUndefined();
     const tooLarge = expect.objectContaining({ code: Code.ResourceExhausted });
     expect(() => new EnvelopeSplitter(length - 1).push(head)).toThrow(tooLarge);
     const splitter = new EnvelopeSplitter(length - 1);
-    splitter.push(head.subarray(0, 4));
-    expect(splitter.pendingBytes).toBe(4);
-    expect(() => splitter.push(head.subarray(4))).toThrow(tooLarge);
+    void splitter.push(head.subarray(0, 4));
+    expect(splitter.next()).toBeUndefined();
+    void splitter.push(head.subarray(4));
+    expect(() => splitter.next()).toThrow(tooLarge);
   });
 });
 

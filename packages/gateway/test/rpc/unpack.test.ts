@@ -54,7 +54,7 @@ test.each(rows)("a message gets room for %s", async (_what, name, bytes, size, e
       held.push(bytesMax);
       return work();
     },
-  } as Holding;
+  } as unknown as Holding;
   expect(await unpack(bytes, compression, { readMaxBytes })).toHaveLength(size);
   expect(room).toEqual(expected);
   await unpack(bytes, compression, { readMaxBytes, holding });

@@ -58,7 +58,7 @@ test.each([
 test.each(["unary", "stream"] as const)(
   "that of a %s call that cannot wait is refused by the proxy, not by the upstream",
   async (kind) => {
-    await using full = await openFull("identity", 2048 * KiB);
+    await using full = await openFull("identity", 850 * KiB);
     await expect(full.calls[kind]()).rejects.toThrow(/the server has no room for more/);
   },
 );

@@ -121,32 +121,27 @@ function isBlank(text: Uint8Array): boolean {
 }
 
 class ValueBuffer {
-  readonly #limits: ValueLimits;
-  readonly #bytes = new BodyBuffer();
+  readonly #bytesMax: number;
+  readonly #bytes: BodyBuffer;
+  #room: Promise<void> | undefined;
 
-  constructor(limits: ValueLimits) {
-    this.#limits = limits;
+  constructor({ valueBytesMax, holding }: ValueLimits) {
+    this.#bytesMax = valueBytesMax;
+    this.#bytes = new BodyBuffer(holding);
   }
 
   /** Passes chunks on while there is room for the parts that are kept. */
   async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    const { holding } = this.#limits;
-    let kept = 0;
     for await (const chunk of chunks) {
       yield chunk;
-      const more = this.#bytes.length - kept;
-      kept += more;
-      const room = holding?.add(more);
-      if (room !== undefined) await room;
+      this.#bytes.settle();
+      await this.#room;
     }
   }
 
   add(piece: Uint8Array): void {
-    const { valueBytesMax } = this.#limits;
-    if (this.#bytes.length + piece.byteLength > valueBytesMax) {
-      throw tooLarge(valueBytesMax);
-    }
-    if (piece.byteLength > 0) this.#bytes.append(piece);
+    if (this.#bytes.length + piece.byteLength > this.#bytesMax) throw tooLarge(this.#bytesMax);
+    if (piece.byteLength > 0) this.#room = this.#bytes.append(piece);
   }
 
   take(): Uint8Array {

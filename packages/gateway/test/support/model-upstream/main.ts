@@ -97,8 +97,9 @@ async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
   let count = 0;
   try {
     for await (const chunk of stream) {
-      for (const { data } of splitter.push(chunk)) {
-        asked ??= fromBinary(EveryFieldSchema, data).string;
+      void splitter.push(chunk);
+      for (let one = splitter.next(); one !== undefined; one = splitter.next()) {
+        asked ??= fromBinary(EveryFieldSchema, one.data).string;
         count++;
       }
     }
