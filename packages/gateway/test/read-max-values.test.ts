@@ -3,7 +3,8 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { JsonTextError, parseJsonText } from "../src/codec/json-text.ts";
+import { beginMessage, endMessage, messageValues } from "../src/codec/decode.ts";
+import { parseJsonText } from "../src/codec/json-text.ts";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
@@ -21,6 +22,15 @@ async function send(request: SentRequest, readMaxValues?: number) {
   return { response: await gateway.send(request), received: service.received };
 }
 
+function parse(text: string, valuesMax: number) {
+  beginMessage(valuesMax);
+  try {
+    return parseJsonText(Buffer.from(text));
+  } finally {
+    endMessage();
+  }
+}
+
 describe("a JSON text", () => {
   const rows: [text: string, values: number][] = [
     ["1", 1],
@@ -33,11 +43,8 @@ describe("a JSON text", () => {
     ['{"a": true, "b": false}', 3],
   ];
   test.each(rows)("%s is read if that many are allowed, and otherwise rejected", (text, values) => {
-    const bytes = Buffer.from(text);
-    expect(parseJsonText(bytes, values)).toEqual(JSON.parse(text));
-    expect(() => parseJsonText(bytes, values - 1)).toThrow(
-      new JsonTextError(`has more than ${values - 1} values`),
-    );
+    expect(parse(text, values)).toEqual(JSON.parse(text));
+    expect(() => parse(text, values - 1)).toThrow("has more than");
   });
 
   test("has as many values as JSON.stringify has to write", () => {
@@ -48,9 +55,8 @@ describe("a JSON text", () => {
           values++;
           return value;
         });
-        const bytes = Buffer.from(text);
-        expect(() => parseJsonText(bytes, values)).not.toThrow();
-        expect(() => parseJsonText(bytes, values - 1)).toThrow(JsonTextError);
+        expect(() => parse(text, values)).not.toThrow();
+        expect(() => parse(text, values - 1)).toThrow("has more than");
       }),
     );
   });
@@ -60,24 +66,29 @@ describe("text that is not JSON", () => {
   test.each(["1 ", "1,", ", ", "1:", '"" ', "1a", "]", "\\"])(
     "of repeated %j is rejected before its values are counted",
     (text) => {
-      expect(() => parseJsonText(Buffer.from(text.repeat(100)), 50)).toThrow(
-        /^is not valid JSON: /,
-      );
+      expect(() => parse(text.repeat(100), 50)).toThrow(/^is not valid JSON: /);
     },
   );
 });
+
+function list(length: number, item: (i: number) => string): string {
+  return Array.from({ length }, (_, i) => item(i)).join(",");
+}
+
+/** Those of an empty message. */
+const own = messageValues(EveryFieldSchema);
 
 describe.each(jsonWays)("JSON by $name", (way) => {
   const list = way.request('{"int32List": [1, 2, 3]}');
 
   test("is read with the maximum number of values", async () => {
-    const { response, received } = await send(list, 5);
+    const { response, received } = await send(list, own + 5);
     expect(way.codeOf(response)).toBeUndefined();
     expect(received).toMatchObject([{ int32List: [1, 2, 3] }]);
   });
 
   test("is rejected with one more", async () => {
-    const { response, received } = await send(list, 4);
+    const { response, received } = await send(list, own + 4);
     expect(way.codeOf(response)).toBe(Code.InvalidArgument);
     expect(received).toEqual([]);
   });
@@ -88,10 +99,10 @@ describe("protobuf", () => {
     EveryFieldSchema,
     create(EveryFieldSchema, { child: { children: [{}] }, int32List: [1, 2, 3, 4, 5, 6, 7, 8] }),
   );
-  const rows: [what: string, bytes: Uint8Array, fields: number][] = [
-    ["fields inside of fields, and a packed list", nested, 3],
-    ["unknown fields", Buffer.alloc(60, Buffer.of(0x98, 0x3f, 0x01)), 20],
-    ["what is in an unknown group", Buffer.of(0x9b, 0x3f, 0x08, 1, 0x08, 1, 0x9c, 0x3f), 3],
+  const rows: [what: string, bytes: Uint8Array, values: number][] = [
+    ["fields inside of fields, and a packed list", nested, 3 * own + 5],
+    ["unknown fields", Buffer.alloc(60, Buffer.of(0x98, 0x3f, 0x01)), own + 60],
+    ["what is in an unknown group", Buffer.of(0x9b, 0x3f, 0x08, 1, 0x08, 1, 0x9c, 0x3f), own + 9],
   ];
   const ways = [
     ["Connect", "application/proto", (bytes: Uint8Array) => bytes],
@@ -105,19 +116,55 @@ describe("protobuf", () => {
       body: wrap(bytes),
     });
 
-    test.each(rows)("is read by the number of %s", async (_what, bytes, fields) => {
-      const whole = await send(request(bytes), fields);
+    test.each(rows)("is read by the number of %s", async (_what, bytes, values) => {
+      const whole = await send(request(bytes), values);
       expect(whole.received).toHaveLength(1);
-      const refused = await send(request(bytes), fields - 1);
+      const refused = await send(request(bytes), values - 1);
       expect(refused.received).toEqual([]);
       const { body, headers } = refused.response;
       const answer = `${body} ${headers.get("grpc-message")}`.replaceAll("%20", " ");
-      expect(answer).toContain(`more than ${fields - 1} fields`);
+      expect(answer).toContain(`more than ${values - 1} values`);
     });
+  });
+});
 
-    test("may have any number of fields by default", async () => {
-      const { received } = await send(request(Buffer.alloc(60_000, Buffer.of(0x98, 0x3f, 0x01))));
-      expect(received).toHaveLength(1);
+describe("by default", () => {
+  const many = 100_000;
+  const item = Buffer.of(0x92, 0x02, 0); // an empty one of `children`
+  const rows: [what: string, type: string, body: Buffer][] = [
+    ["empty messages in JSON", "json", Buffer.from(`{"children":[{}${",{}".repeat(many)}]}`)],
+    [
+      "timestamps",
+      "json",
+      Buffer.from(`{"timestampList":[${list(many, () => '"2026-01-31T12:00:00Z"')}]}`),
+    ],
+    ["dynamic values", "json", Buffer.from(`{"listValue":[1${",1".repeat(many)}]}`)],
+    [
+      "entries of a map",
+      "json",
+      Buffer.from(`{"stringByString":{${list(many, (i) => `"${i}":""`)}}}`),
+    ],
+    ["empty messages", "proto", Buffer.alloc(many * item.length, item)],
+    ["unknown fields", "proto", Buffer.alloc(3 * many, Buffer.of(0x98, 0x3f, 1))],
+  ];
+
+  test.each(rows)("a message of very many %s is refused", async (_what, type, body) => {
+    const { response, received } = await send({
+      path: `/${FieldService.typeName}/Echo`,
+      headers: { "content-type": `application/${type}` },
+      body,
     });
+    expect(response.status).toBe(400);
+    expect(`${response.body}`).toContain("has more than 262144 values");
+    expect(received).toEqual([]);
+  });
+
+  test("a list of 100,000 numbers is read", async () => {
+    const { received } = await send({
+      path: `/${FieldService.typeName}/Echo`,
+      headers: { "content-type": "application/json" },
+      body: `{"int32List":[1${",1".repeat(many - 1)}]}`,
+    });
+    expect(received).toMatchObject([{ int32List: { length: many } }]);
   });
 });

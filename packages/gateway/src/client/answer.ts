@@ -13,6 +13,8 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
+import { smallBytes } from "../codec/decode.ts";
+import { FieldViolation } from "../codec/violation.ts";
 import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
@@ -117,6 +119,8 @@ function parseDetails(base64: string | string[] = ""): Pick<Status, "message" | 
   }
 }
 
+export type ReadLimits = Pick<EnvelopeReading<unknown>, "readMaxBytes" | "readMaxValues">;
+
 /** Shared by the calls of a method: its path, and the form of its messages. */
 export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
@@ -134,20 +138,22 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
     return wrapEnvelope(0, toBinary(this.#input, create(this.#input, init)));
   }
 
-  reading(head: Head, readMaxBytes: number): EnvelopeReading<MessageShape<O>> {
+  reading(head: Head, limits: ReadLimits): EnvelopeReading<MessageShape<O>> {
     const compression = compressionOf(head);
-    return { compression, readMaxBytes, endFlag: 0, parse: this.#parse, errors: answerErrors };
+    return { ...limits, compression, endFlag: 0, parse: this.#parse, errors: answerErrors };
   }
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {
-      const message = fromBinary(this.#output, bytes);
       this.#hasLooseText ??= hasLooseText(this.#output);
-      if (this.#hasLooseText) assertWireFormat(this.#output, bytes);
-      return message;
+      // Before anything is created from them, because a few bytes can become much.
+      if (this.#hasLooseText || bytes.length > smallBytes) assertWireFormat(this.#output, bytes);
+      return fromBinary(this.#output, bytes);
     } catch (cause) {
-      const message = `the answer is no ${this.#output.typeName}`;
-      throw new ConnectError(message, Code.Internal, undefined, undefined, cause);
+      const isLarge = cause instanceof FieldViolation;
+      const message = `the answer ${isLarge ? cause.description : `is no ${this.#output.typeName}`}`;
+      const code = isLarge ? Code.ResourceExhausted : Code.Internal;
+      throw new ConnectError(message, code, undefined, undefined, cause);
     }
   };
 }

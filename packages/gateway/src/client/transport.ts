@@ -7,6 +7,7 @@ import type {
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
+import { readMaxValuesDefault } from "../codec/decode.ts";
 import type { Holding } from "../http/body-budget.ts";
 import {
   LazyHeaders,
@@ -17,7 +18,7 @@ import {
 import type { Cancellation } from "../rpc/call.ts";
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { acceptEncoding, MethodCodec } from "./answer.ts";
+import { acceptEncoding, MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
@@ -35,6 +36,8 @@ export interface GrpcTransportOptions {
   readonly tls?: () => ClientTls;
   /** The largest message of an answer, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
+  /** The most values that it may have, as in the gateway's `MessageLimits`. Default: 262,144. */
+  readonly readMaxValues?: number;
   /**
    * How long a server may be silent while it owes an answer, in ms. It is then asked whether it is
    * alive, and has as long to reply. Opening a connection may take as long. Default: 5 s.
@@ -49,6 +52,7 @@ const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
   authority: "string",
   tls: "function",
   readMaxBytes: "number",
+  readMaxValues: "number",
   quietMsMax: "number",
   userAgent: "string",
 };
@@ -79,7 +83,7 @@ function parseTarget(url: string) {
 /** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
 export class GrpcTransport implements Transport {
   readonly #channel: Channel;
-  readonly #readMaxBytes: number;
+  readonly #limits: ReadLimits;
   readonly #basePath: string;
   readonly #userAgent: string;
   readonly #authority: string;
@@ -88,12 +92,13 @@ export class GrpcTransport implements Transport {
 
   constructor(options: GrpcTransportOptions) {
     const { origin, pathname, socketPath } = parseTarget(options.url);
-    const { tls = () => ({}), quietMsMax = 5000, readMaxBytes = 4 * 1024 * 1024 } = options;
+    const { tls = () => ({}), quietMsMax = 5000 } = options;
+    const { readMaxBytes = 4 * 1024 * 1024, readMaxValues = readMaxValuesDefault } = options;
     const onDisconnect = () => {
       for (const listener of this.#listeners) listener();
     };
     this.#channel = new Channel({ origin, socketPath, tls, quietMsMax, onDisconnect });
-    this.#readMaxBytes = readMaxBytes;
+    this.#limits = { readMaxBytes, readMaxValues };
     this.#basePath = pathname.replace(/\/$/, "");
     this.#userAgent = options.userAgent ?? "connect-gateway";
     // Node's own lacks the brackets of an IPv6 address.
@@ -124,7 +129,7 @@ export class GrpcTransport implements Transport {
   ): Promise<UnaryResponse<I, O>> {
     const codec = this.#know(method);
     const body = codec.serialize(input);
-    const readMaxBytes = this.#readMaxBytes;
+    const { readMaxBytes } = this.#limits;
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const holding = cancellation?.holding;
@@ -137,7 +142,7 @@ export class GrpcTransport implements Transport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await readOne(answer.body, codec.reading(head, readMaxBytes), holding),
+        message: await readOne(answer.body, codec.reading(head, this.#limits), holding),
       };
     } finally {
       deadline.release();
@@ -172,7 +177,7 @@ export class GrpcTransport implements Transport {
         trailer,
         message: readEnvelopes(
           { chunks: () => receive(attempt, trailer), holding: cancellation?.holding },
-          codec.reading(head, this.#readMaxBytes),
+          codec.reading(head, this.#limits),
         ),
       };
     } catch (error) {

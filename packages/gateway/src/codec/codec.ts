@@ -9,9 +9,11 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
+import { smallBytes } from "./decode.ts";
 import { messageFromJson, parseJson } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
+import { badRequest, FieldViolation } from "./violation.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
 type Message = MessageShape<DescMessage>;
@@ -31,28 +33,28 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
-> & { readonly readMaxValues?: number; readonly onUnknownType?: OnUnknownType };
+> & { readonly onUnknownType?: OnUnknownType };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions, readMaxValues = Number.POSITIVE_INFINITY } = options;
+  const { binaryOptions } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   return {
     binary: limited(options, {
-      parse(bytes) {
-        const mayBeMany = bytes.length > 2 * readMaxValues; // a field has at least two bytes
-        return attempt("parse binary", Code.InvalidArgument, () => {
-          if (mayBeMany) assertWireFormat(input, bytes, readMaxValues);
+      parse: (bytes) =>
+        attempt("parse binary", Code.InvalidArgument, () => {
+          // The errors of protobuf-es come first, unless it could create too much.
+          const isFirst = bytes.length > smallBytes;
+          if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
           const message = fromBinary(input, bytes, binaryOptions);
-          assertWireFormat(input, bytes);
+          if (!isFirst) assertWireFormat(input, bytes);
           return message;
-        });
-      },
+        }),
       serialize: (message) =>
         attempt("serialize binary", Code.Internal, () => toBinary(output, message, binaryOptions)),
     }),
     json: limited(options, {
-      parse: (bytes) => messageFromJson(input, parseJson(bytes, readMaxValues), jsonOptions),
+      parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
       serialize: (message) => writeJson(() => toJsonString(output, message, writerOptions)),
     }),
   };
@@ -62,6 +64,7 @@ function attempt<T>(what: string, code: Code, run: () => T): T {
   try {
     return run();
   } catch (cause) {
+    if (cause instanceof FieldViolation) throw badRequest([cause]);
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConnectError(`${what}: ${reason}`, code);
   }

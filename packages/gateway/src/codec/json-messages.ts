@@ -14,6 +14,7 @@ import {
   setExtension,
 } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import { countValues, entryValues, messageValues, textValues } from "./decode.ts";
 import {
   enumReader,
   integerTypes,
@@ -47,15 +48,10 @@ export function messageFromJson<D extends DescMessage>(
   }
 }
 
-/**
- * Parses the text of a body.
- *
- * @param valuesMax The maximum number of values. Default: no limit.
- * @throws {ConnectError} INVALID_ARGUMENT.
- */
-export function parseJson(bytes: Uint8Array, valuesMax?: number): ExactJson {
+/** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
+export function parseJson(bytes: Uint8Array): ExactJson {
   try {
-    return parseJsonText(bytes, valuesMax);
+    return parseJsonText(bytes);
   } catch (error) {
     throw rejected(error);
   }
@@ -93,9 +89,11 @@ function messageReader(desc: DescMessage): Reader {
   if (known !== undefined) return known;
   // Created on first use, because a message may contain itself.
   let members: ReadonlyMap<string, Member> | undefined;
+  const values = messageValues(desc);
   const created: Reader = (json, context) => {
     members ??= membersOf(desc);
     const object = asObject(json);
+    countValues(values);
     if (++context.depth > context.recursionLimit) {
       throw new FieldViolation("", `nests deeper than ${context.recursionLimit} messages`);
     }
@@ -223,8 +221,9 @@ function mapReader(type: ScalarType, element: Reader): Reader {
   const isInteger = integerTypes.has(type);
   const readKey = scalarReader(type);
   return (json, context) => {
-    const entries = Object.entries(asObject(json)).map(([key, value]) =>
-      within(`["${key}"]`, () => {
+    const entries = Object.entries(asObject(json)).map(([key, value]) => {
+      countValues(entryValues);
+      return within(`["${key}"]`, () => {
         // A key has only one form, even if a value may have several.
         if (isInteger) readKey(plainInteger.test(key) ? key : "", context);
         else if (type === ScalarType.BOOL && key !== "true" && key !== "false") {
@@ -233,8 +232,8 @@ function mapReader(type: ScalarType, element: Reader): Reader {
           throw new FieldViolation("", "must not have a lone surrogate in its key");
         }
         return [key, element(value, context)] as const;
-      }),
-    );
+      });
+    });
     return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
   };
 }
@@ -268,6 +267,7 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
   if (!hasCustomJson(desc)) return undefined;
   return (json, context) => {
     const value = plainJson(json);
+    countValues(textValues);
     try {
       if (desc.typeName === "google.protobuf.Timestamp") assertDateExists(String(value));
       if (desc.typeName === "google.protobuf.Duration") assertDuration(String(value));
@@ -293,6 +293,7 @@ function assertDuration(text: string): void {
 
 function readAny(json: ExactJson, context: Context) {
   const { "@type": type, ...rest } = asObject(json);
+  countValues(textValues);
   const any = create(AnySchema);
   if (type === undefined) {
     if (Object.keys(rest).length === 0) return any;

@@ -6,6 +6,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
+import { countValues, dynamicValues } from "./decode.ts";
 import { type ExactJson, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
@@ -197,6 +198,7 @@ const base64 = /^([\w-]*|[A-Za-z0-9+/]*)(={0,2})$/;
 
 /** The same JSON with every number as a double, for types that contain JSON or a string. */
 export function plainJson(json: ExactJson): JsonValue {
+  countValues(dynamicValues);
   if (json instanceof JsonNumber) return readFloat(json, Number.MAX_VALUE);
   if (typeof json === "string") return readString(json);
   if (Array.isArray(json)) return json.map(plainJson);

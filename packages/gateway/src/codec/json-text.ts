@@ -1,5 +1,6 @@
 /** Parses JSON text without losing anything that ProtoJSON distinguishes. */
 import type { JsonValue } from "@bufbuild/protobuf";
+import { countValues } from "./decode.ts";
 
 /**
  * A number as written, where a double might differ from it: `JSON.parse` alone turns
@@ -42,21 +43,17 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * `{"ta\u0067": "herb"}` loses its `tag`.
  *
  * @param bytes The text in UTF-8. Invalid UTF-8 is rejected, never replaced.
- * @param valuesMax The maximum number of values, at every depth. Default: no limit.
  * @throws {JsonTextError} for anything but one JSON value; for an object with a duplicate member;
- * for more than 200 levels of nesting or more than `valuesMax` values, as soon as they are reached.
+ * for more than 200 levels of nesting, as soon as they are reached. {FieldViolation} as `countValues`.
  */
-export function parseJsonText(
-  bytes: Uint8Array,
-  valuesMax: number = Number.POSITIVE_INFINITY,
-): ExactJson {
+export function parseJsonText(bytes: Uint8Array): ExactJson {
   let text: string;
   try {
     text = utf8.decode(bytes);
   } catch {
     throw new JsonTextError("is not valid UTF-8");
   }
-  return new Parser(text, valuesMax).parse();
+  return new Parser(text).parse();
 }
 
 const quote = 0x22;
@@ -78,16 +75,13 @@ const keptTextMax = 256;
 
 class Parser {
   readonly #text: string;
-  readonly #valuesMax: number;
   #at = 0;
-  #values = 0;
   #depth = 0;
   /** The first member that its object already has, as written. */
   #duplicate: string | undefined;
 
-  constructor(text: string, valuesMax: number) {
+  constructor(text: string) {
     this.#text = text;
-    this.#valuesMax = valuesMax;
   }
 
   parse(): ExactJson {
@@ -98,9 +92,7 @@ class Parser {
   }
 
   #value(): ExactJson {
-    if (++this.#values > this.#valuesMax) {
-      throw new JsonTextError(`has more than ${this.#valuesMax} values`);
-    }
+    countValues(1);
     switch (this.#next()) {
       case quote:
         return this.#string();

@@ -1,5 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
+import { countValues, entryValues, messageValues } from "./decode.ts";
 
 /**
  * Makes checks that protobuf-es does not make: that each known field has its own wire type, that
@@ -7,53 +8,54 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
  * would read an id from the length of something else, or a text past the end of its message, or
  * replace what is not UTF-8. The result would be a message that no client has sent.
  *
- * @param fieldsMax The maximum number of fields, known or not, at every depth of known messages.
- * Default: no limit.
- * @throws {RangeError}
+ * It also counts the values that the message becomes.
+ *
+ * @throws {RangeError} {FieldViolation} as `countValues`.
  */
-export function assertWireFormat(
-  desc: DescMessage,
-  bytes: Uint8Array,
-  fieldsMax: number = Number.POSITIVE_INFINITY,
-): void {
+export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100): void {
   const reader = new BinaryReader(bytes);
-  walk(fieldsOf(desc), reader, reader.len, { fieldsMax, fields: 0 });
+  countValues(messageValues(desc));
+  // protobuf-es does not count the entries of maps that messages may be in.
+  walk(fieldsOf(desc), reader, reader.len, 2 * recursionLimit);
 }
 
 /** The wire format of a field. */
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];
+  /** As which it counts. */
+  readonly values: number;
   /** Of a message: what is inside. */
   readonly inside?: Shapes | DescMessage | undefined;
   /** Text in which protobuf-es replaces what is not UTF-8. */
   readonly isLooseText?: boolean;
+  readonly isPackable?: boolean;
 }
 
 type Shapes = ReadonlyMap<number, FieldShape>;
 
 const unknown: Shapes = new Map();
 
-interface Count {
-  readonly fieldsMax: number;
-  fields: number;
-}
+/** protobuf-es keeps the number, the wire type and the bytes of each. */
+const unknownValues = 3;
+
+/** As many elements of a packed list are one value. */
+const packedPerValue = 4;
 
 /** @param group The number of the group to walk, which ends with a tag. Default: a message. */
 function walk(
   shapes: Shapes,
   reader: BinaryReader,
   end: number,
-  count: Count,
+  depthMax: number,
   group?: number,
 ): void {
+  if (depthMax === 0) throw new RangeError("messages are nested too deep");
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
     if (wireType === WireType.EndGroup && number === group) return;
-    if (++count.fields > count.fieldsMax) {
-      throw new RangeError(`more than ${count.fieldsMax} fields`);
-    }
     const shape = shapes.get(number);
+    countValues(shape?.values ?? unknownValues);
     if (shape !== undefined && !shape.wireTypes.includes(wireType)) {
       throw new RangeError(`${shape.name} has the wire type ${wireType}`);
     }
@@ -64,10 +66,11 @@ function walk(
       const length = reader.uint32();
       const insideEnd = reader.pos + length;
       if (insideEnd > end) throw new RangeError("premature EOF");
-      if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, count);
+      if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, depthMax - 1);
+      else if (shape?.isPackable) countValues(length / packedPerValue);
       reader.pos = insideEnd;
     } else if (wireType === WireType.StartGroup) {
-      walk(inside === undefined ? unknown : fieldsOf(inside), reader, end, count, number);
+      walk(inside === undefined ? unknown : fieldsOf(inside), reader, end, depthMax - 1, number);
     } else {
       reader.skip(wireType, number);
     }
@@ -89,24 +92,25 @@ function fieldsOf(desc: Shapes | DescMessage): Shapes {
 
 function shapeOf(field: DescField): FieldShape {
   const { name, message: inside } = field;
+  const values = inside === undefined ? 1 : 1 + messageValues(inside);
   const isLooseText = isLoose(field, field.scalar);
   if (field.fieldKind === "map") {
-    const key = { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)] };
-    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, inside)] };
+    const key = { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)], values: 0 };
+    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, inside)], values };
     const entry: Shapes = new Map<number, FieldShape>([
       [1, { ...key, isLooseText: isLoose(field, field.mapKey) }],
       [2, { ...value, inside, isLooseText }],
     ]);
-    return { name, wireTypes: [WireType.LengthDelimited], inside: entry };
+    return { name, wireTypes: [WireType.LengthDelimited], values: entryValues, inside: entry };
   }
   if ("delimitedEncoding" in field && field.delimitedEncoding) {
-    return { name, wireTypes: [WireType.StartGroup], inside };
+    return { name, wireTypes: [WireType.StartGroup], values, inside };
   }
   const own = wireTypeOf(field.scalar, inside);
   // The writer may choose whether it is packed.
   const isPackable = field.fieldKind === "list" && own !== WireType.LengthDelimited;
   const wireTypes = isPackable ? [own, WireType.LengthDelimited] : [own];
-  return { name, wireTypes, inside, isLooseText };
+  return { name, wireTypes, values, inside, isLooseText, isPackable };
 }
 
 function isLoose({ utf8Validation }: DescField, scalar: ScalarType | undefined): boolean {

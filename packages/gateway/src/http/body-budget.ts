@@ -1,7 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { addressKey } from "./address-key.ts";
-import { clientLeft } from "./exchange.ts";
 import type { RequestHeaders } from "./headers.ts";
 
 /** With few connections, large bodies fit into a container of 512 MiB. */
@@ -170,6 +169,10 @@ interface Waiter {
   readonly resolve: () => void;
   readonly reject: (reason: unknown) => void;
   readonly timer: ReturnType<typeof setTimeout>;
+}
+
+export function clientLeft(): ConnectError {
+  return new ConnectError("the client has left", Code.Canceled);
 }
 
 const refused = new WeakSet<ConnectError>();

@@ -122,10 +122,6 @@ export function brokenOff(): ConnectError {
   return new ConnectError("the answer was broken off", Code.Internal);
 }
 
-export function clientLeft(): ConnectError {
-  return new ConnectError("the client has left", Code.Canceled);
-}
-
 /** The value of a header, by its lower-case name; null if it is missing. */
 export function headerOf({ headers }: Pick<Exchange, "headers">, name: string): string | null {
   const value = headers[name];

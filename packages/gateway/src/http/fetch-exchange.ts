@@ -1,13 +1,12 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError, bytesOf } from "./body.ts";
-import { type BodyBudget, type Holding, requestBytes } from "./body-budget.ts";
+import { type BodyBudget, clientLeft, type Holding, requestBytes } from "./body-budget.ts";
 import {
   type Abortable,
   type Response as Answer,
   type BodySink,
   type BodyWriter,
   brokenOff,
-  clientLeft,
   type Ending,
   type Exchange,
   type Head,

@@ -1,16 +1,15 @@
 import type { Readable, Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError } from "./body.ts";
-import { type BodyBudget, type Holding, requestBytes } from "./body-budget.ts";
-import {
-  type Abortable,
-  type BodySink,
-  type BodyWriter,
-  clientLeft,
-  type Ending,
-  type Exchange,
-  type Head,
-  type Response,
+import { type BodyBudget, clientLeft, type Holding, requestBytes } from "./body-budget.ts";
+import type {
+  Abortable,
+  BodySink,
+  BodyWriter,
+  Ending,
+  Exchange,
+  Head,
+  Response,
 } from "./exchange.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 

@@ -2,6 +2,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";
+import { decode } from "../codec/decode.ts";
 import { isJsonObject } from "../codec/json-text.ts";
 import type { RestFailure } from "../errors/http-error.ts";
 import { jsonResponse, smallResponse } from "../http/body.ts";
@@ -11,6 +12,7 @@ import { Call } from "../rpc/call.ts";
 import type { Route } from "../rpc/face.ts";
 import {
   type Era,
+  envelopeValuesMax,
   eraOf,
   legacyVersions,
   nameHeader,
@@ -116,8 +118,10 @@ export function createMcpRoute(
 
 function read(exchange: Exchange, { options }: ToolWire): Promise<RpcMessage> {
   assertMediaType(exchange, ["application/json"]);
-  const parse = (bytes: Uint8Array) => parseMessage(bytes, options.readMaxValues);
-  return readBody(exchange, options, parse);
+  const readMaxValues = options.readMaxValues + envelopeValuesMax;
+  return readBody(exchange, options, (bytes) =>
+    decode(bytes, { parse: parseMessage, readMaxValues }, exchange.holding),
+  );
 }
 
 /** @param cursor The name of the first tool of the page. */

@@ -59,13 +59,13 @@ export const versions: readonly string[] = [modernVersion, ...legacyVersions];
 export type Era = "modern" | "legacy";
 
 /** The maximum number of values in the envelope besides the arguments: ids, and descriptions of the client. */
-const envelopeValuesMax = 200;
+export const envelopeValuesMax = 200;
 
 /** Parses a body. MCP has no batches, and no responses for servers. @throws {RestFailure} 400. */
-export function parseMessage(bytes: Uint8Array, valuesMax = Number.POSITIVE_INFINITY): RpcMessage {
+export function parseMessage(bytes: Uint8Array): RpcMessage {
   let json: ExactJson;
   try {
-    json = parseJson(bytes, valuesMax + envelopeValuesMax);
+    json = parseJson(bytes);
   } catch (error) {
     throw protocolError(400, "parseError", ConnectError.from(error).rawMessage);
   }

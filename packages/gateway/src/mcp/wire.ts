@@ -5,6 +5,7 @@ import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
 import { withMetadata } from "../adapter/protected-resource.ts";
 import { answerTooLarge } from "../codec/codec.ts";
+import { decode } from "../codec/decode.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
@@ -52,6 +53,8 @@ export interface ToolCall {
   isCut: boolean;
 }
 
+const noBytes = new Uint8Array(0);
+
 const terms = { protocol: "mcp" } as const;
 
 /** The wire of a tool: JSON, and events for a stream. */
@@ -95,7 +98,13 @@ export class ToolWire implements StreamWire<ToolCall> {
     }
   }
 
-  read({ parts: { args } }: Call<ToolCall>): Message {
+  read({ exchange, parts: { args } }: Call<ToolCall>): Message | Promise<Message> {
+    const { readMaxValues } = this.options;
+    const parse = () => this.#bind(args);
+    return decode(noBytes, { parse, readMaxValues }, exchange.holding);
+  }
+
+  #bind(args: ToolCall["args"]): Message {
     const { tool } = this;
     const { input } = tool.spec.method;
     const strict = { ignoreUnknownFields: false, refusesUnsafe: true };

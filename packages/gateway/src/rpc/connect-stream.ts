@@ -49,9 +49,10 @@ class ConnectStreamRoute extends RpcRoute implements StreamWire {
   constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
     super(endpoint, terms, contentType);
     this.#codec = codec;
-    const { readMaxBytes } = endpoint.options;
+    const { readMaxBytes, readMaxValues } = endpoint.options;
+    const limits = { readMaxBytes, readMaxValues };
     const errors = requestErrors(endpoint.spec.kind);
-    this.#reading = { readMaxBytes, endFlag: endStreamFlag, parse: codec.parse, errors };
+    this.#reading = { ...limits, endFlag: endStreamFlag, parse: codec.parse, errors };
   }
 
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {

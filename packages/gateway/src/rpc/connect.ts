@@ -13,6 +13,7 @@ import {
   protocolVersion,
 } from "@connectrpc/connect/protocol-connect";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
+import { type Decoding, decode } from "../codec/decode.ts";
 import { connectErrorFrom } from "../errors/errors.ts";
 import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
@@ -50,12 +51,14 @@ export function connectGetRoutes(endpoint: Endpoint): Iterable<readonly [string,
 class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undefined> {
   readonly trailer = noTrailer;
   readonly #codec: Codec;
+  readonly #decoding: Decoding<Message>;
   readonly #limit: BodyLimit;
 
   constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
     super(endpoint, terms, contentType);
     this.#codec = codec;
-    const { readMaxBytes: bytesMax } = endpoint.options;
+    const { readMaxBytes: bytesMax, readMaxValues } = endpoint.options;
+    this.#decoding = { parse: codec.parse, readMaxValues };
     this.#limit = { bytesMax, tooLarge: () => messageTooLarge(bytesMax) };
   }
 
@@ -66,11 +69,13 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
   }
 
   read({ exchange, parts: url, compression }: Call<URL | undefined>): Message | Promise<Message> {
-    let { parse }: { parse: (bytes: Uint8Array) => Message | Promise<Message> } = this.#codec;
+    const { holding } = exchange;
+    let parse = (bytes: Uint8Array) => decode(bytes, this.#decoding, holding);
     const decompress = compression.request;
     if (decompress !== null) {
-      const options = { readMaxBytes: this.options.readMaxBytes, holding: exchange.holding };
-      parse = (bytes) => unpack(bytes, decompress, options).then(this.#codec.parse);
+      const options = { readMaxBytes: this.options.readMaxBytes, holding };
+      const decodeNext = parse;
+      parse = (bytes) => unpack(bytes, decompress, options).then(decodeNext);
     }
     return url === undefined ? readBody(exchange, this.#limit, parse) : parse(messageOf(url));
   }

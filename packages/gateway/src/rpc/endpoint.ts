@@ -13,6 +13,7 @@ import {
   validateUniversalHandlerOptions,
 } from "@connectrpc/connect/protocol";
 import { type Codecs, createCodecs } from "../codec/codec.ts";
+import { readMaxValuesDefault } from "../codec/decode.ts";
 import type { OnUnknownType } from "../codec/json-writer.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
@@ -22,8 +23,8 @@ import { withLegacyCheck } from "./required-fields.ts";
 export interface MessageLimits {
   /**
    * The maximum number of values in a message from a client, at every depth: those of JSON, or the
-   * fields of protobuf, known or not. Checked before anything is created from them, because a short
-   * body may contain very many. Default: no limit.
+   * fields of protobuf, known or not. What takes more memory or time counts as several: an empty message
+   * as 2, and 1 for each field that it has from the start. Default: 262,144.
    */
   readonly readMaxValues?: number;
 }
@@ -63,7 +64,7 @@ export type EndpointOptions = UniversalHandlerOptions &
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {
   readonly spec: MethodImplSpec;
-  readonly options: EndpointOptions;
+  readonly options: EndpointOptions & Required<MessageLimits>;
   readonly codecs: Codecs;
   /** The handler of connect-es, for its path, protocols and HTTP methods. */
   readonly rpc: UniversalHandler;
@@ -91,7 +92,8 @@ export function collectEndpoints(
 
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
     const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
-    const options = { ...merged, ...validateUniversalHandlerOptions(merged) };
+    const { readMaxValues = readMaxValuesDefault } = merged;
+    const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };
     types.addAll(own?.jsonOptions?.registry);
     types.addFile(spec.method.parent.file);
     options.jsonOptions = { ...options.jsonOptions, registry: types.registry };

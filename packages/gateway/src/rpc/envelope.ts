@@ -1,6 +1,7 @@
 /** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
+import { type Decoding, decode } from "../codec/decode.ts";
 import { type Body, type BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
@@ -8,13 +9,12 @@ import { EnvelopeSplitter, headBytes, isEnvelope, wrapEnvelope } from "./envelop
 import { unpack } from "./unpack.ts";
 
 /** How the messages of a body are read. */
-export interface EnvelopeReading<T> {
+export interface EnvelopeReading<T> extends Decoding<T> {
   /** The compression that the headers announce. */
   readonly compression: Compression | null;
   readonly readMaxBytes: number;
   /** Envelopes with this flag contain no message and are skipped. 0 for none. */
   readonly endFlag: number;
-  readonly parse: (bytes: Uint8Array) => T;
   /** Undoes an encoding of the whole body, piece by piece. */
   readonly decode?: (chunk: Uint8Array) => Uint8Array;
   /** Asserts that nothing of that encoding is left over. */
@@ -72,6 +72,10 @@ export async function* readEnvelopes<T>(
   const { holding } = exchange;
   const splitter = new EnvelopeSplitter(reading.readMaxBytes, holding);
   let hasEnd = false;
+  let held = 0;
+  const tell = (bytes: number) => {
+    held += bytes;
+  };
   for await (const chunk of exchange.chunks()) {
     const room = splitter.push(reading.decode?.(chunk) ?? chunk);
     if (room !== undefined) await room;
@@ -79,11 +83,15 @@ export async function* readEnvelopes<T>(
       const isEnd = (one.flags & reading.endFlag) !== 0;
       if (isEnd && hasEnd) throw extraEnd();
       hasEnd ||= isEnd;
-      const isPacked = (one.flags & compressedFlag) !== 0;
-      const data = isPacked ? await decompress(one.data, reading, holding) : one.data;
-      if (!isEnd) yield reading.parse(data);
+      let { data } = one;
+      if ((one.flags & compressedFlag) !== 0) {
+        data = await decompress(data, reading, holding);
+        held = data.byteLength;
+      }
+      if (!isEnd) yield decode(data, reading, holding, tell);
       // Whoever asks for the next message is done with this one.
-      if (isPacked) holding?.give(data.byteLength);
+      if (held > 0) holding?.give(held);
+      held = 0;
     }
     splitter.settle();
   }
@@ -156,20 +164,23 @@ export class EnvelopeReader<T> implements BodySink<T> {
     const isEnd = (flags & this.#reading.endFlag) !== 0;
     if (isEnd && this.#hasEnd) throw extraEnd(); // each one would be decompressed
     this.#hasEnd ||= isEnd;
-    const parsed = (flags & compressedFlag) === 0 ? undefined : this.#parseCompressed(data, isEnd);
+    const isPacked = (flags & compressedFlag) !== 0;
+    if (isEnd && !isPacked) return;
+    const parsed = isPacked
+      ? this.#unpack(data, isEnd)
+      : decode(data, this.#reading, this.#holding);
+    if (parsed instanceof Promise) {
+      parsed.catch(() => {}); // it may never be awaited
+      this.#begun.push(parsed);
+    }
     if (isEnd) return;
-    const message = parsed ?? this.#reading.parse(data);
     if (this.#message !== undefined) throw this.#reading.errors.extra();
-    this.#message = { parsed: message };
+    this.#message = { parsed };
   }
 
-  #parseCompressed(data: Uint8Array, isEnd: boolean): Promise<T> {
-    const { parse } = this.#reading;
-    const bytes = decompress(data, this.#reading, this.#holding);
-    const parsed = bytes.then((whole) => (isEnd ? undefined : parse(whole))) as Promise<T>;
-    parsed.catch(() => {}); // it may never be awaited
-    this.#begun.push(parsed);
-    return parsed;
+  async #unpack(data: Uint8Array, isEnd: boolean): Promise<T> {
+    const whole = await decompress(data, this.#reading, this.#holding);
+    return isEnd ? (undefined as T) : decode(whole, this.#reading, this.#holding);
   }
 }
 

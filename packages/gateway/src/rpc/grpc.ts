@@ -104,9 +104,9 @@ class GrpcRoute extends RpcRoute implements StreamWire {
     const { endFlag, codec } = variant;
     const { spec, options } = endpoint;
     this.#variant = variant;
-    const { readMaxBytes } = options;
+    const { readMaxBytes, readMaxValues } = options;
     const errors = requestErrors(spec.kind);
-    this.#reading = { readMaxBytes, endFlag, errors, parse: codec.parse };
+    this.#reading = { readMaxBytes, readMaxValues, endFlag, errors, parse: codec.parse };
   }
 
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {

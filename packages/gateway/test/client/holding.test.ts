@@ -10,8 +10,9 @@ import { grpcHead, openFakeServer } from "./fake-server.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
-/** Unknown fields of protobuf, each of two bytes. */
-const body = Buffer.from(wrapEnvelope(0, Buffer.alloc(300 * KiB, Buffer.of(0xf8, 0x01, 0x00))));
+/** An unknown field of 300 KiB. */
+const field = Buffer.concat([Buffer.of(0xfa, 0x01, 0x80, 0xe0, 0x12), Buffer.alloc(300 * KiB)]);
+const body = Buffer.from(wrapEnvelope(0, field));
 
 /** A call for a caller whose address already holds some bytes. */
 async function openHeld(heldBytes: number) {

@@ -17,6 +17,7 @@ import { createMemoryExchange } from "../support/memory-exchange.ts";
 const reading: EnvelopeReading<string> = {
   compression: compressionGzip,
   readMaxBytes: 100,
+  readMaxValues: 100,
   endFlag: 0x80,
   errors: requestErrors("unary"),
   parse(bytes) {

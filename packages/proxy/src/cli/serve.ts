@@ -139,7 +139,7 @@ async function serveUntilStopped(
     return { options, commit };
   }
 
-  const { bodyBytesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
+  const { bodyBytesMax, messageValuesMax, bodyBudgetBytes: _, ...ofPort } = settings.limits;
   const { connectionsPerAddressMax: perAddress, ...limits } = ofPort;
   const { renderError } = restOptionsOf(settings);
   const errors = renderError && { renderError };
@@ -151,6 +151,7 @@ async function serveUntilStopped(
     ...(socketPath === undefined ? { host, port } : { path: socketPath }),
     tls: settings.tls,
     readMaxBytes: bodyBytesMax,
+    readMaxValues: messageValuesMax,
     limits: { ...limits, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
     onTlsError: (error) => log.warn("the old certificate stays in use", error),
     handlers: ({ draining }) =>

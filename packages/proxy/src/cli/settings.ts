@@ -19,6 +19,7 @@ import {
   listenerSettings,
   logSettings,
   milliseconds,
+  number,
   type OptionsOf,
   off,
   type Program,
@@ -100,6 +101,11 @@ export const schema = {
   },
   limits: {
     bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
+    messageValuesMax: {
+      ...number,
+      default: 256 * 1024,
+      summary: "Values in a message: fields, and those of JSON",
+    },
     bodyBudgetBytes,
     requestTimeoutMs,
     ...inFileOnly(otherLimits),

@@ -14,7 +14,7 @@ export interface Upstream {
 }
 
 export function openUpstreams(
-  { upstreams, limits: { bodyBytesMax } }: Settings,
+  { upstreams, limits: { bodyBytesMax, messageValuesMax } }: Settings,
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
   return upstreams.map((place) => ({
@@ -24,6 +24,7 @@ export function openUpstreams(
       authority: place.authority,
       tls: watchUpstreamTls(place.tls, onTlsError),
       readMaxBytes: bodyBytesMax,
+      readMaxValues: messageValuesMax,
     }),
   }));
 }

@@ -1,6 +1,7 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
+import { type Decoding, decode } from "../../codec/decode.ts";
 import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
@@ -44,15 +45,14 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
   const limit = { bytesMax: options.readMaxBytes, tooLarge: () => tooLarge(options.readMaxBytes) };
 
   return ({ exchange }) => {
-    const { "content-type": given = "", "content-encoding": coding } = exchange.headers;
+    const { headers, holding } = exchange;
+    const { "content-type": given = "", "content-encoding": coding } = headers;
     const bindNothing = () => bind(rest, exchange, isValue ? undefined : emptyBody(body));
     if (given === "") return readNothing(exchange, options, bodyTypes, bindNothing);
     const type = bodyTypes.includes(given as string) ? given : assertMediaType(exchange, bodyTypes);
-    const parse = (bytes: Uint8Array) => {
-      if (bytes.length === 0) return bindNothing();
-      const json = parseJson(bytes, options.readMaxValues);
-      return bind(rest, exchange, json, type === mergePatchType);
-    };
+    const isPatch = type === mergePatchType;
+    const parse = (bytes: Uint8Array) =>
+      bytes.length === 0 ? bindNothing() : decode(bytes, textOf(rest, exchange, isPatch), holding);
     const isPlain = coding === undefined;
     return isPlain ? readPacked(exchange, limit, parse) : readBody(exchange, options, parse);
   };
@@ -95,9 +95,22 @@ async function* readStream(rest: Rest, request: Exchange): AsyncGenerator<Messag
   const type = assertMediaType(request, streamTypes);
   const split = type === "application/json" ? splitArray : splitLines;
   const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
+  const reading = textOf(rest, request);
+  let held = 0;
   for await (const text of split(streamBody(request, options), limits)) {
-    yield bind(rest, request, parseJson(text, options.readMaxValues));
+    yield decode(text, reading, request.holding, (bytes) => {
+      held = bytes;
+    });
+    // Whoever asks for the next message is done with this one.
+    if (held > 0) request.holding?.give(held);
+    held = 0;
   }
+}
+
+/** How the JSON of a body is read. */
+function textOf(rest: Rest, request: Exchange, isPatch = false): Decoding<Message> {
+  const { readMaxValues } = rest.options;
+  return { parse: (bytes) => bind(rest, request, parseJson(bytes), isPatch), readMaxValues };
 }
 
 function bind(

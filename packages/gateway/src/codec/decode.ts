@@ -1,0 +1,183 @@
+/**
+ * Decodes messages. It counts what they become, because a few bytes can become much. And it takes turns,
+ * because a message is decoded in one piece: meanwhile, nobody else is served. A caller whose messages
+ * took long waits until others had as long.
+ */
+import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import type { Holding } from "../http/body-budget.ts";
+import { FieldViolation } from "./violation.ts";
+
+/** 10,000 messages of 10 fields. It takes about 50 ms, and 16 MiB. */
+export const readMaxValuesDefault: number = 256 * 1024;
+
+/** About the memory of one value. */
+export const valueBytes = 64;
+
+/** A message of so few bytes cannot become much. */
+export const smallBytes = 4096;
+
+/** The message that is being decoded: always one, because decoding is synchronous. */
+const decoding = { values: 0, max: Number.POSITIVE_INFINITY };
+
+/**
+ * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
+ * takes more memory, or more time, counts as several.
+ *
+ * @throws {FieldViolation} above the limit of {@link beginMessage}.
+ */
+export function countValues(values: number): void {
+  decoding.values += values;
+  if (decoding.values <= decoding.max) return;
+  throw new FieldViolation("", `has more than ${decoding.max} values`);
+}
+
+/** Begins a message that may have so many. */
+export function beginMessage(valuesMax: number): void {
+  decoding.values = 0;
+  decoding.max = valuesMax;
+}
+
+/** Ends it. @returns how many it had. */
+export function endMessage(): number {
+  decoding.max = Number.POSITIVE_INFINITY;
+  return decoding.values;
+}
+
+const known = new WeakMap<DescMessage, number>();
+
+/** Those of an empty message: it has a property for each field without presence. */
+export function messageValues(desc: DescMessage): number {
+  let values = known.get(desc);
+  if (values === undefined) {
+    values = 2 + desc.fields.filter(isFilled).length + desc.oneofs.length;
+    known.set(desc, values);
+  }
+  return values;
+}
+
+function isFilled({ oneof, presence, fieldKind }: DescField): boolean {
+  if (fieldKind === "list" || fieldKind === "map") return true;
+  return oneof === undefined && presence === FeatureSet_FieldPresence.IMPLICIT;
+}
+
+/** Those that an entry of a map has besides its value. */
+export const entryValues = 4;
+
+/** Those of a Timestamp and the like in JSON: their text is read by a regular expression. */
+export const textValues = 16;
+
+/** Those that a value within a Struct, Value or ListValue has besides itself. */
+export const dynamicValues = 3;
+
+/** About 10 ms on a common core. Further ones wait for the next turn of the event loop. */
+const valuesPerTurn = 16_384;
+
+/** About as many are decoded in a millisecond. */
+const valuesPerMs = 4096;
+
+const pauseMsMin = 4;
+
+/** So few are neither counted as memory nor as time: 64 KiB, and less than a millisecond. */
+const fewValues = 1024;
+
+/** How a message is decoded, once its bytes are there. */
+export interface Decoding<T> {
+  readonly parse: (bytes: Uint8Array) => T;
+  readonly readMaxValues: number;
+}
+
+/**
+ * Decodes a message once it is its turn.
+ *
+ * @param holding Counts what it becomes; undefined for no limit.
+ * @param tell Called with the number of bytes that it counts.
+ * @returns what `parse` makes of it, once there is room for that.
+ * @throws {ConnectError} INVALID_ARGUMENT above `readMaxValues`; as `Holding.add`; what `parse` throws.
+ */
+export function decode<T>(
+  bytes: Uint8Array,
+  decoding: Decoding<T>,
+  holding: Holding | undefined,
+  tell?: (held: number) => void,
+): T | Promise<T> {
+  const isFree = spent <= valuesPerTurn && waiting === 0;
+  const turn = isFree ? undefined : waitForTurn(callerOf(holding), bytes.length <= smallBytes);
+  if (turn !== undefined) return turn.then(() => decodeNow(bytes, decoding, holding, tell));
+  return decodeNow(bytes, decoding, holding, tell);
+}
+
+function decodeNow<T>(
+  bytes: Uint8Array,
+  { parse, readMaxValues }: Decoding<T>,
+  holding: Holding | undefined,
+  tell: ((held: number) => void) | undefined,
+): T | Promise<T> {
+  let values = 0;
+  let message: T;
+  beginMessage(readMaxValues);
+  try {
+    message = parse(bytes);
+  } finally {
+    values = endMessage();
+    if (values > fewValues) spend(callerOf(holding), values);
+  }
+  if (values <= fewValues || holding === undefined) return message;
+  const room = holding.add(values * valueBytes);
+  tell?.(values * valueBytes);
+  return room === undefined ? message : room.then(() => message);
+}
+
+/** Tokens tell callers apart who share an address. */
+function callerOf(holding: Holding | undefined): string {
+  return `${holding?.caller.headers["authorization"] ?? holding?.caller.peerAddress}`;
+}
+
+/** Those that decoded much in this turn, and what they wait for. The first one is next. */
+const callers = new Map<string, (() => void)[]>();
+let spent = 0;
+let waiting = 0;
+let isScheduled = false;
+
+/** @param isSmall Whether it waits only behind others of its caller. */
+function waitForTurn(caller: string, isSmall: boolean): Promise<void> | undefined {
+  const queue = callers.get(caller) ?? [];
+  if (isSmall && !callers.has(caller)) return undefined;
+  callers.set(caller, queue);
+  waiting++;
+  return new Promise((resolve) => queue.push(resolve));
+}
+
+function spend(caller: string, values: number): void {
+  spent += values;
+  if (!callers.has(caller)) callers.set(caller, []);
+  schedule();
+}
+
+// Other runtimes than Node may lack it.
+const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
+
+function schedule(): void {
+  if (isScheduled) return;
+  isScheduled = true;
+  nextTurn(() => {
+    const pauseMs = spent / valuesPerMs;
+    if (pauseMs < pauseMsMin) begin();
+    else setTimeout(begin, pauseMs);
+  });
+}
+
+function begin(): void {
+  isScheduled = false;
+  spent = 0;
+  for (const [caller, queue] of callers) {
+    callers.delete(caller);
+    const next = queue.shift();
+    if (next === undefined) continue;
+    if (queue.length > 0) callers.set(caller, queue); // now the last one
+    waiting--;
+    next();
+    schedule();
+    return;
+  }
+}

@@ -1,0 +1,72 @@
+import { setImmediate } from "node:timers/promises";
+import { expect, test } from "vitest";
+import { countValues, decode, valueBytes } from "../../src/codec/decode.ts";
+import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { readEnvelopes, requestErrors } from "../../src/rpc/envelope.ts";
+import { envelope } from "../support/envelope.ts";
+import { createMemoryExchange } from "../support/memory-exchange.ts";
+
+const readMaxValues = 100_000;
+
+/** Reads what becomes so many values. */
+function decoding(values: number, told: () => void = () => {}) {
+  const parse = () => {
+    told();
+    countValues(values);
+  };
+  return { parse, readMaxValues };
+}
+
+function hold(authorization: string, budget = new BodyBudget()): Holding {
+  return budget.hold({ peerAddress: "10.0.0.1", headers: { authorization } });
+}
+
+const large = new Uint8Array(8192);
+const small = new Uint8Array(8);
+
+test("who sends much to decode waits for others, who do not", async () => {
+  const order: string[] = [];
+  const [one, other, third] = [hold("one"), hold("other"), hold("third")];
+  const ask = (bytes: Uint8Array, from: Holding, name: string) =>
+    decode(
+      bytes,
+      decoding(readMaxValues, () => order.push(name)),
+      from,
+    );
+  const all = [large, small, large, large].map((bytes) => ask(bytes, one, "one"));
+  all.push(ask(large, other, "other"));
+  void ask(small, third, "small");
+  expect(order).toEqual(["one", "small"]);
+  await setImmediate();
+  await Promise.all(all);
+  expect(order.slice(0, 4)).toContain("other");
+  expect(order).toHaveLength(6);
+});
+
+test("a message counts as what it is decoded to, until its exchange ends", async () => {
+  const budget = new BodyBudget();
+  const holding = hold("one", budget);
+  await decode(small, decoding(20_000), holding);
+  expect(budget.heldBytes).toBe(20_000 * valueBytes);
+  holding.release();
+  expect(budget.heldBytes).toBe(0);
+});
+
+test("a message that is decoded to more than there is room for is refused", async () => {
+  const holding = hold("one", new BodyBudget({ bytesMax: 1_000_000 }));
+  const refused = async () => decode(small, decoding(20_000), holding);
+  expect(BodyBudget.isRefusal(await refused().catch((error) => error))).toBe(true);
+});
+
+test("a message of a stream counts until the next one is asked for", async () => {
+  const budget = new BodyBudget();
+  const body = [envelope(large), envelope(large)];
+  const exchange = { ...createMemoryExchange({ body }), holding: hold("one", budget) };
+  const errors = requestErrors("client_streaming");
+  const limits = { compression: null, readMaxBytes: large.length, endFlag: 0, errors };
+  const messages = readEnvelopes(exchange, { ...decoding(20_000), ...limits });
+  const held: number[] = [];
+  for await (const _ of messages) held.push(budget.heldBytes);
+  expect(Math.max(...held)).toBeLessThan(21_000 * valueBytes);
+  expect(Math.min(...held)).toBeGreaterThanOrEqual(20_000 * valueBytes);
+});
