@@ -12,17 +12,17 @@ import {
 import { StoreOpenError } from "../open-error.ts";
 import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
-import { describe, failureCode, isFull, isPassing } from "./failure.ts";
+import { describe, failureCode, isFull, isPassing, primaryCode } from "./failure.ts";
 import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
 
 /**
- * How long a probe waits for another process's lock. Short, because a probe follows a commit that
- * already waited the full time, and the commits behind the probe wait for it.
+ * How long to wait for another process's lock after a commit has waited for it in vain. Short,
+ * because commits and probes wait for each other, and all callers are to know soon.
  */
-const probeTimeoutMs = 250;
+const lockedTimeoutMs = 50;
 
 /**
  * How long commits may go on in a file that was deleted or replaced. Looking at a file makes the
@@ -45,6 +45,7 @@ function main(): void {
   let opened: Opened | undefined;
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
+  let waitsMs = busyTimeoutMs;
   /** Perhaps without a database, for now. */
   let isServing = false;
   reply({ kind: "opened", failure: begin() });
@@ -109,6 +110,7 @@ function main(): void {
     try {
       reply({ kind: "done", unstored: work() });
     } catch (error) {
+      if (primaryCode(failureCode(error)) === "SQLITE_BUSY") wait(lockedTimeoutMs);
       if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
@@ -117,12 +119,20 @@ function main(): void {
   function write(values: readonly Value[]): Unstored {
     const { writer, assertFilesInPlace } = open();
     const unstored = writer.write(values);
+    wait(busyTimeoutMs);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
       assertFilesInPlace();
       filesCheckedAt = now;
     }
     return unstored;
+  }
+
+  /** From now on, for the locks of other processes. */
+  function wait(ms: number): void {
+    if (ms === waitsMs) return;
+    opened?.db.exec(`PRAGMA busy_timeout = ${ms}`);
+    waitsMs = ms;
   }
 
   function inspect(): readonly [] {
@@ -132,13 +142,8 @@ function main(): void {
 
   function probe(): readonly [] {
     inspect();
-    const { db, writer } = open();
-    db.exec(`PRAGMA busy_timeout = ${probeTimeoutMs}`);
-    try {
-      writer.probe();
-    } finally {
-      db.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-    }
+    open().writer.probe();
+    wait(busyTimeoutMs);
     return [];
   }
 
