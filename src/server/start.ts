@@ -58,6 +58,7 @@ export async function startServer({
       onFailure: failed.resolve,
       onObstacle: reportObstacles(log),
       onUnreachable: reportUnreachable(log, admin?.commits),
+      onNotice: log.warn,
       observer: admin?.commits,
     });
     opened.push(() => opening.then((store) => store.close(), ignore));

@@ -17,6 +17,8 @@ export interface StoreOptions {
   readonly onObstacle?: OnObstacle;
   /** Called when nodes of a cluster become unreachable or reachable, although creates succeed. */
   readonly onUnreachable?: OnUnreachable;
+  /** Called with a line for an operator, about something unusual, although creates succeed. */
+  readonly onNotice?: (text: string) => void;
   /** Limits on the commit queue and on each commit. */
   readonly limits?: Partial<CommitLimits>;
   /** Observes commits and the commit queue. Default: none. */
@@ -57,6 +59,8 @@ export interface CommitObserver {
   /** The commit queue has changed. @param bytes The most heap it may hold. */
   queueChanged(rows: number, bytes: number): void;
   commitEnded(commit: EndedCommit): void;
+  /** Called every few seconds: what a write-ahead log has that is not in the database yet. */
+  logChanged?(bytes: number): void;
 }
 
 export interface EndedCommit {

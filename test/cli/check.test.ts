@@ -19,6 +19,7 @@ import { plantOf } from "../store/plant-of.ts";
 import { openDatabase } from "../store/postgres/fresh.ts";
 import { damageLeaf, placeKinds, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
+import { spawnServer } from "../support/child-server.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 import { runInProcess } from "../support/run-in-process.ts";
@@ -77,6 +78,22 @@ test("a store that a server has open is sound, and stays as it is", async () => 
   expect(await readdir(folder)).toEqual(files);
   expect((await readFile(database)).equals(bytes)).toBe(true);
   await serving.create(plantOf(-2n));
+});
+
+test.skipIf(process.platform !== "linux")("a second server is told, and by a check", async () => {
+  const { database, run } = await prepare();
+  const options = { args: ["--store", `sqlite:${database}`] };
+  await using first = await spawnServer(options);
+  expect(first.stderr.text).toBe("");
+  expect(failed((await run()).stdout)).toEqual([]);
+  await using second = await spawnServer(options);
+  const { pid } = first.process;
+  await second.stderr.until(new RegExp(`another server has ${database} open, .*: process ${pid} `));
+  const { code, stdout } = await run();
+  expect(code).toBe(0);
+  expect(failed(stdout)).toEqual([
+    expect.stringMatching(/^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /),
+  ]);
 });
 
 test("the log that a crash has left stays as it is", async () => {

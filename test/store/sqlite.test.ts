@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
@@ -63,6 +63,28 @@ test("the log is copied to the database when it is long, however long the texts 
   // Of 88 MB, 16 MB at a time may stay in the log.
   expect((await stat(path)).size).toBeGreaterThan(40_000_000);
   expect((await stat(`${path}-wal`)).size).toBeLessThan(40_000_000);
+});
+
+test("a log that grows for a reader is told, and when it is copied", async () => {
+  const path = await temporaryPath();
+  const notices: string[] = [];
+  const logChanged = vi.fn<(bytes: number) => void>();
+  const observer = { queueChanged() {}, commitEnded() {}, logChanged };
+  const onNotice = (text: string) => void notices.push(text);
+  const store = await openStore(`sqlite:${path}`, { onNotice, observer });
+  onTestFinished(() => store.close());
+  const reader = openBeside(path);
+  reader.exec("BEGIN; SELECT * FROM plants");
+  const large = { ...plantOf(0), name: "x".repeat(1_000_000) };
+  for (let id = 0n; id < 70n; id++) await store.create({ ...large, id });
+  await expect.poll(() => notices).toHaveLength(1);
+  expect(notices[0]).toMatch(/^the log of .*plants\.db grows, because a program reads/);
+  expect(logChanged.mock.lastCall?.[0]).toBeGreaterThan(70_000_000);
+  reader.exec("COMMIT");
+  await store.create({ ...large, id: 70n });
+  await expect.poll(() => notices).toHaveLength(2);
+  expect(notices[1]).toMatch(/has been copied/);
+  expect(logChanged.mock.lastCall?.[0]).toBeLessThan(20_000_000);
 });
 
 test("an idle store takes no time of a processor", async () => {

@@ -39,12 +39,18 @@ export function createCommitMetrics(registry: Registry): CommitMetrics {
     help: "What they may hold of the heap.",
     registers,
   });
+  const logBytes = new Gauge({
+    name: "plant_store_log_bytes",
+    help: "What SQLite's log has that is not in the database yet.",
+    registers,
+  });
   const nodesUnreachable = new Gauge({
     name: "plant_store_nodes_unreachable",
     help: "Nodes of a Citus cluster without a connection.",
     registers,
   });
   return {
+    logChanged: (bytes) => logBytes.set(bytes),
     nodesUnreachable: (count) => nodesUnreachable.set(count),
     queueChanged(rows, bytes) {
       queueRows.set(rows);

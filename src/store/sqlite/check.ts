@@ -6,6 +6,7 @@ import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertOurs } from "./files.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
+import { describeUsers } from "./users.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
 const freeBytesMin = { fail: 64 * 1024 * 1024, warn: 1024 * 1024 * 1024 } as const;
@@ -29,6 +30,11 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
     yield* checkRights(file);
     yield* checkDisk(file);
     yield checkLog(file);
+    const servers = describeUsers(file, "servers");
+    if (servers.includes(",")) {
+      const text = `more than one has it open, run one for each file${servers}`;
+      yield { level: "warn", subject: "servers", text };
+    }
     assertOurs(file, "r");
     using db = openForReading(file);
     yield* checkOpen(db, file);
@@ -134,7 +140,8 @@ function checkLog(path: string): Finding {
   const text = `its log has ${Math.ceil(bytes / 1024 / 1024)} MiB`;
   if (bytes <= logBytesMax) return { level: "ok", subject: "log", text };
   const advice = "stop whatever reads the store for long, such as a copy or an export";
-  return { level: "warn", subject: "log", text: `${text}; ${advice}` };
+  const readers = describeUsers(path, "readers");
+  return { level: "warn", subject: "log", text: `${text}; ${advice}${readers}` };
 }
 
 function attempt(path: string, subject: string, look: () => string): Finding {

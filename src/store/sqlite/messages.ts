@@ -6,7 +6,10 @@ export interface WorkerSetup {
   /** Absolute. */
   readonly path: string;
   readonly busyTimeoutMs: number;
-  /** An int32 that changes with each request: the worker sleeps on it. */
+  /**
+   * Two int32: one that changes with each request, on which the worker sleeps, and how many pages
+   * of the log are not in the database yet.
+   */
   readonly bell: SharedArrayBuffer;
 }
 

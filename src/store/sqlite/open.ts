@@ -15,6 +15,6 @@ export async function openSqlite(
   options: StoreOptions,
   busyTimeoutMs = defaultBusyTimeoutMs,
 ): Promise<PlantStore> {
-  const thread = await SqliteThread.open(parsePath(location), busyTimeoutMs, options.onFailure);
+  const thread = await SqliteThread.open(parsePath(location), busyTimeoutMs, options);
   return new BatchedStore(thread, options);
 }

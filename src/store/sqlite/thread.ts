@@ -4,6 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
+import type { StoreOptions } from "../options.ts";
 import { isFull, isOfRow, primaryCode } from "./failure.ts";
 import {
   type Failure,
@@ -14,6 +15,7 @@ import {
   valuesOf,
   type WorkerSetup,
 } from "./messages.ts";
+import { tellOfUsers } from "./users.ts";
 
 /** The worker is a .ts file in the sources and a .js file in the build, like this file. */
 const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url);
@@ -41,26 +43,24 @@ export class SqliteThread implements Engine {
   readonly #worker: Worker;
   readonly #bell: Int32Array;
   readonly #ended: Promise<void>;
-  readonly #onFailure: ((error: Error) => void) | undefined;
+  readonly #onFailure: StoreOptions["onFailure"];
+  readonly #tellOfLog: (waitingPages: number) => void;
   /** What the thread was asked, answered in order. */
   readonly #asked: PromiseWithResolvers<Unstored>[] = [];
   #failure: Error | undefined;
   #closing = false;
 
-  /**
-   * @param onFailure Called at most once: nothing will be committed any more.
-   * @throws {StoreOpenError}
-   */
+  /** @throws {StoreOpenError} */
   static async open(
     path: string,
     busyTimeoutMs: number,
-    onFailure?: (error: Error) => void,
+    options: Pick<StoreOptions, "onFailure" | "onNotice" | "observer"> = {},
   ): Promise<SqliteThread> {
     if (openPaths.has(path)) {
       throw new StoreOpenError("in_use", `${path} is already open in this process`);
     }
     openPaths.add(path);
-    const bell = new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT);
+    const bell = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
     const workerData: WorkerSetup = { path, busyTimeoutMs, bell };
     const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
     const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
@@ -68,7 +68,10 @@ export class SqliteThread implements Engine {
     const start = await startOf(worker, ended);
     if (start.kind === "opened") {
       const openedWith = start.failure && new SqliteFailure(start.failure);
-      return new SqliteThread(worker, { bell: new Int32Array(bell), ended, openedWith, onFailure });
+      const { onFailure } = options;
+      const tellOfLog = tellOfUsers(path, options);
+      const opened = { bell: new Int32Array(bell), ended, openedWith, onFailure, tellOfLog };
+      return new SqliteThread(worker, opened);
     }
     await ended;
     throw new StoreOpenError(start.code, start.message);
@@ -80,15 +83,17 @@ export class SqliteThread implements Engine {
       bell: Int32Array;
       ended: Promise<void>;
       openedWith: Error | undefined;
-      onFailure: ((error: Error) => void) | undefined;
+      onFailure: StoreOptions["onFailure"];
+      tellOfLog: (waitingPages: number) => void;
     },
   ) {
-    const { bell, ended, openedWith, onFailure } = options;
+    const { bell, ended, openedWith, onFailure, tellOfLog } = options;
     this.#worker = worker;
     this.#bell = bell;
     this.#ended = ended;
     this.openedWith = openedWith;
     this.#onFailure = onFailure;
+    this.#tellOfLog = tellOfLog;
     worker.on("message", (reply: Reply) => this.#receive(reply));
     worker.on("error", (error: Error) => this.#fail(error));
     void ended.then(() => {
@@ -111,6 +116,7 @@ export class SqliteThread implements Engine {
 
   async inspect(): Promise<void> {
     await this.#ask({ kind: "inspect" });
+    this.#tellOfLog(Atomics.load(this.#bell, 1));
   }
 
   async probe(): Promise<void> {

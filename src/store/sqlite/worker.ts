@@ -136,7 +136,10 @@ function main(): void {
   }
 
   function inspect(): readonly [] {
-    open().assertFilesInPlace();
+    const { db, assertFilesInPlace } = open();
+    assertFilesInPlace();
+    const { log, checkpointed } = checkpoint(db, "NOOP");
+    Atomics.store(bell, 1, log - checkpointed);
     return [];
   }
 
