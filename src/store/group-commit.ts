@@ -50,7 +50,8 @@ export class GroupCommit {
     const waits = [...this.#queues.values()].map((queue) => queue.tellLate(now));
     // Of a part in which nobody waits, nothing is known.
     const { since, error } = waits.reduce((one, other) => (one.since > other.since ? one : other));
-    this.#shared.watch.callersWait(since, error);
+    const { answerTimeoutMs: limitMs } = this.#shared.limits;
+    this.#shared.watch.callersWait({ since, limitMs, error });
     const isWaiting = waits.some((wait) => wait.since < now);
     this.#clock = isWaiting ? setTimeout(this.#tick, tickMs).unref() : undefined;
   };
@@ -81,8 +82,17 @@ interface QueueOptions {
 export interface CommitWatch {
   commitSucceeded(): void;
   commitFailed(error: unknown): void;
-  /** Called again and again. @param since From then on, callers have waited in all parts. */
-  callersWait(since: number, error: unknown): void;
+  /** Called again and again. */
+  callersWait(wait: CallersWait): void;
+}
+
+export interface CallersWait {
+  /** From then on, callers have waited in all parts. */
+  readonly since: number;
+  /** How long each of them waits at most. */
+  readonly limitMs: number;
+  /** For what, as far as is known. */
+  readonly error: unknown;
 }
 
 /**

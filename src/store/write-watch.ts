@@ -1,8 +1,9 @@
 import type { Obstacle } from "../plant.ts";
 import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
+import type { CallersWait } from "./group-commit.ts";
 import { StoreOpenError } from "./open-error.ts";
-import { defaultLimits, type OnObstacle } from "./options.ts";
+import type { OnObstacle } from "./options.ts";
 
 /** In milliseconds. */
 export interface WatchTimes {
@@ -80,12 +81,11 @@ export class WriteWatch {
   }
 
   /** If nothing has succeeded since then, a probe decides, or its silence. */
-  callersWait(since: number, error: unknown): void {
+  callersWait({ since, limitMs, error }: CallersWait): void {
     if (this.#found !== undefined || this.#succeededAt > since) return;
-    const limit = defaultLimits.answerTimeoutMs;
     const waitedMs = performance.now() - since;
-    if (waitedMs >= limit) this.#find(this.#engine.obstacleFrom(error), error);
-    else if (waitedMs >= limit / 2) this.commitFailed(error);
+    if (waitedMs >= limitMs) this.#find(this.#engine.obstacleFrom(error), error);
+    else if (waitedMs >= limitMs / 2) this.commitFailed(error);
   }
 
   /** Waits for the running check. */

@@ -23,7 +23,8 @@ function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
-  const store = new BatchedStore(engine, { onObstacle }, times);
+  const limits = { answerTimeoutMs: 3000 };
+  const store = new BatchedStore(engine, { onObstacle, limits }, times);
   onTestFinished(() => store.close());
   const isCreated = (id: number) =>
     store.create(plantOf(id)).then(
@@ -129,9 +130,9 @@ test("a successful create proves nothing: it may have existed before", async () 
 });
 
 test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undefined]>([
-  ["slow is no obstacle", 9900, {}, undefined],
-  ["silent as long as a caller waits is one", 10_000, {}, "unwritable"],
-  ["in which a probe succeeds has none", 10_000, { probed: well }, undefined],
+  ["slow is no obstacle", 2900, {}, undefined],
+  ["silent as long as a caller waits is one", 3000, {}, "unwritable"],
+  ["in which a probe succeeds has none", 3000, { probed: well }, undefined],
 ])("a store that is %s, and is created when it goes on", async (_, ms, given, obstacle) => {
   const slow = Promise.withResolvers<void>();
   const wait = () => slow.promise;
@@ -140,7 +141,7 @@ test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undef
   await after(ms);
   expect(store.obstacle()).toBe(obstacle);
   slow.resolve();
-  expect(await creating).toBe(ms < 10_000);
+  expect(await creating).toBe(ms < 3000);
   await after(250);
   expect(store.obstacle()).toBeUndefined();
   expect(await isCreated(1)).toBe(true);
