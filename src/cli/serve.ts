@@ -49,12 +49,12 @@ async function reload(server: RunningServer): Promise<void> {
 
 /** Resolves after a drain; a second signal ends the process at once. */
 async function untilStopped(server: RunningServer, stop: AbortSignal): Promise<void> {
-  const { log, drainTimeoutMs } = server.settings;
+  const { log } = server.settings;
   const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
   const reason = await Promise.race([stopped.then(() => String(stop.reason)), server.failed]);
   if (typeof reason === "string") log.info(`${reason}: draining`);
   else log.error("the service has failed: draining", reason);
-  endIfStuck(drainTimeoutMs);
+  endIfStuck(server.settings);
   await server.close();
   if (typeof reason !== "string") throw reason;
   log.info("stopped");
@@ -69,12 +69,15 @@ function endSoon(): void {
 }
 
 /** How long after the drain timeout a stuck process is ended, in ms. */
-export const stuckGraceMs = 5000;
+export const stuckGraceMs = 2000;
 
 /**
- * A disk that hangs blocks the thread that writes to it, and with it a clean shutdown. Confirmed
- * plants are already durable.
+ * A disk that hangs blocks the thread that writes to it, and with it a clean shutdown. All requests
+ * have ended by then, and confirmed plants are durable.
  */
-function endIfStuck(drainTimeoutMs: number): void {
-  setTimeout(() => process.kill(process.pid, "SIGKILL"), drainTimeoutMs + stuckGraceMs).unref();
+function endIfStuck({ log, drainTimeoutMs }: RunningServer["settings"]): void {
+  setTimeout(() => {
+    log.error("the store hangs: the process kills itself");
+    process.kill(process.pid, "SIGKILL");
+  }, drainTimeoutMs + stuckGraceMs).unref();
 }

@@ -121,6 +121,16 @@ test("a drain ends with 0 when its time is up: it cuts off what does not end, an
   expect(answer?.headers.get("retry-after")).toMatch(/^\d+$/);
 });
 
+test("a server whose store hangs kills itself when the time of the drain is up", async () => {
+  await using server = await spawnServer({ args: ["--drain-timeout-ms", "1"] });
+  using _lock = lockStore(server.database);
+  using waiting = await begin(restOverHttp1, server, 1n);
+  server.process.kill("SIGTERM");
+  await expectEnd(server, "SIGKILL");
+  expect(await waiting.outcome).toMatch(/"the server is shutting down"/);
+  expect(server.stderr.text).toMatch(/the store hangs: the process kills itself/);
+});
+
 test("a drain is cut short by a second signal", async () => {
   await using server = await spawnServer();
   using _lock = lockStore(server.database);

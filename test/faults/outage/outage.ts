@@ -20,7 +20,7 @@ const limits = {
   answer: 11_000,
   readyz: 11_000,
   /** `--drain-timeout-ms`, and what a server adds to it at most. */
-  drain: 15_500,
+  drain: 12_500,
   /** Of the callers of a store that another node replaces. */
   briefly: 3000,
 } as const;
@@ -87,6 +87,7 @@ async function measure(run: Run, wait: Wait, { outageMs, shimPath }: Plan): Prom
     await using load = openLoad(clients, callers, 200);
     if (!isAtStart) await load.untilStored(40);
     using readiness = watchReadiness(server.url);
+    while (readiness.changes.length === 0) await delay(50);
     const beganAt = performance.now();
     end ??= await site.begin();
     const before = recorder.requests.length;
