@@ -11,8 +11,8 @@ export interface PlantReader {
   readonly count: number;
 
   /**
-   * @returns The plants from this id on, in the order of their ids: as many as the limits allow,
-   * and at least one if there is one.
+   * @returns The plants from this id on, in the order of their ids: no more than the limits allow,
+   * but at least one if there is one.
    * @throws {StoreReadError}
    */
   readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]>;

@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import { type NewPlant, type TextField, textFields } from "../../plant.ts";
+import { type NewPlant, textFields } from "../../plant.ts";
 import { StoreOpenError, StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { openError, openForReading } from "./database.ts";
@@ -7,13 +7,9 @@ import { type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
 
-type PlantRow<Text> = Readonly<Record<TextField, Text | null>> & {
-  readonly id: bigint;
-  readonly name: Text;
-  /** The size of all texts in UTF-8. */
-  readonly bytes: bigint;
-};
+type Row = readonly [id: bigint, name: string | null, tag: string | null];
 
+/** The size of all texts in UTF-8. SQLite does not read a text to measure it. */
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
@@ -27,6 +23,7 @@ export class SqliteReader implements PlantReader {
   readonly #db: Database;
   readonly #path: string;
   readonly #select: StatementSync;
+  readonly #measure: StatementSync;
   readonly #selectBytes: StatementSync;
 
   /**
@@ -50,11 +47,13 @@ export class SqliteReader implements PlantReader {
   private constructor(db: Database, path: string) {
     this.#db = db;
     this.#path = path;
-    this.#select = db.prepare(
-      `SELECT id, ${textFields.join(", ")}, ${textBytes} AS bytes
-       FROM plants WHERE id >= ? ORDER BY id LIMIT ?`,
-    );
+    const page = "FROM plants WHERE id >= ? ORDER BY id LIMIT ?";
+    this.#select = db.prepare(`SELECT id, ${textFields.join(", ")} ${page}`);
     this.#select.setReadBigInts(true);
+    this.#select.setReturnArrays(true);
+    this.#measure = db.prepare(
+      `SELECT sum(bytes) AS bytes FROM (SELECT ${textBytes} AS bytes ${page})`,
+    );
     const blobs = textFields.map((field) => `CAST(${field} AS BLOB) AS ${field}`).join(", ");
     this.#selectBytes = db.prepare(`SELECT ${blobs} FROM plants WHERE id = ?`);
     // The snapshot is taken by the first statement.
@@ -78,21 +77,22 @@ export class SqliteReader implements PlantReader {
   }
 
   #read(from: bigint, { rowsMax, bytesMax }: PageLimits): readonly NewPlant[] {
-    const page: NewPlant[] = [];
-    let bytes = 0;
-    for (const row of this.#select.iterate(from, rowsMax)) {
-      const plant = row as unknown as PlantRow<string>;
-      const { id, name, tag } = plant;
-      bytes += Number(plant.bytes);
-      if (page.length > 0 && bytes > bytesMax) break;
-      const text = textFields.map((field) => plant[field] ?? "").join("");
-      const isExact = !text.includes("\ufffd") && Buffer.byteLength(text) === Number(plant.bytes);
+    const measure = (rows: number) => Number(this.#measure.get(from, rows)?.["bytes"]);
+    // All rows of a page at once: one after another, they take three times as long.
+    let [count, bytes] = [rowsMax, measure(rowsMax)];
+    while (count > 1 && bytes > bytesMax) {
+      count = Math.ceil(count / 2);
+      bytes = measure(count);
+    }
+    const rows = this.#select.all(from, count) as unknown as readonly Row[];
+    const text = rows.map(([, ...texts]) => texts.join("")).join("");
+    const isExact = !text.includes("\ufffd") && Buffer.byteLength(text) === bytes;
+    return rows.map(([id, name, tag]) => {
       if (name === null) {
         throw new StoreReadError(`plant ${id} in ${this.#path} has no name, but NULL; fix it`);
       }
-      page.push(isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id));
-    }
-    return page;
+      return isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id);
+    });
   }
 
   /**
@@ -100,7 +100,8 @@ export class SqliteReader implements PlantReader {
    * U+FFFD, and before 26.10 it ends a text at U+0000. Other programs can write such text.
    */
   #readBytes(id: bigint): NewPlant {
-    const { name, tag } = this.#selectBytes.get(id) as unknown as PlantRow<Uint8Array>;
+    const row = this.#selectBytes.get(id) as { name: Uint8Array; tag: Uint8Array | null };
+    const { name, tag } = row;
     try {
       return { id, name: utf8.decode(name), tag: tag === null ? undefined : utf8.decode(tag) };
     } catch (cause) {
