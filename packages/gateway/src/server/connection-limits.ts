@@ -1,16 +1,17 @@
-/** Limits on open connections: of all, and of each address. */
+/** Limits on open connections: of all, of each address, and of those whose clients have left. */
 import { type BlockList, isIP, type Socket } from "node:net";
 import { addressKey } from "../http/address-key.ts";
 import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
 
 /**
- * Limits the open connections. At the limit, the oldest connection without a complete request is
- * closed for a new one. So silent connections, however many, keep no client out.
+ * Limits the open connections. At the limit, the oldest connection without a complete request, or
+ * whose client has shut its sending side, is closed for a new one. So however many of these there
+ * are, they keep no client out.
  */
 export class ConnectionLimit {
   readonly #max: number;
   readonly #open = new Set<Socket>();
-  /** Those without a complete request, oldest first. */
+  /** Those that make room, oldest first. */
   readonly #silent = new Set<Socket>();
 
   constructor(max: number) {
@@ -26,9 +27,14 @@ export class ConnectionLimit {
     return true;
   }
 
-  /** Call after its first complete request or answer. It is then never closed for another one. */
+  /** Call after its first complete request or answer. It is then not closed for another one. */
   keep(socket: Socket): void {
     this.#silent.delete(socket);
+  }
+
+  /** Call when its client has shut its sending side. It may be closed for another one. */
+  release(socket: Socket): void {
+    if (this.#open.has(socket)) this.#silent.add(socket);
   }
 
   #makeRoom(): boolean {
@@ -75,6 +81,37 @@ export function createAddressLimit({
     });
     return true;
   };
+}
+
+/** How often to check whether the client of a half-closed connection is still there. */
+const lookIntervalMs = 250;
+
+/** A client that has shut its sending side gets its answers while it is there, within a limit. */
+export function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): void {
+  socket.once("end", () => {
+    const endsAt = performance.now() + idleTimeoutMs;
+    const look = () => {
+      if (isReset(socket) || performance.now() >= endsAt) socket.destroy();
+    };
+    const timer = setInterval(look, Math.min(lookIntervalMs, idleTimeoutMs)).unref();
+    socket.once("close", () => clearInterval(timer));
+    look();
+  });
+}
+
+/**
+ * Whether the client has reset the connection, as the system knows, which then has no address of
+ * the peer. After the end of what a client sends, Node does not read, so it does not notice. Over
+ * TLS, writes need not fail either: if one of TLS itself has failed, all others wait for it.
+ */
+function isReset(socket: Socket & { readonly _handle?: Handle | null }): boolean {
+  return (socket._handle?.getpeername?.({}) ?? 0) < 0;
+}
+
+/** The undocumented handle of a socket. Of a Unix socket, it knows no peer. */
+interface Handle {
+  /** @returns a negative number if it fails. */
+  getpeername?(address: object): number;
 }
 
 function hasAddress(blocks: BlockList, address: string): boolean {

@@ -168,6 +168,8 @@ function limitSession(
   const { requestTimeoutMs, idleTimeoutMs } = limits;
   const streams = new StreamTable<{ readonly stream: Stream; readonly startedAt: number }>();
   let isTimed = true;
+  /** At the last check, once the client has shut its sending side. */
+  let sentBytes: number | undefined;
   const outlive = outliveStreams(session);
   session.on("stream", (stream: Stream) => {
     const { id = 0 } = stream;
@@ -190,6 +192,16 @@ function limitSession(
         // Node waits without a limit until the client has read what was written.
         socket?.setTimeout(idleTimeoutMs, () => socket.destroy());
         return;
+      }
+      if (socket?.readableEnded) {
+        let isStuck = false;
+        for (const { stream } of streams) {
+          clientShut(stream); // it may have waited for its turn
+          // Windows never open again: what waits for one is never sent.
+          isStuck ||= stream.writableLength > 0;
+        }
+        if (isStuck && sentBytes === socket.bytesWritten) socket.destroy();
+        sentBytes = socket.bytesWritten;
       }
       const start = performance.now() - requestTimeoutMs;
       for (const { stream, startedAt } of streams) {

@@ -5,7 +5,7 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
-import { ConnectionLimit, createAddressLimit } from "./connection-limits.ts";
+import { ConnectionLimit, createAddressLimit, limitHalfOpen } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type PortHandler } from "./http2.ts";
 import { freeRequests, Intake } from "./intake.ts";
@@ -90,7 +90,9 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const sessions = new Set<Http2Session>();
   const connections = new ConnectionLimit(limits.connectionsMax);
   // With TLS, the connection below is counted: it exists before the handshake.
-  const onRequested = (socket: LayeredSocket) => connections.keep(socket._parent ?? socket);
+  const onRequested = (socket: LayeredSocket) => {
+    if (!socket.readableEnded) connections.keep(socket._parent ?? socket);
+  };
   let draining = false;
 
   const http1 = createHttp1Server(
@@ -138,13 +140,15 @@ export async function openPort(options: PortOptions): Promise<Port> {
   });
 
   function startHttp2(socket: Socket): void {
-    limitHalfOpen(socket, limits);
     socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
     http2.emit("connection", socket);
   }
 
   function handOver(socket: LayeredSocket, protocol: Protocol | "timeout", seen?: Buffer): void {
-    undecided.delete(socket._parent ?? socket);
+    const counted = socket._parent ?? socket;
+    undecided.delete(counted);
+    limitHalfOpen(socket, limits);
+    socket.once("end", () => connections.release(counted));
     switch (protocol) {
       case "h2":
         if (seen === undefined || requestsIn(seen) <= freeRequests) startHttp2(socket);
@@ -154,7 +158,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
         break;
       case "http/1.1":
         limitConnection(socket);
-        limitHalfOpen(socket, limits);
         serveHttp1.call(http1, socket);
         if (tls !== undefined) parseWhatIsRead(socket);
         break;
@@ -226,14 +229,6 @@ function takeConnections(server: http.Server, event: "connection" | "secureConne
  */
 function parseWhatIsRead(socket: Socket): void {
   socket.on("data", ignore);
-}
-
-/** A client that has shut its sending side gets its answers, within a limit. */
-function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): void {
-  socket.once("end", () => {
-    const cutOff = setTimeout(() => socket.destroy(), idleTimeoutMs).unref();
-    socket.once("close", () => clearTimeout(cutOff));
-  });
 }
 
 async function listen(

@@ -104,14 +104,39 @@ describe("at the maximum number of connections", () => {
     await expectServed(next);
   });
 
-  test.each<[what: string, sent: Buffer]>([
+  const running: readonly [what: string, sent: Buffer][] = [
     ["REST over HTTP/1.1", Buffer.from(post(volume))],
     [
       "Connect over HTTP/1.1",
       Buffer.from(post(rpcVolume, { line: `POST ${createRpcPath} HTTP/1.1` })),
     ],
     ["HTTP/2", Buffer.concat(http2Request)],
-  ])("a running call stays, over %s", async (_what, sent) => {
+  ];
+
+  test.each(running)(
+    "a client that leaves amid a call makes room, over %s",
+    async (_what, sent) => {
+      const cancelled = Promise.withResolvers<void>();
+      const volumes = [new Promise<never>(() => {})];
+      await using server = await openTestService({
+        limits: { connectionsMax: 1 },
+        catalog: {
+          createVolume({ volume = {} }, { signal }) {
+            signal.addEventListener("abort", () => cancelled.resolve());
+            return volumes.pop() ?? volume;
+          },
+        },
+      });
+      using first = await openRawConnection(server.port);
+      first.socket.end(sent);
+      await within("the cancellation", cancelled.promise);
+      using second = await openRawConnection(server.port);
+      await expectServed(second);
+      await first.untilClosed();
+    },
+  );
+
+  test.each(running)("a running call stays, over %s", async (_what, sent) => {
     await using server = await openFull(1);
     using held = server.hold();
     using first = await openRawConnection(server.port);

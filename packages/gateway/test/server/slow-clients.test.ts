@@ -116,6 +116,20 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
+  test("closes one at once if its client has shut its sending side", async () => {
+    await using server = await openTestService();
+    using connection = await openRawConnection(server.port);
+    const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
+    connection.write(Buffer.concat([preface, noWindow, settingsAck, headers(1), data(1, volume)]));
+    await connection.until("the head of an answer", (bytes) =>
+      parseFrames(bytes).some(({ type }) => type === frameType.headers),
+    );
+    connection.end();
+    // As soon as the drain begins, or long before its end.
+    await within("the drain", server.drain(60_000), 5000);
+    await connection.untilClosed();
+  });
+
   test("closes the connection of a session whose client reads nothing", async () => {
     const handler = (...[, response]: Parameters<NodeHandler>) => {
       response.end(Buffer.alloc(16 * 1024 * 1024)); // more than the system buffers

@@ -1,0 +1,183 @@
+/** Clients that leave amid their calls: nothing of them stays. */
+import { once } from "node:events";
+import { connect, type Socket } from "node:net";
+import { join } from "node:path";
+import tls from "node:tls";
+import { beforeAll, describe, expect, test } from "vitest";
+import { BodyBudget } from "../../src/index.ts";
+import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import {
+  createPath,
+  createRpcPath,
+  data,
+  headers,
+  post,
+  volume,
+} from "../support/create-volume.ts";
+import { envelope } from "../support/envelope.ts";
+import {
+  errorCode,
+  frame,
+  frameType,
+  greeting,
+  preface,
+  settingsAck,
+} from "../support/raw-http2.ts";
+import { recordCalls } from "../support/recorded-calls.ts";
+import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
+import { openTestService, type TestServiceOptions } from "../support/test-service.ts";
+
+const goneMs = 2000;
+
+let folder: TemporaryFolder;
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  return () => folder[Symbol.asyncDispose]();
+});
+
+const transports = ["TCP", "TLS", "a Unix socket"] as const;
+
+/** A service, its open connections, and a way to connect to it. */
+async function open(transport: (typeof transports)[number], options: TestServiceOptions = {}) {
+  const opened = new Set<Socket>();
+  const path = transport === "a Unix socket" ? join(folder.path, "socket") : undefined;
+  const service = await openTestService({
+    traffic: {
+      opened: (socket) => {
+        opened.add(socket);
+        socket.once("close", () => opened.delete(socket));
+      },
+      refused: () => {},
+    },
+    ...(transport === "TLS" && { tls: createCertificate(folder.path, "one") }),
+    ...(path !== undefined && ({ path, port: undefined } as object)),
+    ...options,
+  });
+  /** @returns the connection, which is TLS on the raw one, or the raw one itself. */
+  const dial = async (alpn: string): Promise<{ raw: Socket; socket: Socket }> => {
+    const raw = connect(path === undefined ? { port: service.port, host: "127.0.0.1" } : { path });
+    raw.on("error", () => {});
+    if (transport !== "TLS") {
+      await once(raw, "connect");
+      return { raw, socket: raw };
+    }
+    const socket = tls.connect({ socket: raw, rejectUnauthorized: false, ALPNProtocols: [alpn] });
+    socket.on("error", () => {});
+    await once(socket, "secureConnect");
+    return { raw, socket };
+  };
+  return { service, opened, dial };
+}
+
+const whole = post(volume);
+const half = whole.slice(0, -1);
+const http2 = (...frames: Buffer[]) => Buffer.concat([greeting, settingsAck, ...frames]);
+
+describe.each(["TCP", "TLS"] as const)("over %s", (transport) => {
+  describe.skipIf(transport === "TLS" && !hasOpenssl).each([0, 30])(
+    "a client that resets its connection after %d ms is gone, although its call never ends,",
+    (afterMs) => {
+      test.each<[what: string, alpn: string, request: string | Buffer]>([
+        ["a request of HTTP/1.1", "http/1.1", whole],
+        ["the head of one", "http/1.1", whole.slice(0, -volume.length)],
+        ["a request of HTTP/2", "h2", http2(headers(1), data(1, volume))],
+        ["one of HTTP/2 that is refused", "h2", http2(headers(1, { path: "/" }), data(1, volume))],
+      ])("and which has sent %s", async (_what, alpn, request) => {
+        const catalog = { createVolume: () => new Promise<never>(() => {}) };
+        const { service, opened, dial } = await open(transport, { catalog });
+        for (let client = 0; client < 10; client++) {
+          const { raw, socket } = await dial(alpn);
+          const leave = () => raw.resetAndDestroy();
+          socket.write(request, () => (afterMs === 0 ? leave() : setTimeout(leave, afterMs)));
+          await once(raw, "close");
+        }
+        await expect.poll(() => opened.size, { timeout: goneMs }).toBe(0);
+        await service.drain(0);
+      });
+    },
+  );
+});
+
+const message = "{".repeat(50_000);
+const rpc = (method: string) => `/library.v1.CatalogService/${method}`;
+const line = (path: string) => ({ line: `POST ${path} HTTP/1.1` });
+const web = { ...line(rpc("WatchVolumes")), type: "application/grpc-web" };
+const grpc = { type: "application/grpc", more: [["te", "trailers"]] as const };
+const empty = envelope(new Uint8Array()).toString("latin1");
+
+const requests = [
+  whole,
+  half,
+  post(message).slice(0, -1),
+  post('{"volume":{}}', line(createRpcPath)),
+  `GET ${createPath}:watch HTTP/1.1\r\nHost: a\r\n\r\n`,
+  post(empty, web),
+];
+
+const calls: readonly ((id: number) => Buffer)[] = [
+  (id) => Buffer.concat([headers(id), data(id, volume)]),
+  (id) => Buffer.concat([headers(id), data(id, "{", 0)]),
+  (id) => Buffer.concat([headers(id, { ...grpc, path: createRpcPath }), data(id, empty)]),
+  (id) => Buffer.concat([headers(id, { ...grpc, path: rpc("WatchVolumes") }), data(id, empty)]),
+  (id) => Buffer.concat([headers(id, { ...grpc, path: rpc("ImportVolumes") }), data(id, "\0", 0)]),
+];
+
+const cancel = { payload: Buffer.of(0, 0, 0, errorCode.cancel) };
+const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
+const streams = Array.from({ length: 56 }, (_, index) => 2 * index + 1);
+const begun = streams.map((id) => calls[id % calls.length]?.(id) ?? Buffer.alloc(0));
+const sessions = [
+  http2(...begun),
+  Buffer.concat([preface, noWindow, settingsAck, ...begun]),
+  http2(
+    ...begun,
+    ...streams.map((streamId) => frame(frameType.rstStream, { streamId, ...cancel })),
+  ),
+];
+
+const departures: readonly ((raw: Socket, socket: Socket) => unknown)[] = [
+  (raw) => (raw.remoteAddress === undefined ? raw.destroy() : raw.resetAndDestroy()),
+  (raw) => raw.destroy(),
+  (_raw, socket) => socket.destroy(),
+  (_raw, socket) => socket.end(),
+];
+
+test.skipIf(!hasOpenssl).each(transports)(
+  "nothing is left of 1,400 cancelled calls over %s",
+  async (transport) => {
+    const bodyBudget = new BodyBudget();
+    const observer = recordCalls();
+    const { service, opened, dial } = await open(transport, { bodyBudget, observer });
+    using hold = service.hold();
+    const polite = await dial("http/1.1");
+    polite.socket.write(whole);
+    await hold.untilBegun();
+    const held = () => [opened.size, observer.underWay, bodyBudget.heldBytes];
+    const before = held();
+    const depart = async (
+      alpn: string,
+      bytes: string | Buffer,
+      leave: (typeof departures)[number],
+      afterMs: number,
+    ) => {
+      const { raw, socket } = await dial(alpn);
+      socket.resume();
+      const go = () => leave(raw, socket);
+      socket.write(bytes, () => (afterMs === 0 ? go() : setTimeout(go, afterMs)));
+      await once(raw, "close");
+    };
+    await Promise.all(
+      departures.flatMap((leave) =>
+        [0, 20].flatMap((afterMs) => [
+          ...requests.map((bytes) => depart("http/1.1", bytes, leave, afterMs)),
+          ...sessions.map((bytes) => depart("h2", bytes, leave, afterMs)),
+        ]),
+      ),
+    );
+    await expect.poll(held, { timeout: goneMs }).toEqual(before);
+    hold.release();
+    await once(polite.socket, "data");
+    polite.socket.destroy();
+    await service.drain(0);
+  },
+);
