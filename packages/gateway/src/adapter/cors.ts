@@ -3,6 +3,7 @@ import { Code, cors } from "@connectrpc/connect";
 import { RestFailure } from "../errors/http-error.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
+import { isRebindable } from "../http/target.ts";
 import type { Route } from "../rpc/face.ts";
 import { assertOptions } from "../rpc/options.ts";
 
@@ -98,7 +99,7 @@ const askedMethod = "access-control-request-method";
 
 /**
  * Asserts that the page of a request may call, where browsers do not check it. The Host of a page
- * that DNS rebinding has brought here is that of its Origin, too: only loopback is believed then.
+ * that DNS rebinding has brought here is that of its Origin, too: a name is not believed then.
  *
  * @param origins Those that may call; `*` for any.
  * @throws {RestFailure} 403.
@@ -106,11 +107,10 @@ const askedMethod = "access-control-request-method";
 export function assertOrigin(exchange: Exchange, origins: readonly string[]): void {
   const origin = headerOf(exchange, "origin");
   if (origin === null || origins.includes(origin) || origins.includes("*")) return;
-  if (loopback.test(origin) && origin === new URL(exchange.url).origin) return;
+  const own = URL.parse(exchange.url);
+  if (origin === own?.origin && !isRebindable(own.host)) return;
   throw new RestFailure(403, Code.PermissionDenied, "pages of this Origin must not call");
 }
-
-const loopback = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::\d+)?$/;
 
 export function isPreflight({ method, headers }: Pick<Exchange, "method" | "headers">): boolean {
   return method === "OPTIONS" && headers[askedMethod] !== undefined;

@@ -40,3 +40,14 @@ export function resolveUrl(
   if (!authority.test(host) || !authority.test(named) || notAscii.test(target)) return undefined;
   return URL.parse(target, `${scheme}://${host}`)?.href;
 }
+
+/**
+ * Whether a stranger can have a browser send this host to a server of its network, by DNS rebinding:
+ * a name that can be registered, so not an address, a loopback name or one without a dot.
+ */
+export function isRebindable(host: string): boolean {
+  const name = URL.parse(`http://${host}`)?.hostname ?? "a.b";
+  return name.includes(".") && !ownName.test(name);
+}
+
+const ownName = /^(?:[\d.]+|\[.*\]|.*\.localhost\.?|localhost\.)$/;

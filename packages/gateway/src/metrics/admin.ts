@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http from "node:http";
 import type { AddressInfo } from "node:net";
-import { parseRequestTarget } from "../http/target.ts";
+import { isRebindable, parseRequestTarget } from "../http/target.ts";
 
 export interface MetricsSource {
   readonly contentType: string;
@@ -27,7 +27,8 @@ const closeTimeoutMs = 1000;
 
 /**
  * Listens. Serves `GET /metrics`, and `/healthz` and `/readyz` to probes that the port of the service
- * does not admit, as they have no client certificate.
+ * does not admit, as they have no client certificate. Metrics are not for pages of strangers, which
+ * reach this by DNS rebinding: a Host that is a domain must be that of `place`.
  *
  * @throws the system's error if it cannot listen, with `listener: "admin"`.
  */
@@ -55,7 +56,7 @@ export async function openAdmin(
   };
   const shared = { contentType, render, isReady: () => metrics.isReady() };
   server.on("request", (request, response) => {
-    void answer(request, shared).then(({ status, header, body }) => {
+    void answer(request, shared, place.host).then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
       response.end(body); // Node leaves the body of an answer to HEAD out by itself
     });
@@ -78,7 +79,11 @@ export async function openAdmin(
   return { address: server.address() as AddressInfo, close };
 }
 
-async function answer({ method, url = "" }: http.IncomingMessage, metrics: MetricsSource) {
+async function answer(
+  { method, url = "", headers: { host = "" } }: http.IncomingMessage,
+  metrics: MetricsSource,
+  ownHost: string,
+) {
   const { path } = parseRequestTarget(url);
   if (!paths.includes(path)) return plain(404, `there is only ${paths.join(", ")}`);
   if (method !== "GET" && method !== "HEAD") {
@@ -87,6 +92,9 @@ async function answer({ method, url = "" }: http.IncomingMessage, metrics: Metri
   if (path === "/healthz") return plain(200, "the process runs");
   if (path === "/readyz" && !metrics.isReady()) return plain(503, "the server is not ready");
   if (path === "/readyz") return plain(200, "the server is ready");
+  if (isRebindable(host) && URL.parse(`http://${host}`)?.hostname !== ownHost.toLowerCase()) {
+    return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
+  }
   try {
     const body = await metrics.render();
     return { status: 200, header: { "content-type": metrics.contentType }, body };

@@ -326,6 +326,7 @@ describe("a page", () => {
     ["without an origin", "null", undefined, 403],
     ["that is allowed", "https://app.example", undefined, 200],
     ["of this machine", "http://localhost:8080", "localhost:8080", 200],
+    ["of this server at its address", "http://192.0.2.1:8080", "192.0.2.1:8080", 200],
     ["of this machine at another port", "http://localhost:81", "localhost:8080", 403],
   ])("%s", async (_what, origin, host, status) => {
     await using gateway = await open({ cors: { origins: ["https://app.example"] } });

@@ -1,6 +1,9 @@
 /** What a scraper that asks without end may cost. */
+import dns from "node:dns";
+import { once } from "node:events";
+import { get } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { openAdmin } from "../../src/metrics/admin.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
@@ -28,6 +31,46 @@ test("scrapes at the same time share one text, and the next has its own", async 
     await listener.close();
   }
 });
+
+test.each([
+  ["localhost", "evil.example", 403],
+  ["localhost", "evil.example:9464", 403],
+  ["localhost", "localhost.evil.example", 403],
+  ["localhost", "127.0.0.1.evil.example", 403],
+  ["localhost", "127.0.0.1:9464", 200],
+  ["localhost", "[::1]:9464", 200],
+  ["localhost", "LOCALHOST:9464", 200],
+  ["localhost", "a.localhost", 200],
+  ["localhost", "10.1.2.3:9464", 200],
+  ["localhost", "plant-store:9464", 200],
+  ["metrics.example", "metrics.example:9464", 200],
+  ["Metrics.example", "metrics.example", 200],
+  ["metrics.example", "evil.example", 403],
+])(
+  "at %s, metrics for the Host %j are answered with %d, probes with 200",
+  async (own, host, status) => {
+    const source = { contentType: "a/b", render: async () => "", isReady: () => true };
+    const resolve = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
+      process.nextTick(args.at(-1) as () => void, null, "127.0.0.1", 4);
+    }) as never);
+    const listener = await openAdmin({ host: own, port: 0 }, source);
+    resolve.mockRestore();
+    try {
+      const { address, port } = listener.address;
+      const statusOf = async (path: string) => {
+        const asked = get({ host: address, port, path, headers: { host } });
+        const [response] = await once(asked, "response");
+        response.resume();
+        return response.statusCode;
+      };
+      expect(await statusOf("/metrics")).toBe(status);
+      expect(await statusOf("/healthz")).toBe(200);
+      expect(await statusOf("/readyz")).toBe(200);
+    } finally {
+      await listener.close();
+    }
+  },
+);
 
 test("probes learn whether the service is ready", async () => {
   let isReady = false;
