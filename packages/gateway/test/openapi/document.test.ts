@@ -104,7 +104,7 @@ describe("fields", () => {
     ["secret", { writeOnly: true }],
     ["rank", { deprecated: true }],
     ["titles", { type: "object", additionalProperties: { type: "string" } }],
-    ["sizes", { propertyNames: { pattern: expect.stringMatching(/-2147483648/) } }],
+    ["sizes", { propertyNames: { pattern: "^(?:0|-?[1-9][0-9]{0,9})$" } }],
     ["thumbnail", { contentEncoding: "base64" }],
     ["parts", { items: { $ref: "#/components/schemas/ProductInput" } }],
     ["returnable", { type: "boolean" }],

@@ -62,17 +62,16 @@ function constrainSet(
   if (kind === "" || integer === undefined || schema["type"] === "integer") {
     return join(schema, conditionsOf(typed));
   }
-  const forms = (texts: JsonValue[]): JsonValue[] => {
-    const numbers = texts.map(Number).filter(Number.isSafeInteger);
-    return place !== "parameter" ? [...numbers, ...texts] : texts;
+  const forms = (values: JsonValue[]): JsonValue[] => {
+    const numbers = values.map(Number).filter(Number.isSafeInteger);
+    return [...(place !== "parameter" ? numbers : []), ...values.map(String)];
   };
   const conditions = valueConditions(rules, forms);
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
   const format = integerFormat(integer);
-  const texts = ranges.map((one) => integerText(format, one));
   const numbers = place !== "parameter" ? ranges.map((one) => integerNumber(format, one)) : [];
-  return join({ anyOf: [...numbers, ...texts] }, conditions);
+  return join({ anyOf: [...numbers, integerText(integer)] }, conditions);
 }
 
 /** The conditions for a value that JSON writes in its own type. */

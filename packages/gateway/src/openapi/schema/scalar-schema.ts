@@ -2,7 +2,6 @@ import { type DescEnum, type DescMessage, ScalarType } from "@bufbuild/protobuf"
 import { floatMax, type IntegerType, integerTypes } from "../../codec/json-scalar.ts";
 import { commentOf } from "../comments.ts";
 import { describe, type JsonObject } from "../components.ts";
-import { integerPattern } from "./integer-pattern.ts";
 
 /** Where a value is. A `patch` is a request with a mask, in which nothing has to be there. */
 export type Place = "request" | "patch" | "response" | "parameter";
@@ -32,7 +31,7 @@ export function scalarSchema(
     const name = format === "int64" ? "Int64" : "Uint64";
     const text = () =>
       refer(`${name}Text`, () => ({
-        ...integerText(format, integer),
+        ...integerText(integer),
         description: "The decimal digits of a 64-bit integer.",
       }));
     if (place === "parameter" || (place === "response" && int64 === "string")) return text();
@@ -71,8 +70,11 @@ export function integerNumber(format: string, { min, max }: IntegerRange): JsonO
   return { type: "integer", format, minimum: 0 - roundDown(-min), maximum: roundDown(max) };
 }
 
-export function integerText(format: string, { min, max }: IntegerRange): JsonObject {
-  return { type: "string", format, pattern: `^${integerPattern(min, max)}$` };
+/** Any number of so many digits: a pattern of the exact range has 490 characters. */
+export function integerText(integer: IntegerType): JsonObject {
+  const sign = integer.signed ? "-?" : "";
+  const pattern = `^(?:0|${sign}[1-9][0-9]{0,${String(integer.max).length - 1}})$`;
+  return { type: "string", format: integerFormat(integer), pattern };
 }
 
 export function integerFormat({ signed, bits }: IntegerType): string {
@@ -120,7 +122,7 @@ const hours = "(?:[01][0-9]|2[0-3])";
 const fraction = "(?:\\.[0-9]{1,9})?";
 const timestamp = `^${year}-${day}T${hours}:[0-5][0-9]:[0-5][0-9]${fraction}(?:Z|[+-]${hours}:[0-5][0-9])$`;
 
-const duration = `^-?${integerPattern(0n, 315_576_000_000n)}${fraction}s$`;
+const duration = `^-?(?:0|[1-9][0-9]{0,11})${fraction}s$`;
 
 const schemas: Readonly<Record<string, JsonObject>> = {
   Timestamp: {

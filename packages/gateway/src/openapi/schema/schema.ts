@@ -24,7 +24,6 @@ import {
 import {
   enumNames,
   enumNumbers,
-  integerFormat,
   integerText,
   type Place,
   type ScalarOptions,
@@ -141,7 +140,7 @@ export class Schemas {
     const text =
       integer === undefined
         ? textConditions(place, this.#options.textPattern)
-        : { pattern: integerText(integerFormat(integer), integer)["pattern"] };
+        : { pattern: integerText(integer)["pattern"] };
     return constrain(text, rules, { scalar: type }, "parameter");
   }
 
