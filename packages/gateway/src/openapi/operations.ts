@@ -185,20 +185,13 @@ function encode(text: string): string {
   return encodeURIComponent(text).replaceAll("*", "%2A");
 }
 
-const irregular = new Map(
-  "aliases alias,calves calf,children child,halves half,indices index,knives knife,leaves leaf,lives life,loaves loaf,movies movie,people person,series series,shelves shelf,species species,statuses status,vertices vertex,wolves wolf"
-    .split(",")
-    .map((pair) => pair.split(" ") as [string, string]),
-);
-
-/** @param plural May have other words before it: `book_shelves`, `bookShelves`. */
+/** Roughly, as gnostic's protoc-gen-openapi: what is irregular stays. */
 function singularOf(plural: string): string {
-  const [, before = "", word = ""] = /^(.*?)([A-Z]?[a-z0-9]*)$/.exec(plural) ?? [];
-  const known = irregular.get(word.toLowerCase());
-  if (known !== undefined) return before + (word[0] ?? "") + known.slice(1);
-  if (/[^aeiou]ies$/.test(word)) return `${before}${word.slice(0, -3)}y`;
-  if (/(ss|sh|ch|x|zz)es$/.test(word)) return before + word.slice(0, -2);
-  return before + (/[^su]s$/.test(word) ? word.slice(0, -1) : word);
+  return plural
+    .replace(/elves$/i, "elf")
+    .replace(/([^aeiou])ies$/, "$1y")
+    .replace(/(ss|sh|ch|x)es$/, "$1")
+    .replace(/([^su])s$/, "$1");
 }
 
 export class Taken {

@@ -41,12 +41,7 @@ test.each([
     ["shelf", "volume"],
   ],
   ["/v1/{name=boxes/*/categories/*}", "/v1/boxes/{box}/categories/{category}", ["box", "category"]],
-  [
-    "/v1/{name=people/*/addresses/*}",
-    "/v1/people/{person}/addresses/{address}",
-    ["person", "address"],
-  ],
-  ["/v1/{name=data/*/series/*}", "/v1/data/{data}/series/{series}", ["data", "series"]],
+  ["/v1/{name=data/*/addresses/*}", "/v1/data/{data}/addresses/{address}", ["data", "address"]],
   ["/v1/{name=shelves/*/shelves/*}", "/v1/shelves/{shelf}/shelves/{shelf_2}", ["shelf", "shelf_2"]],
   ["/v1/{name=old-books/*}/{id}", "/v1/old-books/{old_book}/{id}", ["old_book", "id"]],
   ["/v1/{name=*/*}", "/v1/{name}/{name_2}", ["name", "name_2"]],
