@@ -1,9 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { isBodiless, type RestServiceSettings } from "../rest/options.ts";
+import { isBodiless } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
-import { pagesOf } from "../rest/response/next-page.ts";
 import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
-import { isHttpBody } from "../rest/rule/http-body.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
 import { describe, type JsonObject } from "./components.ts";
@@ -18,8 +16,7 @@ export function operationObject(operation: Operation, context: OperationContext)
   const { method, binding, path, id } = operation;
   const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
-  const { statuses, deprecations } = settings.rest;
-  const status = statuses[selectorOf(method)] ?? 200;
+  const status = settings.rest.statuses[selectorOf(method)] ?? 200;
   const own = [
     ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
     ...queryParameters(method.input, binding, updateMask?.field, schemas),
@@ -29,71 +26,42 @@ export function operationObject(operation: Operation, context: OperationContext)
     description: "Success",
     ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
-  const { headers, responses, ...more } = additionsOf(operation, rest, success);
-  const parameters = [...own, ...more.parameters];
-  const isOld = method.deprecated || method.parent.deprecated || selectorOf(method) in deprecations;
+  const isTagged = rest.etag && isReading(operation) && "content" in success;
+  const parameters = isTagged ? [...own, ifNoneMatch] : own;
   return {
     operationId: id,
     tags: [tag],
     ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
-    ...describe(paragraphs.join("\n\n"), isOld),
+    ...describe(paragraphs.join("\n\n"), method.deprecated || method.parent.deprecated),
     ...(parameters.length > 0 && { parameters }),
     ...(requested !== undefined && { requestBody: requested }),
     responses: {
-      [status]: { ...success, ...(Object.keys(headers).length > 0 && { headers }) },
-      ...responses,
+      [status]: { ...success, ...(isTagged && { headers: etagHeader }) },
+      ...(isTagged && { "304": notModified }),
       ...errorResponses(settings, errorForm),
     },
   };
 }
 
-function additionsOf(
-  { method, binding, httpMethod }: Operation,
-  { etag, ranges }: RestServiceSettings,
-  success: JsonObject,
-) {
-  const isGet = httpMethod === "get" || httpMethod === "head";
-  const isWhole = method.methodKind === "unary" && isGet && "content" in success;
-  const isTagged = isWhole && etag;
-  const isDivisible =
-    isWhole && ranges && httpMethod === "get" && isHttpBody(method.output, binding.responseBody);
-  const hasPages = isWhole && pagesOf(method, binding) !== undefined;
-  const tag = isTagged && { ETag: header("Changes with the answer.") };
-  const link = hasPages && { Link: header('The next page, if there is one: `rel="next"`.') };
-  return {
-    parameters: [
-      ...(isTagged ? [parameter("If-None-Match", etags)] : []),
-      ...(isDivisible ? [parameter("Range", "The part to answer: `bytes=0-99`.")] : []),
-    ],
-    headers: { ...tag, ...link },
-    responses: {
-      ...(isDivisible && {
-        "206": {
-          ...success,
-          description: "The part of `Range`.",
-          headers: { ...tag, "Content-Range": header("Which part it is, and of how many bytes.") },
-        },
-      }),
-      ...(isTagged && {
-        "304": {
-          description: "The client has that answer already: `If-None-Match` names its ETag.",
-          headers: { ...tag },
-        },
-      }),
-    },
-  };
+function isReading({ method, httpMethod }: Operation): boolean {
+  return method.methodKind === "unary" && (httpMethod === "get" || httpMethod === "head");
 }
 
-const etags = "The ETag of an answer that the client has, or several with commas between.";
 const schema = { type: "string" };
 
-function header(description: string): JsonObject {
-  return { description, schema };
-}
+const etagHeader = { ETag: { description: "Changes with the answer.", schema } };
 
-function parameter(name: string, description: string): JsonObject {
-  return { name, in: "header", description, schema };
-}
+const ifNoneMatch = {
+  name: "If-None-Match",
+  in: "header",
+  description: "The ETag of an answer that the client has, or several with commas between.",
+  schema,
+};
+
+const notModified = {
+  description: "The client has that answer already: `If-None-Match` names its ETag.",
+  headers: etagHeader,
+};
 
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
 

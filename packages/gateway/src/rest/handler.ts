@@ -24,12 +24,11 @@ import {
 } from "../rpc/call.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import { type Face, methodNotAllowed, type Route } from "../rpc/face.ts";
-import { assertServed, deprecationHeader, type RestSettings } from "./options.ts";
+import { assertServed, type RestSettings } from "./options.ts";
 import { createNameMatcher } from "./request/bind.ts";
 import { createReader, readMessages } from "./request/request.ts";
 import { bodyTypesOf, updateMaskOf } from "./request/update-mask.ts";
 import { type AnswerCoding, chooseCodings } from "./response/answer-coding.ts";
-import { pagesOf } from "./response/next-page.ts";
 import { httpBodyOf, messageResponse, messageText, takeStatus } from "./response/response.ts";
 import type { Rest } from "./routing/route.ts";
 import { RouteTable } from "./routing/route-table.ts";
@@ -60,9 +59,8 @@ export function createRest(
     const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     const writerOptions = telling(jsonOptions, options.onUnknownType);
-    const answerCodings = chooseCodings(codings, own.answerCodings, options.acceptCompression);
+    const answerCodings = chooseCodings(codings, options.acceptCompression);
     const status = settings.statuses[selectorOf(spec.method)] ?? 200;
-    const header = deprecationHeader(spec.method, settings.deprecations);
     for (const binding of bindingsOf(spec.method, settings)) {
       if (spec.kind === "bidi_streaming") continue; // rejected by bindingsOf
       const { method, template } = binding;
@@ -74,10 +72,9 @@ export function createRest(
         ...{ spec, options, prefix, binding, settings: own, jsonOptions, writerOptions, status },
         ...{ answerCodings, ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
         isHttpBody: { request: isRead, answer: isHttpBody(output, binding.responseBody) },
-        pages: pagesOf(spec.method, binding),
       };
       ofRule(settings, () => {
-        const route = new RestRoute(rest, header, allow);
+        const route = new RestRoute(rest, allow);
         if (!rpcPaths.has(path) && table.add(method, template, route)) return;
         throw new RuleError(spec.method, `${method} ${path} is bound already`);
       });
@@ -98,6 +95,11 @@ export function createRest(
 /** A page shows nothing of an EventSource before the head has come. */
 const sseDelayMs = 100;
 
+/** As the standard of server-sent events advises. */
+const commentMs = 15_000;
+
+const noHeader: NodeHeaders = {};
+
 const terms = { protocol: "rest", timeout: "connect-timeout-ms", parseTimeout } as const;
 
 /** What a stream of answers keeps. */
@@ -114,19 +116,18 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   readonly method: DescMethod;
   readonly pathTemplate: string;
   readonly renderError: RenderError;
-  readonly header: NodeHeaders;
+  readonly header = noHeader;
   readonly trailer = noTrailer;
   readonly allow: Route["allow"];
   readonly read: ReturnType<typeof createReader>;
   readonly #rest: Rest;
 
-  constructor(rest: Rest, header: NodeHeaders, allow: Route["allow"]) {
+  constructor(rest: Rest, allow: Route["allow"]) {
     this.spec = rest.spec;
     this.options = rest.options;
     this.method = rest.spec.method;
     this.pathTemplate = rest.binding.template.text;
     this.renderError = rest.settings.renderError;
-    this.header = header;
     this.allow = allow;
     this.read = createReader(rest);
     this.#rest = rest;
@@ -163,8 +164,7 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   /** Proxies close a connection on which nothing moves, often after 60 s. */
   quiet({ parts: stream }: RestCall): Quiet | undefined {
     const comment = stream?.format.comment;
-    const { streamCommentMs: everyMs } = this.#rest.settings;
-    return comment && everyMs > 0 ? { chunk: utf8.encode(comment), everyMs } : undefined;
+    return comment === undefined ? undefined : { chunk: utf8.encode(comment), everyMs: commentMs };
   }
 
   head({ responseHeader, parts: stream }: RestCall, first: Message | undefined): Head {

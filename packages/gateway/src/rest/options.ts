@@ -1,9 +1,7 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
-import type { NodeHeaders } from "../http/headers.ts";
 import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
-import type { AnswerCodingName } from "./response/answer-coding.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
@@ -24,11 +22,6 @@ export interface RestServiceOptions {
   readonly int64?: "string" | "number";
   /** The format of a stream if the client's Accept header does not choose one. Default `ndjson`. */
   readonly streamFormat?: StreamFormatName;
-  /**
-   * How often a stream of server-sent events gets a comment, in ms, so that no proxy takes its
-   * connection for idle. 0: never. Default: 15 s.
-   */
-  readonly streamCommentMs?: number;
   /**
    * The field of a stream's messages whose value is the `id` of their server-sent events, by its
    * name in the proto. Default: none; events have no id.
@@ -53,26 +46,10 @@ export interface RestServiceOptions {
   /**
    * Whether GET and HEAD of a unary method return a weak ETag of the body, and a 304 without body
    * if the client's If-None-Match contains it. An ETag set by the implementation takes precedence
-   * and is matched the same way. The tag of a body that is not compressed, an image for example, is
-   * strong. The implementation runs each time, and each answer is hashed: about 8 µs for 8 KB.
-   * Default: false.
+   * and is matched the same way. The implementation runs each time, and each answer is hashed: about
+   * 8 µs for 8 KB. Default: false.
    */
   readonly etag?: boolean;
-  /**
-   * Whether GET of a unary method that answers a `google.api.HttpBody` returns the part that a
-   * `Range` header names, with 206 or 416, unless the answer is compressed. Set it only where the
-   * same request gets the same bytes: clients join parts of several answers. Several ranges in one
-   * header get the whole. Default: false.
-   */
-  readonly ranges?: boolean;
-  /**
-   * The content codings for answers, in order of preference if the client accepts several equally.
-   * Streams and answers below `compressMinBytes` are not compressed. Default:
-   * `["zstd", "br", "gzip"]`, then the other codings in `acceptCompression`. zstd requires Node
-   * 22.15. If `acceptCompression` is empty, there is none by default. A coding that Node does not
-   * have throws a TypeError at startup.
-   */
-  readonly answerCodings?: readonly AnswerCodingName[];
 }
 
 /** The REST options, in addition to those of a Connect router. */
@@ -96,13 +73,6 @@ export interface RestOptions extends RestServiceOptions {
    */
   readonly statuses?: SuccessStatuses;
   /**
-   * When methods are deprecated and when they stop working, by full name: `{ "pkg.v1.Service.Method":
-   * { since: "2026-01-31", sunset: "2027-01-31" } }`. Their answers have the headers `Deprecation`
-   * (RFC 9745) and `Sunset` (RFC 8594). Default: none. A method that REST does not serve, or no date,
-   * throws a TypeError at startup.
-   */
-  readonly deprecations?: Deprecations;
-  /**
    * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`. Each replaces the general
    * option for the methods of the service. Default: none. A service that is not served throws a
    * TypeError at startup.
@@ -110,27 +80,16 @@ export interface RestOptions extends RestServiceOptions {
   readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
 
-interface Deprecation {
-  /** A date, or a time as in RFC 3339: `2026-01-31`, in UTC. It may be in the future. */
-  readonly since: string;
-  /** The same. Not before `since`. */
-  readonly sunset?: string;
-}
-
-type Deprecations = Readonly<Record<string, Deprecation>>;
-
 /** Success statuses by method, `pkg.v1.Service.Method`. */
 export type SuccessStatuses = Readonly<Record<string, number>>;
 
 /** All options of one service. */
-export type RestServiceSettings = Required<Omit<RestServiceOptions, "answerCodings">> &
-  Pick<RestServiceOptions, "answerCodings">;
+export type RestServiceSettings = Required<RestServiceOptions>;
 
 export interface RestSettings extends RestServiceSettings {
   readonly rules: readonly HttpRule[];
   readonly onRuleError: ((error: RuleError) => void) | undefined;
   readonly statuses: SuccessStatuses;
-  readonly deprecations: Deprecations;
   readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
@@ -139,13 +98,10 @@ export const restServiceKinds: OptionKinds = {
   ignoreUnknownFields: "boolean",
   int64: ["string", "number"],
   streamFormat: ["ndjson", "sse", "array"],
-  streamCommentMs: "number",
   eventIdField: "string",
   ignoreQueryParameters: "list",
   fillUpdateMask: "boolean",
   etag: "boolean",
-  ranges: "boolean",
-  answerCodings: "list",
 };
 
 export const restKinds: OptionKinds = {
@@ -153,50 +109,31 @@ export const restKinds: OptionKinds = {
   rules: "list",
   onRuleError: "function",
   statuses: "object",
-  deprecations: "object",
   services: "object",
 };
 
-function assertRestOptions(where: string, options: object, known: OptionKinds): void {
-  assertOptions(where, options, known);
-  const { streamCommentMs = 0 } = options as RestServiceOptions;
-  if (Number.isInteger(streamCommentMs) && streamCommentMs >= 0 && streamCommentMs < 2 ** 31)
-    return;
-  throw new TypeError(`${where}.streamCommentMs must be from 0 to 2^31 - 1: ${streamCommentMs}`);
-}
-
 /** @throws {TypeError} for an option that there is not, or of another kind. */
 export function resolveRestOptions(options: RestOptions): RestSettings {
-  assertRestOptions("rest", options, restKinds);
+  assertOptions("rest", options, restKinds);
   for (const [service, own] of Object.entries(options.services ?? {})) {
-    assertRestOptions(`rest.services["${service}"]`, own, restServiceKinds);
+    assertOptions(`rest.services["${service}"]`, own, restServiceKinds);
   }
-  const {
-    rules = [],
-    onRuleError,
-    statuses = {},
-    deprecations = {},
-    services = {},
-    ...given
-  } = options;
+  const { rules = [], onRuleError, statuses = {}, services = {}, ...given } = options;
   const common = resolve(given, {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
     streamFormat: "ndjson",
-    streamCommentMs: 15_000,
     eventIdField: "",
     ignoreQueryParameters: [],
     fillUpdateMask: true,
     etag: false,
-    ranges: false,
   });
   return {
     ...common,
     rules: rules.map(createRule),
     onRuleError,
     statuses,
-    deprecations,
     services: new Map(
       Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
     ),
@@ -225,20 +162,12 @@ export function assertServed(settings: RestSettings, methods: readonly DescMetho
   }
   const ruled = methods.filter((method) => hasRule(method, settings));
   const bySelector = new Map(ruled.map((method) => [selectorOf(method), method]));
-  function assertEach<T>(
-    option: "statuses" | "deprecations",
-    values: Readonly<Record<string, T>>,
-    problemOf: (value: T, method: DescMethod) => string | undefined,
-  ): void {
-    for (const [selector, value] of Object.entries(values)) {
-      const method = bySelector.get(selector);
-      const problem =
-        method === undefined ? "REST serves no method of that name" : problemOf(value, method);
-      if (problem !== undefined) throw new TypeError(`rest.${option}["${selector}"]: ${problem}`);
-    }
+  for (const [selector, status] of Object.entries(settings.statuses)) {
+    const method = bySelector.get(selector);
+    const problem =
+      method === undefined ? "REST serves no method of that name" : statusProblem(status, method);
+    if (problem !== undefined) throw new TypeError(`rest.statuses["${selector}"]: ${problem}`);
   }
-  assertEach("statuses", settings.statuses, statusProblem);
-  assertEach("deprecations", settings.deprecations, deprecationProblem);
 }
 
 function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
@@ -255,24 +184,6 @@ function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
   const advice = isVerb ? `; write pattern: { case: "${strange}", value: "…" }` : "";
   const reason = `"${strange}" is no member of a rule${advice}`;
   throw new RuleError(rule.selector || "a rule without a selector", reason);
-}
-
-/** The headers of every answer of the method: RFC 9745 and RFC 8594. */
-export function deprecationHeader(method: DescMethod, deprecations: Deprecations): NodeHeaders {
-  const { since, sunset } = deprecations[selectorOf(method)] ?? {};
-  if (since === undefined) return {};
-  const deprecated = { deprecation: `@${Math.floor(Date.parse(since) / 1000)}` };
-  return sunset === undefined
-    ? deprecated
-    : { ...deprecated, sunset: new Date(sunset).toUTCString() };
-}
-
-/** The error in the times; undefined if they are valid. */
-function deprecationProblem({ since, sunset = since }: Deprecation): string | undefined {
-  const wrong = [since, sunset].find((time) => Number.isNaN(Date.parse(time)));
-  if (wrong !== undefined) return `${JSON.stringify(wrong)} is no date`;
-  // RFC 9745 section 4.
-  return Date.parse(sunset) < Date.parse(since) ? "sunset must not be before since" : undefined;
 }
 
 /** Whether an answer with this status has no body: RFC 9110 sections 15.3.5 and 15.3.6. */

@@ -5,7 +5,6 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
-import { NoteService } from "../gen/openapi/modern/v1/notes_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
@@ -119,38 +118,6 @@ describe("etag:", () => {
   test("a 304 has no body", () => {
     expect(shop({ etag: true }).responses["304"]).not.toHaveProperty("content");
   });
-});
-
-test.each([
-  ["GetPicture", true, true],
-  ["GetPicture", false, false],
-  ["GetProduct", true, false], // is JSON
-])("ranges: %s with %s describes Range and 206: %s", (id, ranges, expected) => {
-  const { parameters, responses } = shop({ ranges, etag: true }, id);
-  expect(parameters.some((one: Any) => one.name === "Range" && one.in === "header")).toBe(expected);
-  expect("206" in responses).toBe(expected);
-  if (!expected) return;
-  expect(responses["206"].content).toEqual(responses["200"].content);
-  expect(Object.keys(responses["206"].headers)).toEqual(["ETag", "Content-Range"]);
-});
-
-test.each([
-  ["ListNotes", true],
-  ["ListNotes2", true], // whose body is the list alone
-  ["ListNotes3", false], // by POST
-])("a GET in pages describes its Link: %s, %s", (id, expected) => {
-  const { responses } = operationOf(documentOf(NoteService), id);
-  expect("Link" in (responses["200"].headers ?? {})).toBe(expected);
-});
-
-test("deprecations: the operation is deprecated, and the method must be served", () => {
-  const dates = { since: "2026-01-31" };
-  const of = (name: string) => ({
-    deprecations: { [`openapi.shop.v1.ShopService.${name}`]: dates },
-  });
-  expect(shop(of("GetProduct")).deprecated).toBe(true);
-  expect(shop(of("GetPicture"))).not.toHaveProperty("deprecated");
-  expect(() => shop(of("Haggle"))).toThrow(TypeError);
 });
 
 test("renderProblem is described without further options", () => {

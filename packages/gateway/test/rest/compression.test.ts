@@ -77,8 +77,6 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     });
 
     test.each<[what: string, options: Partial<TestGatewayOptions>, coding: string | null]>([
-      ["by the preference of the server", { rest: { answerCodings: ["gzip", "br"] } }, "gzip"],
-      ["by none, if the server has none", { rest: { answerCodings: [] } }, null],
       ["by none, if the router accepts none", { acceptCompression: [] }, null],
       [
         "by what REST has, if the router has less",

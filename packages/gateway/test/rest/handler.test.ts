@@ -37,7 +37,6 @@ test("a rule that cannot be served is left out, of the document too, if somebody
     onRuleError: ({ selector }: RuleError) => told.push(selector),
     // What else is said of its method is no mistake then.
     statuses: { [rules[0].selector]: 201, [rules[1].selector]: 202 },
-    deprecations: { [rules[0].selector]: { since: "2026-01-31" } },
   };
   await using gateway = await openGateway({
     routes: (router) =>

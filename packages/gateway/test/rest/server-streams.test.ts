@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http2 from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGateway } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -179,23 +179,23 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 
   test("a stream of events without messages has comments, and other streams have none", async () => {
+    vi.useFakeTimers({ toFake: ["setInterval"] });
+    onTestFinished(() => void vi.useRealTimers());
     const quiet = async (accept: string) => {
       const commented = Promise.withResolvers<void>();
-      await using gateway = await openCatalogOf(
-        {
-          async *watchVolumes() {
-            yield { id: 1n };
-            await commented.promise;
-          },
+      await using gateway = await openCatalogOf({
+        async *watchVolumes() {
+          yield { id: 1n };
+          await commented.promise;
         },
-        { rest: { streamCommentMs: 5 } },
-      );
+      });
       const url = `${gateway.origin("1.1")}${watch.path}`;
       const response = await fetch(url, { headers: { accept } });
       let text = "";
       for await (const chunk of response.body ?? []) {
         text += Buffer.from(chunk).toString();
         if (accept !== sse || text.includes(":\n\n:\n\n")) commented.resolve();
+        else vi.advanceTimersByTime(15_000);
       }
       return text.replace(/(:\n\n)+/, "*");
     };

@@ -1,14 +1,8 @@
 /** What an upstream says of the status and the headers of an answer, over REST. */
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  file_openapi_modern_v1_notes,
-  NoteService,
-} from "../../../gateway/test/gen/openapi/modern/v1/notes_pb.ts";
 import { CatalogService, get, send, versions } from "../../../gateway/test/support/catalog.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { jsonOf } from "../../../gateway/test/support/gateway.ts";
-import { readDescriptors } from "../../src/services/index.ts";
 import { openProxyOf } from "./open-proxy.ts";
 
 const png = { contentType: "image/png", data: Buffer.from("0123456789") };
@@ -56,21 +50,4 @@ test("RPC keeps x-http-code, as metadata", async () => {
   await using proxy = await openProxyOf(catalog({ "x-http-code": "202" }));
   const response = await proxy.send(send("POST", "/library.v1.CatalogService/GetVolume", {}));
   expect([response.status, response.headers.get("x-http-code")]).toEqual([200, "202"]);
-});
-
-test("rest.ranges, for one service", async () => {
-  const services = { [CatalogService.typeName]: { ranges: true } };
-  await using proxy = await openProxyOf(catalog({}), { rest: { services } });
-  const headers = { range: "bytes=2-4" };
-  const response = await proxy.send({ ...get(`${volume}:download`), headers });
-  expect([response.status, response.body.toString()]).toEqual([206, "234"]);
-});
-
-test("a list in pages has a link to the next", async () => {
-  const notes = readDescriptors(descriptorSetOf(file_openapi_modern_v1_notes));
-  const routes = (router: ConnectRouter) =>
-    router.service(NoteService, { listNotes: () => ({ nextPageToken: "b" }) });
-  await using proxy = await openProxyOf(routes, { proxy: notes });
-  const { headers } = await proxy.send(get("/v1/notes?pageToken=a"));
-  expect(headers.get("link")).toBe('<?pageToken=b>; rel="next"');
 });

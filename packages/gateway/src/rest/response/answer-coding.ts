@@ -4,32 +4,18 @@ import type { Compression } from "@connectrpc/connect/protocol";
 /** A content coding for answers. */
 export type AnswerCoding = Pick<Compression, "name" | "compress">;
 
-export type AnswerCodingName = "zstd" | "br" | "gzip";
-
 /**
  * The codings of a route's answers, in order of preference.
  *
  * @param available Those of the runtime, in order of preference.
- * @param names The chosen codings. Default: all of ours, then the others that the router accepts;
- * none if the router accepts none.
- * @param accepted The codings that the router accepts.
- * @throws {TypeError} for a coding that this runtime does not have.
+ * @param accepted Those that the router accepts. If it accepts none, there is none.
  */
 export function chooseCodings(
   available: readonly AnswerCoding[],
-  names: readonly AnswerCodingName[] | undefined,
   accepted: readonly Compression[],
 ): readonly AnswerCoding[] {
-  if (names === undefined) {
-    const isOther = ({ name }: AnswerCoding) => available.every((one) => one.name !== name);
-    return accepted.length === 0 ? [] : [...available, ...accepted.filter(isOther)];
-  }
-  return names.map((name) => {
-    const found = available.find((one) => one.name === name);
-    if (found === undefined)
-      throw new TypeError(`rest.answerCodings: this runtime has no "${name}"`);
-    return found;
-  });
+  const isOther = ({ name }: AnswerCoding) => available.every((one) => one.name !== name);
+  return accepted.length === 0 ? [] : [...available, ...accepted.filter(isOther)];
 }
 
 /** Whether a media type is of text: others, as images and archives, are compressed already. */

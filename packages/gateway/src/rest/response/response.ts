@@ -14,8 +14,7 @@ import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
 import type { Rest } from "../routing/route.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
-import { isKnown, partOf } from "./conditional.ts";
-import { addNextLink } from "./next-page.ts";
+import { isKnown } from "./conditional.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -32,7 +31,7 @@ export function messageResponse(
   message: Message,
   context: Call,
 ): Response | Promise<Response> {
-  const { options, settings, pages } = rest;
+  const { options, settings } = rest;
   const { responseHeader } = context;
   const isPlain = responseHeader.source !== undefined;
   const status = isPlain
@@ -44,7 +43,6 @@ export function messageResponse(
     if (status !== 204) header["content-length"] = 0;
     return { status, header, body: "" };
   }
-  if (pages !== undefined) addNextLink(pages, message, context);
   const { contentType, data }: { contentType: string; data: Body } = rest.isHttpBody.answer
     ? httpBodyOf(rest, message)
     : { contentType: jsonType, data: messageText(rest, message) };
@@ -71,9 +69,7 @@ export function messageResponse(
     // RFC 9110 section 15.4.5.
     if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
-    const whole = { status, header: { ...header, "content-length": size }, body: data };
-    const isDivisible = settings.ranges && status === 200 && rest.isHttpBody.answer;
-    return isDivisible ? partOf(whole, context) : whole;
+    return { status, header: { ...header, "content-length": size }, body: data };
   };
   const isTagged = settings.etag && status < 300 && status !== 206;
   return isTagged ? isKnown(context, header, data).then(finish) : finish(false);

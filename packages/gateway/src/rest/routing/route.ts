@@ -6,7 +6,6 @@ import type { RestServiceSettings } from "../options.ts";
 import type { MatchName } from "../request/bind.ts";
 import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
-import type { Pages } from "../response/next-page.ts";
 import type { Binding } from "../rule/rule.ts";
 
 /** One binding of one method, and how it is served. */
@@ -21,8 +20,6 @@ export interface Rest {
   readonly settings: RestServiceSettings;
   /** The usual status of success. */
   readonly status: number;
-  /** Undefined if it does not answer in pages. */
-  readonly pages: Pages | undefined;
   /** The codings of its answers, in order of preference. */
   readonly answerCodings: readonly AnswerCoding[];
   /** How to fill the mask of a PATCH; undefined if it is not filled. */
