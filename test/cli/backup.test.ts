@@ -6,6 +6,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { openStore } from "../../src/store/open.ts";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
+import { applicationId } from "../../src/store/sqlite/schema.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
@@ -164,14 +165,17 @@ test.each([
   ["mysql://u:secret@h/d", 2, /no store is called "mysql"/],
   ["sqlite:@/none.db", 1, /there is no store at/],
   ["sqlite:@/foreign.db", 1, /is not the database of a plant store/],
+  ["sqlite:@/newer.db", 1, /newer.db has schema version 99, and .* run the newer release/],
 ])("of %s exits with %i", async (store, code, message) => {
   const folder = await temporaryFolder();
   using foreign = new DatabaseSync(join(folder, "foreign.db"), { timeout: 5000 });
   foreign.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY)");
+  using newer = new DatabaseSync(join(folder, "newer.db"), { timeout: 5000 });
+  newer.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = 99`);
   const args = ["backup", join(folder, "b.db"), "--store", store.replace("@/", `${folder}/`)];
   const { stderr, ...result } = await runInProcess(args);
   expect(result).toEqual({ code, stdout: "" });
   expect(stderr).toMatch(message);
   expect(stderr).not.toContain("secret");
-  expect(await readdir(folder)).toEqual(["foreign.db"]);
+  expect((await readdir(folder)).sort()).toEqual(["foreign.db", "newer.db"]);
 });

@@ -5,7 +5,7 @@ import { assertDurable, assertExists, configure, openError, openForReading } fro
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertOurs } from "./files.ts";
-import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
+import { assertPlantStore, migrations } from "./schema.ts";
 import { describeUsers } from "./users.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
@@ -44,9 +44,7 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
 }
 
 function* checkOpen(db: Database, path: string): Generator<Finding, void> {
-  assertPlantStore(db);
-  const version = Number(readValue(db, "PRAGMA user_version"));
-  assertKnown(path, version);
+  const version = assertPlantStore(db);
   const isDue = version < migrations.length;
   const due = isDue ? "; the next start migrates it, or run: plant-store migrate up" : "";
   const text = `version ${version} of ${migrations.length}${due}`;

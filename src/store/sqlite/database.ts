@@ -14,7 +14,7 @@ import {
   rewriteFile,
   syncDirectories,
 } from "./files.ts";
-import { assertKnown, migrate, migrations } from "./schema.ts";
+import { migrate, migrations, readVersion } from "./schema.ts";
 
 /**
  * Opens the database for writing, and creates it if it is missing. When it returns, everything in
@@ -77,9 +77,7 @@ export function readSchemaState(path: string): SchemaState {
   assertOurs(path);
   try {
     using db = openForReading(path);
-    const version = Number(readValue(db, "PRAGMA user_version"));
-    assertKnown(path, version);
-    return { version, latest };
+    return { version: readVersion(db), latest };
   } catch (error) {
     throw openError(path, error);
   }

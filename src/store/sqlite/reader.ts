@@ -5,7 +5,7 @@ import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
-import { assertKnown, assertPlantStore, migrations } from "./schema.ts";
+import { assertPlantStore, migrations } from "./schema.ts";
 
 type Row = readonly [id: bigint, name: string | null, tag: string | null];
 
@@ -113,10 +113,7 @@ export class SqliteReader implements PlantReader {
 
 /** @throws {StoreOpenError} `foreign`, `newer_schema`, `unsupported` */
 function assertReadable(db: Database, path: string): void {
-  assertPlantStore(db);
-  const version = Number(readValue(db, "PRAGMA user_version"));
-  assertKnown(path, version);
-  if (version === migrations.length) return;
+  if (assertPlantStore(db) === migrations.length) return;
   throw new StoreOpenError(
     "unsupported",
     `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`,

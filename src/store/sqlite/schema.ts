@@ -23,14 +23,13 @@ export function migrate(db: Database): void {
 
 /** @returns Whether there was a migration to apply. */
 function migrateOnce(db: Database): boolean {
-  const version = Number(readValue(db, "PRAGMA user_version"));
   if (!isOurs(db)) {
     throw new StoreOpenError(
       "foreign",
       `${db.location()} is the database of another program; name another file in the store URL`,
     );
   }
-  assertKnown(db.location(), version);
+  const version = readVersion(db);
   const migration = migrations[version];
   if (migration === undefined) return false;
   db.exec(readFileSync(new URL(`./migrations/${migration}`, import.meta.url), "utf8"));
@@ -39,18 +38,22 @@ function migrateOnce(db: Database): boolean {
   return true;
 }
 
-/** @throws {StoreOpenError} `foreign`, also for an empty database */
-export function assertPlantStore(db: Database): void {
-  if (readValue(db, "PRAGMA application_id") === applicationId) return;
+/**
+ * @returns The schema version.
+ * @throws {StoreOpenError} `foreign`, also for an empty database; `newer_schema`
+ */
+export function assertPlantStore(db: Database): number {
+  if (readValue(db, "PRAGMA application_id") === applicationId) return readVersion(db);
   throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);
 }
 
 /** @throws {StoreOpenError} `newer_schema` */
-export function assertKnown(name: string | null, version: number): void {
-  if (version <= migrations.length) return;
+export function readVersion(db: Database): number {
+  const version = Number(readValue(db, "PRAGMA user_version"));
+  if (version <= migrations.length) return version;
   throw new StoreOpenError(
     "newer_schema",
-    `${name} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
+    `${db.location()} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
   );
 }
 
