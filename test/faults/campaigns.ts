@@ -1,4 +1,5 @@
 import { findPostgres } from "../support/postgres-installation.ts";
+import { beside } from "./beside.ts";
 import { type Campaign, runParts } from "./campaign.ts";
 import { findCitus } from "./citus/cluster.ts";
 import { promotions } from "./citus/promotions.ts";
@@ -22,6 +23,7 @@ import { upstream } from "./upstream/upstream.ts";
 
 /** In the order of a run, which divides its time among them. */
 export const campaigns: readonly Campaign[] = [
+  beside,
   {
     name: "citus",
     run: (run) => runOn([findCitus() ?? []].flat(), run, [20, operatorStatements, promotions]),

@@ -53,7 +53,7 @@ async function killOn({ store, isMissing, open }: StoreKind, run: Run): Promise<
   }
 }
 
-interface Service {
+export interface Service {
   readonly place: StorePlace;
   readonly cwd: string;
   readonly random: Random;
@@ -86,7 +86,7 @@ async function killUnderLoad(service: Service): Promise<void> {
   });
 }
 
-async function underLoad(
+export async function underLoad(
   { place, cwd, clients }: Service,
   work: (server: ChildServer, load: Load) => Promise<void>,
 ): Promise<void> {
