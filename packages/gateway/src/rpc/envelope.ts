@@ -13,7 +13,7 @@ export interface EnvelopeReading<T> extends Decoding<T> {
   /** The compression that the headers announce. */
   readonly compression: Compression | null;
   readonly readMaxBytes: number;
-  /** Envelopes with this flag contain no message and are skipped. 0 for none. */
+  /** Envelopes with this flag contain no message and are skipped. 0 for none. Others are rejected. */
   readonly endFlag: number;
   /** Undoes an encoding of the whole body, piece by piece. */
   readonly decode?: (chunk: Uint8Array) => Uint8Array;
@@ -80,7 +80,7 @@ export async function* readEnvelopes<T>(
     const room = splitter.push(reading.decode?.(chunk) ?? chunk);
     if (room !== undefined) await room;
     for (let one = splitter.next(); one !== undefined; one = splitter.next()) {
-      const isEnd = (one.flags & reading.endFlag) !== 0;
+      const isEnd = isEndIn(one.flags, reading);
       if (isEnd && hasEnd) throw extraEnd();
       hasEnd ||= isEnd;
       let { data } = one;
@@ -161,7 +161,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
   }
 
   #add(flags: number, data: Uint8Array): void {
-    const isEnd = (flags & this.#reading.endFlag) !== 0;
+    const isEnd = isEndIn(flags, this.#reading);
     if (isEnd && this.#hasEnd) throw extraEnd(); // each one would be decompressed
     this.#hasEnd ||= isEnd;
     const isPacked = (flags & compressedFlag) !== 0;
@@ -187,6 +187,12 @@ export class EnvelopeReader<T> implements BodySink<T> {
 function assertComplete(pending: BodyBuffer | undefined, reading: EnvelopeReading<unknown>) {
   reading.assertDecoded?.();
   if (pending !== undefined && pending.length > 0) throw reading.errors.incomplete();
+}
+
+/** As in grpc-go and connect-go: what a reserved flag will mean is unknown. */
+function isEndIn(flags: number, { endFlag }: EnvelopeReading<unknown>): boolean {
+  if ((flags & ~(endFlag | compressedFlag)) === 0) return (flags & endFlag) !== 0;
+  throw new ConnectError(`protocol error: invalid envelope flags ${flags}`, Code.Internal);
 }
 
 function extraEnd(): ConnectError {

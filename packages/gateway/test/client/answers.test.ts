@@ -217,6 +217,12 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       /^the answer is no library.v1./,
     ],
     [
+      "a message with a flag that is reserved",
+      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(2, none)) }),
+      Code.Internal,
+      /invalid envelope flags 2$/,
+    ],
+    [
       "a compression that nobody has named",
       answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(1, gzipSync(one))) }),
       Code.Internal,

@@ -57,11 +57,6 @@ test("a second one is refused: each costs what it unpacks to", async () => {
   await expect(readAll([end, end, message])).rejects.toMatchObject(refusal);
 });
 
-test("without an end, its flag means nothing", async () => {
-  const twice = [envelope("a", 0x80), envelope("b", 0x80)];
-  expect(await readAll(twice, { endFlag: 0 })).toEqual(["a", "b"]);
-});
-
 test("a compressed message is decompressed", async () => {
   expect(await read([packed])).toBe("packed");
 });
@@ -86,6 +81,13 @@ describe.each([
       {},
       { code: 8 },
     ],
+    ...[0x02, 0x40, 0x03, 0x82].map((flags): [string, Uint8Array[], Changes, object] => [
+      `the unknown flags ${flags}`,
+      [envelope("a", flags)],
+      {},
+      { code: Code.Internal, rawMessage: `protocol error: invalid envelope flags ${flags}` },
+    ]),
+    ["the end of another protocol", [envelope("a", 0x80)], { endFlag: 0 }, { code: 13 }],
     ["a compression that was not announced", [packed], { compression: null }, { code: 13 }],
     [
       "an encoding of which something is left over",

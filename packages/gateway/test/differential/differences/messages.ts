@@ -177,6 +177,47 @@ function danglingLength({ request }: Case): number {
   return 0;
 }
 
+const unknownFlags: Difference = {
+  name: "flags of an envelope that the protocol does not know are an error",
+  why: "Stock ignores them. Ours refuses what they may mean, as grpc-go and connect-go do.",
+  applies: (given) => isEnveloped(given) && isUnary(given) && unknownFlagsIn(given) > 0,
+  // The stock adapter reports a body that ends in the middle of an envelope.
+  like: (given) => ({ ...given, request: { ...given.request, body: [Buffer.of(0)] } }),
+  expected(stock, given) {
+    const incomplete = "protocol error: incomplete envelope";
+    const change = { message: incomplete, from: Code.InvalidArgument, to: Code.Internal };
+    const words = JSON.stringify(withCode(stock, change));
+    const flags = unknownFlagsIn(given);
+    const outcome: Outcome = JSON.parse(
+      words
+        .replaceAll(incomplete, `protocol error: invalid envelope flags ${flags}`)
+        .replaceAll(
+          encodeURIComponent(incomplete),
+          encodeURIComponent(`protocol error: invalid envelope flags ${flags}`),
+        ),
+    );
+    const length = `${Buffer.concat(given.request.body).length}`;
+    return { ...outcome, seen: withRequestHeader(outcome.seen, "content-length", length) };
+  },
+  examples: (["grpc", "grpc-web"] as const).flatMap((protocol) =>
+    [0x02, 0x40, 0x83].map((flags) => example({ protocol, body: [envelope("", flags)] })),
+  ),
+};
+
+/** The flags of the first envelope that has unknown ones; 0 if there is none, or another error before it. */
+function unknownFlagsIn({ request }: Case): number {
+  const headers = JSON.stringify(request.headers);
+  const known = /grpc-web/.test(headers) ? 0x81 : 1;
+  const body = Buffer.concat(request.body);
+  for (let at = 0; at + 5 <= body.length; at += 5 + body.readUInt32BE(at + 1)) {
+    if (at + 5 + body.readUInt32BE(at + 1) > body.length) return 0;
+    const flags = body.readUInt8(at);
+    if ((flags & ~known) !== 0) return flags;
+    if (/[+]json/.test(headers)) return 0; // the messages of the rows are not
+  }
+  return 0;
+}
+
 const endEnvelope = Buffer.of(0x80, 0, 0, 0, 0);
 
 const extraEnd: Difference = {
@@ -412,6 +453,7 @@ export const messages: readonly Difference[] = [
   lossyJson,
   malformedMessage,
   prefixAlone,
+  unknownFlags,
   extraEnd,
   cutShortBody,
   leftAmidBody,

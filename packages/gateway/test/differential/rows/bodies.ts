@@ -49,17 +49,22 @@ const envelopes: readonly (readonly [what: string, ...body: Buffer[]])[] = [
   ["a length of 64 MiB", bytes(0, 4, 0, 0, 0, 1, 2, 3)],
 ];
 
+function unlikeOf(what: string) {
+  if (/prefix alone(, of something)?$/.test(what)) return unlike.prefix;
+  return /flag|trailers/.test(what) && !/compressed flag/.test(what) ? unlike.flags : undefined;
+}
+
 const enveloped = envelopes.flatMap(([what, ...body]) => [
   createRow({
     what,
-    unlike: /prefix alone(, of something)?$/.test(what) ? unlike.prefix : undefined,
+    unlike: unlikeOf(what),
     on: isEnveloped,
     setup: { gate: true, interceptors: 1 },
     call: { body },
   }),
   createRow({
     what: `${what}, in chunks of HTTP/1.1`,
-    unlike: /prefix alone(, of something)?$/.test(what) ? unlike.prefix : undefined,
+    unlike: unlikeOf(what),
     on: (door) => isEnveloped(door) && isHttp1(door),
     call: { body },
     change: (request) => ({ ...request, framing: "chunked" }),

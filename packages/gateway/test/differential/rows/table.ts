@@ -20,6 +20,7 @@ export const unlike = {
   ownHeaders: "connect-node loses the Content-Type that an interceptor's own response has not",
   text: "connect-node does not know gRPC-Web text",
   prefix: "connect-node ignores an envelope prefix without a message, at the end",
+  flags: "connect-node ignores flags of an envelope that its protocol does not know",
   length: "connect-node sends a Content-Length of the application, which breaks the response",
   details: "connect-node writes another message for details that are no messages",
   reading: "connect-node reads on: a message, or its end, comes after what ends the call",
