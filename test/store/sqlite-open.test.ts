@@ -233,7 +233,7 @@ describe("a database of ours", () => {
     await (await openSqlite(path, {}, 100)).close();
   });
 
-  test("opens beside a reader without waiting for it, and is settled once it ends", async () => {
+  test("opens beside a reader without waiting for it, and leaves it the log", async () => {
     const path = await temporaryPath();
     const writer = openDatabase(path, 100);
     onTestFinished(() => writer.close());
@@ -243,10 +243,9 @@ describe("a database of ours", () => {
     const before = performance.now();
     openDatabase(path, 60_000).close();
     expect(performance.now() - before).toBeLessThan(30_000);
-    expect(await readFile(path, "latin1")).not.toContain("in the log");
     reader.exec("COMMIT");
     openDatabase(path, 100).close();
-    expect(await readFile(path, "latin1")).toContain("in the log");
+    expect(await readFile(path, "latin1")).not.toContain("in the log");
   });
 });
 

@@ -65,6 +65,17 @@ test("the log is copied to the database when it is long, however long the texts 
   expect((await stat(`${path}-wal`)).size).toBeLessThan(40_000_000);
 });
 
+test("a long log that an earlier process has left is copied to the database", async () => {
+  const path = await temporaryPath();
+  await (await openStore(`sqlite:${path}`)).close();
+  const earlier = openBeside(path);
+  earlier.exec("PRAGMA wal_autocheckpoint = 0");
+  earlier.exec("INSERT INTO plants (id, name) VALUES (1, printf('%.*c', 17000000, 'x'))");
+  const store = await openStore(`sqlite:${path}`);
+  onTestFinished(() => store.close());
+  await expect.poll(async () => (await stat(path)).size).toBeGreaterThan(17_000_000);
+});
+
 test("a log that grows for a reader is told, and when it is copied", async () => {
   const path = await temporaryPath();
   const notices: string[] = [];

@@ -129,19 +129,14 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
  * The log is rewritten. If syncs of the earlier process failed, the log on the disk may differ from
  * the one we see. A power failure would then restore an older log and apply it to a newer database.
  *
- * From then on the log is enough. So the checkpoint copies what it can, and does not wait: another
- * process may read the database for hours, and a full disk may have no space for it.
+ * From then on the log is enough. It is not copied to the database here: a program that replicates
+ * it, and starts at the same time, has perhaps not read it yet.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
 function settle(db: Database, path: string): void {
   // IMMEDIATE: nobody else appends to the log or restarts it in the meantime.
   inTransaction(db, () => rewriteFile(logPath(path)));
-  try {
-    checkpoint(db, "PASSIVE");
-  } catch (error) {
-    if (failureCode(error) !== "SQLITE_FULL") throw error;
-  }
 }
 
 /**

@@ -32,8 +32,8 @@ export class Writer {
   readonly #insert: StatementSync;
   readonly #stored: StatementSync;
   readonly #changes: StatementSync;
-  /** Written since the length of the log was last read, at most. */
-  #frames = 0;
+  /** Written since the length of the log was last read, at most. An earlier process leaves some. */
+  #frames = framesPerLook;
 
   constructor(db: Database) {
     this.#db = db;
