@@ -1,7 +1,7 @@
 /** Commits that failed and may succeed later. */
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import type { CommitLimits } from "../../src/store/options.ts";
-import { begin, turns } from "./open-commits.ts";
+import { begin, ofRow, turns } from "./open-commits.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -95,6 +95,19 @@ test("are retried with fewer and fewer rows, as one of them may be the cause", a
   }
   (await nextRetry()).succeed();
   expect(await failing).toBe("created");
+});
+
+test("pause before the next try, if one half of them fails again", async () => {
+  const { submit, nextCommit, nextRetry, begun } = beginRetrying();
+  const created = [submit(1), submit(2)];
+  (await nextCommit()).fail(passing);
+  (await nextRetry()).fail(ofRow);
+  (await nextCommit()).fail(passing);
+  (await nextCommit()).succeed();
+  await turns();
+  expect(begun).toEqual([]);
+  (await nextRetry()).succeed();
+  expect(await Promise.all(created)).toEqual(["created", "created"]);
 });
 
 test("fail after the limit; then, while nothing succeeds, others fail at once", async () => {

@@ -334,6 +334,13 @@ describe("a page", () => {
     expect(response.status).toBe(status);
   });
 
+  test("of another origin is refused before its token is looked at", async () => {
+    const requestGate = () => Promise.reject(new ConnectError("no token", Code.Unauthenticated));
+    await using gateway = await open({ requestGate });
+    const response = await gateway.send(from(call(), "https://evil.example"));
+    expect(response.status).toBe(403);
+  });
+
   test("may send the headers of the protocol", async () => {
     await using gateway = await open({ cors: { origins: ["https://app.example"] } });
     const { headers } = await gateway.send({

@@ -103,6 +103,13 @@ test("the server takes what the schema does, and answers as the schemas say", as
   expect(taken).toBeGreaterThan(50);
 });
 
+test("a message whose JSON is no object is the member `value`, which has no other beside it", async () => {
+  const { call } = await offer(BookService);
+  const { isError, content } = await call("keep_value", { value: 1, other: 2 });
+  expect(isError).toBe(true);
+  expect(JSON.stringify(content)).toMatch(/other.*is not a known field/);
+});
+
 test("the schema takes every message as the server writes it", async () => {
   const { tools, call } = await offer(FieldService);
   const allows = validatorOf(tools[0]?.inputSchema ?? {});

@@ -1,8 +1,12 @@
-import type { HandlerContext } from "@connectrpc/connect";
+import { once } from "node:events";
+import http2 from "node:http2";
+import { Code, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { envelope } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
+import { openTestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
 
 /** The longest delay of a timer. */
 const max = 2147483647;
@@ -44,3 +48,19 @@ describe("a call with a very long deadline", () => {
     expect(timeoutMs).toBeGreaterThan(max - 60_000);
   });
 });
+
+test.each(["CreateVolume", "WatchVolumes"])(
+  "a call of %s whose message does not come ends at its deadline",
+  async (method) => {
+    await using server = await openTestService();
+    const session = http2.connect(server.origin);
+    const stream = session.request({
+      ...{ ":method": "POST", ":path": `/library.v1.CatalogService/${method}` },
+      ...{ "content-type": "application/grpc", te: "trailers", "grpc-timeout": "50m" },
+    });
+    stream.resume();
+    const [end] = await within("the end of the answer", once(stream, "trailers"), 5000);
+    expect(end["grpc-status"]).toBe(`${Code.DeadlineExceeded}`);
+    session.destroy();
+  },
+);

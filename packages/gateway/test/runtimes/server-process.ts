@@ -16,6 +16,8 @@ export interface ServerProcess extends AsyncDisposable {
   terminate(): void;
   /** Sends SIGHUP. */
   hangUp(): void;
+  /** What it has written to stderr. */
+  errors(): string;
   /** Its exit code, or the signal that ended it. */
   readonly ended: Promise<unknown>;
 }
@@ -56,6 +58,7 @@ export async function startServer(
     return {
       port,
       nextLine,
+      errors: () => errors,
       terminate: () => void child.kill("SIGTERM"),
       hangUp: () => void child.kill("SIGHUP"),
       ended,

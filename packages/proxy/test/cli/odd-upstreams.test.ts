@@ -80,9 +80,20 @@ test("one upstream that is away does not keep the others from being served", asy
     addReflection(router);
   });
   const other = `${CatalogService.typeName}=http://127.0.0.1:1`;
-  await using server = await start("--upstream", upstream.url, "--upstream", other, "--reflection");
+  const selector = `${CatalogService.typeName}.MoveVolume`;
+  await writeFile(
+    join(folder.path, "rules.yaml"),
+    `http: { rules: [{ selector: ${selector}, get: /a }] }`,
+  );
+  await using server = await start(
+    ...["--upstream", upstream.url, "--upstream", other, "--reflection"],
+    ...["--rules", "rules.yaml", "--admin-port", "0"],
+  );
+  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const called = async () => (await post(`${server.origin}/v1/fields`, "{}")).status;
   await expect.poll(called, { timeout: 8000 }).toBe(200);
+  const metrics = await (await fetch(metricsUrl)).text();
+  expect(metrics).toContain("connect_gateway_rules_left_out 0\n"); // it may be known later
   expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);
   expect((await fetch(`${server.origin}/readyz`)).status).toBe(503);
 });
@@ -127,6 +138,27 @@ test("the type of an Any that only the upstream knows is asked for", async () =>
   const ask = async () => await (await post(`${server.origin}/v1/fields`, "{}")).json();
   expect(await ask()).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
   await expect.poll(ask, { timeout: 8000 }).toEqual({ any: { "@type": any.typeUrl } });
+});
+
+test("types that nobody knows are logged once each, up to a limit", async () => {
+  await using upstream = await openUpstream((router) => {
+    router.service(FieldService, {
+      echo: ({ string: name }) => ({
+        any: { typeUrl: `type.googleapis.com/shop.v1.T${name}`, value: new Uint8Array() },
+      }),
+    });
+    addReflection(router);
+  });
+  await using server = await start("--upstream", upstream.url, "--reflection");
+  await until(200, `${server.origin}/readyz`);
+  const ask = (name: number) => post(`${server.origin}/v1/fields`, `{"string":"${name}"}`);
+  const lines = () => server.errors().match(/shop\.v1\.T\d+ has no JSON/g) ?? [];
+  for (let times = 0; times < 3; times++) await ask(1);
+  for (let name = 2; name < 1050; name += 50) {
+    await Promise.all(Array.from({ length: 50 }, (_, index) => ask(name + index)));
+  }
+  await expect.poll(() => lines().length).toBe(1000);
+  expect(new Set(lines()).size).toBe(1000);
 });
 
 test.each([Code.Unauthenticated, Code.PermissionDenied])(
