@@ -3,13 +3,14 @@
  * PROTOCOL-WEB.md. They differ in how an answer ends.
  */
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
 import { connectErrorFrom, withTrailerMessage } from "../errors/errors.ts";
 import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
-import { withoutLength } from "../http/headers.ts";
+import { toNodeHeaders, withoutLength } from "../http/headers.ts";
 import { Base64Decoder, base64Of } from "./base64.ts";
 import { Call, type Failure, type Message, type StreamWire, type Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
@@ -22,6 +23,8 @@ import {
 } from "./envelope.ts";
 import { wrapEnvelope } from "./envelope-splitter.ts";
 import { needsDuplex, type Route, RpcRoute } from "./face.ts";
+
+const statusFields = ["grpc-status", "grpc-message", "grpc-status-details-bin"];
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
@@ -138,12 +141,16 @@ class GrpcRoute extends RpcRoute implements StreamWire {
 
   fail(call: Call, reason: unknown): Response | Promise<Response> {
     const error = setStatus(call, reason);
-    const { exchange, responseHeader, responseTrailer } = call;
-    if (this.#variant.endFlag !== 0 || exchange.hasTrailers)
-      return this.#respond(call, undefined, error);
-    // Trailers-Only: the status among the headers.
-    const header = { ...responseHeader.toNode(), ...responseTrailer.toNode() };
-    return { status: 200, header: withoutLength(header), body: nothing, error };
+    if (this.#variant.endFlag !== 0) return this.#respond(call, undefined, error);
+    // Trailers-Only: clients may retry only if they got no headers before the status.
+    const { responseHeader, responseTrailer } = call;
+    const fields = new Headers(responseHeader);
+    mergeNonProtocolHeaders(fields, responseTrailer);
+    for (const name of statusFields) {
+      const value = responseTrailer.get(name);
+      if (value !== null) fields.set(name, value);
+    }
+    return { status: 200, header: withoutLength(toNodeHeaders(fields)), body: nothing, error };
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {

@@ -2,7 +2,14 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { connectErrorFrom } from "../errors/errors.ts";
 import type { BodyWriter } from "../http/exchange.ts";
-import type { Call, Cancellation, Failure, Message, StreamWire } from "./call.ts";
+import {
+  type Call,
+  type Cancellation,
+  type Failure,
+  headDelayMs as headDelayMax,
+  type Message,
+  type StreamWire,
+} from "./call.ts";
 
 /** An answer in messages, to be sent as they come. */
 export interface Messages {
@@ -26,8 +33,14 @@ export async function sendMessages(
     writer ??= exchange.begin(wire.head(call, first));
     return writer;
   };
-  const sendHead = () => void (exchange.isClosed || begin());
-  const headDelayMs = wire.headDelayMs(call);
+  const isHead = exchange.method === "HEAD";
+  const sendHead = () => {
+    if (exchange.isClosed) return;
+    begin();
+    // Its answer is over: RFC 9110 section 9.3.2.
+    if (isHead) call.abort(new ConnectError("the answer to HEAD is complete", Code.Canceled));
+  };
+  const headDelayMs = wire.headDelayMs(call) ?? (isHead ? headDelayMax : undefined);
   const quiet = wire.quiet?.(call);
   const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
   if (headDelayMs !== undefined) call.sendHead = sendHead;
@@ -48,11 +61,11 @@ export async function sendMessages(
       if (call.aborted) break;
       if (next.done === true) return;
       moved?.();
-      const to = begin(next.value);
-      if (exchange.method === "HEAD") return;
       const chunk = wire.chunk(call, next.value);
       const bytes = chunk instanceof Promise ? await chunk : chunk;
       if (call.aborted) break; // the end has been written
+      const to = begin(next.value);
+      if (isHead) return;
       full = to.write(bytes);
       if (full !== undefined) await full;
       full = undefined;
@@ -63,7 +76,8 @@ export async function sendMessages(
     await call.race(writeAll());
     if (trailer !== call.responseTrailer) call.responseTrailer.replace(trailer);
   } catch (error) {
-    failure = { error: call.fail(error) };
+    const ending = call.fail(error);
+    if (!isHead || writer === undefined) failure = { error: ending };
   } finally {
     clearTimeout(timer);
     clearInterval(tick);

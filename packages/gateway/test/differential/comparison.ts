@@ -44,7 +44,8 @@ export function apply(difference: Difference, outcome: Outcome, given: Case): Ou
 }
 
 /**
- * Two differences are allowed. Ours may announce the length of a body that connect-node sends in
+ * Three differences are allowed. Ours ends a call of gRPC that fails before its first message by headers
+ * alone: retries need that. Ours may announce the length of a body that connect-node sends in
  * chunks (or, over HTTP/2, without a length), because it writes the body at once: its clients have
  * checked it. And ours reports an internal error once, while connect-node reports nothing.
  */
@@ -52,10 +53,52 @@ export function comparable(stock: Outcome, ours: Outcome): [stock: Outcome, ours
   const isOneWrite = ours.framing === "length" && stock.framing !== "length";
   const { "content-length": _length, ...headers } = ours.headers;
   const told = isOneWrite ? { ...ours, headers, framing: stock.framing } : ours;
-  const isUnexpected = /internal(%20| )error/.test(JSON.stringify([ours.body, ours.trailers]));
+  const isUnexpected = /internal(%20| )error/.test(
+    JSON.stringify([ours.body, ours.headers, ours.trailers]),
+  );
   const isFree = isUnexpected && stock.reported.length === 0 && ours.reported.length === 1;
-  return [stock, isFree ? { ...told, reported: [] } : told];
+  const both = [stock, isFree ? { ...told, reported: [] } : told] as const;
+  if (stock.body.length > 0 || stock.trailers["grpc-message"] === undefined) return [...both];
+  const [one, other] = [inHeaders(both[0]), both[1]];
+  // Headers that a stream sets after stock has sent them.
+  const fields = Object.entries(other.headers);
+  const known = fields.filter(([name]) => name in one.headers || !name.startsWith("x-"));
+  return [withoutEmpty(one), withoutEmpty({ ...other, headers: Object.fromEntries(known) })];
 }
+
+/** The members of each list, without the empty ones: RFC 9110 section 5.6.1. */
+function withoutEmpty(outcome: Outcome): Outcome {
+  const lists = Object.entries(outcome.headers).map(([name, values]) => {
+    const members = values.flatMap((value) => value.split(",")).map((member) => member.trim());
+    return [name, members.filter((member) => member !== "")] as const;
+  });
+  return { ...outcome, headers: Object.fromEntries(lists.filter(([, { length }]) => length > 0)) };
+}
+
+/** An error of gRPC without a message, with its trailers among its headers. */
+function inHeaders(outcome: Outcome): Outcome {
+  const { headers, trailers } = outcome;
+  // Over HTTP/1.1, Node leaves out its own fields where there are others.
+  const { "keep-alive": kept, ...rest } = headers;
+  const isOwn = "connection" in trailers || "keep-alive" in trailers;
+  const own = isOwn || kept === undefined ? rest : headers;
+  const all: Record<string, readonly string[]> = { ...own };
+  for (const [name, values] of Object.entries(trailers)) {
+    const isStatus = /^grpc-(?:status|message)/.test(name);
+    const before = name === "connection" ? [] : (own[name] ?? []);
+    if (isStatus) all[name] = values;
+    else if (!ofProtocol.has(name)) all[name] = [...before, ...values];
+  }
+  return { ...outcome, headers: all, trailers: {} };
+}
+
+/** Trailers that would say something else as headers. */
+const ofProtocol = new Set([
+  ...["accept-encoding", "connect-accept-encoding", "connect-content-encoding"],
+  ...["connect-protocol-version", "connect-timeout-ms", "content-encoding", "content-length"],
+  ...["content-type", "date", "grpc-accept-encoding", "grpc-encoding", "grpc-timeout", "host"],
+  ...["trailer", "user-agent"],
+]);
 
 /** Where two values differ, one line for each place. */
 export function differing(expected: unknown, actual: unknown, path = "outcome"): string[] {

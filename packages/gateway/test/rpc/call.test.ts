@@ -283,6 +283,6 @@ test.each([0, 2])(
     const answer: Interceptor = (next) => async (request) =>
       ({ ...(await next(request)), message: many() }) as never;
     const { response } = await callBy("collect", [answer]);
-    expect(response?.trailer).toMatchObject({ "grpc-status": "13" });
+    expect(response?.header).toMatchObject({ "grpc-status": "13" });
   },
 );

@@ -115,7 +115,12 @@ async function stock(options: ConnectRouterOptions, request: Request): Promise<A
   const chunks: Uint8Array[] = [];
   for await (const chunk of response?.body ?? []) chunks.push(chunk);
   const { status = 0, header = new Headers(), trailer = new Headers() } = response ?? {};
-  return { status, header, body: Buffer.concat(chunks), trailer };
+  const body = Buffer.concat(chunks);
+  // Ours is Trailers-Only, so that clients may retry.
+  const isOnly = body.length === 0 && Number(trailer.get("grpc-status")) > 0;
+  return isOnly
+    ? { status, header: new Headers([...header, ...trailer]), body, trailer: new Headers() }
+    : { status, header, body, trailer };
 }
 
 async function gateway(options: ConnectRouterOptions, request: Request): Promise<Answer> {

@@ -22,7 +22,7 @@ async function fail(message: string, headers: Record<string, string> = {}) {
       });
     },
   });
-  const { trailers } = await gateway.send({
+  const { headers: trailers } = await gateway.send({
     version: "2",
     path: `/${FieldService.typeName}/Echo`,
     headers: { "content-type": "application/grpc", ...headers },

@@ -105,7 +105,7 @@ describe.each(places)("%s", (_where, open) => {
     received.length = 0;
     await using gateway = await open();
     const response = await gateway.send(request);
-    const status = response.trailers.get("grpc-status-details-bin");
+    const status = response.headers.get("grpc-status-details-bin");
     const text =
       status === null
         ? response.body.toString()
