@@ -92,9 +92,6 @@ export function createRest(
   };
 }
 
-/** A page shows nothing of an EventSource before the head has come. */
-const sseDelayMs = 100;
-
 /** As the standard of server-sent events advises. */
 const commentMs = 15_000;
 
@@ -157,8 +154,7 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
 
   /** The type of a google.api.HttpBody is in its first message. */
   headDelayMs({ parts: stream }: RestCall): number | undefined {
-    if (stream === undefined) return undefined;
-    return stream.format.comment === undefined ? headDelayMs : sseDelayMs;
+    return stream && headDelayMs;
   }
 
   /** Proxies close a connection on which nothing moves, often after 60 s. */
@@ -189,11 +185,13 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   }
 
   end(
-    { responseTrailer, parts: stream }: RestCall,
+    { exchange, responseTrailer, parts: stream }: RestCall,
     failure: Failure | undefined,
   ): Ending | undefined {
-    const trailer =
-      responseTrailer.source === noTrailer ? {} : { trailer: responseTrailer.toNode() };
+    // Over HTTP/1.1, proxies and clients break on fields that they do not expect: RFC 9110 section 6.5.1.
+    const takes = exchange.isDuplex || /\btrailers\b/i.test(headerOf(exchange, "te") ?? "");
+    const hasNone = responseTrailer.source === noTrailer || !takes;
+    const trailer = hasNone ? {} : { trailer: responseTrailer.toNode() };
     if (stream === undefined) return failure === undefined ? trailer : undefined;
     const { format, index } = stream;
     if (failure === undefined) return { ...trailer, body: utf8.encode(format.close(index)) };

@@ -1,10 +1,10 @@
 /** Methods that answer with a stream of messages. */
 import { once } from "node:events";
 import http2 from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
-import { jsonOf, type TestGateway } from "../support/gateway.ts";
+import { type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
+import { jsonOf, type SentRequest, type TestGateway } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
 
@@ -141,8 +141,10 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
         responseTrailer.set("x-tail", "2");
       },
     });
-    const response = await gateway.send({ version, ...watch });
-    expect(response.headers.get("x-head")).toBe("1");
+    const without = await gateway.send({ version, ...watch });
+    expect(without.headers.get("x-head")).toBe("1");
+    expect(without.trailers.get("x-tail")).toBe(version === "2" ? "2" : null);
+    const response = await gateway.send({ version, ...watch, headers: { te: "trailers" } });
     expect(response.trailers.get("x-tail")).toBe("2");
   });
 
@@ -152,6 +154,22 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(ndjson);
     expect(response.body).toHaveLength(0);
+  });
+
+  test.each<[string, SentRequest]>([
+    ["messages", watch],
+    ["bytes", get("/v1/shelves/a/volumes/1:stream")],
+  ])("HEAD of a stream of %s without any ends the call", async (_what, request) => {
+    const over = Promise.withResolvers<void>();
+    async function* quiet(_request: unknown, { signal }: HandlerContext) {
+      signal.addEventListener("abort", () => over.resolve());
+      await over.promise;
+      yield {};
+    }
+    await using gateway = await openCatalogOf({ watchVolumes: quiet, streamVolume: quiet });
+    const { status } = await gateway.send({ version, ...request, method: "HEAD" });
+    expect(status).toBe(200);
+    await within("the end of the call", over.promise);
   });
 
   test("events have the id that their messages have in a field", async () => {
@@ -194,6 +212,8 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
       let text = "";
       for await (const chunk of response.body ?? []) {
         text += Buffer.from(chunk).toString();
+        if (accept === sse)
+          expect(response.headers.get("cache-control")).toBe("no-store, no-transform");
         if (accept !== sse || text.includes(":\n\n:\n\n")) commented.resolve();
         else vi.advanceTimersByTime(15_000);
       }

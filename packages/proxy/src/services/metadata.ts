@@ -77,8 +77,7 @@ export function addFields(to: Headers, from: Headers): void {
 }
 
 function isOfProtocol(name: string): boolean {
-  const isPrefixed = name.startsWith("grpc-") || name.startsWith("connect-");
-  return isPrefixed || ofMessages.has(name) || isOfConnection(name);
+  return name.startsWith("connect-") || ofMessages.has(name) || isOfConnection(name);
 }
 
 /** Which pages may read an answer, and where else the service is: that is for the gateway to say. */
@@ -86,8 +85,10 @@ function isOfOrigin(name: string): boolean {
   return name === "alt-svc" || name.startsWith("access-control-");
 }
 
-/** Each side has its own. */
+/** Each side has its own. Others of gRPC are for the ends, such as `grpc-retry-pushback-ms`. */
 const ofMessages = new Set([
   ...["accept-encoding", "content-encoding", "content-length", "content-type"],
   ...["date", "expect", "host", "trailer"],
+  ...["grpc-accept-encoding", "grpc-encoding", "grpc-fields-omitted", "grpc-message"],
+  ...["grpc-status", "grpc-status-details-bin", "grpc-timeout"],
 ]);

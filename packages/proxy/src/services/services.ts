@@ -144,7 +144,8 @@ async function* callStream(
     );
     addFields(context.responseHeader, answer.header);
     isAnswered = true;
-    sendHeaders(context); // the upstream has: a client may wait for them before it sends
+    // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
+    if (context.protocolName !== "rest") sendHeaders(context);
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {

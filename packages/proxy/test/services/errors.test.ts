@@ -3,13 +3,15 @@ import { constants } from "node:http2";
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { anyPack } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
+import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import { openGrpcTransport } from "connect-gateway/client";
 import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
 import {
   type Answer,
+  answerAtOnce,
   answerWith,
   grpcHead,
   openFakeServer,
@@ -17,9 +19,9 @@ import {
 import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
-import { send, versions } from "../../../gateway/test/support/catalog.ts";
+import { get, send, versions } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
-import { jsonOf } from "../../../gateway/test/support/gateway.ts";
+import { jsonOf, openGateway } from "../../../gateway/test/support/gateway.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { openProxy, openProxyOf, type TestProxy } from "./open-proxy.ts";
 
@@ -128,6 +130,68 @@ test("headers and metadata of an error are passed on", async () => {
     expect(error.metadata.get("x-id-bin")).toBe("AP8B");
     expect(error.metadata.get("x-region")).toBe("eu");
   }
+});
+
+test("a stream of REST that fails before its first message has its status", async () => {
+  const trailers = { "grpc-status": `${Code.PermissionDenied}` };
+  await using fake = await openFakeServer(answerWith(trailers, { body: Buffer.alloc(0) }));
+  await using proxy = await openProxy({ url: fake.url });
+  const answer = await proxy.send(get("/v1/shelves/a/volumes:watch"));
+  expect([answer.status, jsonOf(answer)]).toMatchObject([403, { code: Code.PermissionDenied }]);
+});
+
+describe("a client of gRPC that may retry does so", () => {
+  const retryPolicy = {
+    ...{ maxAttempts: 3, initialBackoff: "0.01s", maxBackoff: "0.01s", backoffMultiplier: 1 },
+    retryableStatusCodes: ["UNAVAILABLE"],
+  };
+  const config = JSON.stringify({ methodConfig: [{ name: [{}], retryPolicy }] });
+  const bytes = (message: Buffer) => message;
+
+  async function failureOf(origin: string, method: "Echo" | "Repeat"): Promise<unknown> {
+    const address = new URL(origin).host;
+    const client = new Client(address, credentials.createInsecure(), {
+      "grpc.service_config": config,
+    });
+    const path = `/${FieldService.typeName}/${method}`;
+    const call = client.makeServerStreamRequest(path, bytes, bytes, Buffer.alloc(0)).resume();
+    const error = await new Promise<ServiceError>((resolve) => call.on("error", resolve));
+    client.close();
+    return [error.code, ...error.metadata.get("grpc-retry-pushback-ms")];
+  }
+
+  const busy = new ConnectError("busy", Code.Unavailable, { "grpc-retry-pushback-ms": "10" });
+
+  test.each(["Echo", "Repeat"] as const)("%s", async (method) => {
+    let calls = 0;
+    const fail = (_: unknown, { responseHeader }: HandlerContext) => {
+      calls++;
+      responseHeader.set("x-region", "eu");
+      throw busy;
+    };
+    const routes = (router: ConnectRouter) =>
+      void router.service(FieldService, { echo: fail, repeat: fail });
+    await using gateway = await openGateway({ routes });
+    const status = { "grpc-status": `${Code.Unavailable}`, "grpc-retry-pushback-ms": "10" };
+    await using fake = await openFakeServer((stream, ...rest) => {
+      calls++;
+      answerAtOnce({ ...grpcHead, ...status })(stream, ...rest);
+    });
+    await using proxy = await openProxy({ url: fake.url });
+    const counts: number[] = [];
+    for (const server of [gateway, proxy]) {
+      calls = 0;
+      expect(await failureOf(server.origin("2"), method)).toEqual([Code.Unavailable, "10"]);
+      counts.push(calls);
+    }
+    expect(counts).toEqual([3, 3]);
+    await fake[Symbol.asyncDispose]();
+    const away = await proxy.send({
+      ...send("POST", `/${FieldService.typeName}/${method}`, ""),
+      ...{ version: "2", headers: { "content-type": "application/grpc" }, body: Buffer.alloc(5) },
+    });
+    expect(away.headers.get("grpc-status")).toBe(`${Code.Unavailable}`);
+  });
 });
 
 async function all(answers: AsyncIterable<unknown>): Promise<void> {

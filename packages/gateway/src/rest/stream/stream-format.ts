@@ -27,8 +27,8 @@ const ndjson: StreamFormat = {
 /** Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. */
 export const serverSentEvents = {
   contentType: "text/event-stream",
-  // For nginx, which otherwise keeps events until a buffer is full.
-  header: { "cache-control": "no-store", "x-accel-buffering": "no" },
+  // For proxies that keep events until they have enough to compress, and for nginx and its buffer.
+  header: { "cache-control": "no-store, no-transform", "x-accel-buffering": "no" },
   message: (json: string, _index: number, id?: string) =>
     `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`,
   // An EventSource calls again when an answer ends, unless its page closes it.
