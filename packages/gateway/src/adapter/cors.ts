@@ -50,13 +50,16 @@ export function createCors(options: CorsOptions): ApplyCors {
   const allowedHeaders = listOf(
     cors.allowedHeaders,
     // Traced pages, or pages that set request ids, send these: https://www.w3.org/TR/trace-context/
-    ["Authorization", "Traceparent", "Tracestate", "X-Request-Id"],
+    ["Authorization", "Traceparent", "Tracestate", "X-Request-Id", "If-None-Match"],
+    // Clients of gRPC-Web for .NET send these.
+    ["Grpc-Encoding", "Grpc-Accept-Encoding", "Grpc-Previous-Rpc-Attempts"],
     ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
     options.allowedHeaders,
   );
   const exposedHeaders = listOf(
     cors.exposedHeaders,
-    ["WWW-Authenticate", "Retry-After", "X-Request-Id"],
+    ["WWW-Authenticate", "Retry-After", "X-Request-Id", "ETag", "Allow", "Accept-Query"],
+    ["Grpc-Encoding", "Grpc-Retry-Pushback-Ms"],
     options.exposedHeaders,
   );
 

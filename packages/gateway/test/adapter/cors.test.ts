@@ -68,6 +68,10 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     "connect-timeout-ms",
     "x-grpc-web",
     "grpc-timeout",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+    "grpc-previous-rpc-attempts",
+    "if-none-match",
   ])("a preflight allows the header %s", async (name) => {
     await using gateway = await openCatalog({ origins: [origin] });
     const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
@@ -92,7 +96,10 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(response.headers.get("vary")).toBe("origin");
     const exposed = (response.headers.get("access-control-expose-headers") ?? "").toLowerCase();
     expect(exposed.split(", ")).toEqual(
-      expect.arrayContaining(["grpc-status", "grpc-message", "www-authenticate", "retry-after"]),
+      expect.arrayContaining([
+        ...["grpc-status", "grpc-message", "www-authenticate", "retry-after"],
+        ...["grpc-encoding", "etag", "allow"],
+      ]),
     );
     expect(response.headers.get("access-control-allow-methods")).toBeNull();
   });
