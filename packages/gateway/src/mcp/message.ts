@@ -98,7 +98,9 @@ export function eraOf(exchange: Exchange, { id, method, params }: RpcMessage): E
   const version = headerOf(exchange, "mcp-protocol-version");
   const meta = isJsonObject(params["_meta"]) ? params["_meta"] : {};
   const named = meta[versionKey];
-  if (version === null && method === "initialize" && named === undefined) return "legacy";
+  // As in the official SDK: `initialize` negotiates whatever the header says, and the first version of
+  // this transport had no header.
+  if (named === undefined && (version === null || method === "initialize")) return "legacy";
   assertMirrored("MCP-Protocol-Version", version, named ?? version);
   if (!versions.includes(`${version}`)) {
     const data = { supported: [...versions], requested: version };

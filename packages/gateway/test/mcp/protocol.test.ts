@@ -93,7 +93,7 @@ describe("a request", () => {
       error(-32020),
     ],
     ["without the version", { ...call(), headers: {} }, 400, error(-32020)],
-    ["without anything", { body: request("tools/list") }, 400, error(-32020)],
+    ["without anything", { body: request("ping") }, 200, { jsonrpc: "2.0", id: 1, result: {} }],
     [
       "whose version is not that of its body",
       { ...call(), headers: { "mcp-protocol-version": "2025-11-25" } },
@@ -131,6 +131,17 @@ describe("a request", () => {
       200,
       result({ protocolVersion: "2025-06-18" }),
     ],
+    ...["2025-06-18", "2024-11-05", "2099-01-01", modern].map(
+      (version): Row => [
+        `to begin with, with the header ${version}`,
+        {
+          headers: { "mcp-protocol-version": version },
+          body: request("initialize", { protocolVersion: "2025-06-18" }),
+        },
+        200,
+        result({ protocolVersion: "2025-06-18" }),
+      ],
+    ),
     [
       "to begin with, of a version without a handshake",
       { body: request("initialize", { protocolVersion: modern }) },
