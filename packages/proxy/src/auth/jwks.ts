@@ -186,12 +186,13 @@ export function findUsableKeys(
   members: readonly unknown[],
   onRefused: (problem: string) => void,
 ): unknown[] {
-  return members.filter((member) => {
-    if (!isForVerifying(member)) return false;
+  return members.flatMap((member) => {
+    if (!isForVerifying(member)) return [];
     const key = parsePublicKey(member);
     const problem = key && findRsaProblem(key);
     if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
-    return key !== undefined && problem === undefined;
+    if (key === undefined || problem !== undefined) return [];
+    return [member.use === undefined ? member : { ...member, use: "sig" }];
   });
 }
 
@@ -199,7 +200,9 @@ export function findUsableKeys(
 function isForVerifying(member: unknown): member is Member {
   if (typeof member !== "object" || member === null || "d" in member) return false;
   const { use = "sig", alg }: Member = member;
-  return use === "sig" && (alg === undefined || signatureAlgorithms.includes(String(alg)));
+  // In bundles of SPIFFE, keys for JWTs have a use of their own.
+  const isForTokens = use === "sig" || use === "jwt-svid";
+  return isForTokens && (alg === undefined || signatureAlgorithms.includes(String(alg)));
 }
 
 function parsePublicKey(jwk: object): KeyObject | undefined {

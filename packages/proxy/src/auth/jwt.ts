@@ -80,8 +80,8 @@ function admit({ protectedHeader: { typ }, payload: { sub } }: JWTVerifyResult):
   return { kind: "verified", principal: { kind: "jwt", subject: sub } };
 }
 
-/** RFC 9068, section 4. Issuers sign other things with the same keys (RFC 8725, section 3.11). */
-const tokenTypes = /^(?:application\/)?(?:at\+)?jwt$/i;
+/** RFC 9068, section 4, and JOSE for JWT-SVIDs of SPIFFE. Issuers sign other things with the same keys (RFC 8725, section 3.11). */
+const tokenTypes = /^(?:application\/)?(?:(?:at\+)?jwt|jose)$/i;
 
 /** jose checks claims after the signature: details are only for tokens that were issued. */
 function reasonOf(error: errors.JOSEError): RefusalReason {

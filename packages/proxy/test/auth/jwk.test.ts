@@ -31,6 +31,10 @@ const kept: readonly [what: string, jwk: object][] = [
   ["a kid like a path", { ...rsa, kid: "../../../dev/null" }],
   ["members that mean nothing here", { ...rsa, x5u: "https://evil.example", x5c: ["AA=="] }],
 ];
+test("a key of a SPIFFE bundle is kept, in the form that jose takes", () => {
+  expect(findUsableKeys([{ ...rsa, use: "jwt-svid" }], ignore)).toEqual([{ ...rsa, use: "sig" }]);
+});
+
 test.each(kept)("a key with %s is kept", (_what, jwk) => {
   expect(findUsableKeys([jwk], ignore)).toEqual([jwk]);
 });

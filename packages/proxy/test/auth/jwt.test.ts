@@ -148,6 +148,7 @@ describe("claims", () => {
     ["at+jwt", "alice"],
     ["application/at+jwt", "alice"],
     ["AT+JWT", "alice"],
+    ["JOSE", "alice"],
     ["logout+jwt", "wrong_type"],
     ["dpop+jwt", "wrong_type"],
     ["secevent+jwt", "wrong_type"],
