@@ -1,3 +1,4 @@
+import { mediaTypeOf } from "../http/headers.ts";
 import { createRest } from "../rest/handler.ts";
 import type { RestSettings } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
@@ -100,7 +101,10 @@ export function createRoutes(
     const types = site.methods.get(method);
     if (types === undefined) return site.notAllowed;
     return (
-      types.get(contentType) ?? types.get("*") ?? types.get(plain(contentType)) ?? site.unsupported
+      types.get(contentType) ??
+      types.get("*") ??
+      types.get(mediaTypeOf(contentType)) ??
+      site.unsupported
     );
   };
 }
@@ -119,9 +123,4 @@ function createSite(route: Route): Site {
       },
     },
   };
-}
-
-/** JSON may say that it is UTF-8. */
-function plain(contentType: string): string {
-  return contentType.toLowerCase().replace(/(?<=json); ?charset=utf-?8$/, "");
 }

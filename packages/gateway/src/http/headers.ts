@@ -272,3 +272,16 @@ function sizeOf(name: string, value: NodeHeaders[string]): number {
   if (typeof value !== "object") return name.length + String(value).length + 32;
   return value.reduce((bytes, one) => bytes + name.length + one.length + 32, 0);
 }
+
+/** A media type without its parameters, in lower case. Empty if its charset is not UTF-8. */
+export function mediaTypeOf(contentType: string): string {
+  const unquoted = contentType
+    .toLowerCase()
+    .replaceAll(quotedString, (text) => (text === '"utf-8"' ? "utf-8" : "another"));
+  const [type = "", ...parameters] = unquoted.split(";").map((part) => part.trim());
+  const charsets = parameters.filter((parameter) => /^charset\s*=/.test(parameter));
+  return charsets.every((charset) => /^charset\s*=\s*utf-?8$/.test(charset)) ? type : "";
+}
+
+// RFC 9110 section 5.6.4.
+const quotedString = /"(?:[^"\\]|\\.)*"/gs;

@@ -76,7 +76,6 @@ describe("Content-Type", () => {
     "application/json, application/json",
     "application/json; charset=latin1",
     "application/json; charset=utf-16",
-    "application/json; charset=utf8",
     'application/json; charset="iso-8859-1"',
     "application/json; charset=",
     "application/json; charset =utf-16",

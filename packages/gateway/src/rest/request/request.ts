@@ -8,6 +8,7 @@ import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http-error.ts";
 import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
+import { mediaTypeOf } from "../../http/headers.ts";
 import type { Call } from "../../rpc/call.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, unpack } from "../../rpc/unpack.ts";
@@ -230,14 +231,8 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 export function assertMediaType(request: Exchange, types: readonly string[]): string {
   const contentType = headerOf(request, "content-type") ?? "";
   if (types.includes(contentType)) return contentType;
-  const unquoted = contentType.replaceAll(quotedString, (text) =>
-    text.toLowerCase() === '"utf-8"' ? "utf-8" : "another",
-  );
-  const [type = "", ...parameters] = unquoted.split(";").map((part) => part.trim());
-  const charsets = parameters.filter((parameter) => /^charset\s*=/i.test(parameter));
-  const isUtf8 = charsets.every((charset) => /^charset\s*=\s*utf-8$/i.test(charset));
-  const found = types.find((known) => known === type.toLowerCase());
-  if (found !== undefined && isUtf8) return found;
+  const type = mediaTypeOf(contentType);
+  if (types.includes(type)) return type;
   throw wrongMediaType(types);
 }
 
@@ -265,9 +260,6 @@ function wrongMediaType(types: readonly string[]): RestFailure {
   const message = `Content-Type must be ${types.join(" or ")}, in UTF-8`;
   return new RestFailure(415, Code.InvalidArgument, message, { accept: types.join(", ") });
 }
-
-// RFC 9110 section 5.6.4.
-const quotedString = /"(?:[^"\\]|\\.)*"/gs;
 
 function negotiateCoding(coding: string | null, available: readonly Compression[]) {
   if (coding === null || coding.toLowerCase() === "identity") return undefined;

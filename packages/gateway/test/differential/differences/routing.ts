@@ -1,10 +1,19 @@
 /** What is served, and the answer to a request that nothing serves. */
 import { Code } from "@connectrpc/connect";
-import type { Case } from "../case.ts";
+import { mediaTypeOf } from "../../../src/http/headers.ts";
+import type { Case, Field } from "../case.ts";
 import { answered, rest } from "../difference-outcomes.ts";
 import type { Outcome } from "../outcome.ts";
 import { echoPath, updatePath } from "../request.ts";
-import { type Difference, echoed, example, isRpcPath, pathOf, valuesOf } from "./difference.ts";
+import {
+  type Difference,
+  echoed,
+  example,
+  isRpcPath,
+  mapStrings,
+  pathOf,
+  valuesOf,
+} from "./difference.ts";
 
 const notAllowed: Difference = {
   name: "a 405 says what is allowed",
@@ -199,7 +208,40 @@ function sorted<T>(values: Readonly<Record<string, T>>): Readonly<Record<string,
   return Object.fromEntries(Object.entries(values).toSorted(([a], [b]) => (a < b ? -1 : 1)));
 }
 
+const parameters: Difference = {
+  name: "parameters do not change a media type",
+  why: "Stock refuses them, but for the charset of JSON. RFC 9110 section 8.3.1: they say more of a type.",
+  applies: (given) => isRpcPath(given) && plainTypeOf(given) !== undefined,
+  like: (given) => {
+    const type = plainTypeOf(given) ?? "";
+    const headers = given.request.headers.map(
+      (field): Field => (field[0].toLowerCase() === "content-type" ? [field[0], type] : field),
+    );
+    return { ...given, request: { ...given.request, headers } };
+  },
+  expected: (stock, given) => {
+    const [type = ""] = valuesOf(given.request.headers, "content-type");
+    const asSent = (text: string) => (text === plainTypeOf(given) ? type : text);
+    const seen = stock.seen.map((one) => ({
+      ...one,
+      ...("requestHeader" in one && { requestHeader: mapStrings(one["requestHeader"], asSent) }),
+      ...("header" in one && !("trailer" in one) && { header: mapStrings(one["header"], asSent) }),
+    }));
+    return { ...stock, seen };
+  },
+  examples: ["application/proto", "application/grpc+proto", "application/grpc-web+proto"].map(
+    (type) => example({ protocol: "connect", headers: [["content-type", `${type}; a=b`]] }),
+  ),
+};
+
+/** The type of a request without its parameters; undefined if it has none. */
+function plainTypeOf({ request }: Case): string | undefined {
+  const [type = ""] = valuesOf(request.headers, "content-type");
+  return type.includes(";") ? mediaTypeOf(type) || undefined : undefined;
+}
+
 export const routing: readonly Difference[] = [
+  parameters,
   notAllowed,
   notFound,
   grpcNotFound,
