@@ -1,6 +1,7 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
+import { assertOptions, type OptionKinds } from "../rpc/options.ts";
 import type { JsonObject, NameStyle } from "./components.ts";
 
 /** The parts of a document that are not in the protos. */
@@ -58,8 +59,24 @@ export interface ErrorAnswer {
 
 export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 
+export const openApiKinds = {
+  title: "string",
+  version: "string",
+  license: "string",
+  openapi: ["3.1", "3.2"],
+  names: ["short", "full"],
+  bearer: "boolean",
+  securitySchemes: "object",
+  security: "list",
+  error: "object",
+  errors: "object",
+  examples: "object",
+  textPattern: "string",
+} as const satisfies OptionKinds;
+
 /** Validates the options and fills in the defaults. @throws {Error} */
 export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions) {
+  assertOptions("createOpenApiDocument", options, openApiKinds);
   const { bearer = false, errors = {}, securitySchemes = {} } = options;
   for (const status of Object.keys(errors)) {
     if (/^[1-5](?:[0-9]{2}|XX)$/.test(status)) continue;

@@ -11,7 +11,9 @@ import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 
 /** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */
-export type Scheme = "http" | "https";
+export const schemes = ["http", "https"] as const;
+
+export type Scheme = (typeof schemes)[number];
 
 /** Whether its calls are requests of HTTP first. */
 export function isHttp(protocol: ProtocolName): boolean {

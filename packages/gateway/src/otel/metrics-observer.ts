@@ -1,6 +1,7 @@
 import type { Meter } from "@opentelemetry/api";
 import type { CallObserver } from "../adapter/observer.ts";
-import { describeEnding, describeRequest, isHttp, type Scheme } from "./convention.ts";
+import { assertOptions } from "../rpc/options.ts";
+import { describeEnding, describeRequest, isHttp, type Scheme, schemes } from "./convention.ts";
 
 export interface MetricsObserverOptions {
   readonly meter: Meter;
@@ -13,6 +14,7 @@ export interface MetricsObserverOptions {
  * and Connect, `http.server.request.duration` for REST and MCP. Clients cannot choose any attribute.
  */
 export function createMetricsObserver(options: MetricsObserverOptions): CallObserver {
+  assertOptions("createMetricsObserver", options, { meter: "object", scheme: schemes });
   const { meter, scheme = "http" } = options;
   const create = (name: string, description: string) =>
     meter.createHistogram(name, { description, unit: "s", advice });

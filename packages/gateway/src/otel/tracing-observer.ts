@@ -12,7 +12,14 @@ import {
   trace,
 } from "@opentelemetry/api";
 import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
-import { describeEnding, describeForSpan, describeRequest, type Scheme } from "./convention.ts";
+import { assertOptions } from "../rpc/options.ts";
+import {
+  describeEnding,
+  describeForSpan,
+  describeRequest,
+  type Scheme,
+  schemes,
+} from "./convention.ts";
 
 export interface TracingObserverOptions {
   readonly tracer: Tracer;
@@ -59,6 +66,8 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
  * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
+  const kinds = { tracer: "object", propagator: "object", scheme: schemes } as const;
+  assertOptions("createTracingObserver", options, kinds);
   const { tracer, propagator = propagation, scheme = "http" } = options;
   const spanContexts = new WeakMap<ObservedRequest, SpanContext>();
 

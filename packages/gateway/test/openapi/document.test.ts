@@ -1,5 +1,6 @@
 /** The parts of a document besides paths, bodies and parameters. */
 import { describe, expect, test } from "vitest";
+import type { OpenApiOptions } from "../../src/openapi/index.ts";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
@@ -88,6 +89,13 @@ describe("names", () => {
     const { path } = operationOf(documentOf(ItemsOfA, { rest: { rules: [rule] } }), "GetItem2");
     expect(path).toBe("/v2/items/{id}");
   });
+});
+
+test.each([
+  [{ openapi: "3.0" }, "createOpenApiDocument.openapi must be one of 3.1, 3.2: 3.0"],
+  [{ prefix: "/api" }, "createOpenApiDocument.prefix is no option"],
+])("%j is refused", (options, message) => {
+  expect(() => documentOf(ShopService, options as OpenApiOptions)).toThrow(message);
 });
 
 describe("fields", () => {

@@ -33,7 +33,7 @@ import {
 import { hasRule } from "../../rest/rule/rule.ts";
 import { assertOptions, type OptionKinds } from "../../rpc/options.ts";
 import { createOpenApiDocument } from "../document.ts";
-import type { OpenApiOptions } from "../options.ts";
+import { type OpenApiOptions, openApiKinds } from "../options.ts";
 
 const features =
   CodeGeneratorResponse_Feature.PROTO3_OPTIONAL | CodeGeneratorResponse_Feature.SUPPORTS_EDITIONS;
@@ -85,18 +85,8 @@ const restOptions: OptionKinds = { ...restKinds, ...renderer };
 
 const options: OptionKinds = {
   config: "string",
-  title: "string",
-  version: "string",
-  license: "string",
-  openapi: ["3.1", "3.2"],
-  names: ["short", "full"],
-  bearer: "boolean",
-  securitySchemes: "object",
-  security: "list",
+  ...openApiKinds,
   error: "string",
-  errors: "object",
-  examples: "object",
-  textPattern: "string",
   ...restOptions,
 };
 
