@@ -240,7 +240,7 @@ function mapReader(type: ScalarType, element: Reader): Reader {
 
 const plainInteger = /^(?:0|-?[1-9]\d*)$/;
 
-function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
+export function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
   return (
     message?.typeName === "google.protobuf.Value" ||
     enumeration?.typeName === "google.protobuf.NullValue"

@@ -175,7 +175,7 @@ function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServ
 }
 
 /** @throws {RuleError} for a member that a rule does not have. `create` would ignore it. */
-function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
+export function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpRule {
   const members = HttpRuleSchema.members.map(({ localName }) => localName);
   const known = new Set(["$typeName", "$unknown", ...members]);
   const strange = Object.keys(rule).find((name) => !known.has(name));

@@ -31,19 +31,26 @@ export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
+  for await (const line of allLines(chunks, limits)) if (!isBlank(line)) yield line;
+}
+
+/** The same with blank lines. */
+export async function* allLines(
+  chunks: AsyncIterable<Uint8Array>,
+  limits: ValueLimits,
+): AsyncGenerator<Uint8Array> {
   const value = new ValueBuffer(limits);
   for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
       value.add(chunk.subarray(from, end));
       from = end + 1;
-      const line = value.take();
-      if (!isBlank(line)) yield line;
+      yield value.take();
     }
     value.add(chunk.subarray(from));
   }
   const rest = value.take();
-  if (!isBlank(rest)) yield rest;
+  if (rest.length > 0) yield rest;
 }
 
 /**
@@ -95,6 +102,22 @@ export async function* splitArray(
     if (depth > 0) value.add(chunk.subarray(from));
   }
   if (!isDone) throw notAnArray();
+}
+
+/** Splits a JSON array, or lines: the first character tells, where a media type does not. */
+export async function* splitValues(
+  chunks: AsyncGenerator<Uint8Array>,
+  limits: ValueLimits,
+): AsyncGenerator<Uint8Array> {
+  for await (const first of chunks) {
+    if (isBlank(first)) continue;
+    const all = async function* () {
+      yield first;
+      yield* chunks;
+    };
+    const isArray = first.find((byte) => !isSpace(byte)) === openArray;
+    yield* isArray ? splitArray(all(), limits) : splitLines(all(), limits);
+  }
 }
 
 /** The maximum nesting depth of a message, plus the array around it. */

@@ -1,0 +1,159 @@
+/** Reads responses: messages in JSON or as they are, whole or as streams. */
+import {
+  create,
+  type DescField,
+  type DescMessage,
+  type MessageShape,
+  type Registry,
+} from "@bufbuild/protobuf";
+import { Code, ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../../codec/codec.ts";
+import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
+import type { JsonOptions } from "../../codec/json-scalar.ts";
+import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
+import { RestFailure } from "../../errors/http-error.ts";
+import { BodyBuffer } from "../../http/body.ts";
+import { findField } from "../rule/field-path.ts";
+import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
+import { allLines, splitLines, splitValues } from "../stream/json-stream.ts";
+import { chunksOf, errorFrom, readUpTo } from "./error.ts";
+
+type Message = MessageShape<DescMessage>;
+
+/** How to read the responses of a method. */
+export interface Reading {
+  readonly output: DescMessage;
+  /** The field that the body is; undefined for the whole message. */
+  readonly part: DescField | undefined;
+  readonly readMaxBytes: number;
+  readonly jsonOptions: JsonOptions & { readonly registry: Registry };
+}
+
+/** @throws {ConnectError} for anything but one whole message. */
+export async function readMessage(response: Response, reading: Reading): Promise<Message> {
+  const { output, part, readMaxBytes } = reading;
+  const { status, headers } = response;
+  const bytes = await readUpTo(response, readMaxBytes);
+  if (bytes.length > readMaxBytes) throw messageTooLarge(readMaxBytes);
+  if (isHttpBody(output, part)) return rawMessage(response, reading, bytes);
+  const mayBeEmpty = status === 204 || status === 205 || headers.get("content-length") === "0";
+  if (bytes.length === 0 && (mayBeEmpty || output.fields.length === 0)) return create(output);
+  jsonTypeOf(response);
+  try {
+    return messageOf(reading, parseJson(bytes));
+  } catch (error) {
+    throw wrong(reading, error);
+  }
+}
+
+function rawMessage({ headers }: Response, { output, part }: Reading, data: Uint8Array): Message {
+  const message = create(output);
+  const contentType = headers.get("content-type") ?? "";
+  setHttpBody(output, message, part ?? "*", { contentType, data });
+  return message;
+}
+
+/** The media type. Servers that know nothing of it may send JSON without one. @throws {ConnectError} */
+function jsonTypeOf({ status, headers }: Response, others = ""): string {
+  const type = (headers.get("content-type") ?? "").toLowerCase().replace(/\s*;.*/s, "");
+  if (type === "" || jsonTypes.test(type) || type === others) return type;
+  throw new ConnectError(`HTTP ${status} with ${type}, which is not JSON`, Code.Unknown);
+}
+
+const jsonTypes =
+  /^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:nd|stream\+)?json(?:l|lines|-seq)?$/;
+
+function messageOf({ output, part, jsonOptions }: Reading, json: ExactJson): Message {
+  return messageFromJson(output, part ? { [part.jsonName]: json } : json, jsonOptions);
+}
+
+/** What is wrong with a response is not the caller's argument. */
+function wrong({ output, readMaxBytes }: Reading, cause: unknown): unknown {
+  if (cause instanceof RestFailure) return messageTooLarge(readMaxBytes);
+  const isOurs = cause instanceof ConnectError && !cause.isWireError;
+  if (!isOurs || cause.code !== Code.InvalidArgument) return cause;
+  const reason = cause.rawMessage.replace(/^the request /, "it ");
+  const message = `the response is no ${output.typeName}: ${reason}`;
+  return new ConnectError(message, Code.Internal, undefined, undefined, cause);
+}
+
+/** The messages of a stream: NDJSON, a JSON array, server-sent events, or raw chunks. */
+export async function* readMessages(response: Response, reading: Reading): AsyncGenerator<Message> {
+  const { output, part, jsonOptions } = reading;
+  if (isHttpBody(output, part)) {
+    for await (const chunk of chunksOf(response)) yield rawMessage(response, reading, chunk);
+    return;
+  }
+  // grpc-gateway says so. Its messages are in an envelope.
+  const isWrapped = [...response.headers.keys()].some((name) => name.startsWith("grpc-metadata-"));
+  const desc = part === undefined ? output : part.message;
+  const isOther = (name: string) => isWrapped || !desc || findField(desc, name) === undefined;
+  try {
+    for await (const { text, isError } of valuesOf(response, reading)) {
+      const json = parseJson(text);
+      const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
+      if (isError || (only["error"] !== undefined && isOther("error"))) {
+        throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
+      }
+      const result = isOther("result") ? only["result"] : undefined;
+      yield messageOf(reading, result === undefined ? json : result);
+    }
+  } catch (error) {
+    throw wrong(reading, error);
+  }
+}
+
+interface Value {
+  readonly text: Uint8Array;
+  readonly isError?: boolean;
+}
+
+async function* valuesOf(
+  response: Response,
+  { readMaxBytes: valueBytesMax }: Reading,
+): AsyncGenerator<Value> {
+  const type = jsonTypeOf(response, eventStream);
+  const chunks = chunksOf(response);
+  if (type === eventStream) return yield* readEvents(chunks, valueBytesMax);
+  const split = type === "application/x-ndjson" ? splitLines : splitValues;
+  for await (const text of split(chunks, { valueBytesMax })) yield { text };
+}
+
+const eventStream = "text/event-stream";
+
+/**
+ * Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. One of type
+ * `end` ends the stream.
+ */
+async function* readEvents(
+  chunks: AsyncGenerator<Uint8Array>,
+  bytesMax: number,
+): AsyncGenerator<Value> {
+  let event = "";
+  let data: BodyBuffer | undefined;
+  for await (const raw of allLines(chunks, { valueBytesMax: bytesMax })) {
+    const line = raw.at(-1) === 0x0d ? raw.subarray(0, -1) : raw;
+    if (line.length === 0) {
+      if (event === "end") return;
+      const isError = event === "error";
+      if (isError || data !== undefined) yield { text: data?.bytes ?? line, isError };
+      event = "";
+      data = undefined;
+      continue;
+    }
+    const colon = line.includes(0x3a) ? line.indexOf(0x3a) : line.length;
+    const name = ascii.decode(line.subarray(0, colon));
+    const value = line.subarray(line[colon + 1] === 0x20 ? colon + 2 : colon + 1);
+    if (name === "event") event = ascii.decode(value);
+    if (name !== "data") continue;
+    if (data === undefined) data = new BodyBuffer();
+    else data.append(lineFeed);
+    if (data.length + value.length > bytesMax) throw messageTooLarge(bytesMax);
+    data.append(value);
+  }
+  if (event === "" && data === undefined) return;
+  throw new ConnectError("the response ended amid an event", Code.Internal);
+}
+
+const ascii = new TextDecoder();
+const lineFeed = Uint8Array.of(0x0a);

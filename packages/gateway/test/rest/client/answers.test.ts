@@ -1,0 +1,544 @@
+/** What `createRestTransport` sends, and what it makes of the answers of servers, ours and others. */
+import { once } from "node:events";
+import http from "node:http";
+import type { AddressInfo } from "node:net";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { createConnectTransport } from "@connectrpc/connect-node";
+import { describe, expect, test } from "vitest";
+import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { gatewayFetchHandler } from "../../../src/fetch.ts";
+import { createRestTransport, type RestTransportOptions } from "../../../src/rest/client/index.ts";
+import { createCatalog } from "../../catalog-server.ts";
+import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
+import { openGateway } from "../../support/gateway.ts";
+
+const json = { "content-type": "application/json" };
+const volume = '{"name":"shelves/a/volumes/b","id":"9007199254740993","other":1}';
+const id = 9007199254740993n;
+
+function clientOf(options: Partial<RestTransportOptions>) {
+  const baseUrl = "https://api.example.com/base/";
+  return createClient(CatalogService, createRestTransport({ baseUrl, ...options }));
+}
+
+/** A client of a server that always answers the same, and its last request. */
+function answering(body: BodyInit | null, init: ResponseInit = { headers: json }) {
+  const sent = { url: "", method: "", headers: new Headers(), body: undefined as unknown };
+  const client = clientOf({
+    fetch: async (url, request) => {
+      Object.assign(sent, request, { url: String(url) });
+      return new Response(body, init);
+    },
+  });
+  return { sent, client };
+}
+
+async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
+  try {
+    expect.fail(`it succeeded: ${JSON.stringify(await call)}`);
+  } catch (error) {
+    if (error instanceof ConnectError) return error;
+    throw error;
+  }
+}
+
+/** The ids of a stream, and how it ended. */
+async function watched(body: BodyInit | null, init?: ResponseInit) {
+  const ids: bigint[] = [];
+  try {
+    const { client } = answering(body, init);
+    for await (const { id } of client.watchVolumes({ parent: "shelves/a" })) ids.push(id);
+  } catch (error) {
+    return { ids, error: ConnectError.from(error) };
+  }
+  return { ids, error: undefined };
+}
+
+describe("requests", () => {
+  test("path, query and body are those of the rule", async () => {
+    const { client, sent } = answering(volume);
+    await client.createVolume(
+      { parent: "shelves/a b", volume: { id, title: "x" }, validateOnly: true },
+      { headers: { authorization: "Bearer t" }, timeoutMs: 5000 },
+    );
+    expect(sent).toMatchObject({
+      method: "POST",
+      url: "https://api.example.com/base/v1/shelves/a%20b/volumes?validateOnly=true",
+      body: '{"id":"9007199254740993","title":"x"}',
+    });
+    expect(Object.fromEntries(sent.headers)).toEqual({
+      ...{ accept: "application/json", ...json, authorization: "Bearer t" },
+      ...{ "connect-timeout-ms": "5000", "grpc-timeout": "5000m" },
+    });
+  });
+
+  test("the binding is the first whose variables are set and match", async () => {
+    const { client, sent } = answering(volume);
+    const targetOf = async (call: Promise<unknown>) => (await call) && sent.url.slice(28);
+    expect(await targetOf(client.getVolume({ id: 7n }))).toBe("/v1/volumes/7");
+    expect(await targetOf(client.getVolume({ name: "shelves/a/volumes/b", id: 7n }))).toBe(
+      "/v1/shelves/a/volumes/b?id=7",
+    );
+    expect(await targetOf(client.readFile({ path: "a/b c%2F" }))).toBe("/v1/files/a/b%20c%252F");
+    const error = await failureOf(client.deleteVolume({ name: "shelves/a/volumes/b/c" }));
+    expect(error.code).toBe(Code.InvalidArgument);
+    expect(error.message).toContain("name must be set, and match /v1/{name=shelves/*/volumes/*}");
+    const named = await failureOf(client.getVolume({ name: "b" })); // not volume 0
+    expect(named.message).toContain("name must be set, and match /v1/{name=shelves/*/volumes/*}");
+    expect((await failureOf(client.getVolume({}))).message).toContain("id must be set");
+    const content = { contentType: "text/plain\r\nx-admin: 1" };
+    for (const [call, message] of [
+      [client.readFile({ path: "a/../b" }), "must not be . or .."],
+      [client.readFile({ path: "." }), "must not be . or .."],
+      [client.deleteVolume({ name: "" }), "name must be set"],
+      [client.deleteVolume({ name: "shelves//volumes/b" }), "name must be set, and match"],
+      [client.uploadVolume({ name: "shelves/a/volumes/b", content }), "contentType must be"],
+    ] as const) {
+      const error = await failureOf(call);
+      expect(error.code).toBe(Code.InvalidArgument);
+      expect(error.message).toContain(message);
+    }
+    const hostile = "shelves/a/volumes/%2e%2e\\\r\nhost: b?c#d;e";
+    expect(await targetOf(client.deleteVolume({ name: hostile }))).toBe(
+      "/v1/shelves/a/volumes/%252e%252e%5C%0D%0Ahost%3A%20b%3Fc%23d%3Be",
+    );
+  });
+
+  test("rules and JSON of the options", async () => {
+    const selector = "library.v1.CatalogService.MoveVolume";
+    const rules = [
+      { selector, pattern: { case: "put", value: "/move/{to}" }, body: "*" } as const,
+      { selector: "library.v1.CatalogService.CreateVolume" },
+      {
+        selector: "library.v1.CatalogService.DeleteVolume",
+        pattern: { case: "get", value: "/v1/files/all" },
+      } as const,
+    ];
+    const targets: string[] = [];
+    const client = clientOf({
+      rules,
+      int64: "number",
+      jsonOptions: { useProtoFieldName: true },
+      fetch: async (url, request) => {
+        targets.push(`${url} ${request?.body}`);
+        return Response.json({});
+      },
+    });
+    await client.moveVolume({ name: "a", to: "b/c" });
+    await client.listVolumes({ parent: "shelves/a", pageSize: 2, titles: ["a+b", "ü"] });
+    await client.updateVolume({ volume: { name: "shelves/a/volumes/b", id } });
+    expect(targets).toEqual([
+      'https://api.example.com/base/move/b%2Fc {"name":"a"}',
+      "https://api.example.com/base/v1/shelves/a/volumes?page_size=2&titles=a%2Bb&titles=%C3%BC null",
+      'https://api.example.com/base/v1/shelves/a/volumes/b {"id":9007199254740993}',
+    ]);
+    const taken = await failureOf(client.readFile({ path: "all" }));
+    expect(taken.message).toContain("cannot be sent to /v1/files/all: that is a path of another");
+    const error = await failureOf(client.createVolume({}));
+    expect(error.code).toBe(Code.Unimplemented);
+    expect(error.message).toContain("CreateVolume: it has no google.api.http rule");
+  });
+
+  test.each([
+    [{ baseUrl: "api.example.com" }, "baseUrl must be a URL"],
+    [{ baseUrl: "https://api.example.com/?a" }, "baseUrl must be a URL without a query"],
+    [{ baseUrl: "https://a", readMaxByte: 1 }, "readMaxByte is no option"],
+  ])("options that are wrong: %o", (options, message) => {
+    expect(() => createRestTransport(options)).toThrow(message);
+  });
+});
+
+describe("answers", () => {
+  test.each([
+    ["application/json", volume],
+    ["application/vnd.api+json; charset=utf-8", volume],
+    ["", volume],
+    ["application/json", volume.replace(/"(\d+)"/, "$1")],
+  ])("%s: %s", async (type, body) => {
+    const { client } = answering(new Blob([body]), {
+      headers: type ? { "content-type": type } : {},
+    });
+    expect((await client.getVolume({ id })).id).toBe(id);
+  });
+
+  test.each([
+    [204, {}],
+    [200, { "content-length": "0" }],
+    [200, {}],
+  ])("status %i without a body is the empty message", async (status, headers) => {
+    const { client } = answering(null, { status, headers });
+    expect((await client.deleteVolume({ name: "shelves/a/volumes/b" })).$typeName).toBe(
+      "google.protobuf.Empty",
+    );
+  });
+
+  test("headers and trailers, as Connect does", async () => {
+    const headers = { ...json, "x-a": "1", "trailer-x-b": "2" };
+    const { client } = answering(volume, { headers });
+    const seen = { header: "", trailer: "" };
+    await client.getVolume(
+      { id },
+      {
+        onHeader: (header) => Object.assign(seen, { header: header.get("x-a") }),
+        onTrailer: (trailer) => Object.assign(seen, { trailer: trailer.get("x-b") }),
+      },
+    );
+    expect(seen).toEqual({ header: "1", trailer: "2" });
+  });
+
+  test.each<[what: string, body: BodyInit | null, init: ResponseInit, code: Code, text: string]>([
+    ["HTML", "<html>", { headers: { "content-type": "text/html" } }, Code.Unknown, "not JSON"],
+    ["half of the JSON", volume.slice(0, 30), { headers: json }, Code.Internal, "not valid JSON"],
+    ["a wrong value", '{"id":"1.5"}', { headers: json }, Code.Internal, "id must be a 64-bit"],
+    ["nothing", "", { headers: json }, Code.Internal, "not valid JSON"],
+    [
+      "too much",
+      `{"title":"${"x".repeat(5e6)}"}`,
+      { headers: json },
+      Code.ResourceExhausted,
+      "4194304",
+    ],
+    ["304", null, { status: 304 }, Code.Unknown, "HTTP 304"],
+  ])("%s is an error", async (_what, body, init, code, text) => {
+    const error = await failureOf(answering(body, init).client.getVolume({ id }));
+    expect(error.code).toBe(code);
+    expect(error.message).toContain(text);
+  });
+});
+
+const violation = {
+  "@type": "type.googleapis.com/google.rpc.BadRequest",
+  fieldViolations: [{ field: "id", description: "must be odd" }],
+};
+
+describe("errors", () => {
+  test.each<[what: string, status: number, body: unknown, code: Code, text: string]>([
+    ["google.rpc.Status", 400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
+    ["a code of the service", 404, { code: 13, message: "m" }, Code.NotFound, "m"],
+    [
+      "Google's",
+      403,
+      { error: { code: 403, message: "m", status: "PERMISSION_DENIED" } },
+      Code.PermissionDenied,
+      "m",
+    ],
+    [
+      "Google's in a list",
+      499,
+      [{ error: { code: 499, message: "m", status: "CANCELLED" } }],
+      Code.Canceled,
+      "m",
+    ],
+    ["Connect's", 404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
+    [
+      "problem+json",
+      409,
+      { type: "about:blank", title: "t", status: 409, detail: "m" },
+      Code.Aborted,
+      "m",
+    ],
+    ["one with a number", 400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
+    [
+      "FastAPI's",
+      422,
+      { detail: [{ loc: ["a"] }] },
+      Code.InvalidArgument,
+      'HTTP 422: {"detail":[{"loc":["a"]}]}',
+    ],
+    ["Express's", 500, { error: "m" }, Code.Internal, "m"],
+    ["no body", 503, "", Code.Unavailable, "HTTP 503"],
+    ["405", 405, "", Code.Unimplemented, "HTTP 405"],
+    ["413", 413, "", Code.ResourceExhausted, "HTTP 413"],
+    ["418", 418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
+    ["504", 504, "", Code.DeadlineExceeded, "HTTP 504"],
+  ])("%s", async (_what, status, body, code, text) => {
+    const { client } = answering(typeof body === "string" ? body : JSON.stringify(body), {
+      status,
+    });
+    const error = await failureOf(client.getVolume({ id }));
+    expect([error.code, error.rawMessage, error.isWireError]).toEqual([code, text, true]);
+  });
+
+  test("details, also of types that are not known, and headers", async () => {
+    const unknown = { "@type": "type.googleapis.com/a.B", value: "AQI=" };
+    const body = { code: 3, message: "m", details: [violation, unknown, { "@type": "a.C" }, 1] };
+    const headers = { "x-a": "1", "trailer-x-b": "2" };
+    const { client } = answering(JSON.stringify(body), { status: 400, headers });
+    const error = await failureOf(client.getVolume({ id }));
+    const [found] = error.findDetails(BadRequestSchema);
+    expect(found?.fieldViolations[0]?.description).toBe("must be odd");
+    expect(error.details[1]).toEqual({ type: "a.B", value: Uint8Array.of(1, 2) });
+    expect([error.metadata.get("x-a"), error.metadata.get("x-b")]).toEqual(["1", "2"]);
+  });
+
+  test("a page of a proxy is kept, cut to 4 KiB", async () => {
+    const page = `<html>${"é".repeat(5000)}`;
+    const init = { status: 502, headers: { "content-type": "text/html" } };
+    const error = await failureOf(answering(page, init).client.getVolume({ id }));
+    expect(error.code).toBe(Code.Unavailable);
+    expect(error.rawMessage).toMatch(/^HTTP 502: <html>é+$/);
+    expect(Buffer.byteLength(error.rawMessage)).toBeLessThan(4120);
+  });
+});
+
+describe("streams", () => {
+  const lines = { headers: { "content-type": "application/x-ndjson" } };
+  const events = { headers: { "content-type": "text/event-stream; charset=utf-8" } };
+  const gateway = { headers: { ...json, "grpc-metadata-content-type": "application/grpc" } };
+  const wrong = '{"error":{"code":5,"message":"gone"}}';
+
+  test.each<[what: string, body: string, init: ResponseInit, code?: Code]>([
+    ["NDJSON", '{"id":"1"}\n\n{"id":2}\r\n', lines],
+    ["NDJSON without a last line feed", '{"id":"1"}\n{"id":2}', lines],
+    ["a JSON array", ' [{"id":"1"},\n{"id":2}]', { headers: json }],
+    ["messages of grpc-gateway", '{"result":{"id":"1"}}\n{"result":{"id":2}}\n', gateway],
+    [
+      "results without its header",
+      '{"result":{"id":"1"}}\n{"result":{"id":2}}\n',
+      { headers: json },
+    ],
+    [
+      "events",
+      ':\n\nevent: a\nid: 1\ndata: {"id":\r\ndata:"1"}\n\ndata: {"id":2}\n\nevent: end\ndata:\n\ndata',
+      events,
+    ],
+    ["an error in NDJSON", `{"id":"1"}\n{"id":2}\n${wrong}\n`, lines, Code.NotFound],
+    ["an error in an array", `[{"id":"1"},{"id":2},${wrong}]`, { headers: json }, Code.NotFound],
+    [
+      "an error event",
+      `data: {"id":"1"}\n\ndata: {"id":2}\n\nevent: error\ndata: {"code":5,"message":"gone"}\n\n`,
+      events,
+      Code.NotFound,
+    ],
+    ["NDJSON, cut", '{"id":"1"}\n{"id":2}\n{"id":', lines, Code.Internal],
+    ["an array, cut", '[{"id":"1"},{"id":2},', { headers: json }, Code.Internal],
+    ["an array, not closed", '[{"id":"1"},{"id":2},{"id":3}', { headers: json }, Code.Internal],
+    [
+      "events, cut",
+      'data: {"id":"1"}\n\ndata: {"id":2}\n\ndata: {"id":3}\n',
+      events,
+      Code.Internal,
+    ],
+    [
+      "a line that is too long",
+      `{"id":"1"}\n{"id":2}\n{"title":"${"x".repeat(5e6)}"}\n`,
+      lines,
+      Code.ResourceExhausted,
+    ],
+    [
+      "an event that is too long",
+      `data: {"id":"1"}\n\ndata: {"id":2}\n\n${`data: ${"x".repeat(1e6)}\n`.repeat(5)}\n`,
+      events,
+      Code.ResourceExhausted,
+    ],
+  ])("%s", async (_what, body, init, code) => {
+    const { ids, error } = await watched(body, init);
+    expect(error?.code).toBe(code);
+    expect(ids).toEqual([1n, 2n]);
+    if (code === Code.NotFound) expect(error?.rawMessage).toBe("gone");
+  });
+
+  test.each([
+    ["nothing", "", undefined],
+    ["an empty array", "[]", undefined],
+    ["HTML", "<html>", Code.Internal],
+  ])("%s has no messages", async (_what, body, code) => {
+    const { ids, error } = await watched(body);
+    expect([ids, error?.code]).toEqual([[], code]);
+  });
+});
+
+/** A server of the catalog, ours, on Node. */
+const catalog = () =>
+  openGateway({ routes: (router) => void router.service(CatalogService, createCatalog()) });
+
+test("every kind of call to our own server", async () => {
+  await using server = await catalog();
+  const client = clientOf({ baseUrl: server.origin("1.1"), clientStreams: true });
+  const rpc = createClient(
+    CatalogService,
+    createConnectTransport({ baseUrl: server.origin("1.1"), httpVersion: "1.1" }),
+  );
+  const parent = "shelves/a";
+  async function* volumes(names: readonly string[]) {
+    for (const [i, one] of names.entries()) yield { parent: one, volume: { id: BigInt(i) } };
+  }
+  expect(await client.importVolumes(volumes([parent, parent, parent]))).toMatchObject({
+    count: 3n,
+  });
+  const mixed = await failureOf(client.importVolumes(volumes([parent, "shelves/b"])));
+  expect(mixed.code).toBe(Code.InvalidArgument);
+  expect(mixed.message).toContain("same in path and query");
+  const found: unknown[] = [];
+  for await (const one of client.watchVolumes({ parent })) found.push(one);
+  const expected: unknown[] = [];
+  for await (const one of rpc.watchVolumes({ parent })) expected.push(one);
+  expect(found).toEqual(expected);
+  expect(found.length).toBe(3);
+  const name = "shelves/a/volumes/1";
+  const data = crypto.getRandomValues(new Uint8Array(5000));
+  const content = { contentType: "image/png", data };
+  await client.uploadVolume({ name, content });
+  expect(await client.downloadVolume({ name })).toMatchObject(content);
+  const pieces: Uint8Array[] = [];
+  for await (const piece of client.streamVolume({ name })) pieces.push(piece.data);
+  expect(Buffer.concat(pieces)).toEqual(Buffer.from(data));
+  const lost = await failureOf(client.getVolume({ id: 77n }));
+  expect([lost.code, lost.rawMessage]).toEqual([Code.NotFound, "there is no volume 77"]);
+});
+
+test("client streams need an option, and streams both ways have no form", async () => {
+  const { client } = answering(volume);
+  const error = await failureOf(client.importVolumes((async function* () {})()));
+  expect(error.code).toBe(Code.Unimplemented);
+  expect(error.message).toContain("client streams need the option clientStreams");
+});
+
+describe("faults of the way", () => {
+  /** A server that answers as a function does. */
+  async function open(answer: http.RequestListener) {
+    const server = http.createServer(answer).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const { port } = server.address() as AddressInfo;
+    const client = clientOf({ baseUrl: `http://127.0.0.1:${port}` });
+    return {
+      ...{ client, port },
+      [Symbol.dispose]() {
+        server.closeAllConnections();
+        server.close();
+      },
+    };
+  }
+
+  const head = { ...json, "content-length": 1000 };
+
+  test.each<[what: string, answer: http.RequestListener, ids: bigint[]]>([
+    ["a connection that closes", (request) => request.socket.destroy(), []],
+    [
+      "a body that is cut",
+      (_, response) => void response.writeHead(200, head).write("[1", () => response.destroy()),
+      [],
+    ],
+    [
+      "chunks that are cut",
+      (_, response) =>
+        void response.writeHead(200, json).write('{"id":1}\n', () => response.destroy()),
+      [1n],
+    ],
+  ])("%s", async (_what, answer, ids) => {
+    using server = await open(answer);
+    const { client } = server;
+    expect((await failureOf(client.getVolume({ id }))).code).toBe(Code.Unavailable);
+    const got: bigint[] = [];
+    const stream = async () => {
+      for await (const one of client.watchVolumes({ parent: "shelves/a" })) got.push(one.id);
+    };
+    expect((await failureOf(stream())).code).toBe(Code.Unavailable);
+    expect(got).toEqual(ids);
+  });
+
+  test("nobody listens", async () => {
+    using server = await open(() => {});
+    const { client, port } = server;
+    server[Symbol.dispose]();
+    const error = await failureOf(client.getVolume({ id }));
+    expect(error.code).toBe(Code.Unavailable);
+    expect(error.message).not.toContain(`${port}`);
+  });
+
+  test.each(["a head", "a body"])("%s that takes longer than the deadline", async (what) => {
+    let closed = () => {};
+    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    using server = await open((_request, response) => {
+      response.on("close", closed);
+      if (what === "a body") response.writeHead(200, head).write("{");
+    });
+    const error = await failureOf(server.client.getVolume({ id }, { timeoutMs: 100 }));
+    expect(error.code).toBe(Code.DeadlineExceeded);
+    await isClosed;
+  });
+
+  test("a GET follows redirects; a POST does not, as it might become a GET", async () => {
+    let calls = 0;
+    using server = await open((request, response) => {
+      calls++;
+      if (request.url === "/new") response.writeHead(200, json).end(volume);
+      else response.writeHead(302, { location: "/new" }).end();
+    });
+    expect((await server.client.getVolume({ id })).id).toBe(id);
+    expect(calls).toBe(2);
+    const error = await failureOf(server.client.createVolume({ parent: "shelves/a" }));
+    expect([error.code, error.rawMessage]).toEqual([Code.Unknown, "HTTP 302, to /new"]);
+    expect(calls).toBe(3);
+  });
+
+  test("a create that is lost on a connection that was in use is not sent again", async () => {
+    let calls = 0;
+    using server = await open((request, response) => {
+      calls++;
+      if (request.method === "GET") response.writeHead(200, json).end(volume);
+      else request.socket.destroy();
+    });
+    await server.client.getVolume({ id });
+    const error = await failureOf(server.client.createVolume({ parent: "shelves/a" }));
+    expect([error.code, calls]).toEqual([Code.Unavailable, 2]);
+  });
+
+  test.each([
+    ["its deadline passes", Code.DeadlineExceeded],
+    ["it is aborted", Code.Canceled],
+    ["nobody reads on", undefined],
+  ])("a stream closes its connection when %s", async (_when, code) => {
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    using server = await open((_request, response) => {
+      response.on("close", resolve);
+      response.writeHead(200, json).write('{"id":1}\n');
+    });
+    const controller = new AbortController();
+    const { signal } = controller;
+    const timeoutMs = code === Code.DeadlineExceeded ? 1000 : 20_000;
+    const read = async () => {
+      const stream = server.client.watchVolumes({ parent: "shelves/a" }, { signal, timeoutMs });
+      for await (const _ of stream) {
+        if (code === undefined) break;
+        if (code === Code.Canceled) controller.abort();
+      }
+    };
+    if (code === undefined) await read();
+    else expect((await failureOf(read())).code).toBe(code);
+    await closed;
+  });
+});
+
+test("interceptors see the template, and may change headers and message", async () => {
+  const { sent } = answering(null);
+  const seen: string[] = [];
+  const client = clientOf({
+    interceptors: [
+      (next) => async (request) => {
+        seen.push(`${request.requestMethod} ${request.url}`);
+        request.header.set("x-a", "1");
+        return await next(request);
+      },
+    ],
+    fetch: async (_url, request) => {
+      sent.headers = request?.headers as Headers;
+      return Response.json({ id: 1 });
+    },
+  });
+  await client.getVolume({ id });
+  expect(seen).toEqual(["GET https://api.example.com/base/v1/{name=shelves/*/volumes/*}"]);
+  expect(sent.headers.get("x-a")).toBe("1");
+});
+
+test("it calls a gateway by fetch without a network", async () => {
+  const handler = gatewayFetchHandler({
+    routes: (router) => void router.service(CatalogService, createCatalog()),
+  });
+  const client = clientOf({
+    baseUrl: "http://localhost",
+    fetch: (url, request) => handler(new Request(url as string, request)),
+  });
+  const { name } = await client.createVolume({ parent: "shelves/a", volume: { id, title: "x" } });
+  expect(await client.getVolume({ name })).toMatchObject({ id, title: "x" });
+});
