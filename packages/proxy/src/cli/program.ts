@@ -2,6 +2,7 @@ import { createRequire } from "node:module";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import { gatewayNodeAdapter, RuleError } from "connect-gateway";
+import type { HttpRule } from "connect-gateway/protos";
 import { type Binding, bindingsOf } from "connect-gateway/rules";
 import { createConfigCommand } from "../command/config.ts";
 import { createHealthCommand } from "../command/health.ts";
@@ -16,6 +17,7 @@ import { serveUpstreams } from "./serve.ts";
 import { createRoutes, createServed, createTools, type Part } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile } from "./upstream.ts";
+import type { UpstreamPlace } from "./upstream-place.ts";
 
 /** Runs one command line, without the program's name. Never throws. */
 export async function runCommand(args: readonly string[]): Promise<number> {
@@ -59,7 +61,7 @@ function tokenFileOf(file: string | undefined): string {
 /** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
-  const parts = await readParts(settings);
+  const parts = await readParts(settings, rules);
   const upstreams = parts.map(({ upstream }) => upstream);
   const served = createServed({ parts, upstreams, rules });
   const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
@@ -68,7 +70,9 @@ async function check(settings: Settings): Promise<void> {
   const lines = served.parts.flatMap(({ upstream, descriptors }) =>
     descriptors.services.flatMap(({ typeName, methods }) => [
       `${typeName} at ${upstream.place.url}`,
-      ...methods.flatMap((method) => describeMethod(method, bindingsOf(method, rest))),
+      ...methods.flatMap((method) =>
+        describeMethod(method, bindingsOf(method, rest), upstream.place),
+      ),
     ]),
   );
   // Problems across rules: duplicate routes, selectors without a method.
@@ -84,8 +88,8 @@ async function check(settings: Settings): Promise<void> {
   if (problems.size > 0) throw new CommandFailure(1, [...problems]);
 }
 
-async function readParts(settings: Settings): Promise<readonly Part[]> {
-  const upstreams = openUpstreams(settings, () => {});
+async function readParts(settings: Settings, rules: readonly HttpRule[]): Promise<readonly Part[]> {
+  const upstreams = openUpstreams(settings, rules, () => {});
   try {
     const { descriptors: file } = settings;
     if (file !== undefined) {
@@ -95,16 +99,17 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
     return await Promise.all(
       upstreams.map(async (upstream) => {
         const { url, services } = upstream.place;
+        const { grpc } = upstream;
+        if (grpc === undefined) throw new CommandFailure(2, `${url} has no reflection`);
         try {
-          const { transport } = upstream;
-          return { upstream, descriptors: await reflectServices(transport, { services }) };
+          return { upstream, descriptors: await reflectServices(grpc, { services }) };
         } catch (cause) {
           throw new CommandFailure(1, `${url}: ${(cause as Error).message}`, { cause });
         }
       }),
     );
   } finally {
-    for (const { transport } of upstreams) transport.close();
+    for (const { close } of upstreams) close();
   }
 }
 
@@ -115,9 +120,20 @@ const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
   bidi_streaming: "bidirectional stream",
 };
 
-function describeMethod({ name, methodKind }: DescMethod, bindings: readonly Binding[]) {
+function describeMethod(
+  method: DescMethod,
+  bindings: readonly Binding[],
+  { protocol, url }: UpstreamPlace,
+) {
+  const { name, methodKind } = method;
   const routes = bindings.map(printRoute);
   if (routes.length === 0) routes.push("gRPC, gRPC-Web and Connect alone");
+  const calls =
+    protocol === "rest"
+      ? bindings.map(({ method, template }) => `${method} ${url}${template.text}`)
+      : [`POST ${url}/${method.parent.typeName}/${name}`];
+  const none = "nothing: it has no rule, and fails with UNIMPLEMENTED";
+  if (protocol !== "grpc") routes.push(`calls ${calls.join(", or ") || none}`);
   return routes.map((route) => `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`);
 }
 

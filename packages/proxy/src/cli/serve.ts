@@ -53,14 +53,14 @@ async function serveUntilStopped(
 ): Promise<void> {
   const rules = settings.rules === undefined ? [] : readRules(settings.rules);
   const { descriptors: file } = settings;
-  const upstreams = openUpstreams(settings, (error) =>
+  const upstreams = openUpstreams(settings, rules, (error) =>
     log.warn("the old certificates for the upstreams stay in use", error),
   );
-  for (const { transport } of upstreams) closers.push(() => transport.close());
+  for (const { close } of upstreams) closers.push(close);
   // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
   let reload = async () => {}; // nothing is read yet
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
-  const health = upstreams.map(({ transport }) => watchHealth(transport));
+  const health = upstreams.map(watchHealth);
   for (const one of health) closers.push(one.close);
   const measuring = await openMetrics(settings, version);
   if (measuring !== undefined) closers.push(measuring.close);
@@ -234,11 +234,13 @@ function watchAll(
   use: (served: Served) => void,
 ): readonly ReflectionWatch[] {
   const parts = new Map<Upstream, Part>();
-  return upstreams.map((upstream) => {
-    const { url, services } = upstream.place;
+  return upstreams.flatMap((upstream) => {
+    const { grpc: transport, place } = upstream;
+    if (transport === undefined) return []; // it has no reflection
+    const { url, services } = place;
     let failure: string | undefined;
     const watch = watchReflection({
-      transport: upstream.transport,
+      transport,
       services,
       intervalMs: settings.reflectionIntervalMs,
       onChange(descriptors) {

@@ -48,7 +48,7 @@ export const schema = {
     ...list,
     placeholder: "[SERVICE=]URL",
     summary:
-      "gRPC server: `http://HOST:PORT`, `https://` or `unix:PATH`; with `SERVICE=`, for it alone. Repeat it",
+      "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
   },
   descriptors: { ...file, summary: "The services, as a descriptor set: `buf build -o FILE`" },
   reflection: { ...off, summary: "The services, from the upstreams' server reflection" },
@@ -219,6 +219,9 @@ function findContradictions(settings: Values): SettingProblem[] {
     ? "cannot be used with reflection: set one of them"
     : "is missing: name a file, or use reflection";
   refuse(isFile === reflection, "descriptors", services, "reflection");
+  const isHttp = upstreams.some((one) => /^(?:[^=]*=)?(?:rest|connect|grpc-web)\+/.test(one));
+  const noReflection = "is of gRPC upstreams alone: name a file";
+  refuse(isHttp && reflection, "reflection", noReflection, "descriptors");
   const isIdle = socketPathOf(host) !== undefined && port !== schema.port.default;
   refuse(isIdle, "port", "does nothing: the host is a Unix socket", "host");
   const isUnheard = adminPort === undefined && adminHost !== schema.adminHost.default;

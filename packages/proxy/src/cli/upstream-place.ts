@@ -4,6 +4,7 @@ import { SettingsError } from "../settings/setting.ts";
 
 export interface UpstreamPlace {
   readonly url: string;
+  readonly protocol: "grpc" | "rest" | "connect" | "grpc-web";
   /** The full names of the services that it serves; undefined for all that no other one has. */
   readonly services: readonly string[] | undefined;
   readonly tls: {
@@ -51,7 +52,7 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   for (const [service, url] of [...urls].sort((a, b) => isNamed(a) - isNamed(b))) {
     const client = pairOf(cert(service), key(service));
     const tls = { caFile: ca(service), client, serverName: serverName(service) };
-    const place = { url: parseUrl(url), tls, authority: authority(service) };
+    const place = { ...parseUrl(url), tls, authority: authority(service) };
     const id = JSON.stringify(place);
     const { services } = places.get(id) ?? { services: [] };
     const all = service === undefined || services === undefined;
@@ -76,14 +77,18 @@ function parseByService(
   return values;
 }
 
-function parseUrl(text: string): string {
-  if (/^unix:./.test(text)) return text;
-  const url = URL.parse(text);
+function parseUrl(text: string): Pick<UpstreamPlace, "url" | "protocol"> {
+  if (/^unix:./.test(text)) return { url: text, protocol: "grpc" };
+  const [, prefix = "grpc", given = ""] = /^(?:(rest|connect|grpc-web)\+)?(.*)$/s.exec(text) ?? [];
+  const url = URL.parse(given);
   const { protocol, search, hash, username, password } = url ?? {};
   const isRight =
     (protocol === "http:" || protocol === "https:") && !(search || hash || username || password);
-  if (url !== null && isRight) return url.href.replace(/\/$/, "");
-  throw wrong("upstream", `${text}: must be http://HOST:PORT, https://HOST:PORT or unix:PATH`);
+  if (url !== null && isRight)
+    return { url: url.href.replace(/\/$/, ""), protocol: prefix as UpstreamPlace["protocol"] };
+  const forms =
+    "http://HOST:PORT, https://HOST:PORT or unix:PATH, or rest+, connect+ or grpc-web+ and a URL";
+  throw wrong("upstream", `${text}: must be ${forms}`);
 }
 
 function pairOf(certFile: string | undefined, keyFile: string | undefined): TlsFiles | undefined {

@@ -1,32 +1,42 @@
 /** Upstreams: their services and their health. */
 import { readFileSync } from "node:fs";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
+import type { HttpRule } from "connect-gateway/protos";
 import { CommandFailure } from "../command/run.ts";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
-import type { Settings } from "./settings.ts";
+import { openHttpUpstream } from "./http-upstream.ts";
+import { restOptionsOf, type Settings } from "./settings.ts";
 import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
 
 export interface Upstream {
   readonly place: UpstreamPlace;
-  readonly transport: GrpcTransport;
+  readonly transport: Transport;
+  /** The same, of a gRPC server. */
+  readonly grpc: GrpcTransport | undefined;
+  /** Rejects unless the server is ready. */
+  readonly ask: (signal: AbortSignal) => Promise<void>;
+  readonly close: () => void;
 }
 
 export function openUpstreams(
-  { upstreams, limits: { bodyBytesMax, messageValuesMax } }: Settings,
+  settings: Settings,
+  rules: readonly HttpRule[],
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
-  return upstreams.map((place) => ({
-    place,
-    transport: openGrpcTransport({
-      url: place.url,
-      authority: place.authority,
-      tls: watchUpstreamTls(place.tls, onTlsError),
-      readMaxBytes: bodyBytesMax,
-      readMaxValues: messageValuesMax,
-    }),
-  }));
+  const { bodyBytesMax: readMaxBytes, messageValuesMax: readMaxValues } = settings.limits;
+  const rest = { rules, readMaxBytes, int64: restOptionsOf(settings).int64 };
+  return settings.upstreams.map((place) => {
+    const { url, authority, protocol } = place;
+    const tls = watchUpstreamTls(place.tls, onTlsError);
+    if (protocol !== "grpc") {
+      return { place, grpc: undefined, ...openHttpUpstream(place, rest, tls) };
+    }
+    const transport = openGrpcTransport({ url, authority, tls, readMaxBytes, readMaxValues });
+    const ask = (signal: AbortSignal) => askHealth(transport, signal);
+    return { place, transport, grpc: transport, ask, close: () => transport.close() };
+  });
 }
 
 export function readDescriptorFile(file: string): Descriptors {
@@ -39,31 +49,40 @@ export function readDescriptorFile(file: string): Descriptors {
 
 const checkIntervalMs = 1000;
 
-/** Asks a server's health once a second. One without `grpc.health` is ready if it answers. */
-export function watchHealth(transport: GrpcTransport): { isReady(): boolean; close(): void } {
-  const client = createClient(Health, transport);
+/** Asks a server once a second whether it is ready. */
+export function watchHealth({ ask, grpc }: Upstream): { isReady(): boolean; close(): void } {
   let isReady = false;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
   async function check(): Promise<void> {
     try {
-      const { status } = await client.check({}, { timeoutMs: checkIntervalMs });
-      isReady = status === HealthCheckResponse_ServingStatus.SERVING;
-    } catch (error) {
-      isReady = silent.includes(ConnectError.from(error).code);
+      await ask(AbortSignal.timeout(checkIntervalMs));
+      isReady = true;
+    } catch {
+      isReady = false;
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();
   }
 
   void check();
   return {
-    isReady: () => isReady && transport.isConnected,
+    isReady: () => isReady && grpc?.isConnected !== false,
     close() {
       isClosed = true;
       clearTimeout(timer);
     },
   };
+}
+
+/** A server without `grpc.health` is ready if it answers. */
+async function askHealth(transport: GrpcTransport, signal: AbortSignal): Promise<void> {
+  try {
+    const { status } = await createClient(Health, transport).check({}, { signal });
+    if (status !== HealthCheckResponse_ServingStatus.SERVING) throw new Error("it is not serving");
+  } catch (error) {
+    if (!silent.includes(ConnectError.from(error).code)) throw error;
+  }
 }
 
 /** It answers, without a health service. */

@@ -9,15 +9,16 @@ import {
   type MessageShape,
   type Registry,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  type HandlerContext,
+  type Transport,
+} from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { BodyBudget, cancellationOf, RestFailure, sendHeaders } from "connect-gateway";
-import {
-  AnswerError,
-  assertOptions,
-  type GrpcTransport,
-  type OptionKindsOf,
-} from "connect-gateway/client";
+import { AnswerError, assertOptions, type OptionKindsOf } from "connect-gateway/client";
 import { file_google_rpc_error_details } from "connect-gateway/protos";
 import type { Descriptors } from "./descriptors.ts";
 import {
@@ -31,8 +32,8 @@ export interface ProxyOptions {
   readonly services: readonly DescService[];
   /** For the details of errors. */
   readonly registry: Registry;
-  /** Calls the upstream: of `openGrpcTransport`. */
-  readonly transport: GrpcTransport;
+  /** Calls the upstream: of `openGrpcTransport`, `createRestTransport`, or another of Connect. */
+  readonly transport: Transport;
   /**
    * Names of request headers that the upstream gets, without regard to case. Those of a connection
    * or a protocol are refused. Where the gateway has `exposePeerAddress`, the upstream also gets
@@ -111,7 +112,7 @@ async function callUnary(
   try {
     const answer = await transport.unary(
       method as DescMethodUnary,
-      cancellationOf(context),
+      signalFor(transport, context),
       context.timeoutMs() ?? timeoutMs,
       metadata,
       message,
@@ -137,7 +138,7 @@ async function* callStream(
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
-      cancellationOf(context),
+      signalFor(transport, context),
       context.timeoutMs(),
       metadata,
       messages,
@@ -152,6 +153,11 @@ async function* callStream(
     if (!isAnswered) addErrorHeader(error, context);
     throw failed(error, forwarding);
   }
+}
+
+/** Our own transport of gRPC needs no AbortSignal, which costs more. */
+function signalFor(transport: Transport, context: HandlerContext): AbortSignal {
+  return "onDisconnect" in transport ? (cancellationOf(context) as AbortSignal) : context.signal;
 }
 
 function addErrorHeader(error: unknown, { responseHeader }: HandlerContext): void {
@@ -189,18 +195,19 @@ const commonDetails = createRegistry(file_google_rpc_error_details);
  * addresses and reasons of the network behind the proxy are in the cause alone.
  */
 function forwardedError(reason: unknown, registry: Registry): unknown {
-  if (reason instanceof AnswerError) {
+  if (reason instanceof ConnectError && reason.isWireError) {
     const metadata = new Headers();
-    addFields(metadata, reason.trailer);
+    addFields(metadata, reason instanceof AnswerError ? reason.trailer : reason.metadata);
     const error = new ConnectError(reason.rawMessage, reason.code, metadata, undefined, reason);
     error.details = reason.details.map((detail) => known(detail, registry));
     return error;
   }
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
   let message: string;
-  switch (reason.code) {
+  switch (isOfNetwork(reason) ? Code.Unavailable : reason.code) {
     case Code.Unavailable:
-      return new ConnectError("the upstream is away", reason.code, undefined, undefined, reason);
+      message = "the upstream is away";
+      return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
     case Code.ResourceExhausted:
       if (isReset(reason)) return reason;
       message = `the upstream's response is too large: ${reason.rawMessage}`;
@@ -209,6 +216,12 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     default:
       return reason;
   }
+}
+
+/** connect-node has several codes for connections that fail, and names addresses. */
+function isOfNetwork({ cause }: ConnectError): boolean {
+  const isSystem = cause instanceof Error && "code" in cause && typeof cause.code === "string";
+  return isSystem && /^(?!ERR_)|^ERR_(?:TLS|SSL)/.test(`${cause.code}`);
 }
 
 /** An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code. */

@@ -129,9 +129,9 @@ class RestCaller {
     const [binding] = this.#routes.of(method);
     const header = new Headers(given);
     if (timeoutMs > 0) {
-      header.set("connect-timeout-ms", `${timeoutMs}`);
-      // Of grpc-gateway and Envoy: at most eight digits.
-      header.set("grpc-timeout", `${Math.min(timeoutMs, 99_999_999)}m`);
+      const ms = Math.ceil(timeoutMs);
+      header.set("connect-timeout-ms", `${ms}`);
+      header.set("grpc-timeout", `${Math.min(ms, 99_999_999)}m`); // of grpc-gateway and Envoy
     }
     const requestMethod = binding === undefined ? "POST" : verbOf(binding);
     const url = `${this.#base}${binding?.template.text ?? ""}`;

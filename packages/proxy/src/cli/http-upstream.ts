@@ -1,0 +1,87 @@
+/** Upstreams that serve REST, Connect or gRPC-Web, over HTTP/1.1. */
+import http from "node:http";
+import https from "node:https";
+import { pipeline, Readable } from "node:stream";
+import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
+import type { ClientTls } from "connect-gateway/client";
+import { createRestTransport, type RestTransportOptions } from "connect-gateway/rest";
+import type { UpstreamPlace } from "./upstream-place.ts";
+
+type Options = Required<Pick<RestTransportOptions, "rules" | "readMaxBytes" | "int64">>;
+
+/**
+ * Nothing is sent twice: a connection that is lost may have brought the call to the server.
+ *
+ * @param tls Called for each connection.
+ */
+export function openHttpUpstream(
+  { url: baseUrl, protocol, authority }: UpstreamPlace,
+  rest: Options,
+  tls: () => ClientTls,
+) {
+  const agent = createAgent(new URL(baseUrl), tls);
+  const headers = authority === undefined ? {} : { host: authority };
+  const fetch = fetchBy(agent, headers);
+  const { readMaxBytes } = rest;
+  const nodeOptions = { agent, headers };
+  const options = { baseUrl, readMaxBytes, httpVersion: "1.1" as const, nodeOptions };
+  const create = {
+    rest: () => createRestTransport({ ...rest, baseUrl, fetch, clientStreams: true }),
+    connect: () => createConnectTransport(options),
+    "grpc-web": () => createGrpcWebTransport(options),
+  }[protocol as "rest"];
+  return {
+    transport: create(),
+    /** Rejects if the server does not answer. */
+    async ask(signal: AbortSignal) {
+      const { status } = await fetch(baseUrl, { method: "HEAD", signal });
+      if (status >= 502 && status <= 504) throw new Error(`HTTP ${status}`);
+    },
+    close: () => agent.destroy(),
+  };
+}
+
+function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
+  // Many servers close a connection after 5 s without a request, which the next one must not meet.
+  const options = { keepAlive: true, timeout: 4000 };
+  if (protocol === "http:") return new http.Agent(options);
+  // A session that is resumed has no certificate to check.
+  const agent = new https.Agent({ ...options, maxCachedSessions: 0 });
+  const connect = agent.createConnection.bind(agent);
+  agent.createConnection = (options, callback) => {
+    const { serverName, ...material } = tls();
+    const servername = serverName === undefined ? {} : { servername: serverName };
+    return connect({ ...options, ...material, ...servername }, callback);
+  };
+  return agent;
+}
+
+/** `fetch` by an agent: with certificates of files, and without redirects, which a proxy must not follow. */
+function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): typeof fetch {
+  const { request } = agent instanceof https.Agent ? https : http;
+  return (url, { method = "GET", headers, body, signal } = {}) =>
+    new Promise((resolve, reject) => {
+      const fields = { ...Object.fromEntries(new Headers(headers)), ...own };
+      const options = { agent, method, headers: fields, ...(signal && { signal }) };
+      const outgoing = request(`${url}`, options);
+      outgoing.on("error", reject);
+      outgoing.on("response", (incoming) => {
+        const { statusCode: status = 0, rawHeaders } = incoming;
+        const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
+        if (isEmpty) incoming.resume();
+        try {
+          const received = new Headers();
+          for (let i = 0; i < rawHeaders.length; i += 2) {
+            received.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");
+          }
+          const content = isEmpty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
+          resolve(new Response(content as BodyInit | null, { status, headers: received }));
+        } catch (error) {
+          outgoing.destroy();
+          reject(error); // a status or a header that there is not
+        }
+      });
+      if (!(body instanceof ReadableStream)) outgoing.end(body ?? undefined);
+      else pipeline(Readable.fromWeb(body as never), outgoing, (error) => error && reject(error));
+    });
+}

@@ -1,0 +1,377 @@
+/** The command before servers of REST, which know nothing of protobuf, of Connect and of gRPC-Web. */
+import { once } from "node:events";
+import { readFile, writeFile } from "node:fs/promises";
+import http, { type RequestListener } from "node:http";
+import https from "node:https";
+import type { AddressInfo } from "node:net";
+import { join } from "node:path";
+import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  connectNodeAdapter,
+  createConnectTransport,
+  createGrpcTransport,
+  createGrpcWebTransport,
+} from "@connectrpc/connect-node";
+import express from "express";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import {
+  CatalogService,
+  file_library_v1_catalog,
+} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { openModern } from "../../../gateway/test/support/mcp-client.ts";
+import {
+  createTemporaryFolder,
+  type TemporaryFolder,
+} from "../../../gateway/test/support/temporary-folder.ts";
+import { type RunningCommand, runCommand, startCommand, until } from "./command.ts";
+
+let folder: TemporaryFolder;
+
+beforeAll(async () => {
+  folder = await createTemporaryFolder();
+  await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_catalog));
+});
+
+afterAll(() => folder[Symbol.asyncDispose]());
+
+const start = (upstream: string, ...args: readonly string[]) =>
+  startCommand(["--upstream", upstream, "--descriptors", "services.binpb", ...args], folder.path);
+
+async function listen(server: http.Server | https.Server) {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  return {
+    port,
+    [Symbol.dispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+/** As one writes it in JavaScript: numbers are numbers, and errors have a message. */
+function bookshop(): RequestListener {
+  const volumes = new Map<string, { name: string; id: number; title: string }>();
+  const app = express();
+  app.use(express.json());
+  app.post("/api/v1/shelves/:shelf/volumes", (request, response) => {
+    const { id, title } = request.body;
+    const name = `shelves/${request.params.shelf}/volumes/${id}`;
+    if (typeof id !== "number") return void response.status(422).json({ message: "no number" });
+    volumes.set(name, { name, id, title });
+    response.status(201).json(volumes.get(name));
+  });
+  app.get("/api/v1/shelves/:shelf/volumes", (request, response) => {
+    const { pageSize, titles } = request.query;
+    const all = [...volumes.values()].filter(
+      ({ title }) => !titles || [titles].flat().includes(title),
+    );
+    response.set("x-asked", request.get("authorization")).json({
+      volumes: all.slice(0, Number(pageSize ?? 10)),
+    });
+  });
+  app.get("/api/v1/shelves/:shelf/volumes\\:watch", (_request, response) => {
+    response.type("application/x-ndjson");
+    for (const volume of volumes.values()) response.write(`${JSON.stringify(volume)}\n`);
+    response.end();
+  });
+  app.get("/api/v1/shelves/:shelf/volumes/:id", (request, response) => {
+    const found = volumes.get(decodeURIComponent(request.path.slice("/api/v1/".length)));
+    if (found === undefined) response.status(404).json({ error: "no such volume" });
+    else response.json(found);
+  });
+  app.delete("/api/v1/shelves/:shelf/volumes/:id", (_request, response) => {
+    response.status(204).end();
+  });
+  return app;
+}
+
+const transports: readonly (readonly [name: string, (baseUrl: string) => Transport])[] = [
+  ["gRPC", (baseUrl) => createGrpcTransport({ baseUrl })],
+  ["gRPC-Web", (baseUrl) => createGrpcWebTransport({ baseUrl, httpVersion: "1.1" })],
+  ["Connect", (baseUrl) => createConnectTransport({ baseUrl, httpVersion: "1.1" })],
+];
+
+describe("an Express server", () => {
+  let upstream: Awaited<ReturnType<typeof listen>>;
+  let server: RunningCommand;
+
+  beforeAll(async () => {
+    upstream = await listen(http.createServer(bookshop()));
+    const url = `rest+http://127.0.0.1:${upstream.port}/api`;
+    server = await startCommand(
+      ["--upstream", url, "--descriptors", "services.binpb", "--mcp"],
+      folder.path,
+      { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" },
+    );
+    await until(200, `${server.origin}/readyz`);
+  });
+
+  afterAll(async () => {
+    upstream[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  test.each(transports)("is called by %s", async (name, open) => {
+    const client = createClient(CatalogService, open(server.origin));
+    const parent = `shelves/${name}`;
+    const volume = { id: 12n, title: `of ${name} & é/` };
+    const created = await client.createVolume({ parent, volume });
+    expect(created).toMatchObject({ ...volume, name: `${parent}/volumes/12` });
+    expect(await client.getVolume({ name: created.name })).toEqual(created);
+    let asked: string | null = null;
+    const headers = { authorization: `Bearer of-${name}` };
+    const onHeader = (header: Headers) => {
+      asked = header.get("x-asked");
+    };
+    const request = { parent, pageSize: 1, titles: [volume.title] };
+    const { volumes } = await client.listVolumes(request, { headers, onHeader });
+    expect(volumes).toEqual([created]);
+    expect(asked).toBe(`Bearer of-${name}`);
+    const seen: string[] = [];
+    for await (const one of client.watchVolumes({ parent })) seen.push(one.name);
+    expect(seen).toContain(created.name);
+    await client.deleteVolume({ name: created.name });
+    const error = await failureOf(client.getVolume({ name: "shelves/a/volumes/none" }));
+    expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "no such volume"]);
+  });
+
+  test("is called by REST and by a model", async () => {
+    const url = `${server.origin}/v1/shelves/a/volumes`;
+    const body = '{"id":"9","title":"x"}';
+    const headers = { "content-type": "application/json" };
+    const response = await fetch(url, { method: "POST", headers, body });
+    expect(await response.json()).toEqual({ name: "shelves/a/volumes/9", id: 9, title: "x" });
+    await using client = await openModern(`${server.origin}/mcp`);
+    const tools = await client.listTools();
+    const { name = "" } = tools.find((one) => /get_?volume$/i.test(one.name)) ?? {};
+    const { structuredContent } = await client.call(name, { name: "shelves/a/volumes/9" });
+    expect(structuredContent).toMatchObject({ title: "x" });
+  });
+
+  test("is not called for a path that it would read otherwise", async () => {
+    const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
+    const error = await failureOf(client.getVolume({ name: "shelves/../volumes/x" }));
+    expect(error.code).toBe(Code.InvalidArgument);
+  });
+});
+
+test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
+  const routes = (router: import("@connectrpc/connect").ConnectRouter) =>
+    void router.service(CatalogService, createCatalog());
+  const serve = connectNodeAdapter({ routes, grpc: false });
+  let isBroken = false;
+  using upstream = await listen(
+    http.createServer((request, response) => {
+      if (isBroken) request.socket.destroy();
+      else serve(request, response);
+    }),
+  );
+  await using server = await start(`${protocol}+http://127.0.0.1:${upstream.port}`);
+  await until(200, `${server.origin}/readyz`);
+  const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
+  const volume = { id: 2n ** 62n, title: "x" };
+  async function* requests() {
+    for (const title of ["x", "y"]) yield { parent: "shelves/a", volume: { ...volume, title } };
+  }
+  expect((await client.importVolumes(requests())).count).toBe(2n);
+  const seen: string[] = [];
+  for await (const one of client.watchVolumes({ parent: "shelves/a" })) seen.push(one.title);
+  expect(seen).toEqual(["y"]);
+  const error = await failureOf(client.getVolume({ id: 3n }));
+  expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
+  isBroken = true; // then nobody listens
+  for (const end of [() => {}, () => upstream[Symbol.dispose]()]) {
+    end();
+    const away = await failureOf(client.getVolume({ id: 3n }));
+    expect([away.code, away.rawMessage]).toEqual([Code.Unavailable, "the upstream is away"]);
+  }
+  await until(503, `${server.origin}/readyz`);
+});
+
+async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
+  try {
+    expect.fail(`it succeeded: ${JSON.stringify(await call)}`);
+  } catch (error) {
+    if (error instanceof ConnectError) return error;
+    throw error;
+  }
+}
+
+describe("faults of a REST server", () => {
+  let answer: RequestListener = () => {};
+  let calls = 0;
+  let upstream: Awaited<ReturnType<typeof listen>>;
+  let server: RunningCommand;
+
+  beforeAll(async () => {
+    const listener: RequestListener = (request, response) => {
+      if (request.method === "HEAD") return void response.end();
+      calls++;
+      answer(request, response);
+    };
+    upstream = await listen(http.createServer(listener));
+    server = await start(`rest+http://127.0.0.1:${upstream.port}`);
+  });
+
+  afterAll(async () => {
+    upstream[Symbol.dispose]();
+    await server[Symbol.asyncDispose]();
+  });
+
+  const json = { "content-type": "application/json" };
+  const page = "<html><h1>Bad Gateway</h1>";
+
+  const faults: readonly (readonly [string, RequestListener, Code, string])[] = [
+    [
+      "the connection closes",
+      (request) => request.socket.destroy(),
+      Code.Unavailable,
+      "the upstream is away",
+    ],
+    [
+      "the body is cut",
+      (_, response) =>
+        void response
+          .writeHead(200, { ...json, "content-length": 99 })
+          .write('{"id":1}', () => response.destroy()),
+      Code.Unavailable,
+      "the upstream is away",
+    ],
+    [
+      "HTML with 502",
+      (_, response) =>
+        void response
+          .writeHead(502, { "content-type": "text/html", "set-cookie": "a=b" })
+          .end(page),
+      Code.Unavailable,
+      `HTTP 502: ${page}`,
+    ],
+    [
+      "HTML with 200",
+      (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end(page),
+      Code.Unknown,
+      "HTTP 200 with text/html, which is not JSON",
+    ],
+    [
+      "a slow body",
+      (_, response) => void response.writeHead(200, json).write("{"),
+      Code.DeadlineExceeded,
+      "",
+    ],
+    [
+      "wrong JSON",
+      (_, response) => void response.writeHead(200, json).end('{"id":"x"}'),
+      Code.Internal,
+      "the response is no library.v1.Volume: id must be a 64-bit integer",
+    ],
+    [
+      "10 MiB",
+      (_, response) =>
+        void response.writeHead(200, json).end(`{"title":"${"x".repeat(10 << 20)}"}`),
+      Code.ResourceExhausted,
+      "the upstream's response is too large",
+    ],
+    [
+      "no type and no JSON",
+      (_, response) => void response.end("hello"),
+      Code.Internal,
+      "the response is no library.v1.Volume: it is not valid JSON",
+    ],
+    [
+      "a redirect",
+      (_, response) => void response.writeHead(307, { location: "/x/" }).end(),
+      Code.Unknown,
+      "HTTP 307, to /x/",
+    ],
+  ];
+
+  test.each(faults)("%s", async (_what, listener, code, message) => {
+    answer = listener;
+    const timeoutMs = code === Code.DeadlineExceeded ? 500 : 20_000;
+    for (const [name, open] of transports) {
+      calls = 0;
+      const client = createClient(CatalogService, open(server.origin));
+      let header = new Headers();
+      const error = await failureOf(
+        client.getVolume({ id: 1n }, { timeoutMs, onHeader: (all) => (header = all) }),
+      );
+      expect([name, error.code]).toEqual([name, code]);
+      expect(error.rawMessage).toContain(message);
+      expect([...error.metadata, ...header].join()).not.toContain("a=b");
+      expect(calls).toBe(1);
+    }
+    calls = 0;
+    const headers = { "connect-timeout-ms": `${timeoutMs}` };
+    const response = await fetch(`${server.origin}/v1/volumes/1`, { headers });
+    const status = code === Code.ResourceExhausted ? 500 : response.status;
+    expect(response.status).toBe(status);
+    expect(response.status).toBeGreaterThanOrEqual(500);
+    expect(response.headers.get("set-cookie")).toBe(null);
+    expect(calls).toBe(1);
+  });
+
+  test("a client stream that cannot go on is an error, and harms nobody", async () => {
+    answer = (request, response) => {
+      request.resume();
+      request.on("end", () => response.writeHead(200, json).end('{"count":"1"}'));
+    };
+    const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
+    async function* volumes(...parents: readonly string[]) {
+      for (const parent of parents) yield { parent, volume: { id: 1n } };
+    }
+    const error = await failureOf(client.importVolumes(volumes("shelves/a", "shelves/b")));
+    expect(error.code).toBe(Code.InvalidArgument);
+    expect((await client.importVolumes(volumes("shelves/a", "shelves/a"))).count).toBe(1n);
+  });
+
+  test("a stream that is cut is an error, after the messages that came", async () => {
+    answer = (_, response) =>
+      void response.writeHead(200, json).write('{"id":1}\n', () => response.destroy());
+    for (const [name, open] of transports) {
+      const client = createClient(CatalogService, open(server.origin));
+      const ids: bigint[] = [];
+      const read = async () => {
+        for await (const { id } of client.watchVolumes({ parent: "shelves/a" })) ids.push(id);
+      };
+      const error = await failureOf(read());
+      expect([name, error.code, ids]).toEqual([name, Code.Unavailable, [1n]]);
+    }
+  });
+});
+
+test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async () => {
+  const own = createCertificate(folder.path, "localhost");
+  const [key, cert] = await Promise.all([readFile(own.keyFile), readFile(own.certFile)]);
+  const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
+  using upstream = await listen(https.createServer(options, bookshop()));
+  const url = `rest+https://127.0.0.1:${upstream.port}/api`;
+  const name = ["--upstream-ca", own.certFile, "--upstream-server-name", "localhost"];
+  await using distrusted = await start(url, ...name);
+  await using trusted = await start(
+    ...[url, ...name, "--upstream-cert", own.certFile, "--upstream-key", own.keyFile],
+  );
+  const list = (origin: string) => fetch(`${origin}/v1/shelves/a/volumes`);
+  expect((await list(trusted.origin)).status).toBe(200);
+  expect((await list(distrusted.origin)).status).toBe(503);
+});
+
+test("--check tells how each method is called, and what has no reflection", async () => {
+  const url = "https://api.example.com/base";
+  const check = (protocol: string, ...args: readonly string[]) =>
+    runCommand(["--check", "--upstream", `${protocol}+${url}`, ...args], folder.path);
+  const described = ["--descriptors", "services.binpb"];
+  expect((await check("rest", ...described)).stdout).toContain(
+    `  GetVolume                unary          calls GET ${url}/v1/{name=shelves/*/volumes/*}, or GET ${url}/v1/volumes/{id}\n`,
+  );
+  expect((await check("connect", ...described)).stdout).toContain(
+    `  GetVolume                unary          calls POST ${url}/library.v1.CatalogService/GetVolume\n`,
+  );
+  const { stderr, exitCode } = await check("grpc-web", "--reflection");
+  expect(stderr).toContain("--reflection: is of gRPC upstreams alone");
+  expect(exitCode).toBe(2);
+});
