@@ -109,7 +109,7 @@ describe("an Express server", () => {
       { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" },
     );
     await until(200, `${server.origin}/readyz`);
-  });
+  }, 60_000);
 
   afterAll(async () => {
     upstream[Symbol.dispose]();
@@ -216,7 +216,7 @@ describe("faults of a REST server", () => {
     };
     upstream = await listen(http.createServer(listener));
     server = await start(`rest+http://127.0.0.1:${upstream.port}`);
-  });
+  }, 60_000);
 
   afterAll(async () => {
     upstream[Symbol.dispose]();

@@ -147,9 +147,9 @@ async function* readEvents(
     if (name === "event") event = ascii.decode(value);
     if (name !== "data") continue;
     if (data === undefined) data = new BodyBuffer();
-    else data.append(lineFeed);
+    else void data.append(lineFeed);
     if (data.length + value.length > bytesMax) throw messageTooLarge(bytesMax);
-    data.append(value);
+    void data.append(value);
   }
   if (event === "" && data === undefined) return;
   throw new ConnectError("the response ended amid an event", Code.Internal);

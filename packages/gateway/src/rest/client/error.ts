@@ -29,7 +29,7 @@ export async function* chunksOf({ body }: Response): AsyncGenerator<Uint8Array> 
 export async function readUpTo(response: Response, bytesMax: number): Promise<Uint8Array> {
   const body = new BodyBuffer();
   for await (const chunk of chunksOf(response)) {
-    body.append(chunk);
+    void body.append(chunk);
     if (body.length > bytesMax) break;
   }
   return body.bytes;
