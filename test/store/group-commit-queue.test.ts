@@ -5,7 +5,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
 import type { CommitLimits } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
-import { begin, type OpenCommit } from "./open-commits.ts";
+import { begin, type OpenCommit, ofRow } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
 const overloaded = { code: "overloaded" };
@@ -115,6 +115,32 @@ describe("a caller that gives up", () => {
     await expect(leaving).rejects.toBe(reason);
     expect(commit.ids).toEqual([0n, 1n]);
     commit.succeed();
+    expect(await staying).toBe("created");
+  });
+
+  test("during a commit that fails for one of its rows has no part in the next", async () => {
+    const { submit, nextCommit, signal, leave } = beginLeaving();
+    for (const id of [0, 1, 2, 3]) void submit(id, id === 1 || id === 2 ? undefined : signal);
+    const commit = await nextCommit();
+    leave();
+    commit.fail(ofRow);
+    for (const id of [1n, 2n]) {
+      const half = await nextCommit();
+      expect(half.ids).toEqual([id]);
+      half.succeed();
+    }
+  });
+
+  test("alone in its half of such a commit leaves nothing to commit", async () => {
+    const { submit, nextCommit, signal, leave } = beginLeaving();
+    void submit(0, signal);
+    const staying = submit(1);
+    const commit = await nextCommit();
+    leave();
+    commit.fail(ofRow);
+    const half = await nextCommit();
+    expect(half.ids).toEqual([1n]);
+    half.succeed();
     expect(await staying).toBe("created");
   });
 

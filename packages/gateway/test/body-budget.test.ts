@@ -95,6 +95,20 @@ describe.each(doors)("$name:", ({ way, request }) => {
   });
 });
 
+test.each(doors.filter(({ name }) => /^REST, HTTP.[12.]+$/.test(name)))(
+  "a body that waits for too long is refused: $name",
+  async ({ way, request }) => {
+    const budget = new BodyBudget({ bytesMax });
+    await using gateway = await openEcho(budget);
+    const older = holdFor(budget, 500 * KiB);
+    const answer = gateway.send(request);
+    await untilWaiting(budget);
+    expect(way.codeOf(await answer)).toBe(Code.Unavailable);
+    older.release();
+    await untilFree(budget);
+  },
+);
+
 /** Sends the headers of requests, and nothing of their bodies. Tells the status of each answer. */
 const openers: Readonly<
   Record<HttpVersion, (origin: string, tell: (status: number) => void) => Opened>

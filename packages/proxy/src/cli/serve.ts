@@ -205,7 +205,7 @@ async function serveUntilStopped(
 }
 
 /** The maximum number of unknown types that are logged. */
-const unknownMax = 1000;
+const unknownMax = 100;
 
 function placeOf(
   { socketPath, host, tls }: Pick<Settings, "socketPath" | "host" | "tls">,

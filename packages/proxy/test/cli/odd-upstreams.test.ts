@@ -154,11 +154,9 @@ test("types that nobody knows are logged once each, up to a limit", async () => 
   const ask = (name: number) => post(`${server.origin}/v1/fields`, `{"string":"${name}"}`);
   const lines = () => server.errors().match(/shop\.v1\.T\d+ has no JSON/g) ?? [];
   for (let times = 0; times < 3; times++) await ask(1);
-  for (let name = 2; name < 1050; name += 50) {
-    await Promise.all(Array.from({ length: 50 }, (_, index) => ask(name + index)));
-  }
-  await expect.poll(() => lines().length).toBe(1000);
-  expect(new Set(lines()).size).toBe(1000);
+  await Promise.all(Array.from({ length: 110 }, (_, name) => ask(name)));
+  await expect.poll(() => lines().length).toBe(100);
+  expect(new Set(lines()).size).toBe(100);
 });
 
 test.each([Code.Unauthenticated, Code.PermissionDenied])(
