@@ -4,7 +4,7 @@ import type { GatewayHandler } from "../adapter/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams } from "../http/session-handle.ts";
-import { sessionMegabytesMax } from "../http/session-memory.ts";
+import { openWindow, sessionMegabytesMax } from "../http/session-memory.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
 import type { OnRequested } from "./http1.ts";
@@ -58,6 +58,7 @@ export function createHttp2Server(
     socket = opened;
   });
   server.on("session", (session) => {
+    openWindow(session);
     keepStreamsInTables(session);
     const from = socket;
     const turns = new Turns(servedAtOnce, intake.requests, serveStream);
