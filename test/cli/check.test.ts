@@ -80,20 +80,28 @@ test("a store that a server has open is sound, and stays as it is", async () => 
   await serving.create(plantOf(-2n));
 });
 
-test.skipIf(process.platform !== "linux")("a second server is told, and by a check", async () => {
-  const { database, run } = await prepare();
-  const options = { args: ["--store", `sqlite:${database}`] };
-  await using first = await spawnServer(options);
-  expect(first.stderr.text).toBe("");
-  await using second = await spawnServer(options);
-  const { pid } = first.process;
-  await second.stderr.until(new RegExp(`another server has ${database} open, .*: process ${pid} `));
-  const { code, stdout } = await run();
-  expect(code).toBe(0);
-  expect(failed(stdout)).toEqual([
-    expect.stringMatching(/^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /),
-  ]);
-});
+test.skipIf(process.platform !== "linux")(
+  "a second server is told, and by a check",
+  async () => {
+    const { database, run } = await prepare();
+    const options = { args: ["--store", `sqlite:${database}`] };
+    await using first = await spawnServer(options);
+    expect(first.stderr.text).toBe("");
+    await using second = await spawnServer(options);
+    const { pid } = first.process;
+    await second.stderr.until(
+      new RegExp(`another server has ${database} open, .*: process ${pid} `),
+    );
+    const { code, stdout } = await run();
+    expect(code).toBe(0);
+    expect(failed(stdout)).toEqual([
+      expect.stringMatching(
+        /^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /,
+      ),
+    ]);
+  },
+  60_000,
+);
 
 test("the log that a crash has left stays as it is", async () => {
   const [running, crashed] = [await prepare(), await prepare()];
