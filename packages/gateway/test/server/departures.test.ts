@@ -180,4 +180,5 @@ test.skipIf(!hasOpenssl).each(transports)(
     polite.socket.destroy();
     await service.drain(0);
   },
+  60_000,
 );
