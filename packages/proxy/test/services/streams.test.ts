@@ -111,14 +111,14 @@ describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ version, open 
             await new Promise(() => {});
           },
         }),
-      { streamIdleTimeoutMs: 200 },
+      { streamIdleTimeoutMs: 1000 },
     );
     using caller = open(FieldService, proxy.origin(version));
     const answers = caller.client.repeat({ string: "a" })[Symbol.asyncIterator]();
     expect(await answers.next()).toMatchObject({ value: { string: "a" } });
     await expect(within("the end", answers.next())).rejects.toMatchObject({
       code: Code.DeadlineExceeded,
-      rawMessage: "no message for 200 ms",
+      rawMessage: "no message for 1000 ms",
     });
     await within("the end of the upstream's call", ended.promise);
   });
