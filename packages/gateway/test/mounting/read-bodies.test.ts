@@ -90,8 +90,8 @@ describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (v
     await using gateway = await openBehindParser();
     const response = await gateway.send({ version, ...request });
     expect(response.status).toBe(status);
-    const trailers = [...response.trailers].map((field) => field.join(": "));
-    const text = [response.body.toString(), ...trailers].join("\r\n");
+    const fields = [...response.headers].map((field) => field.join(": "));
+    const text = [response.body.toString(), ...fields].join("\r\n");
     for (const part of told) expect(text).toMatch(part);
     expect(gateway.errors).toEqual([
       expect.objectContaining({

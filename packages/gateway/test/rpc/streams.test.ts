@@ -150,7 +150,7 @@ describe("an answer of messages", () => {
     packed.resolve(Buffer.from("a"));
     await sent;
     await turn();
-    expect(steps).toEqual(["moved", "head a", "end no"]);
+    expect(steps).toEqual(["moved", "500 no"]);
   });
 
   test("has no message that comes when its call is given up", async () => {
