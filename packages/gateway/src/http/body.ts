@@ -79,8 +79,8 @@ export class BodyBuffer {
       this.buffer.set(chunk, this.length);
     }
     this.length = length;
-    this.expected = expected;
-    const more = Math.max(length, expected) - this.counted;
+    this.expected = Math.min(expected, expectedMax);
+    const more = Math.max(length, this.expected) - this.counted;
     if (more <= 0 || this.holding === undefined) return undefined;
     this.counted += more;
     const here = Math.min(more, chunk.byteLength);
@@ -113,6 +113,9 @@ export class BodyBuffer {
 }
 
 const noBytes = new Uint8Array(0);
+
+/** More than that is not counted because somebody says that it will come: it need not be true. */
+const expectedMax = 4 * 1024 * 1024;
 
 export interface BodyLimit {
   readonly bytesMax: number;
