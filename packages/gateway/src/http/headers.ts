@@ -38,6 +38,12 @@ export class LazyHeaders implements Headers {
     }
   }
 
+  /** Whether it has a field that it was not created with. */
+  get hasMore(): boolean {
+    if (this.source !== undefined) return false;
+    return [...this.keys()].some((name) => this.#initial[name] === undefined);
+  }
+
   get(name: string): string | null {
     const value = this.source?.[name];
     // Spaces around it, and pseudo-headers, are left to Headers.

@@ -141,9 +141,11 @@ class GrpcRoute extends RpcRoute implements StreamWire {
 
   fail(call: Call, reason: unknown): Response | Promise<Response> {
     const error = setStatus(call, reason);
-    if (this.#variant.endFlag !== 0) return this.#respond(call, undefined, error);
-    // Trailers-Only: clients may retry only if they got no headers before the status.
-    const { responseHeader, responseTrailer } = call;
+    const { exchange, responseHeader, responseTrailer } = call;
+    const hasHead = this.#variant.endFlag !== 0 || (exchange.hasTrailers && responseHeader.hasMore);
+    if (hasHead) return this.#respond(call, undefined, error);
+    // Trailers-Only: clients may retry only if they got no headers before the status. As in grpc-go,
+    // unless the application has set one, which they would take for a trailer.
     const fields = new Headers(responseHeader);
     mergeNonProtocolHeaders(fields, responseTrailer);
     for (const name of statusFields) {

@@ -59,7 +59,7 @@ export function comparable(stock: Outcome, ours: Outcome): [stock: Outcome, ours
   const isFree = isUnexpected && stock.reported.length === 0 && ours.reported.length === 1;
   const both = [stock, isFree ? { ...told, reported: [] } : told] as const;
   if (stock.body.length > 0 || stock.trailers["grpc-message"] === undefined) return [...both];
-  const [one, other] = [inHeaders(both[0]), both[1]];
+  const [one, other] = [inHeaders(both[0]), inHeaders(both[1])];
   // Headers that a stream sets after stock has sent them.
   const fields = Object.entries(other.headers);
   const known = fields.filter(([name]) => name in one.headers || !name.startsWith("x-"));

@@ -115,8 +115,11 @@ async function stock(options: ConnectRouterOptions, request: Request): Promise<A
   const chunks: Uint8Array[] = [];
   for await (const chunk of response?.body ?? []) chunks.push(chunk);
   const { status = 0, header = new Headers(), trailer = new Headers() } = response ?? {};
-  const body = Buffer.concat(chunks);
-  // Ours is Trailers-Only, so that clients may retry.
+  return joined({ status, header, body: Buffer.concat(chunks), trailer });
+}
+
+/** Ours has no trailers where the application has set no header, so that clients may retry. */
+function joined({ status, header, body, trailer }: Answer): Answer {
   const isOnly = body.length === 0 && Number(trailer.get("grpc-status")) > 0;
   return isOnly
     ? { status, header: new Headers([...header, ...trailer]), body, trailer: new Headers() }
@@ -133,7 +136,8 @@ async function gateway(options: ConnectRouterOptions, request: Request): Promise
   const bytes = Buffer.from(body as Uint8Array);
   const length = headersOf(fields).get("content-length");
   if (length !== null) expect(length, "its length").toBe(`${bytes.length}`);
-  return { status, header: headersOf(fields), body: bytes, trailer: headersOf(trailer) };
+  const answer = { status, header: headersOf(fields), trailer: headersOf(trailer) };
+  return joined({ ...answer, body: bytes });
 }
 
 /** An answer in a form to compare. The words of errors have their own tests, and so has a length. */
