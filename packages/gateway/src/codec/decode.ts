@@ -5,7 +5,7 @@
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
-import type { Holding } from "../http/body-budget.ts";
+import { clientLeft, type Holding, keysOf } from "../http/body-budget.ts";
 import { FieldViolation } from "./violation.ts";
 
 /** 10,000 messages of 10 fields. It takes about 50 ms, and 16 MiB. */
@@ -102,9 +102,12 @@ export function decode<T>(
   tell?: (held: number) => void,
 ): T | Promise<T> {
   const isFree = spent <= valuesPerTurn && waiting === 0;
-  const turn = isFree ? undefined : waitForTurn(callerOf(holding), bytes.length <= smallBytes);
-  if (turn !== undefined) return turn.then(() => decodeNow(bytes, decoding, holding, tell));
-  return decodeNow(bytes, decoding, holding, tell);
+  const turn = isFree ? undefined : waitForTurn(holding, bytes.length <= smallBytes);
+  if (turn === undefined) return decodeNow(bytes, decoding, holding, tell);
+  return turn.then(() => {
+    if (holding?.isReleased) throw clientLeft();
+    return decodeNow(bytes, decoding, holding, tell);
+  });
 }
 
 function decodeNow<T>(
@@ -130,22 +133,28 @@ function decodeNow<T>(
 
 /** Tokens tell callers apart who share an address. */
 function callerOf(holding: Holding | undefined): string {
-  return `${holding?.caller.headers["authorization"] ?? holding?.caller.peerAddress}`;
+  return (holding && keysOf(holding.caller).at(-1)) ?? "";
+}
+
+interface Waiter {
+  readonly holding: Holding | undefined;
+  readonly resolve: () => void;
 }
 
 /** Those that decoded much in this turn, and what they wait for. The first one is next. */
-const callers = new Map<string, (() => void)[]>();
+const callers = new Map<string, Waiter[]>();
 let spent = 0;
 let waiting = 0;
 let isScheduled = false;
 
 /** @param isSmall Whether it waits only behind others of its caller. */
-function waitForTurn(caller: string, isSmall: boolean): Promise<void> | undefined {
-  const queue = callers.get(caller) ?? [];
+function waitForTurn(holding: Holding | undefined, isSmall: boolean): Promise<void> | undefined {
+  const caller = callerOf(holding);
   if (isSmall && !callers.has(caller)) return undefined;
+  const queue = callers.get(caller) ?? [];
   callers.set(caller, queue);
   waiting++;
-  return new Promise((resolve) => queue.push(resolve));
+  return new Promise((resolve) => queue.push({ holding, resolve }));
 }
 
 function spend(caller: string, values: number): void {
@@ -170,14 +179,29 @@ function schedule(): void {
 function begin(): void {
   isScheduled = false;
   spent = 0;
-  for (const [caller, queue] of callers) {
+  let isTaken = false;
+  for (const [caller, queue] of [...callers]) {
+    const rest: Waiter[] = [];
+    for (const one of queue) {
+      // Who has left must not keep bytes that no longer count.
+      if (one.holding?.isReleased) resume(one);
+      else rest.push(one);
+    }
+    if (isTaken) {
+      callers.set(caller, rest);
+      continue;
+    }
     callers.delete(caller);
-    const next = queue.shift();
+    const next = rest.shift();
     if (next === undefined) continue;
-    if (queue.length > 0) callers.set(caller, queue); // now the last one
-    waiting--;
-    next();
-    schedule();
-    return;
+    isTaken = true;
+    resume(next);
+    if (rest.length > 0) callers.set(caller, rest); // now the last one
   }
+  if (isTaken) schedule();
+}
+
+function resume({ resolve }: Waiter): void {
+  waiting--;
+  resolve();
 }

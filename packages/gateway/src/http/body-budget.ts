@@ -177,7 +177,11 @@ export function clientLeft(): ConnectError {
 
 const refused = new WeakSet<ConnectError>();
 
-function keysOf({ peerAddress = "", headers: { authorization } }: Caller): readonly string[] {
+/** By what a caller is counted: its address, and its token. */
+export function keysOf({
+  peerAddress = "",
+  headers: { authorization },
+}: Caller): readonly string[] {
   const address = `address ${addressKey(peerAddress)}`;
   return authorization === undefined ? [address] : [address, `token ${authorization}`];
 }

@@ -43,6 +43,37 @@ test("who sends much to decode waits for others, who do not", async () => {
   expect(order).toHaveLength(6);
 });
 
+test("who has left while a message waits for its turn has it decoded no more", async () => {
+  let decoded = 0;
+  const [one, other] = [hold("one"), hold("one")];
+  const count = () => {
+    decoded++;
+  };
+  await decode(large, decoding(readMaxValues, count), one);
+  const waiting = [one, other, other].map((holding) =>
+    decode(large, decoding(readMaxValues, count), holding),
+  );
+  other.release();
+  const ends = await Promise.allSettled(waiting);
+  expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected"]);
+  expect(decoded).toBe(2);
+});
+
+test("addresses that one peer may have at will are one caller", async () => {
+  const order: string[] = [];
+  const from = (peerAddress: string) => new BodyBudget().hold({ peerAddress, headers: {} });
+  const rows = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"];
+  const all = rows.map((address) =>
+    decode(
+      large,
+      decoding(readMaxValues, () => order.push(address)),
+      from(address),
+    ),
+  );
+  await Promise.all(all);
+  expect(order.indexOf("192.0.2.1")).toBeLessThan(3);
+});
+
 test("a message counts as what it is decoded to, until its exchange ends", async () => {
   const budget = new BodyBudget();
   const holding = hold("one", budget);
