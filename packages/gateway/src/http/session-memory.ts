@@ -2,8 +2,8 @@ import type { Http2Session } from "node:http2";
 
 /**
  * For `maxSessionMemory` of node:http2, in megabytes. Above it, Node refuses each stream whose headers
- * arrive, because answers of others are unread. Flow control limits each stream instead, to 64 KiB and one
- * message. Node counts in 32 bits: 4,295 overflow.
+ * arrive, because answers of others are unread. Flow control limits each stream instead: to 64 KiB, or
+ * 256 KiB of an upstream's, and one message. Node counts in 32 bits: 4,295 overflow.
  */
 export const sessionMegabytesMax = 4000;
 

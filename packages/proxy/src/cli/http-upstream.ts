@@ -7,7 +7,9 @@ import type { ClientTls } from "connect-gateway/client";
 import { createRestTransport, type RestTransportOptions } from "connect-gateway/rest";
 import type { UpstreamPlace } from "./upstream-place.ts";
 
-type Options = Required<Pick<RestTransportOptions, "rules" | "readMaxBytes" | "int64">>;
+type Options = Required<
+  Pick<RestTransportOptions, "rules" | "readMaxBytes" | "readMaxValues" | "int64">
+>;
 
 /**
  * Nothing is sent twice: a connection that is lost may have brought the call to the server.

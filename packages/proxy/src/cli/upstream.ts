@@ -26,7 +26,7 @@ export function openUpstreams(
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
   const { bodyBytesMax: readMaxBytes, messageValuesMax: readMaxValues } = settings.limits;
-  const rest = { rules, readMaxBytes, int64: restOptionsOf(settings).int64 };
+  const rest = { rules, readMaxBytes, readMaxValues, int64: restOptionsOf(settings).int64 };
   return settings.upstreams.map((place) => {
     const { url, authority, protocol } = place;
     const tls = watchUpstreamTls(place.tls, onTlsError);

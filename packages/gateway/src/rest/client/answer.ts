@@ -8,6 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../../codec/codec.ts";
+import { decode } from "../../codec/decode.ts";
 import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
@@ -26,12 +27,13 @@ export interface Reading {
   /** The field that the body is; undefined for the whole message. */
   readonly part: DescField | undefined;
   readonly readMaxBytes: number;
+  readonly readMaxValues: number;
   readonly jsonOptions: JsonOptions & { readonly registry: Registry };
 }
 
 /** @throws {ConnectError} for anything but one whole message. */
 export async function readMessage(response: Response, reading: Reading): Promise<Message> {
-  const { output, part, readMaxBytes } = reading;
+  const { output, part, readMaxBytes, readMaxValues } = reading;
   const { status, headers } = response;
   const bytes = await readUpTo(response, readMaxBytes);
   if (bytes.length > readMaxBytes) throw messageTooLarge(readMaxBytes);
@@ -40,7 +42,8 @@ export async function readMessage(response: Response, reading: Reading): Promise
   if (bytes.length === 0 && (mayBeEmpty || output.fields.length === 0)) return create(output);
   jsonTypeOf(response);
   try {
-    return messageOf(reading, parseJson(bytes));
+    const parse = (text: Uint8Array) => messageOf(reading, parseJson(text));
+    return await decode(bytes, { parse, readMaxValues }, undefined);
   } catch (error) {
     throw wrong(reading, error);
   }
@@ -79,7 +82,7 @@ function wrong({ output, readMaxBytes }: Reading, cause: unknown): unknown {
 
 /** The messages of a stream: NDJSON, a JSON array, server-sent events, or raw chunks. */
 export async function* readMessages(response: Response, reading: Reading): AsyncGenerator<Message> {
-  const { output, part, jsonOptions } = reading;
+  const { output, part, jsonOptions, readMaxValues } = reading;
   if (isHttpBody(output, part)) {
     for await (const chunk of chunksOf(response)) yield rawMessage(response, reading, chunk);
     return;
@@ -90,13 +93,16 @@ export async function* readMessages(response: Response, reading: Reading): Async
   const isOther = (name: string) => isWrapped || !desc || findField(desc, name) === undefined;
   try {
     for await (const { text, isError } of valuesOf(response, reading)) {
-      const json = parseJson(text);
-      const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
-      if (isError || (only["error"] !== undefined && isOther("error"))) {
-        throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
-      }
-      const result = isOther("result") ? only["result"] : undefined;
-      yield messageOf(reading, result === undefined ? json : result);
+      const parse = () => {
+        const json = parseJson(text);
+        const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
+        if (isError || (only["error"] !== undefined && isOther("error"))) {
+          throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
+        }
+        const result = isOther("result") ? only["result"] : undefined;
+        return messageOf(reading, result === undefined ? json : result);
+      };
+      yield decode(text, { parse, readMaxValues }, undefined);
     }
   } catch (error) {
     throw wrong(reading, error);

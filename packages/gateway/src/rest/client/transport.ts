@@ -17,6 +17,7 @@ import {
 import { createAsyncIterable, runStreamingCall, runUnaryCall } from "@connectrpc/connect/protocol";
 import { trailerDemux } from "@connectrpc/connect/protocol-connect";
 import type { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
+import { readMaxValuesDefault } from "../../codec/decode.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { bytesOf } from "../../http/body.ts";
@@ -44,6 +45,8 @@ export interface RestTransportOptions {
   readonly int64?: "string" | "number";
   /** The largest message of a response, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
+  /** The most values that it may have, as in the gateway's `MessageLimits`. Default: 262,144. */
+  readonly readMaxValues?: number;
   /**
    * Whether the server reads client streams as NDJSON, as connect-gateway does. The runtime must be
    * able to stream request bodies, as servers' runtimes are. Default: no; they are `unimplemented`.
@@ -59,6 +62,7 @@ const optionKinds: OptionKindsOf<RestTransportOptions> = {
   jsonOptions: "object",
   int64: ["string", "number"],
   readMaxBytes: "number",
+  readMaxValues: "number",
   clientStreams: "boolean",
 };
 
@@ -159,6 +163,7 @@ class RestCaller {
       header.set("accept", isHttpBody(output, part) ? "*/*" : json);
     }
     const { fetch = globalThis.fetch, readMaxBytes = 4 * 1024 * 1024 } = this.#options;
+    const { readMaxValues = readMaxValuesDefault } = this.#options;
     const response = await fetch(`${this.#base}${target}`, {
       ...{ method: verb, headers: header, body: body ?? null, signal },
       // It may turn another method into a GET.
@@ -167,7 +172,8 @@ class RestCaller {
       ...(stream && { body: stream, duplex: "half" }),
     } as RequestInit).catch((cause) => Promise.reject(lost(cause)));
     if (!response.ok) throw await readError(response, this.#types.registry);
-    return { response, reading: { output, part, readMaxBytes, jsonOptions: this.#jsonOptions } };
+    const limits = { readMaxBytes, readMaxValues };
+    return { response, reading: { output, part, ...limits, jsonOptions: this.#jsonOptions } };
   }
 
   async stream(method: DescMethod, request: StreamRequest) {

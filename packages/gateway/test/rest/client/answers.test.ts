@@ -60,6 +60,9 @@ async function watched(body: BodyInit | null, init?: ResponseInit) {
   return { ids, error: undefined };
 }
 
+/** A small body that becomes much. */
+const many = `{"x":[${"0,".repeat(3e5)}0]}`;
+
 describe("requests", () => {
   test("path, query and body are those of the rule", async () => {
     const { client, sent } = answering(volume);
@@ -204,6 +207,7 @@ describe("answers", () => {
       Code.ResourceExhausted,
       "4194304",
     ],
+    ["too many values", many, { headers: json }, Code.Internal, "has more than 262144 values"],
     ["304", null, { status: 304 }, Code.Unknown, "HTTP 304"],
   ])("%s is an error", async (_what, body, init, code, text) => {
     const error = await failureOf(answering(body, init).client.getVolume({ id }));
@@ -331,6 +335,7 @@ describe("streams", () => {
       lines,
       Code.ResourceExhausted,
     ],
+    ["a line of too many values", `{"id":"1"}\n{"id":2}\n${many}\n`, lines, Code.Internal],
     [
       "an event that is too long",
       `data: {"id":"1"}\n\ndata: {"id":2}\n\n${`data: ${"x".repeat(1e6)}\n`.repeat(5)}\n`,
