@@ -165,7 +165,7 @@ test("a server that is quiet, but there, keeps its connection and is never pinge
         if (++seen.settings === 5) answerOk(stream, {});
       });
     },
-    { quietMsMax: 20 },
+    { quietMsMax: 200 },
   );
   await within("an answer", call(fake));
   expect([fake.sessions.length, seen.pings]).toEqual([1, 0]);
