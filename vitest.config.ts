@@ -23,7 +23,7 @@ export default defineConfig({
     // Many tests wait for something.
     maxWorkers: availableParallelism() + 4,
     globalSetup: ["test/support/shared-postgres.ts"],
-    setupFiles: ["packages/proxy/test/support/token-leaks.setup.ts"],
+    setupFiles: ["packages/kit/test/support/token-leaks.setup.ts"],
     // Failures alone, with what their tests printed.
     reporters: ["minimal", "./test/support/closing-line.ts"],
     projects: [

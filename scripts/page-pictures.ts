@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRecordedLog } from "../packages/proxy/test/support/recorded-log.ts";
+import { createRecordedLog } from "../packages/kit/test/support/recorded-log.ts";
 import { startServer } from "../src/server/start.ts";
 import { launchBrowser } from "../test/support/browser.ts";
 

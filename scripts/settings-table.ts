@@ -1,11 +1,11 @@
 /** The table of settings in a page of docs, generated from the schema. */
 
-import { type Named, type SchemaEntry, variableOf } from "../packages/proxy/src/settings/schema.ts";
+import { type Named, type SchemaEntry, variableOf } from "../packages/kit/src/settings/schema.ts";
 import {
   formatValue,
   type IntegerSetting,
   type Setting,
-} from "../packages/proxy/src/settings/setting.ts";
+} from "../packages/kit/src/settings/setting.ts";
 
 /** Its place in the page. */
 export const settingsTablePlace =

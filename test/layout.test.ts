@@ -28,11 +28,12 @@ const importsByFile = checkLayout({
 test.each([
   ["connect-gateway, any of its exports", /from "connect-gateway["/]/, ["server", "transfer"]],
   [
-    "connect-gateway-proxy, any of its exports",
-    /from "connect-gateway-proxy/,
+    "connect-gateway-kit, any of its exports",
+    /from "connect-gateway-kit/,
     ["cli", "server", "store"],
   ],
-  ["all of it but its settings", /from "connect-gateway-proxy\/(?!settings)/, ["cli", "server"]],
+  ["all of it but its settings", /from "connect-gateway-kit\/(?!settings)/, ["cli", "server"]],
+  ["connect-gateway-proxy", /from "connect-gateway-proxy/, []],
   ["the server of connect-gateway", /from "connect-gateway\/server"/, ["server"]],
 ])("%s is used only where it belongs", (_what, specifier, folders) => {
   const users = [...importsByFile.keys()].filter((file) =>
@@ -45,7 +46,7 @@ test("tests import only the test support of the packages, and what installs and 
   const inside = globSync("test/**/*.ts").flatMap((file) =>
     importsOf(file)
       .filter((imported) =>
-        /^packages\/(?!(gateway|proxy)\/test\/(support|runtimes)\/)/.test(imported),
+        /^packages\/(?!(gateway|kit)\/test\/(support|runtimes)\/)/.test(imported),
       )
       .map((imported) => `${file} -> ${imported}`),
   );

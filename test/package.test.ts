@@ -15,9 +15,9 @@ import {
   createSigningKey,
   issuer,
   sign,
-} from "../packages/proxy/test/support/auth/issuer.ts";
-import { keySetOf, startKeyServer } from "../packages/proxy/test/support/auth/key-server.ts";
-import { openOtlpCollector } from "../packages/proxy/test/support/tracing/otlp-collector.ts";
+} from "../packages/kit/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../packages/kit/test/support/auth/key-server.ts";
+import { openOtlpCollector } from "../packages/kit/test/support/tracing/otlp-collector.ts";
 import { simulateContainer } from "./deploy/simulated-container.ts";
 import { runChild } from "./support/child.ts";
 import { spawnServer } from "./support/child-server.ts";

@@ -1,5 +1,5 @@
 /** plant-store without coalescing: each request is its own statement and commit. */
-import { openAuthenticator } from "connect-gateway-proxy/auth";
+import { openAuthenticator } from "connect-gateway-kit/auth";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
 import { openStore } from "../../src/store/open.ts";

@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { listenForStop } from "connect-gateway-proxy/command";
+import { listenForStop } from "connect-gateway-kit/command";
 import { backUpStore, describeStoreUrl } from "../store/open.ts";
 import { count } from "./count.ts";
 import { openOutputFile } from "./output-file.ts";

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { Command } from "commander";
-import { listTokens, TokenFileError } from "connect-gateway-proxy/auth";
-import { CommandFailure } from "connect-gateway-proxy/command";
+import { listTokens, TokenFileError } from "connect-gateway-kit/auth";
+import { CommandFailure } from "connect-gateway-kit/command";
 import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStoreUrl } from "../store/open.ts";

@@ -1,6 +1,6 @@
 import { Command, Option } from "commander";
-import { CommandFailure } from "connect-gateway-proxy/command";
-import { SettingsError } from "connect-gateway-proxy/settings";
+import { CommandFailure } from "connect-gateway-kit/command";
+import { SettingsError } from "connect-gateway-kit/settings";
 import { copyPlants } from "../store/copy.ts";
 import { describeStoreUrl, findStoreProblem, isSameStore } from "../store/open.ts";
 import { count } from "./count.ts";

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { Command, Option } from "commander";
-import { CommandFailure, cannot, listenForStop } from "connect-gateway-proxy/command";
+import { CommandFailure, cannot, listenForStop } from "connect-gateway-kit/command";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
 import {

@@ -1,4 +1,4 @@
-import { createHealthCommand } from "connect-gateway-proxy/command";
+import { createHealthCommand } from "connect-gateway-kit/command";
 import { plantStore } from "../server/settings.ts";
 
 /** `plant-store health`: whether the server with these settings answers. */

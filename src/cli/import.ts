@@ -7,7 +7,7 @@ import {
   cannot,
   listenForStop,
   shortenCollections,
-} from "connect-gateway-proxy/command";
+} from "connect-gateway-kit/command";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
 import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
 import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";

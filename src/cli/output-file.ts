@@ -13,7 +13,7 @@ import {
 } from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CommandFailure, cannot } from "connect-gateway-proxy/command";
+import { CommandFailure, cannot } from "connect-gateway-kit/command";
 import { assertNoLostLog, realPath, syncDirectory } from "../store/sqlite/files.ts";
 import { besideName } from "../store/sqlite/location.ts";
 import { kindOfFile } from "./file-kind.ts";

@@ -1,6 +1,6 @@
 import { Command } from "commander";
-import { createConfigCommand, runCommandLine } from "connect-gateway-proxy/command";
-import { assertPortTls } from "connect-gateway-proxy/settings";
+import { createConfigCommand, runCommandLine } from "connect-gateway-kit/command";
+import { assertPortTls } from "connect-gateway-kit/settings";
 import { version } from "../server/version.ts";
 import { BackupError, CopyError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { rm } from "node:fs/promises";
-import { CommandFailure, cannot } from "connect-gateway-proxy/command";
+import { CommandFailure, cannot } from "connect-gateway-kit/command";
 import { realPath } from "../store/sqlite/files.ts";
 import { writeRejection } from "../transfer/ndjson.ts";
 import type { Rejection } from "../transfer/plant-import.ts";

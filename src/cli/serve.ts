@@ -2,8 +2,8 @@ import { once } from "node:events";
 import module from "node:module";
 import { isatty } from "node:tty";
 import { Command } from "commander";
-import { needsFirstToken } from "connect-gateway-proxy/auth";
-import { listenForStop, notifyReady, shortenCollections } from "connect-gateway-proxy/command";
+import { needsFirstToken } from "connect-gateway-kit/auth";
+import { listenForStop, notifyReady, shortenCollections } from "connect-gateway-kit/command";
 import { type RunningServer, startServer } from "../server/start.ts";
 import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
@@ -33,7 +33,7 @@ async function tellStart(server: RunningServer): Promise<void> {
   const { settings } = server;
   const { listeningEvent, startWarnings, welcome } = await import("./welcome.ts");
   if (settings.logFormat === "json") {
-    const { createLogger } = await import("connect-gateway-proxy/logging");
+    const { createLogger } = await import("connect-gateway-kit/logging");
     createLogger("json").info(listeningEvent(server), "listening");
   } else {
     process.stdout.write(welcome(server));

@@ -1,6 +1,6 @@
 /** The settings of the server, for commands that use all or some. */
 import type { Command } from "commander";
-import * as settings from "connect-gateway-proxy/settings";
+import * as settings from "connect-gateway-kit/settings";
 import { plantStore } from "../server/settings.ts";
 
 export type Flags = settings.Flags;

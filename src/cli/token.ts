@@ -1,4 +1,4 @@
-import { createTokenCommand } from "connect-gateway-proxy/command";
+import { createTokenCommand } from "connect-gateway-kit/command";
 import { plantStore, schema, tokenPrefix } from "../server/settings.ts";
 import { assertTokenFile } from "./output-file.ts";
 

@@ -2,8 +2,8 @@
 import { resolve as resolvePath } from "node:path";
 import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
-import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-proxy/auth";
-import { createStderrLog } from "connect-gateway-proxy/logging";
+import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
+import { createStderrLog } from "connect-gateway-kit/logging";
 import {
   adminSettings,
   corsSettings,
@@ -24,7 +24,7 @@ import {
   text,
   tlsFilesOf,
   tlsSettings,
-} from "connect-gateway-proxy/settings";
+} from "connect-gateway-kit/settings";
 import { findStoreProblem } from "../store/open.ts";
 
 /** The prefix of tokens of `plant-store token`. */

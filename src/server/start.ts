@@ -1,7 +1,7 @@
 /** Starts a server and connects its parts. */
-import { createFirstToken, openAuthenticator, revokeFirstToken } from "connect-gateway-proxy/auth";
-import { loadLoggerSoon } from "connect-gateway-proxy/logging";
-import { openTracing } from "connect-gateway-proxy/tracing";
+import { createFirstToken, openAuthenticator, revokeFirstToken } from "connect-gateway-kit/auth";
+import { loadLoggerSoon } from "connect-gateway-kit/logging";
+import { openTracing } from "connect-gateway-kit/tracing";
 import { openStore } from "../store/open.ts";
 import type { Admin } from "./metrics/open.ts";
 import { reportObstacles, reportUnreachable } from "./obstacles.ts";

@@ -1,4 +1,4 @@
-import { problemsOf, SettingsError } from "connect-gateway-proxy/settings";
+import { problemsOf, SettingsError } from "connect-gateway-kit/settings";
 import type { PlantStore } from "../plant.ts";
 import type { Finding } from "./finding.ts";
 import type { StoreOptions } from "./options.ts";

@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 
 const rooms = [
   ...["src/cli/*.ts", "src/transfer/*.ts", "src/server/{settings.ts,page/*.js}"],
-  "packages/proxy/src/{auth,cli,command,settings}/*.ts",
+  "packages/{kit,proxy}/src/{auth,cli,command,settings}/*.ts",
 ];
 const literals = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/g;
 /** The notes of a command's help. */

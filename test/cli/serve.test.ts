@@ -6,7 +6,7 @@ import { promisify } from "node:util";
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { createServiceManager } from "../../packages/proxy/test/support/service-manager.ts";
+import { createServiceManager } from "../../packages/kit/test/support/service-manager.ts";
 import { tokenCommand } from "../../src/server/token-command.ts";
 import { hasTerminal, spawnChild } from "../support/child.ts";
 import { spawnServer } from "../support/child-server.ts";

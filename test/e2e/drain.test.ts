@@ -11,8 +11,8 @@ import {
   issuer,
   type SigningKey,
   sign,
-} from "../../packages/proxy/test/support/auth/issuer.ts";
-import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
+} from "../../packages/kit/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../../packages/kit/test/support/auth/key-server.ts";
 import { type SpawnedServer, spawnServer } from "../support/child-server.ts";
 import { lockStore } from "../support/locked-store.ts";
 import {

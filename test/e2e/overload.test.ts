@@ -2,11 +2,11 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import { openAuthenticator } from "connect-gateway-proxy/auth";
+import { openAuthenticator } from "connect-gateway-kit/auth";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
+import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createToken, digestToken } from "connect-gateway-proxy/auth";
+import { createToken, digestToken } from "connect-gateway-kit/auth";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -13,8 +13,8 @@ import {
   goodClaims,
   issuer,
   sign,
-} from "../../packages/proxy/test/support/auth/issuer.ts";
-import { keySetOf, startKeyServer } from "../../packages/proxy/test/support/auth/key-server.ts";
+} from "../../packages/kit/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../../packages/kit/test/support/auth/key-server.ts";
 import { authorization } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";

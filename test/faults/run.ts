@@ -3,9 +3,9 @@
  * its promises. Separate from `npm test`, because it takes as long as it is given.
  */
 
-import { listenForStop } from "connect-gateway-proxy/command";
+import { listenForStop } from "connect-gateway-kit/command";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { takeLeaks } from "../../packages/proxy/test/support/token-leaks.ts";
+import { takeLeaks } from "../../packages/kit/test/support/token-leaks.ts";
 import { type Campaign, createRun } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
 import { type Flags, parseFlags } from "./flags.ts";

@@ -1,6 +1,6 @@
 import type { Readable } from "node:stream";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { type Channel, watchForTokens } from "../../packages/proxy/test/support/token-leaks.ts";
+import { type Channel, watchForTokens } from "../../packages/kit/test/support/token-leaks.ts";
 
 /** Startup may take a while on a busy machine. */
 const startTimeoutMs = 15_000;

@@ -1,8 +1,8 @@
 import {
   type CommandResult,
   runInProcess as run,
-} from "../../packages/proxy/test/support/run-in-process.ts";
-import { watchForTokens } from "../../packages/proxy/test/support/token-leaks.ts";
+} from "../../packages/kit/test/support/run-in-process.ts";
+import { watchForTokens } from "../../packages/kit/test/support/token-leaks.ts";
 import { runCommand } from "../../src/cli/program.ts";
 
 /**

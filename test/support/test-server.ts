@@ -2,8 +2,8 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
-import { knownToken } from "../../packages/proxy/test/support/token-leaks.ts";
+import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";
+import { knownToken } from "../../packages/kit/test/support/token-leaks.ts";
 import type { ServerOptions } from "../../src/server/settings.ts";
 import { startServer } from "../../src/server/start.ts";
 

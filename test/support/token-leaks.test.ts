@@ -1,13 +1,13 @@
-import { mintToken } from "connect-gateway-proxy/auth";
+import { mintToken } from "connect-gateway-kit/auth";
 import { expect, test } from "vitest";
-import { forge, goodClaims } from "../../packages/proxy/test/support/auth/issuer.ts";
-import { createRecordedLog } from "../../packages/proxy/test/support/recorded-log.ts";
+import { forge, goodClaims } from "../../packages/kit/test/support/auth/issuer.ts";
+import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";
 import {
   findToken,
   knownToken,
   takeLeaks,
   watchForTokens,
-} from "../../packages/proxy/test/support/token-leaks.ts";
+} from "../../packages/kit/test/support/token-leaks.ts";
 import { runInProcess } from "./run-in-process.ts";
 
 const minted = mintToken("plst_");

@@ -1,6 +1,6 @@
 /** The files of the page. The list is fixed, so a path of a request never reaches the disk. */
 import { readFileSync } from "node:fs";
-import { type ApiDocument, renderReference } from "connect-gateway-proxy/reference";
+import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
 
 export interface PageFile {
   readonly url: URL;

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { SettingsError } from "connect-gateway-proxy/settings";
+import { SettingsError } from "connect-gateway-kit/settings";
 import { parseUrlOptions } from "./url-options.ts";
 
 export interface Host {

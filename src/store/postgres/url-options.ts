@@ -13,7 +13,7 @@ import {
   SettingsError,
   type SettingsOf,
   text,
-} from "connect-gateway-proxy/settings";
+} from "connect-gateway-kit/settings";
 import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
 
 /** Server settings that must be on. Without them, a crash loses plants. */

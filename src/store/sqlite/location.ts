@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
-import { SettingsError } from "connect-gateway-proxy/settings";
+import { SettingsError } from "connect-gateway-kit/settings";
 import { fileId } from "./files.ts";
 
 /** The URL as given; it contains no secrets. */

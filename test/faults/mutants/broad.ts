@@ -3,7 +3,7 @@ import { once } from "node:events";
 
 /** What is changed, and the tests that should see it. */
 const folders: Readonly<Record<string, readonly [sources: string, ...tests: string[]]>> = {
-  auth: ["packages/proxy/src/auth", "packages/proxy/test/auth/**/*.test.ts"],
+  auth: ["packages/kit/src/auth", "packages/kit/test/auth/**/*.test.ts"],
   store: [
     "src/store",
     "test/store/**/*.test.ts",

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
-import { listenForStop } from "connect-gateway-proxy/command";
+import { listenForStop } from "connect-gateway-kit/command";
 import { mutateFolder } from "./broad.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 
@@ -35,6 +35,7 @@ const copied = [
 /** Our own packages, by folder. */
 const own = new Map([
   ["connect-gateway", "packages/gateway"],
+  ["connect-gateway-kit", "packages/kit"],
   ["connect-gateway-proxy", "packages/proxy"],
 ]);
 

@@ -8,7 +8,7 @@ import {
   issuer,
   type SigningKey,
   sign,
-} from "../../../packages/proxy/test/support/auth/issuer.ts";
+} from "../../../packages/kit/test/support/auth/issuer.ts";
 
 export async function openIssuer() {
   let keys: SigningKey[] = [];

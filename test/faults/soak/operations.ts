@@ -3,7 +3,7 @@ import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
-import { knownToken } from "../../../packages/proxy/test/support/token-leaks.ts";
+import { knownToken } from "../../../packages/kit/test/support/token-leaks.ts";
 import { runChild } from "../../support/child.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { checkHistory, type RequestOutcome } from "../history/check.ts";

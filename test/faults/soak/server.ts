@@ -17,7 +17,7 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { findToken } from "../../../packages/proxy/test/support/token-leaks.ts";
+import { findToken } from "../../../packages/kit/test/support/token-leaks.ts";
 import { environmentWithoutSettings, main, nodeOptions } from "../../support/child.ts";
 import { collectOutput } from "../../support/output.ts";
 import { isComplaint, patienceMs } from "../server.ts";

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { forge, goodClaims } from "../../../packages/proxy/test/support/auth/issuer.ts";
+import { forge, goodClaims } from "../../../packages/kit/test/support/auth/issuer.ts";
 import { get, postPlant } from "../../support/plant-request.ts";
 import { expectRestError } from "../../support/rest-error.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";

@@ -1,4 +1,4 @@
-import { SettingsError } from "connect-gateway-proxy/settings";
+import { SettingsError } from "connect-gateway-kit/settings";
 import { afterEach, describe, expect, test } from "vitest";
 import { resolveSettings, type ServerOptions } from "../../../src/server/settings.ts";
 

@@ -3,8 +3,8 @@ import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
 import { findFreePort } from "../../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { environmentFor } from "../../../packages/proxy/test/support/tracing/environment.ts";
-import { openOtlpCollector } from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
+import { environmentFor } from "../../../packages/kit/test/support/tracing/environment.ts";
+import { openOtlpCollector } from "../../../packages/kit/test/support/tracing/otlp-collector.ts";
 import { type SpawnedServer, spawnServer } from "../../support/child-server.ts";
 import { postPlant, statusOfCreate } from "../../support/plant-request.ts";
 

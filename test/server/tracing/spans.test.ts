@@ -12,11 +12,11 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import {
   environmentFor,
   stubEnvironment,
-} from "../../../packages/proxy/test/support/tracing/environment.ts";
+} from "../../../packages/kit/test/support/tracing/environment.ts";
 import {
   type OtlpCollector,
   openOtlpCollector,
-} from "../../../packages/proxy/test/support/tracing/otlp-collector.ts";
+} from "../../../packages/kit/test/support/tracing/otlp-collector.ts";
 import { lockStore } from "../../support/locked-store.ts";
 import { basil, plantHeaders as json, postPlant } from "../../support/plant-request.ts";
 import { newPlantJson } from "../../support/protocol/message.ts";

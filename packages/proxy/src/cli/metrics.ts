@@ -1,7 +1,6 @@
 import { methodNameOf } from "connect-gateway";
-import type { Authenticator } from "../auth/authenticator.ts";
-import { createBearerGate, type Gate } from "../auth/bearer.ts";
-import { limitRates } from "../rate-limit/gate.ts";
+import { type Authenticator, createBearerGate, type Gate } from "connect-gateway-kit/auth";
+import { limitRates } from "connect-gateway-kit/rate-limit";
 import type { Settings } from "./settings.ts";
 
 /** More than most servers have; the methods past these share a series. */

@@ -4,13 +4,15 @@ import { Command } from "commander";
 import { gatewayNodeAdapter, RuleError } from "connect-gateway";
 import type { HttpRule } from "connect-gateway/protos";
 import { type Binding, bindingsOf } from "connect-gateway/rules";
-import { createConfigCommand } from "../command/config.ts";
-import { createHealthCommand } from "../command/health.ts";
-import { CommandFailure, runCommandLine } from "../command/run.ts";
-import { createTokenCommand } from "../command/token.ts";
+import {
+  CommandFailure,
+  createConfigCommand,
+  createHealthCommand,
+  createTokenCommand,
+  runCommandLine,
+} from "connect-gateway-kit/command";
+import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
 import { DescriptorError, reflectServices } from "../services/index.ts";
-import { addSettingFlags } from "../settings/flags.ts";
-import { type Flags, readSettings } from "../settings/given.ts";
 import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";

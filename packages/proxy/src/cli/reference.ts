@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
 import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
-import { type ApiDocument, renderReference } from "../reference/index.ts";
+import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
 
 type Document = ReturnType<typeof createOpenApiDocument>;
 

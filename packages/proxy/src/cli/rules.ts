@@ -2,8 +2,8 @@
 import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";
+import { CommandFailure } from "connect-gateway-kit/command";
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
-import { CommandFailure } from "../command/run.ts";
 
 /** Keys of a service configuration that say nothing of routes. */
 const passedOver = ["config_version", "name", "title"];

@@ -8,13 +8,16 @@ import { type Log, logFailures } from "connect-gateway/logging";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import type { RuleError } from "connect-gateway/rules";
 import { type ServedOptions, serve } from "connect-gateway/server";
-import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
-import { hasAuth } from "../auth/settings.ts";
-import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
-import { CommandFailure } from "../command/run.ts";
-import { createObservers, createStderrLog } from "../logging/index.ts";
+import { type Authenticator, hasAuth, openAuthenticator } from "connect-gateway-kit/auth";
+import {
+  CommandFailure,
+  listenForStop,
+  notifyReady,
+  shortenCollections,
+} from "connect-gateway-kit/command";
+import { createObservers, createStderrLog } from "connect-gateway-kit/logging";
+import { openTracing, type Tracing } from "connect-gateway-kit/tracing";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
-import { openTracing, type Tracing } from "../tracing/index.ts";
 import { createGate, type Measuring, openMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";

@@ -5,7 +5,7 @@ import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
 import { bindingsOf } from "connect-gateway/rules";
 import type { ServedOptions } from "connect-gateway/server";
-import { CommandFailure } from "../command/run.ts";
+import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
 import type { Settings } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";

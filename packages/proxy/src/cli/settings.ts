@@ -1,8 +1,7 @@
 /** The settings of the command. Rarely used ones have no flag, only a variable and a key of the file. */
 import { type CorsOptions, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
-import { authSettings, findAuthProblems, hasAuth } from "../auth/settings.ts";
-import { isPassable } from "../services/metadata.ts";
+import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
 import {
   adminSettings,
   assertPortTls,
@@ -30,7 +29,8 @@ import {
   type SettingsOf,
   tlsFilesOf,
   tlsSettings,
-} from "../settings/index.ts";
+} from "connect-gateway-kit/settings";
+import { isPassable } from "../services/metadata.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 
 const fileOfService = { ...list, placeholder: "[SERVICE=]file" } as const;

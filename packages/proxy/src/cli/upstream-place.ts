@@ -1,6 +1,6 @@
 import type { ClientTls } from "connect-gateway/client";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
-import { SettingsError } from "../settings/setting.ts";
+import { SettingsError } from "connect-gateway-kit/settings";
 
 export interface UpstreamPlace {
   readonly url: string;

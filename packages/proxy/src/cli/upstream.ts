@@ -4,7 +4,7 @@ import { Code, ConnectError, createClient, type Transport } from "@connectrpc/co
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import type { HttpRule } from "connect-gateway/protos";
-import { CommandFailure } from "../command/run.ts";
+import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
 import { openHttpUpstream } from "./http-upstream.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";

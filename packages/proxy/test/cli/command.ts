@@ -7,8 +7,8 @@ import {
   startServer,
 } from "../../../gateway/test/runtimes/server-process.ts";
 import { within } from "../../../gateway/test/support/within.ts";
+import { runInProcess } from "../../../kit/test/support/run-in-process.ts";
 import { runCommand as run } from "../../src/cli/program.ts";
-import { runInProcess } from "../support/run-in-process.ts";
 
 const main = join(import.meta.dirname, "../../src/cli/main.ts");
 

@@ -17,12 +17,12 @@ import {
   type TemporaryFolder,
 } from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
+import { audience, createSigningKey, issuer, sign } from "../../../kit/test/support/auth/issuer.ts";
+import { keySetOf, startKeyServer } from "../../../kit/test/support/auth/key-server.ts";
+import { createServiceManager } from "../../../kit/test/support/service-manager.ts";
+import { environmentFor } from "../../../kit/test/support/tracing/environment.ts";
+import { openOtlpCollector } from "../../../kit/test/support/tracing/otlp-collector.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
-import { keySetOf, startKeyServer } from "../support/auth/key-server.ts";
-import { createServiceManager } from "../support/service-manager.ts";
-import { environmentFor } from "../support/tracing/environment.ts";
-import { openOtlpCollector } from "../support/tracing/otlp-collector.ts";
 import { runCommand, startCommand, until } from "./command.ts";
 
 let folder: TemporaryFolder;

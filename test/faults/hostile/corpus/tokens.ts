@@ -1,6 +1,6 @@
 /** Tokens of every form but the valid one, each with a valid plant. */
 import { flag } from "../../../../packages/gateway/test/support/raw-http2.ts";
-import { forge } from "../../../../packages/proxy/test/support/auth/issuer.ts";
+import { forge } from "../../../../packages/kit/test/support/auth/issuer.ts";
 import { rawProtocols } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import type { Random } from "../../random.ts";

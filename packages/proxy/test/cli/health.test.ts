@@ -8,7 +8,7 @@ import {
   createTemporaryFolder,
   type TemporaryFolder,
 } from "../../../gateway/test/support/temporary-folder.ts";
-import { runCommand, startCommand } from "../cli/command.ts";
+import { runCommand, startCommand } from "./command.ts";
 
 let folder: TemporaryFolder;
 

@@ -1,7 +1,6 @@
 /** What an operator wrote, as a value of its setting. */
 import { describe, expect, test } from "vitest";
 import { authSettings as auth } from "../../src/auth/settings.ts";
-import { proxyProgram } from "../../src/cli/settings.ts";
 import { listenerSettings } from "../../src/settings/common.ts";
 import {
   findProblem,
@@ -93,18 +92,4 @@ describe("a value", () => {
     if (problem === undefined) expect(found).toBeUndefined();
     else expect(found).toMatch(problem);
   });
-});
-
-describe("the schema", () => {
-  test("has no name twice", () => {
-    const names = proxyProgram.entries.map(({ name }) => name);
-    expect(new Set(names).size).toBe(names.length);
-  });
-
-  test.each(proxyProgram.entries.map((entry) => [entry.name, entry.setting] as const))(
-    "takes its own default of %s",
-    (_, setting) => {
-      expect(findProblem(setting, setting.default)).toBeUndefined();
-    },
-  );
 });
