@@ -1,5 +1,5 @@
 /** One PostgreSQL for a run of the bench, started on first use. */
-import { migrateStore } from "../src/store/open.ts";
+import { migrateStore } from "../test/support/open-store.ts";
 import { findPostgres } from "../test/support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../test/support/postgres-server.ts";
 import { spreadIds } from "./plant-ids.ts";

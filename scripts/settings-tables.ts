@@ -1,7 +1,7 @@
 /** Where the tables of settings are in the docs, and what they say by the schemas. */
 import { proxyProgram } from "../packages/proxy/src/cli/settings.ts";
+import { storeUrl } from "../src/server/postgres-url.ts";
 import { plantStore } from "../src/server/settings.ts";
-import { storeUrl } from "../src/store/postgres/url-options.ts";
 import { createSettingsTable, settingsTablePlace } from "./settings-table.ts";
 
 export const settingsTables = [

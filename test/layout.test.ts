@@ -27,12 +27,7 @@ const importsByFile = checkLayout({
 
 test.each([
   ["connect-gateway, any of its exports", /from "connect-gateway["/]/, ["server", "transfer"]],
-  [
-    "connect-gateway-kit, any of its exports",
-    /from "connect-gateway-kit/,
-    ["cli", "server", "store"],
-  ],
-  ["all of it but its settings", /from "connect-gateway-kit\/(?!settings)/, ["cli", "server"]],
+  ["connect-gateway-kit, any of its exports", /from "connect-gateway-kit/, ["cli", "server"]],
   ["connect-gateway-proxy", /from "connect-gateway-proxy/, []],
   ["the server of connect-gateway", /from "connect-gateway\/server"/, ["server"]],
 ])("%s is used only where it belongs", (_what, specifier, folders) => {

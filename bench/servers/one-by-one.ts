@@ -2,7 +2,7 @@
 import { openAuthenticator } from "connect-gateway-kit/auth";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../../test/support/open-store.ts";
 import { token } from "../requests.ts";
 import { announceUrl } from "./announce.ts";
 

@@ -1,7 +1,10 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { listenForStop } from "connect-gateway-kit/command";
-import { backUpStore, describeStoreUrl } from "../store/open.ts";
+import { SettingsError } from "connect-gateway-kit/settings";
+import { parseStoreUrl } from "../server/store-url.ts";
+import { describeStore, type StoreLocation } from "../store/open.ts";
+import { type BackupOptions, backupDatabase } from "../store/sqlite/backup.ts";
 import { count } from "./count.ts";
 import { openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";
@@ -27,7 +30,7 @@ Exit codes: 0 made and verified, 1 failed, 2 wrong usage, or not an SQLite store
 
 async function backUp(file: string, flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(flags, "store");
-  const { store } = settings;
+  const store = parseStoreUrl(settings.store);
   using stop = listenForStop();
   const progress = new Progress(process.stderr);
   try {
@@ -41,9 +44,17 @@ async function backUp(file: string, flags: Flags): Promise<void> {
     await output.commit();
     progress.end();
     process.stdout.write(
-      `backed up ${describeStoreUrl(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
+      `backed up ${describeStore(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
     );
   } finally {
     progress.end();
   }
+}
+
+/** @throws {SettingsError} for a database that has its own backup tools. */
+async function backUpStore(at: StoreLocation, options: BackupOptions): Promise<number> {
+  if (at.engine === "sqlite") return await backupDatabase(at.path, options);
+  const problem =
+    "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log";
+  throw new SettingsError([{ setting: "store", problem }]);
 }

@@ -2,9 +2,10 @@ import { statSync } from "node:fs";
 import { Command } from "commander";
 import { listTokens, TokenFileError } from "connect-gateway-kit/auth";
 import { CommandFailure } from "connect-gateway-kit/command";
+import { parseStoreUrl } from "../server/store-url.ts";
 import { version } from "../server/version.ts";
 import type { Finding } from "../store/finding.ts";
-import { checkStore, describeStoreUrl } from "../store/open.ts";
+import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store check`: finds problems of the store, its disk and the tokens. */
@@ -23,19 +24,20 @@ meanwhile. For PostgreSQL, it checks what a server checks at startup, but not th
 Exit codes: 0 nothing fails, 1 something does, 2 wrong usage.`;
 
 async function check(flags: Flags): Promise<void> {
-  const { store, auth } = (await readSettings(flags, "store", "token-file")).settings;
+  const { settings } = await readSettings(flags, "store", "token-file");
+  const store = parseStoreUrl(settings.store);
   const isJson = flags["json"] === true;
   const write = (text: string) => void (isJson || process.stdout.write(text));
   const found: Finding[] = [];
-  write(`plant-store ${version}, ${describeStoreUrl(store)}\n`);
-  for await (const finding of findings(store, auth.tokenFile)) {
+  write(`plant-store ${version}, ${describeStore(store)}\n`);
+  for await (const finding of findings(store, settings.auth.tokenFile)) {
     const { level, subject, text } = finding;
     const line = text.replaceAll(/\p{Cc}/gu, "\ufffd");
     write(`${level.padEnd(4)}  ${subject.padEnd(10)}  ${line}\n`);
     found.push(finding);
   }
   if (isJson) {
-    const report = { version, store: describeStoreUrl(store), findings: found };
+    const report = { version, store: describeStore(store), findings: found };
     process.stdout.write(`${JSON.stringify(report)}\n`);
   }
   const fails = found.filter(({ level }) => level === "fail").length;
@@ -43,7 +45,7 @@ async function check(flags: Flags): Promise<void> {
 }
 
 async function* findings(
-  store: string,
+  store: StoreLocation,
   tokenFile: string | undefined,
 ): AsyncGenerator<Finding, void> {
   yield { level: "ok", subject: "Node", text: process.versions.node };

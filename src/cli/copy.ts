@@ -1,8 +1,9 @@
 import { Command, Option } from "commander";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { SettingsError } from "connect-gateway-kit/settings";
+import { findStoreProblem, parseStoreUrl } from "../server/store-url.ts";
 import { copyPlants } from "../store/copy.ts";
-import { describeStoreUrl, findStoreProblem, isSameStore } from "../store/open.ts";
+import { describeStore, isSameStore } from "../store/open.ts";
 import { count } from "./count.ts";
 import { Progress } from "./progress.ts";
 
@@ -39,14 +40,15 @@ async function copy({ from, to }: CopyFlags): Promise<void> {
     return problem === undefined ? [] : [{ setting: `--${flag}`, problem }];
   });
   if (problems.length > 0) throw new SettingsError(problems);
-  const source = describeStoreUrl(from);
-  const target = describeStoreUrl(to);
-  if (isSameStore(from, to)) {
+  const stores = { from: parseStoreUrl(from), to: parseStoreUrl(to) };
+  const source = describeStore(stores.from);
+  const target = describeStore(stores.to);
+  if (isSameStore(stores.from, stores.to)) {
     throw new CommandFailure(2, `--from and --to are the same store: ${source}`);
   }
   const progress = new Progress(process.stderr);
   try {
-    const { plants, heldBefore } = await copyPlants({ from, to }, (phase, done, total) =>
+    const { plants, heldBefore } = await copyPlants(stores, (phase, done, total) =>
       progress.update(phase, done, total),
     );
     progress.end();

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Command, Option } from "commander";
 import { CommandFailure, cannot, listenForStop } from "connect-gateway-kit/command";
+import { parseStoreUrl } from "../server/store-url.ts";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
 import {
@@ -50,7 +51,7 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   const { format, output } = flags;
   const name = format ?? formatOfFile(output) ?? "ndjson";
   using stop = listenForStop();
-  const reader = await openPlantReader(store);
+  const reader = await openPlantReader(parseStoreUrl(store));
   const progress = new Progress(process.stderr);
   try {
     const force = flags["force"] === true;

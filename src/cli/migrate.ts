@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { describeStoreUrl, migrateStore, readSchemaState } from "../store/open.ts";
+import { parseStoreUrl } from "../server/store-url.ts";
+import { describeStore, migrateStore, readSchemaState, type StoreLocation } from "../store/open.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store migrate`: the schema of the store's database. `serve` migrates by itself. */
@@ -26,14 +27,14 @@ export function createMigrateCommand(): Command {
   return command;
 }
 
-async function readStore(flags: Flags): Promise<string> {
-  return (await readSettings(flags, "store")).settings.store;
+async function readStore(flags: Flags): Promise<StoreLocation> {
+  return parseStoreUrl((await readSettings(flags, "store")).settings.store);
 }
 
-async function writeState(store: string): Promise<void> {
+async function writeState(store: StoreLocation): Promise<void> {
   const { version, latest } = await readSchemaState(store);
   const isDue = version < latest ? ": migrations are due" : "";
   process.stdout.write(
-    `${describeStoreUrl(store)} has schema version ${version} of ${latest}${isDue}\n`,
+    `${describeStore(store)} has schema version ${version} of ${latest}${isDue}\n`,
   );
 }

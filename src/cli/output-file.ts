@@ -14,8 +14,7 @@ import {
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-kit/command";
-import { assertNoLostLog, realPath, syncDirectory } from "../store/sqlite/files.ts";
-import { besideName } from "../store/sqlite/location.ts";
+import { assertNoLostLog, besideName, realPath, syncDirectory } from "../store/sqlite/files.ts";
 import { kindOfFile } from "./file-kind.ts";
 
 export interface OutputTarget {

@@ -1,9 +1,9 @@
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { ServerSettings } from "../server/settings.ts";
 import type { RunningServer } from "../server/start.ts";
+import { describeStoreUrl } from "../server/store-url.ts";
 import { tokenCommand } from "../server/token-command.ts";
 import { version } from "../server/version.ts";
-import { describeStoreUrl } from "../store/open.ts";
 
 /** The line of JSON in place of {@link welcome}. */
 export function listeningEvent({ url, metricsUrl, settings }: RunningServer): object {

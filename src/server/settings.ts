@@ -25,7 +25,7 @@ import {
   tlsFilesOf,
   tlsSettings,
 } from "connect-gateway-kit/settings";
-import { findStoreProblem } from "../store/open.ts";
+import { findStoreProblem } from "./store-url.ts";
 
 /** The prefix of tokens of `plant-store token`. */
 export const tokenPrefix = "plst_";

@@ -11,6 +11,7 @@ import {
   type ServerSettings,
   tokenPrefix,
 } from "./settings.ts";
+import { parseStoreUrl } from "./store-url.ts";
 import { version } from "./version.ts";
 
 /** A running plant-store server. */
@@ -54,7 +55,7 @@ export async function startServer({
     const firstToken = createsFirstToken ? await createFirstToken(auth, tokenPrefix) : undefined;
     if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
     const authenticator = await openAuthenticator(auth, log.warn);
-    const opening = openStore(settings.store, {
+    const opening = openStore(parseStoreUrl(settings.store), {
       onFailure: failed.resolve,
       onObstacle: reportObstacles(log),
       onUnreachable: reportUnreachable(log, admin?.commits),

@@ -1,6 +1,6 @@
 import { type NewPlant, PlantError, type PlantStore } from "../plant.ts";
 import { type Comparison, compareStores, conflict } from "./compare.ts";
-import { openPlantReader, openStore } from "./open.ts";
+import { openPlantReader, openStore, type StoreLocation } from "./open.ts";
 import { CopyError } from "./open-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
@@ -29,7 +29,7 @@ export interface CopyResult {
  * @throws {CopyError} {@link StoreOpenError} {@link StoreReadError}
  */
 export async function copyPlants(
-  { from, to }: { readonly from: string; readonly to: string },
+  { from, to }: Readonly<Record<"from" | "to", StoreLocation>>,
   onProgress: OnCopyProgress,
 ): Promise<CopyResult> {
   const source = await openPlantReader(from);
@@ -61,7 +61,7 @@ export async function copyPlants(
  */
 async function compare(
   source: PlantReader,
-  to: string,
+  to: StoreLocation,
   phase: CopyPhase,
   onProgress: OnCopyProgress,
 ): Promise<Comparison & { readonly count: number }> {

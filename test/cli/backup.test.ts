@@ -4,12 +4,12 @@ import { chmod, chown, mkdir, readdir, readFile, stat, writeFile } from "node:fs
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../src/store/open.ts";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { applicationId } from "../../src/store/sqlite/schema.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
+import { openStore } from "../support/open-store.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 

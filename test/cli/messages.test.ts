@@ -6,7 +6,7 @@ import { globSync, readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 
 const rooms = [
-  ...["src/cli/*.ts", "src/transfer/*.ts", "src/server/{settings.ts,page/*.js}"],
+  ...["src/cli/*.ts", "src/transfer/*.ts", "src/server/{settings.ts,*-url.ts,page/*.js}"],
   "packages/{kit,proxy}/src/{auth,cli,command,settings}/*.ts",
 ];
 const literals = /"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/g;

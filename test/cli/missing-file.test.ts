@@ -10,11 +10,11 @@ import {
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { openStore } from "../../src/store/open.ts";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { plantsOf } from "../store/plant-of.ts";
 import { seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
+import { openStore } from "../support/open-store.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
 

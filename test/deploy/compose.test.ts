@@ -1,6 +1,6 @@
 /** deploy/compose.yaml agrees with itself, with the code, and with .env.example. */
 import { expect, test } from "vitest";
-import { parseAddress } from "../../src/store/postgres/address.ts";
+import { parsePostgresUrl } from "../../src/server/postgres-url.ts";
 import {
   expectSettings,
   port,
@@ -17,7 +17,7 @@ const variables = new Map<string, string>(Object.entries(app.environment));
 test("the settings exist, and the store is the database beside it", async () => {
   await expectSettings(variables);
   const url = variables.get("PLANT_STORE_STORE") ?? "";
-  const { hosts, user, database } = parseAddress(url.replace(/^postgres:/, ""));
+  const { hosts, user, database } = parsePostgresUrl(url.replace(/^postgres:/, ""));
   expect(Object.keys(compose.services)).toContain(hosts[0]?.name);
   expect(user).toBe(db.environment["POSTGRES_USER"]);
   expect(database).toBe(db.environment["POSTGRES_DB"]);

@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { stuckGraceMs } from "../../src/cli/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
-import { describeStoreUrl } from "../../src/store/open.ts";
+import { describeStoreUrl } from "../../src/server/store-url.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { parseContainerfile, type Stage } from "./containerfile.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createHealthHandlers } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { parseAddress } from "../../src/store/postgres/address.ts";
+import { parsePostgresUrl } from "../../src/server/postgres-url.ts";
 import { defaultConnectionsMax } from "../../src/store/postgres/limits.ts";
 import { runChild } from "../support/child.ts";
 import { environmentOf, textOf } from "./containerfile.ts";
@@ -149,7 +149,7 @@ test("the settings exist, and each secret has a key in the example", async () =>
 test("the store's port and database are open to the policy", () => {
   expect(inForce.get("PLANT_STORE_PORT")).toBe(String(port));
   expect(policy.spec.ingress[0]?.ports).toEqual([{ protocol: "TCP", port: "http" }]);
-  const { hosts } = parseAddress(inForce.get("PLANT_STORE_STORE")?.replace(/^\w+:/, "") ?? "");
+  const { hosts } = parsePostgresUrl(inForce.get("PLANT_STORE_STORE")?.replace(/^\w+:/, "") ?? "");
   const toStore = expect.arrayContaining([{ protocol: "TCP", port: hosts[0]?.port }]);
   expect(policy.spec.egress).toContainEqual(expect.objectContaining({ ports: toStore }));
 });
@@ -174,7 +174,7 @@ test("a start may take as long as a migration and the patience before it", () =>
 
 test("at its largest, with one more for a roll-out, it leaves most connections of a PostgreSQL", () => {
   const url = inForce.get("PLANT_STORE_STORE") ?? "";
-  const { connectionsMax } = parseAddress(url.replace(/^postgres:/, ""));
+  const { connectionsMax } = parsePostgresUrl(url.replace(/^postgres:/, ""));
   expect(connectionsMax).toBe(defaultConnectionsMax);
   const pods = autoscaler.spec.maxReplicas + deployment.spec.strategy.rollingUpdate.maxSurge;
   const comment = readDeployFile("kubernetes/horizontal-pod-autoscaler.yaml");

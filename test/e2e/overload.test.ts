@@ -10,9 +10,9 @@ import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
-import { openStore } from "../../src/store/open.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { lockStore } from "../support/locked-store.ts";
+import { openStore } from "../support/open-store.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { knownToken } from "../support/test-server.ts";

@@ -2,9 +2,9 @@
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
-import { checkStore, openPlantReader, openStore, readSchemaState } from "../../src/store/open.ts";
 import { readPages } from "../../src/store/plant-reader.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { checkStore, openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";
 import { untilObstacle } from "./suite.ts";

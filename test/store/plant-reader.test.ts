@@ -3,13 +3,13 @@ import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
-import { openPlantReader, openStore } from "../../src/store/open.ts";
 import {
   defaultPageLimits,
   type PageLimits,
   type PlantReader,
   readPages,
 } from "../../src/store/plant-reader.ts";
+import { openPlantReader, openStore } from "../support/open-store.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
 import { sharedServer } from "../support/shared-postgres.ts";

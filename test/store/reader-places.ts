@@ -1,7 +1,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import type { NewPlant } from "../../src/plant.ts";
-import { openStore } from "../../src/store/open.ts";
+import { openStore } from "../support/open-store.ts";
 import type { PostgresDatabases } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 import { readRows } from "../support/sqlite-rows.ts";

@@ -4,7 +4,6 @@ import { copyFile, open, rename, rm, truncate } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
-import { openStore } from "../../src/store/open.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { openDatabase, openError } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
@@ -12,6 +11,7 @@ import { failureCode, isFull, isPassing, primaryCode } from "../../src/store/sql
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
+import { openStore } from "../support/open-store.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { seed } from "./reader-places.ts";
 import { expectAllKept, expectKept, untilObstacle } from "./suite.ts";

@@ -2,17 +2,12 @@ import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import {
-  describeStoreUrl,
-  findStoreProblem,
-  isSameStore,
-  openStore,
-  readSchemaState,
-} from "../../src/store/open.ts";
+import { describeStoreUrl, findStoreProblem } from "../../src/server/store-url.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
+import { isSameStore, openStore, readSchemaState } from "../support/open-store.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { openBeside, temporaryFolder, temporaryPath, watchWorkers } from "./temporary.ts";

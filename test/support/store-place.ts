@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { migrateStore } from "../../src/store/open.ts";
+import { migrateStore } from "./open-store.ts";
 import { queryPostgres } from "./postgres-client.ts";
 import { type PostgresDatabases, password } from "./postgres-databases.ts";
 import { hasPostgres, startPostgres } from "./postgres-server.ts";

@@ -1,6 +1,4 @@
 import { readFileSync } from "node:fs";
-import { SettingsError } from "connect-gateway-kit/settings";
-import { parseUrlOptions } from "./url-options.ts";
 
 export interface Host {
   /** A host name, an IP address, or the directory of a Unix socket (`/run/postgresql`). */
@@ -8,7 +6,7 @@ export interface Host {
   readonly port: number;
 }
 
-/** A parsed store URL. */
+/** Where a database is, and how to connect to it. */
 export interface PostgresAddress {
   /** In the order in which they are tried. */
   readonly hosts: readonly Host[];
@@ -24,62 +22,6 @@ export interface PostgresAddress {
   readonly connectionsMax: number;
   /** Settings that the operator allows to be off. */
   readonly allowUnsafe: ReadonlySet<string>;
-}
-
-const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
-const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
-
-/**
- * @param location The URL after `postgres:`. Never repeat any part of it in a message: after a
- * typo, any part may be the password.
- * @throws {SettingsError}
- */
-export function parseAddress(location: string): PostgresAddress {
-  const [, userInfoText = "", hostList = "", database = "", query = ""] = form.exec(location) ?? [
-    refuse(
-      "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, and special characters in each part as %XX",
-    ),
-  ];
-  const [userText = "", ...passwordParts] = userInfoText.split(":");
-  const user = decode(userText) || refuse("add a user");
-  const { sslMode, sslRootCert, connectionsMax, allowUnsafe } = parseUrlOptions(query);
-  return {
-    hosts: hostList.split(",").map(parseHost),
-    user,
-    password: decode(passwordParts.join(":")) || (process.env["PGPASSWORD"] ?? ""),
-    database: decode(database) || user,
-    sslMode,
-    caFile: sslRootCert,
-    connectionsMax,
-    allowUnsafe: new Set(allowUnsafe),
-  };
-}
-
-function parseHost(text: string): Host {
-  const [, ip, name = "", port = "5432"] = hostForm.exec(text) ?? [
-    refuse("a host is NAME, NAME:PORT or [IPV6]:PORT; several are separated by commas"),
-  ];
-  const number = Number(port);
-  if (number < 1 || number > 65_535) refuse("a port is a number from 1 to 65535");
-  return { name: (ip ?? decode(name)) || "localhost", port: number };
-}
-
-function decode(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return refuse("% starts an escape; write % itself as %25");
-  }
-}
-
-function refuse(advice: string): never {
-  const problem = `cannot use the store URL: ${advice}`;
-  throw new SettingsError([{ setting: "store", problem }]);
-}
-
-/** The URL without its password. @throws {SettingsError} */
-export function describePostgres(location: string): string {
-  return describeAddress(parseAddress(location));
 }
 
 /** The address without its secrets, for messages and logs. */

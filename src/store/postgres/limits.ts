@@ -63,3 +63,6 @@ export const defaultConnectionsMax = 4;
 
 /** The maximum of `pool_max_conns`: a server's default limit. */
 export const connectionsCeiling = 100;
+
+/** Server settings that must be on. Without them, a crash loses plants. */
+export const safetySettings = ["fsync", "full_page_writes"] as const;

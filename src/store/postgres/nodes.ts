@@ -1,8 +1,8 @@
 import { StoreOpenError } from "../open-error.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
+import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
 import { assertSafe } from "./settings.ts";
-import { safetySettings } from "./url-options.ts";
 
 /** A node of a Citus cluster. */
 export interface Node {

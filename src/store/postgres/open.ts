@@ -6,7 +6,7 @@ import { StoreOpenError } from "../open-error.ts";
 import type { OnUnreachable, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import type { SchemaState } from "../schema-state.ts";
-import { describeAddress, type Host, type PostgresAddress, parseAddress } from "./address.ts";
+import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
@@ -19,16 +19,12 @@ import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts
 import type { Session } from "./session.ts";
 import { tryInsert } from "./writer.ts";
 
-/**
- * @param location The URL after `postgres:`.
- * @throws {StoreOpenError}
- */
-export async function openPostgres(location: string, options: StoreOptions): Promise<PlantStore> {
-  const engine = await openEngine(
-    parseAddress(location),
-    defaultPostgresLimits,
-    options.onUnreachable,
-  );
+/** @throws {StoreOpenError} */
+export async function openPostgres(
+  address: PostgresAddress,
+  options: StoreOptions,
+): Promise<PlantStore> {
+  const engine = await openEngine(address, defaultPostgresLimits, options.onUnreachable);
   return new BatchedStore(engine, options);
 }
 
@@ -73,22 +69,21 @@ function limitsOfNode(limits: PostgresLimits): PostgresLimits {
 }
 
 /** @throws {StoreOpenError} */
-export async function readPostgresSchema(location: string): Promise<SchemaState> {
+export async function readPostgresSchema(address: PostgresAddress): Promise<SchemaState> {
   const limits = defaultPostgresLimits;
-  return await withPatience(limits, () => readState(parseAddress(location), limits));
+  return await withPatience(limits, () => readState(address, limits));
 }
 
 /** @throws {StoreOpenError} */
-export async function migratePostgres(location: string): Promise<void> {
+export async function migratePostgres(address: PostgresAddress): Promise<void> {
   const limits = defaultPostgresLimits;
   await withPatience(limits, () =>
-    withSession(parseAddress(location), limits, (session) => migrate(session, limits)),
+    withSession(address, limits, (session) => migrate(session, limits)),
   );
 }
 
 /** @throws {StoreOpenError} */
-export async function openPostgresReader(location: string): Promise<PlantReader> {
-  const address = parseAddress(location);
+export async function openPostgresReader(address: PostgresAddress): Promise<PlantReader> {
   const limits = defaultPostgresLimits;
   return await withPatience(limits, async () => {
     const session = await connectToAny(address, limits);
@@ -106,9 +101,7 @@ export async function openPostgresReader(location: string): Promise<PlantReader>
   });
 }
 
-/** @throws {SettingsError} */
-export function checkPostgres(location: string): AsyncIterable<Finding> {
-  const address = parseAddress(location);
+export function checkPostgres(address: PostgresAddress): AsyncIterable<Finding> {
   return checkAddress(address, defaultPostgresLimits);
 }
 

@@ -1,8 +1,8 @@
 import { StoreOpenError } from "../open-error.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { ConnectionLost } from "./failure.ts";
+import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
-import { safetySettings } from "./url-options.ts";
 
 /** Null for a setting that a database lacks, as sharded ones do. */
 type Settings = ReadonlyMap<string, string | null>;

@@ -19,6 +19,9 @@ import { applicationId } from "./schema.ts";
 /** How long to wait for another process's lock: longer than any of our own commits takes. */
 export const busyTimeoutMs = 5000;
 
+/** The names of what SQLite writes beside a database. */
+export const besideName = /-(wal|shm|journal)$/i;
+
 const headerBytes = 100;
 const magic = "SQLite format 3\0";
 const versionOffset = 18;

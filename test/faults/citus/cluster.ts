@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { migrateStore } from "../../../src/store/open.ts";
+import { migrateStore } from "../../support/open-store.ts";
 import { findPostgres, type PostgresInstallation } from "../../support/postgres-installation.ts";
 import { type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";

@@ -1,11 +1,11 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { NewPlant } from "../../../src/plant.ts";
-import { openPlantReader, openStore } from "../../../src/store/open.ts";
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
 import { Writer } from "../../../src/store/sqlite/writer.ts";
+import { openPlantReader, openStore } from "../../support/open-store.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
 import { checkSqlite } from "../history/integrity.ts";
 import type { Random } from "../random.ts";

@@ -5,7 +5,7 @@
 import { closeSync, existsSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { PlantError, type PlantStore } from "../../../src/plant.ts";
-import { openStore } from "../../../src/store/open.ts";
+import { openStore } from "../../support/open-store.ts";
 import { acknowledgedName } from "./call-log.ts";
 import { type PlantSizes, plantOfNumber } from "./plants.ts";
 

@@ -1,11 +1,11 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { openStore } from "../../../src/store/open.ts";
+import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import {
   describeAddress,
   type PostgresAddress,
-  parseAddress,
   tlsOptionsFor,
 } from "../../../src/store/postgres/address.ts";
+import { openStore } from "../../support/open-store.ts";
 
 describe("a store URL", () => {
   const at = (name: string, port = 5432) => ({ name, port });
@@ -24,7 +24,7 @@ describe("a store URL", () => {
     ["//u@h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
     ["//u@h/d?allow_unsafe=fsync,full_page_writes", { allowUnsafe: new Set(unsafe) }],
   ])("postgres:%s is parsed", (location, expected) => {
-    expect(parseAddress(location)).toMatchObject(expected);
+    expect(parsePostgresUrl(location)).toMatchObject(expected);
   });
 
   test.each<[string, RegExp]>([
@@ -68,14 +68,14 @@ describe("a store URL", () => {
   test("may leave its password to the environment", () => {
     vi.stubEnv("PGPASSWORD", "given");
     onTestFinished(() => void vi.unstubAllEnvs());
-    expect(parseAddress("//u@h").password).toBe("given");
-    expect(parseAddress("//u:own@h").password).toBe("own");
+    expect(parsePostgresUrl("//u@h").password).toBe("given");
+    expect(parsePostgresUrl("//u:own@h").password).toBe("own");
     vi.stubEnv("PGPASSWORD", undefined);
-    expect(parseAddress("//u@h").password).toBe("");
+    expect(parsePostgresUrl("//u@h").password).toBe("");
   });
 
   test("is shown without its password", () => {
-    const address = parseAddress("//u%40x:secret@h1:1,[::1]/d%2F?sslmode=require");
+    const address = parsePostgresUrl("//u%40x:secret@h1:1,[::1]/d%2F?sslmode=require");
     expect(describeAddress(address)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
   });
 
@@ -99,7 +99,7 @@ describe("a store URL", () => {
     ],
     ["//u@%2Frun?sslmode=verify-full", false],
   ])("postgres:%s means TLS: %j", (location, expected) => {
-    const address = parseAddress(location);
+    const address = parsePostgresUrl(location);
     const [host] = address.hosts;
     expect(host && tlsOptionsFor(address, host)).toEqual(expected);
   });

@@ -3,7 +3,8 @@ import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { NewPlant, Obstacle } from "../../../src/plant.ts";
-import { type Host, parseAddress } from "../../../src/store/postgres/address.ts";
+import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
+import type { Host } from "../../../src/store/postgres/address.ts";
 import { Coordinator } from "../../../src/store/postgres/coordinator.ts";
 import { PostgresEngine } from "../../../src/store/postgres/engine.ts";
 import { ConnectionLost, NoHost } from "../../../src/store/postgres/failure.ts";
@@ -39,8 +40,8 @@ const errorOf = (code: string) => Object.assign(new pg.DatabaseError("", 0, "err
 const silent = new ConnectionLost("", { isSilent: true });
 const lost = new ConnectionLost("");
 const ours = new TypeError("ours");
-const address = parseAddress("//u@h");
-const lenient = parseAddress("//u@h?allow_unsafe=fsync");
+const address = parsePostgresUrl("//u@h");
+const lenient = parsePostgresUrl("//u@h?allow_unsafe=fsync");
 const notDurable = { code: "not_durable" };
 const utf8 = [["server_encoding", "UTF8"]];
 /** What the coordinator says about the plants of node 1. */

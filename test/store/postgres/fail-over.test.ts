@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import { migrateStore } from "../../../src/store/open.ts";
+import { migrateStore } from "../../support/open-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";

@@ -1,9 +1,9 @@
 import { beforeAll, onTestFinished } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
+import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import type { StoreOptions } from "../../../src/store/options.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
@@ -47,7 +47,7 @@ export function openTestEngine(
   limits: Partial<PostgresLimits> = {},
   onUnreachable?: StoreOptions["onUnreachable"],
 ) {
-  const address = parseAddress(url.slice("postgres:".length));
+  const address = parsePostgresUrl(url.slice("postgres:".length));
   return openEngine(address, { ...quickLimits, ...limits }, onUnreachable);
 }
 

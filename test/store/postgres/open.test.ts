@@ -7,8 +7,8 @@ import {
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import { openStore, readSchemaState } from "../../../src/store/open.ts";
 import type { StoreOpenErrorCode } from "../../../src/store/open-error.ts";
+import { openStore, readSchemaState } from "../../support/open-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { password } from "../../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";

@@ -1,6 +1,6 @@
 /** Behind a pooler, a session of the server is not a session of the store. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { openStore } from "../../../src/store/open.ts";
+import { openStore } from "../../support/open-store.ts";
 import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
 import { openDatabases, type PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";

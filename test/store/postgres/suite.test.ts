@@ -1,9 +1,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
-import { openPlantReader, openStore } from "../../../src/store/open.ts";
-import { parseAddress } from "../../../src/store/postgres/address.ts";
+import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import { connectToAny } from "../../../src/store/postgres/connect.ts";
 import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
+import { openPlantReader, openStore } from "../../support/open-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { isPostgresGiven, openGivenSchema } from "../../support/store-place.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -148,7 +148,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test("a connection that was just closed is given to nobody", async () => {
     const { url } = await openDatabase(server.current);
-    const address = parseAddress(url.slice("postgres:".length));
+    const address = parsePostgresUrl(url.slice("postgres:".length));
     const session = await connectToAny(address, defaultPostgresLimits);
     session.destroy();
     expect(session.isOpen).toBe(false);

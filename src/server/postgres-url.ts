@@ -1,4 +1,4 @@
-/** The options in a store URL, named as in libpq where it has them. An entry is all that one needs. */
+/** The URL of a PostgreSQL store. Its options are named as in libpq where it has them. */
 import { readFileSync } from "node:fs";
 import {
   assembleOptions,
@@ -14,10 +14,13 @@ import {
   type SettingsOf,
   text,
 } from "connect-gateway-kit/settings";
-import { connectionsCeiling, defaultConnectionsMax } from "./limits.ts";
-
-/** Server settings that must be on. Without them, a crash loses plants. */
-export const safetySettings = ["fsync", "full_page_writes"] as const;
+import type { PostgresLocation } from "../store/open.ts";
+import type { Host } from "../store/postgres/address.ts";
+import {
+  connectionsCeiling,
+  defaultConnectionsMax,
+  safetySettings,
+} from "../store/postgres/limits.ts";
 
 /** Values are never told: after a typo in a URL, any part may be the password. */
 const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<Setting>;
@@ -78,8 +81,60 @@ export const storeUrl: Program<OptionsOf<typeof schema>, UrlOptions> = {
   resolve,
 };
 
-/** @throws {SettingsError} */
-export function parseUrlOptions(query: string): UrlOptions {
+const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
+const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
+
+/**
+ * @param location The URL after `postgres:`. Never repeat any part of it in a message: after a
+ * typo, any part may be the password.
+ * @throws {SettingsError}
+ */
+export function parsePostgresUrl(location: string): PostgresLocation {
+  const [, userInfoText = "", hostList = "", database = "", query = ""] = form.exec(location) ?? [
+    refuse(
+      "write postgres://USER:PASSWORD@HOST:PORT/DATABASE, and special characters in each part as %XX",
+    ),
+  ];
+  const [userText = "", ...passwordParts] = userInfoText.split(":");
+  const user = decode(userText) || refuse("add a user");
+  const { sslMode, sslRootCert, connectionsMax, allowUnsafe } = parseUrlOptions(query);
+  return {
+    engine: "postgres",
+    hosts: hostList.split(",").map(parseHost),
+    user,
+    password: decode(passwordParts.join(":")) || (process.env["PGPASSWORD"] ?? ""),
+    database: decode(database) || user,
+    sslMode,
+    caFile: sslRootCert,
+    connectionsMax,
+    allowUnsafe: new Set(allowUnsafe),
+  };
+}
+
+function parseHost(text: string): Host {
+  const [, ip, name = "", port = "5432"] = hostForm.exec(text) ?? [
+    refuse("a host is NAME, NAME:PORT or [IPV6]:PORT; several are separated by commas"),
+  ];
+  const number = Number(port);
+  if (number < 1 || number > 65_535) refuse("a port is a number from 1 to 65535");
+  return { name: (ip ?? decode(name)) || "localhost", port: number };
+}
+
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return refuse("% starts an escape; write % itself as %25");
+  }
+}
+
+function refuse(advice: string): never {
+  const problem = `cannot use the store URL: ${advice}`;
+  throw new SettingsError([{ setting: "store", problem }]);
+}
+
+/** An entry of the schema is all that an option needs. @throws {SettingsError} */
+function parseUrlOptions(query: string): UrlOptions {
   const values = new Map<string, GivenValue>();
   const found = new Set<string>();
   for (const [name, text] of new URLSearchParams(query)) {
