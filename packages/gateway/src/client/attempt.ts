@@ -9,6 +9,7 @@ import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/reset-reason.ts";
+import { readChunks } from "../http/windows.ts";
 import { EnvelopeSplitter, headBytes } from "../rpc/envelope-splitter.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -206,16 +207,8 @@ export async function sendAll(
 
 /** The body of the answer, read as fast as the caller asks for it. @param trailer Filled at its end. */
 export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGenerator<Uint8Array> {
-  const { stream } = attempt;
-  let wake = () => {};
-  // Node's iterator reports a stream that the server has closed as cut off.
-  for (const event of ["readable", "end", "close"]) stream.on(event, () => wake());
   try {
-    while (!stream.readableEnded && !stream.destroyed) {
-      const chunk: Uint8Array | null = stream.read();
-      if (chunk !== null) yield chunk;
-      else await new Promise<void>((resolve) => (wake = resolve));
-    }
+    yield* readChunks(attempt.stream);
   } finally {
     attempt.leave();
   }

@@ -7,8 +7,8 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { outliveStreams } from "../http/session-handle.ts";
-import { openWindow, sessionMegabytesMax } from "../http/session-memory.ts";
-import { keepStreamsInTables } from "../http/stream-table.ts";
+import { sessionMegabytesMax } from "../http/session-memory.ts";
+import { windowBytesMax, windows } from "../http/windows.ts";
 import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
 
 export interface ConnectionOptions extends SocketOptions {
@@ -33,9 +33,6 @@ const headersFrame = 1;
 const headerBytesMax = 2 * 65_535;
 
 const headerFieldsMax = headerBytesMax / 32;
-
-/** How much of an answer may come before it is read: 12 MB/s at 20 ms. Node's 64 KiB allow 3. */
-const windowBytes = 256 * 1024;
 
 /**
  * One HTTP/2 connection to one address.
@@ -77,13 +74,12 @@ export class Connection {
       settings: {
         enablePush: false,
         maxHeaderListSize: headerBytesMax,
-        initialWindowSize: windowBytes,
+        initialWindowSize: windowBytesMax,
       },
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
     });
-    session.once("connect", () => openWindow(session));
-    keepStreamsInTables(session);
+    windows.add(session);
     this.#outlive = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.
@@ -164,6 +160,7 @@ export class Connection {
       throw error;
     }
     this.#isOwed = true;
+    windows.watch();
     stream.on("close", this.#onClose);
     stream.on("close", this.#outlive(stream));
     stream.on("error", this.#onError);

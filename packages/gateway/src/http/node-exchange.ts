@@ -12,6 +12,7 @@ import type {
   Response,
 } from "./exchange.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
+import { readChunks } from "./windows.ts";
 
 const exchangeOf = Symbol("the exchange that an answer belongs to");
 
@@ -158,13 +159,8 @@ export abstract class NodeExchange implements Exchange {
 
   async *chunks(): AsyncGenerator<Uint8Array> {
     if (this.source.readableDidRead) throw new BodyAlreadyReadError();
-    try {
-      // Not destroyed at an early end, because an answer may follow.
-      yield* this.source.iterator({ destroyOnReturn: false });
-    } catch {
-      throw clientLeft();
-    }
-    if (this.isClosed) throw clientLeft();
+    yield* readChunks(this.source);
+    if (this.isClosed || !this.source.readableEnded) throw clientLeft();
   }
 
   #read(): void {

@@ -82,16 +82,22 @@ class PendingStreams {
   }
 }
 
-/** Call for a session without streams. A session whose state is not as expected stays as it is. */
-export function keepStreamsInTables(session: Http2Session): void {
+/**
+ * Call for a session without streams.
+ *
+ * @returns its streams; undefined if its state is not as expected. Then it stays as it is.
+ */
+export function keepStreamsInTables(session: Http2Session): StreamTable<Http2Stream> | undefined {
   const symbol = Object.getOwnPropertySymbols(session).find(
     ({ description }) => description === "state",
   );
   const state: SessionState = symbol === undefined ? undefined : Reflect.get(session, symbol);
-  if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return;
-  if (state.streams.size > 0 || state.pendingStreams.size > 0) return;
-  state.streams = new StreamTable<Http2Stream>();
+  if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return undefined;
+  if (state.streams.size > 0 || state.pendingStreams.size > 0) return undefined;
+  const streams = new StreamTable<Http2Stream>();
+  state.streams = streams;
   state.pendingStreams = new PendingStreams();
+  return streams;
 }
 
 type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;

@@ -4,9 +4,10 @@ import type { GatewayHandler } from "../adapter/node.ts";
 import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams } from "../http/session-handle.ts";
-import { openWindow, sessionMegabytesMax } from "../http/session-memory.ts";
+import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
-import { keepStreamsInTables, StreamTable } from "../http/stream-table.ts";
+import { StreamTable } from "../http/stream-table.ts";
+import { windowBytesMax, windows } from "../http/windows.ts";
 import type { OnRequested } from "./http1.ts";
 import { type Intake, Turns } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
@@ -40,6 +41,7 @@ export function createHttp2Server(
       maxConcurrentStreams: limits.streamsMax,
       maxHeaderListSize: limits.headerBytesMax,
       enablePush: false,
+      initialWindowSize: windowBytesMax,
     },
     maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.
@@ -58,11 +60,11 @@ export function createHttp2Server(
     socket = opened;
   });
   server.on("session", (session) => {
-    openWindow(session);
-    keepStreamsInTables(session);
+    windows.add(session);
     const from = socket;
     const turns = new Turns(servedAtOnce, intake.requests, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
+      windows.watch();
       const [stream] = request;
       const waits = !turns.take(request);
       // Meanwhile, it has no other listener for errors.

@@ -15,7 +15,7 @@ const field = Buffer.concat([Buffer.of(0xfa, 0x01, 0x80, 0xe0, 0x12), Buffer.all
 const body = Buffer.from(wrapEnvelope(0, field));
 
 /** A call for a caller whose address already holds some bytes. */
-async function openHeld(heldBytes: number) {
+async function openHeld(heldBytes: number, repeat = 1) {
   const budget = new BodyBudget({ bytesMax: MiB });
   const who = { peerAddress: "10.0.0.1", headers: {} };
   const older = budget.hold(who);
@@ -26,7 +26,9 @@ async function openHeld(heldBytes: number) {
     stream.on("close", () => reset.resolve(stream.rstCode));
     stream.respond(grpcHead, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    stream.end(body);
+    // More than a window, so that the end of the answer is still to come.
+    for (let i = 0; i < repeat; i++) stream.write(body);
+    stream.end();
   });
   const signal = new AbortController().signal;
   const cancellation = Object.assign(signal, { holding });
@@ -54,7 +56,7 @@ test("an answer that finds no room waits until there is", async () => {
 });
 
 test("an answer that cannot wait ends its call, here and at the server", async () => {
-  await using held = await openHeld(850 * KiB);
+  await using held = await openHeld(850 * KiB, 100);
   const error = await within(
     "its end",
     held.answer.catch((reason: unknown) => reason),
@@ -64,7 +66,7 @@ test("an answer that cannot wait ends its call, here and at the server", async (
 });
 
 test("an answer whose exchange ends while it waits ends its call", async () => {
-  await using held = await openHeld(500 * KiB);
+  await using held = await openHeld(500 * KiB, 100);
   await vi.waitUntil(() => held.budget.waiting > 0);
   const failed = expect(held.answer).rejects.toMatchObject({ code: Code.Canceled });
   held.holding.release();

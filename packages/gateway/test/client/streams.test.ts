@@ -249,7 +249,7 @@ test("a server that takes nothing is sent little", async () => {
   expect(taken).toBeLessThan(8);
 });
 
-test("a client that takes nothing is sent little, and its connection serves others", async () => {
+test("a client that takes nothing is sent a window, and its connection serves others", async () => {
   let sent = 0;
   await using fields = await openFields({
     async *repeat() {
@@ -260,7 +260,7 @@ test("a client that takes nothing is sent little, and its connection serves othe
   const slow = fields.client.repeat({})[Symbol.asyncIterator]();
   await slow.next();
   for (let calls = 0; calls < 100; calls++) await fields.client.echo({ string: "one" });
-  expect(sent).toBeLessThan(20);
+  expect(sent).toBeLessThan(120); // 4 MiB, and what is in Node and in sockets
   await slow.return?.();
 });
 
