@@ -71,6 +71,7 @@ export class BodyBuffer {
    */
   append(chunk: Uint8Array, expected = 0): Promise<void> | undefined {
     const length = this.length + chunk.byteLength;
+    this.expected = Math.min(expected, expectedMax);
     if (this.length === 0) {
       this.buffer = chunk;
     } else {
@@ -79,7 +80,6 @@ export class BodyBuffer {
       this.buffer.set(chunk, this.length);
     }
     this.length = length;
-    this.expected = Math.min(expected, expectedMax);
     const more = Math.max(length, this.expected) - this.counted;
     if (more <= 0 || this.holding === undefined) return undefined;
     this.counted += more;
@@ -106,7 +106,10 @@ export class BodyBuffer {
   }
 
   #grow(length: number): void {
-    const grown = new Uint8Array(Math.max(length, 2 * this.length));
+    // What is announced is counted. The next message may follow in its last chunk.
+    const announced = this.expected + length - this.length;
+    const isNear = length < this.expected && announced < 16 * this.length;
+    const grown = new Uint8Array(Math.max(length, isNear ? announced : 2 * this.length));
     grown.set(this.bytes);
     this.buffer = grown;
   }
