@@ -9,6 +9,7 @@ export const partNames = [
   "full-store",
   "start",
   "proxy",
+  "far",
   "mcp",
 ] as const;
 export type PartName = (typeof partNames)[number];

@@ -6,6 +6,7 @@ import type { Bench } from "./bench.ts";
 import { type Flags, type PartName, parseFlags, usage } from "./flags.ts";
 import { findWrk } from "./load/wrk.ts";
 import { describeMachine } from "./machine.ts";
+import { far } from "./parts/far.ts";
 import { fullStore } from "./parts/full-store.ts";
 import { latency } from "./parts/latency.ts";
 import { mcp } from "./parts/mcp.ts";
@@ -31,6 +32,7 @@ const parts: Record<PartName, Part> = {
   "full-store": fullStore,
   start,
   proxy,
+  far,
   mcp,
 };
 const folder = fileURLToPath(new URL("results", import.meta.url));

@@ -89,7 +89,9 @@ export interface Front {
   readonly before: (url: string) => Start;
 }
 
-const proxyMain = fileURLToPath(new URL("../packages/proxy/dist/src/cli/main.js", import.meta.url));
+export const proxyMain: string = fileURLToPath(
+  new URL("../packages/proxy/dist/src/cli/main.js", import.meta.url),
+);
 const descriptors = fileURLToPath(new URL("../gen/plantstore.binpb", import.meta.url));
 
 export const fronts: readonly Front[] = [

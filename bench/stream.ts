@@ -5,40 +5,54 @@ import {
   type BytesValue,
   BytesValueSchema,
   FileDescriptorProtoSchema,
+  FileDescriptorSetSchema,
   file_google_protobuf_empty,
   file_google_protobuf_wrappers,
 } from "@bufbuild/protobuf/wkt";
 
-export const streamPath = "/bench.v1.StreamService/Watch";
+const service = "bench.v1.StreamService";
+
+export const streamPath = `/${service}/Watch`;
 
 const dependencies = [file_google_protobuf_empty, file_google_protobuf_wrappers];
 
+const empty = ".google.protobuf.Empty";
+const bytes = ".google.protobuf.BytesValue";
+
 /** Created without a compiler. */
+const file = create(FileDescriptorProtoSchema, {
+  name: "bench/v1/stream.proto",
+  package: "bench.v1",
+  syntax: "proto3",
+  dependency: dependencies.map(({ proto }) => proto.name),
+  service: [
+    {
+      name: "StreamService",
+      method: [
+        { name: "Watch", inputType: empty, outputType: bytes, serverStreaming: true },
+        { name: "Take", inputType: bytes, outputType: empty, clientStreaming: true },
+        { name: "Touch", inputType: empty, outputType: empty },
+      ],
+    },
+  ],
+});
+
 const registry = createFileRegistry(
-  create(FileDescriptorProtoSchema, {
-    name: "bench/v1/stream.proto",
-    package: "bench.v1",
-    syntax: "proto3",
-    dependency: dependencies.map(({ proto }) => proto.name),
-    service: [
-      {
-        name: "StreamService",
-        method: [
-          {
-            name: "Watch",
-            inputType: ".google.protobuf.Empty",
-            outputType: ".google.protobuf.BytesValue",
-            serverStreaming: true,
-          },
-        ],
-      },
-    ],
-  }),
+  file,
   (name) => dependencies.find(({ proto }) => proto.name === name)?.proto,
 );
 
-export const watch: DescMethod = registry.getService("bench.v1.StreamService")
-  ?.methods[0] as DescMethod;
+/** For proxies: a FileDescriptorSet. */
+export function streamDescriptors(): Uint8Array {
+  const set = create(FileDescriptorSetSchema, {
+    file: [...dependencies.map(({ proto }) => proto), file],
+  });
+  return toBinary(FileDescriptorSetSchema, set);
+}
+
+const methods = registry.getService(service)?.methods ?? [];
+
+export const watch: DescMethod = methods[0] as DescMethod;
 
 export const message: BytesValue = create(BytesValueSchema, {
   value: new Uint8Array(1024).fill(120),

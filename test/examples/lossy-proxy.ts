@@ -6,7 +6,7 @@ import {
   parseFrames,
   preface,
 } from "../../packages/gateway/test/support/raw-http2.ts";
-import { openRelay } from "../support/tcp-proxy.ts";
+import { openRelay } from "../../packages/gateway/test/support/relay.ts";
 
 /**
  * What becomes of an answer: it goes on; it is held until the client gives up;

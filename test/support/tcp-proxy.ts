@@ -1,5 +1,4 @@
-import { connect, createServer, type Socket } from "node:net";
-import { listen } from "../../packages/gateway/test/support/free-port.ts";
+import { openRelay } from "../../packages/gateway/test/support/relay.ts";
 
 /**
  * What happens to a piece from the client. It is forwarded. The connection is cut before or after
@@ -83,32 +82,4 @@ export async function openTcpProxy(targetPort: number, mark: string) {
     [Symbol.asyncDispose]: relay[Symbol.asyncDispose],
   };
   return proxy;
-}
-
-/** A server that connects each client to another one, for a function that relays between them. */
-export async function openRelay(
-  targetPort: number,
-  relay: (client: Socket, target: Socket) => void,
-) {
-  const sockets = new Set<Socket>();
-  const server = createServer((client) => {
-    const target = connect(targetPort, "127.0.0.1");
-    for (const socket of [client, target]) {
-      sockets.add(socket);
-      socket.on("error", () => {});
-      socket.on("close", () => sockets.delete(socket));
-    }
-    relay(client, target);
-  });
-  const listener = await listen(server);
-  const cut = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  return {
-    ...{ port: listener.port, url: listener.url, cut },
-    async [Symbol.asyncDispose]() {
-      cut();
-      await listener[Symbol.asyncDispose]();
-    },
-  };
 }
