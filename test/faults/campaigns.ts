@@ -12,6 +12,7 @@ import { crowd } from "./overload/crowd.ts";
 import { drain } from "./overload/drain.ts";
 import { flood } from "./overload/flood.ts";
 import { memory } from "./overload/memory.ts";
+import { messages } from "./overload/messages.ts";
 import { starve } from "./overload/starve.ts";
 import { crashes } from "./postgres/crashes.ts";
 import { runOn } from "./postgres/disturb.ts";
@@ -32,7 +33,7 @@ export const campaigns: readonly Campaign[] = [
   io,
   kill,
   outage,
-  { name: "overload", run: (run) => runParts(run, [flood, starve, memory, crowd, drain]) },
+  { name: "overload", run: (run) => runParts(run, [flood, starve, memory, messages, crowd, drain]) },
   { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,
   race,

@@ -1,0 +1,175 @@
+/** Sends random messages of `EveryField` from a thread of its own, until it is told to stop. */
+import { once } from "node:events";
+import http2 from "node:http2";
+import { parentPort, workerData } from "node:worker_threads";
+import { gzipSync } from "node:zlib";
+import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { createRandom, type Random } from "../random.ts";
+
+export interface SenderSetup {
+  readonly url: string;
+  readonly seed: number;
+}
+
+/** One message of `EveryField`, with as many of its kind. */
+interface Shape {
+  readonly json: (count: number) => string;
+  readonly binary: (count: number) => Uint8Array;
+}
+
+const repeat = (count: number, one: (n: number) => string) =>
+  Array.from({ length: count }, (_, n) => one(n)).join(",");
+
+function fields(count: number, number: number, one: (writer: BinaryWriter, n: number) => void) {
+  const writer = new BinaryWriter();
+  for (let n = 0; n < count; n++) {
+    writer.tag(number, WireType.LengthDelimited).fork();
+    one(writer, n);
+    writer.join();
+  }
+  return writer.finish();
+}
+
+/** Message in message, from the innermost. */
+function nested(count: number, number: number): Uint8Array {
+  let bytes = new Uint8Array();
+  for (let depth = 0; depth < Math.min(count, 2000); depth++) {
+    bytes = new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(bytes).finish();
+  }
+  return bytes;
+}
+
+const anyOfAny = JSON.stringify({
+  "@type": "type.googleapis.com/google.protobuf.Empty",
+  value: {},
+});
+
+const shapes: readonly Shape[] = [
+  // Empty messages.
+  {
+    json: (count) => `{"children":[${repeat(count, () => "{}")}]}`,
+    binary: (count) => fields(count, 34, () => {}),
+  },
+  // Entries of a map.
+  {
+    json: (count) => `{"stringByString":{${repeat(count, (n) => `"${n}":""`)}}}`,
+    binary: (count) =>
+      fields(count, 35, (writer, n) => writer.tag(1, WireType.LengthDelimited).string(`${n}`)),
+  },
+  // Messages in messages.
+  {
+    json: (count) => `${'{"child":'.repeat(count)}{}${"}".repeat(count)}`,
+    binary: (count) => nested(count, 24),
+  },
+  // Lists in a list.
+  {
+    json: (count) => `{"value":${"[".repeat(count)}${"]".repeat(count)}}`,
+    binary: (count) => nested(count, 63),
+  },
+  // Messages of any type.
+  {
+    json: (count) => `{"anyList":[${repeat(count, () => anyOfAny)}]}`,
+    binary: (count) =>
+      fields(count, 68, (writer) =>
+        writer.tag(1, WireType.LengthDelimited).string("type.googleapis.com/google.protobuf.Empty"),
+      ),
+  },
+  // Numbers.
+  {
+    json: (count) => `{"int64List":[${repeat(count, () => "1")}]}`,
+    binary: (count) =>
+      new BinaryWriter().tag(28, WireType.LengthDelimited).bytes(new Uint8Array(count)).finish(),
+  },
+  // Bytes.
+  {
+    json: (count) => `{"bytes":"${Buffer.alloc(8 * count).toString("base64")}"}`,
+    binary: (count) =>
+      new BinaryWriter()
+        .tag(15, WireType.LengthDelimited)
+        .bytes(new Uint8Array(8 * count))
+        .finish(),
+  },
+  // Unknown fields.
+  {
+    json: (count) => `{${repeat(count, (n) => `"unknown${n}":1`)}}`,
+    binary: (count) => Buffer.alloc(4 * count, Buffer.of(0xa2, 0x06, 1, 0x78)),
+  },
+];
+
+const sizes = [10, 1000, 50_000, 400_000, 1_300_000] as const;
+
+interface Way {
+  readonly path: string;
+  readonly type: string;
+  readonly isJson?: boolean;
+  /** How many times its message is sent; in envelopes, unless it is undefined. */
+  readonly messages?: number;
+}
+
+const service = "/library.v1.FieldService";
+const ways: readonly Way[] = [
+  { path: "/v1/fields", type: "application/json", isJson: true },
+  { path: `${service}/Echo`, type: "application/json", isJson: true },
+  { path: `${service}/Echo`, type: "application/proto" },
+  { path: `${service}/Echo`, type: "application/grpc", messages: 1 },
+  { path: `${service}/Echo`, type: "application/grpc-web", messages: 1 },
+  { path: `${service}/Exchange`, type: "application/grpc", messages: 4 },
+  { path: `${service}/Exchange`, type: "application/connect+json", isJson: true, messages: 4 },
+];
+
+function envelope(flags: number, data: Uint8Array): Buffer {
+  const head = Buffer.of(flags, 0, 0, 0, 0);
+  head.writeUInt32BE(data.byteLength, 1);
+  return Buffer.concat([head, data]);
+}
+
+function randomRequest(random: Random) {
+  const shape = random.pick(shapes);
+  const { path, type, isJson = false, messages } = random.pick(ways);
+  const size = random.pick(sizes);
+  const message = isJson ? Buffer.from(shape.json(size)) : Buffer.from(shape.binary(size));
+  const isPacked = random.chance(0.5);
+  const data = isPacked ? gzipSync(message, { level: 1 }) : message;
+  const headers = { ":method": "POST", ":path": path, "content-type": type };
+  if (messages === undefined) {
+    return {
+      headers: { ...headers, ...(isPacked && { "content-encoding": "gzip" }) },
+      body: data,
+    };
+  }
+  const encoding = type.startsWith("application/grpc")
+    ? "grpc-encoding"
+    : "connect-content-encoding";
+  return {
+    headers: { ...headers, te: "trailers", ...(isPacked && { [encoding]: "gzip" }) },
+    body: Buffer.concat(Array<Buffer>(messages).fill(envelope(isPacked ? 1 : 0, data))),
+  };
+}
+
+/** At a time. */
+const senders = 8;
+
+async function send(url: string, random: Random): Promise<number> {
+  // Another address than that of small calls, which would share its part of the budget.
+  const session = http2.connect(url, { localAddress: "127.0.0.2" } as object);
+  session.on("error", () => {});
+  let sent = 0;
+  for (; !hasEnd && !session.destroyed; sent++) {
+    const { headers, body } = randomRequest(random);
+    const stream = session.request(headers).resume();
+    stream.on("error", () => {});
+    stream.end(body);
+    await new Promise((resolve) => stream.once("close", resolve));
+  }
+  session.destroy();
+  return sent;
+}
+
+let hasEnd = false;
+const { url, seed } = workerData as SenderSetup;
+const random = createRandom(seed, "messages");
+const counts = Array.from({ length: senders }, () => send(url, random));
+if (parentPort === null) throw new Error("this is a thread");
+await once(parentPort, "message");
+hasEnd = true;
+parentPort.postMessage((await Promise.all(counts)).reduce((sum, one) => sum + one));
