@@ -1,5 +1,5 @@
+import { describeReach } from "connect-gateway-kit/settings";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { ServerSettings } from "../server/settings.ts";
 import type { RunningServer } from "../server/start.ts";
 import { describeStoreUrl } from "../server/store-url.ts";
 import { tokenCommand } from "../server/token-command.ts";
@@ -36,7 +36,7 @@ export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer
   const plant = '{"id": 1, "name": "Basil", "tag": "herb"}';
   const http2 = settings.tls === undefined ? " --http2-prior-knowledge" : "";
   const create = tokenCommand(settings.auth.tokenFile);
-  return `plant-store ${version} listens on ${url}${describeHost(settings.host)}
+  return `plant-store ${version} listens on ${url}${describeReach(settings.host)}
 ${listed.map(([name, place]) => `  ${name.padEnd(26)}${place}\n`).join("")}
 ${
   firstToken === undefined
@@ -61,23 +61,4 @@ The same over gRPC${settings.reflection ? "" : ", where the proto files are"}:
     ${rpc}
 
 ${firstToken === undefined ? "" : `The token is shown only this time. To make another: ${create} NAME\n`}`;
-}
-
-function describeHost(host: string): string {
-  return host === "0.0.0.0" || host === "::" ? ` (${host}: every address of this machine)` : "";
-}
-
-/** Warnings for the operator. */
-export function startWarnings({ host, tls, auth }: ServerSettings, hasToken: boolean): string[] {
-  const isLocal = /^(127\.|::1$|localhost$)/i.test(host);
-  return [
-    ...(isLocal || tls !== undefined
-      ? []
-      : [
-          `${host} is served without TLS: networks can read tokens and plants. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
-        ]),
-    ...(hasToken
-      ? []
-      : [`no token is valid yet. Create one: ${tokenCommand(auth.tokenFile)} NAME`]),
-  ];
 }

@@ -4,7 +4,7 @@ import type { RestError } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { Obstacle } from "../plant.ts";
 import type { OnObstacle, OnUnreachable } from "../store/options.ts";
-import type { CommitMetrics } from "./metrics/commit-metrics.ts";
+import type { CommitMetrics } from "./commit-metrics.ts";
 
 /** Public: `/readyz` needs no token. Hosts, paths and codes go to the log only. */
 const words: Readonly<Record<Exclude<Obstacle, "closed">, string>> = {

@@ -1,11 +1,13 @@
 /** The settings of the server. Those shared with `connect-gateway` come from its package. */
 import { resolve as resolvePath } from "node:path";
+import type { CorsOptions } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import {
   adminSettings,
+  corsOptions,
   corsSettings,
   createSchema,
   drainSettings,
@@ -84,16 +86,16 @@ export const schema = {
  * JSON values or protobuf fields in one message; a plant has three. A body of 1 MiB could hold half
  * a million, which would block the event loop for 200 ms.
  */
-export const messageValuesMax = 1000;
+const messageValuesMax = 1000;
 
 type Values = SettingsOf<typeof schema>;
 
-export type Limits = Values["limits"];
-
 /** All settings, checked, with defaults. */
-export interface ServerSettings extends Omit<Values, "tls"> {
+export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
   /** Serves TLS instead of plaintext, if set. */
   readonly tls: TlsFiles | undefined;
+  readonly cors: CorsOptions | undefined;
+  readonly limits: Values["limits"] & { readonly messageValuesMax: number };
   readonly log: Log;
 }
 
@@ -115,8 +117,14 @@ const { entries, resolve } = createSchema(schema, (settings) => [
  */
 export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
   const settings = resolve(options);
-  const { tls, logFormat } = settings;
-  return { ...settings, tls: tlsFilesOf(tls), log: log ?? createStderrLog(logFormat) };
+  const { tls, corsOrigins, limits, logFormat } = settings;
+  return {
+    ...settings,
+    tls: tlsFilesOf(tls),
+    cors: corsOptions(corsOrigins),
+    limits: { ...limits, messageValuesMax },
+    log: log ?? createStderrLog(logFormat),
+  };
 }
 
 export const plantStore: Program<ServerOptions, ServerSettings> = {

@@ -1,9 +1,11 @@
 /** Starts a server and connects its parts. */
-import { createFirstToken, openAuthenticator, revokeFirstToken } from "connect-gateway-kit/auth";
+import type { DescMethod } from "@bufbuild/protobuf";
+import { createFirstToken, revokeFirstToken } from "connect-gateway-kit/auth";
 import { loadLoggerSoon } from "connect-gateway-kit/logging";
-import { openTracing } from "connect-gateway-kit/tracing";
+import { type StartedProgram, schemeOf, startProgram } from "connect-gateway-kit/program";
+import { localUrl } from "connect-gateway-kit/settings";
+import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { openStore } from "../store/open.ts";
-import type { Admin } from "./metrics/open.ts";
 import { reportObstacles, reportUnreachable } from "./obstacles.ts";
 import {
   resolveSettings,
@@ -15,20 +17,16 @@ import { parseStoreUrl } from "./store-url.ts";
 import { version } from "./version.ts";
 
 /** A running plant-store server. */
-export interface RunningServer {
+export interface RunningServer extends Pick<StartedProgram, "close" | "metricsUrl"> {
   /** Its address with the base path, for calls from this machine. */
   readonly url: string;
-  /** The address of its metrics, if they are on. */
-  readonly metricsUrl: string | undefined;
   readonly settings: ServerSettings;
   /** The token created by a first start, in plain text. It is stored nowhere else. */
   readonly firstToken: string | undefined;
   /** Resolves if the store fails permanently. Close the server then. */
   readonly failed: Promise<Error>;
-  /** Reads the token file and the JWKS now. TLS files are read whenever they change. */
-  reload(): Promise<void>;
-  /** Finishes requests in flight, then closes the store, then the metrics. Idempotent. */
-  close(): Promise<void>;
+  /** Its `close` finishes requests in flight, then closes the store, then the metrics. */
+  readonly program: StartedProgram;
 }
 
 export interface StartOptions extends ServerOptions {
@@ -47,80 +45,56 @@ export async function startServer({
   ...options
 }: StartOptions = {}): Promise<RunningServer> {
   const settings = resolveSettings(options);
-  const failed = Promise.withResolvers<Error>();
-  const { auth, log } = settings;
-  const admin = await openAdmin(settings);
-  const opened: (() => unknown)[] = [() => admin?.close()];
+  const firstToken = createsFirstToken
+    ? await createFirstToken(settings.auth, tokenPrefix)
+    : undefined;
   try {
-    const firstToken = createsFirstToken ? await createFirstToken(auth, tokenPrefix) : undefined;
-    if (firstToken !== undefined) opened.push(() => revokeFirstToken(auth));
-    const authenticator = await openAuthenticator(auth, log.warn);
-    const opening = openStore(parseStoreUrl(settings.store), {
-      onFailure: failed.resolve,
-      onObstacle: reportObstacles(log),
-      onUnreachable: reportUnreachable(log, admin?.commits),
-      onNotice: log.warn,
-      observer: admin?.commits,
-    });
-    opened.push(() => opening.then((store) => store.close(), ignore));
-    // The store opens asynchronously; most of the code is loaded meanwhile.
-    const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
-    const tracing = await openTracing({
-      program: { name: "plant-store", version },
-      scheme: schemeOf(settings),
-      log,
-    });
-    opened.push(() => tracing?.close());
-    // Loads OpenTelemetry.
-    const inStore = tracing && (await import("./store-spans.ts")).spanStore(tracing.tracer);
-    const parts = { authenticator, store, metrics: admin?.metrics, tracing, inStore };
-    const serving = await serve(settings, parts);
-    if (admin !== undefined) admin.metrics.isReady = serving.isReady;
+    const started = await start(settings);
     if (options.log === undefined) loadLoggerSoon();
-    let closed: Promise<void> | undefined;
-    return {
-      url: urlOf(settings, serving.port),
-      metricsUrl: admin && metricsUrlOf(settings, admin.listener),
-      settings,
-      firstToken,
-      failed: failed.promise,
-      reload: authenticator.reload,
-      close: () => {
-        closed ??= serving.close().finally(() => admin?.close());
-        return closed;
-      },
-    };
+    return { ...started, settings, firstToken };
   } catch (error) {
-    for (const close of opened.reverse()) await close();
+    if (firstToken !== undefined) await revokeFirstToken(settings.auth);
     throw error;
   }
 }
 
-/** @returns undefined if metrics are off. Then nothing is measured. */
-async function openAdmin({ adminHost, adminPort }: ServerSettings): Promise<Admin | undefined> {
-  if (adminPort === undefined) return undefined;
-  // Loaded only if metrics are on.
-  const { openMetrics } = await import("./metrics/open.ts");
-  return await openMetrics({ host: adminHost, port: adminPort });
+async function start(settings: ServerSettings) {
+  const { log, host, basePath } = settings;
+  const program = await openProgram(settings);
+  try {
+    const { metrics } = program;
+    const failed = Promise.withResolvers<Error>();
+    // Loaded only if metrics are on.
+    const commits =
+      metrics && (await import("./commit-metrics.ts")).createCommitMetrics(metrics.registry);
+    const opening = openStore(parseStoreUrl(settings.store), {
+      onFailure: failed.resolve,
+      onObstacle: reportObstacles(log),
+      onUnreachable: reportUnreachable(log, commits),
+      onNotice: log.warn,
+      observer: commits,
+    });
+    program.defer(() => opening.then((store) => store.close(), ignore));
+    // The store opens asynchronously; most of the code is loaded meanwhile.
+    const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
+    const port = await serve(program, settings, store);
+    const url = `${localUrl(schemeOf(settings), host, port)}${basePath}`;
+    const { metricsUrl, close } = program;
+    return { url, metricsUrl, close, program, failed: failed.promise };
+  } catch (error) {
+    await program.close();
+    throw error;
+  }
+}
+
+/** What the server has beside its store and its services. */
+export function openProgram(settings: ServerSettings): Promise<StartedProgram> {
+  const naming = {
+    prefix: "plant_store",
+    nameOf: ({ name }: DescMethod) => name,
+    names: PlantService.methods.map(({ name }) => name),
+  };
+  return startProgram({ name: "plant-store", version, settings, log: settings.log, naming });
 }
 
 function ignore(): void {}
-
-function schemeOf({ tls }: ServerSettings): "http" | "https" {
-  return tls === undefined ? "http" : "https";
-}
-
-function urlOf(settings: ServerSettings, port: number): string {
-  const { host, basePath } = settings;
-  return `${schemeOf(settings)}://${authorityOf(host, port)}${basePath}`;
-}
-
-function metricsUrlOf({ adminHost }: ServerSettings, { address }: Admin["listener"]): string {
-  return `http://${authorityOf(adminHost, address.port)}/metrics`;
-}
-
-function authorityOf(host: string, port: number): string {
-  const anyAddress: Record<string, string> = { "0.0.0.0": "127.0.0.1", "::": "[::1]" };
-  const name = anyAddress[host] ?? (host.includes(":") ? `[${host}]` : host);
-  return `${name}:${port}`;
-}

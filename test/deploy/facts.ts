@@ -1,8 +1,8 @@
 /** What files of deploy/ have to agree with, as the code says it. */
 import { readFileSync } from "node:fs";
+import { stuckGraceMs } from "connect-gateway-kit/program";
 import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { stuckGraceMs } from "../../src/cli/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
 import { describeStoreUrl } from "../../src/server/store-url.ts";
 import { runInProcess } from "../support/run-in-process.ts";

@@ -128,7 +128,7 @@ test("a server whose store hangs kills itself when the time of the drain is up",
   server.process.kill("SIGTERM");
   await expectEnd(server, "SIGKILL");
   expect(await waiting.outcome).toMatch(/"the server is shutting down"/);
-  expect(server.stderr.text).toMatch(/the store hangs: the process kills itself/);
+  expect(server.stderr.text).toMatch(/the server hangs: the process kills itself/);
 });
 
 test("a drain is cut short by a second signal", async () => {

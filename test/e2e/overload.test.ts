@@ -2,7 +2,6 @@
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
-import { openAuthenticator } from "connect-gateway-kit/auth";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -10,6 +9,7 @@ import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.
 import type { PlantStore } from "../../src/plant.ts";
 import { serve } from "../../src/server/serve.ts";
 import { resolveSettings } from "../../src/server/settings.ts";
+import { openProgram } from "../../src/server/start.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { openStore } from "../support/open-store.ts";
@@ -24,9 +24,10 @@ async function openSmallServer() {
   const settings = resolveSettings({ port: 0, auth, drainTimeoutMs: 500, log, mcp: true });
   const database = join(await temporaryFolder(), "plants.db");
   const store = await openStore(`sqlite:${database}`, { limits: { waitingRowsMax: 1 } });
-  const authenticator = await openAuthenticator(settings.auth, settings.log.warn);
-  const { port, close } = await serve(settings, { authenticator, store });
-  return { url: `http://127.0.0.1:${port}`, database, store, [Symbol.asyncDispose]: close };
+  const program = await openProgram(settings);
+  program.defer(() => store.close());
+  const url = `http://127.0.0.1:${await serve(program, settings, store)}`;
+  return { url, database, store, [Symbol.asyncDispose]: program.close };
 }
 
 test.each(rawProtocols)(

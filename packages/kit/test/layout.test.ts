@@ -14,6 +14,7 @@ checkLayout({
     logging: ["auth"],
     "rate-limit": ["auth"],
     command: ["settings", "auth"],
+    program: ["settings", "auth", "logging", "rate-limit", "tracing", "command"],
   },
 });
 

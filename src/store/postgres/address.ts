@@ -15,8 +15,8 @@ export interface PostgresAddress {
   readonly database: string;
   /** Of the tables; quoted if necessary. Undefined until the store is opened. */
   readonly schema?: string | undefined;
-  /** Undefined: `disable` for a host on this machine, `require` for any other. */
-  readonly sslMode: string | undefined;
+  /** How a host is connected to: `disable`, `require` or `verify-full`. */
+  readonly sslModeOf: (host: string) => string;
   /** A file of trusted certificates in PEM, instead of Node's. */
   readonly caFile: string | undefined;
   readonly connectionsMax: number;
@@ -37,9 +37,9 @@ export function describeHost({ name, port }: Host): string {
  * The TLS options of a connection, for the driver, and for node:tls beneath it. Reads the CAs, which
  * may have changed since the last one.
  */
-export function tlsOptionsFor({ sslMode, caFile }: PostgresAddress, { name }: Host) {
+export function tlsOptionsFor({ sslModeOf, caFile }: PostgresAddress, { name }: Host) {
   if (isSocketFolder(name)) return false;
-  const mode = sslMode ?? (isThisMachine(name) ? "disable" : "require");
+  const mode = sslModeOf(name);
   if (mode === "disable") return false;
   const ca = caFile === undefined ? undefined : readFileSync(caFile, "utf8");
   return { rejectUnauthorized: mode === "verify-full", ca };
@@ -47,8 +47,4 @@ export function tlsOptionsFor({ sslMode, caFile }: PostgresAddress, { name }: Ho
 
 export function isSocketFolder(name: string): boolean {
   return name.startsWith("/");
-}
-
-function isThisMachine(name: string): boolean {
-  return name === "localhost" || name === "::1" || /^127(\.\d+){3}$/.test(name);
 }

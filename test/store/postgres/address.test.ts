@@ -19,8 +19,7 @@ describe("a store URL", () => {
     ["//u@%2Frun%2Fpostgresql:7/d", { hosts: [at("/run/postgresql", 7)] }],
     ["//u@/d", { hosts: [at("localhost")] }],
     ["//u%40x:p%3A%2F%3F%23:r@h/d%20e", { user: "u@x", password: "p:/?#:r", database: "d e" }],
-    ["//u@h", { sslMode: undefined, connectionsMax: 4, allowUnsafe: new Set() }],
-    ["//u@h?sslmode=verify-full", { sslMode: "verify-full" }],
+    ["//u@h", { connectionsMax: 4, allowUnsafe: new Set() }],
     ["//u@h/?pool_max_conns=100&target_session_attrs=primary", { connectionsMax: 100 }],
     ["//u@h/d?allow_unsafe=fsync,full_page_writes", { allowUnsafe: new Set(unsafe) }],
   ])("postgres:%s is parsed", (location, expected) => {

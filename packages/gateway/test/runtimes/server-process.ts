@@ -54,7 +54,7 @@ export async function startServer(
   }
 
   try {
-    const port = Number(/^listening on (?:https?:.*:)?(\d+)$/.exec(await nextLine())?.[1]);
+    const port = Number(/^listening on (?:https?:\S*:)?(\d+)/.exec(await nextLine())?.[1]);
     return {
       port,
       nextLine,

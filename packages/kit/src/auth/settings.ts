@@ -1,4 +1,5 @@
 import { list, text } from "../settings/common.ts";
+import { isThisMachine } from "../settings/place.ts";
 import type { Setting, SettingProblem, ValuesOf } from "../settings/setting.ts";
 import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
@@ -79,9 +80,6 @@ function findJwksUrlProblem(text: string): string | undefined {
   if (url === null) return "is not an absolute URL";
   if (url.username !== "" || url.password !== "") return "must not contain a user name or password";
   const isSafe =
-    url.protocol === "https:" || (url.protocol === "http:" && loopback.test(url.hostname));
+    url.protocol === "https:" || (url.protocol === "http:" && isThisMachine(url.hostname));
   return isSafe ? undefined : "must start with https:// (http:// only for loopback)";
 }
-
-/** The URL parser has converted every IPv4 address to dotted decimal. */
-const loopback = /^(?:localhost|\[::1\]|127(?:\.\d+){3})$/;

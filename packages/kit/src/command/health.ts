@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { adminSettings, listenerSettings } from "../settings/common.ts";
 import { addSettingFlags } from "../settings/flags.ts";
 import { type Flags, readSettings } from "../settings/given.ts";
+import { reachable } from "../settings/place.ts";
 import type { Program } from "../settings/schema.ts";
 import { CommandFailure } from "./run.ts";
 
@@ -53,7 +54,7 @@ function findProblem({
   const [, socketPath] = /^unix:(.*)$/s.exec(host) ?? [];
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   const request = (isTls ? requestTls : requestPlain)({
-    ...(socketPath === undefined ? { host: anyAddresses[host] ?? host, port } : { socketPath }),
+    ...(socketPath === undefined ? { host: reachable(host), port } : { socketPath }),
     path: "/healthz",
     // The certificate is for the name that clients use. Nothing secret is sent.
     rejectUnauthorized: false,
@@ -72,6 +73,3 @@ function findProblem({
   request.end();
   return promise;
 }
-
-/** Where a server that listens on all addresses can be asked. */
-const anyAddresses: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };

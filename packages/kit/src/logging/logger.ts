@@ -9,8 +9,17 @@ const stderrFd = 2;
 /** The maximum text that waits for standard error. Further lines are dropped. */
 const waitingBytesMax = 64 * 1024;
 
+/** One for each format. */
+const loggers = new Map<string, Logger>();
+
 /** Writes each line before it returns, so that none is lost. Throws nothing. @param format As in `log-format`. */
-export function createLogger(format: string): Logger {
+export function getLogger(format: string): Logger {
+  const logger = loggers.get(format) ?? createLogger(format);
+  loggers.set(format, logger);
+  return logger;
+}
+
+function createLogger(format: string): Logger {
   const pino = loadPino();
   const stderr = pino.destination({ fd: stderrFd, sync: true, maxLength: waitingBytesMax });
   stderr.on("error", ignore);
@@ -53,11 +62,9 @@ function ignore(): void {}
 
 /** Lines on standard error, with the stack of a cause; while Pino cannot be loaded, without. */
 export function createStderrLog(format: string): Log {
-  let opened: Logger | undefined;
-
   function write(level: keyof Log): (message: string, cause?: unknown) => void {
     return (message, cause) => {
-      opened ??= open();
+      const opened = open();
       if (opened === undefined) writePlain(`${level}: ${message}\n`);
       else if (cause instanceof Error) opened[level]({ err: cause }, message);
       else opened[level](message);
@@ -66,7 +73,7 @@ export function createStderrLog(format: string): Log {
 
   function open(): Logger | undefined {
     try {
-      return createLogger(format);
+      return getLogger(format);
     } catch {
       return undefined;
     }

@@ -9,7 +9,7 @@ import {
 import type { TrafficObserver } from "connect-gateway/server";
 import type { Logger } from "pino";
 import { principalId, principalKey } from "../auth/verifier.ts";
-import { createLogger } from "./logger.ts";
+import { getLogger } from "./logger.ts";
 
 /** Metrics, traces and the access log of a program; undefined for those that are off. */
 export function createObservers(
@@ -23,7 +23,7 @@ export function createObservers(
   const observers = [metrics?.calls, tracing?.calls].filter((one) => one !== undefined);
   let traffic = metrics?.traffic;
   if (accessLog !== "off") {
-    const logger = createLogger(logFormat);
+    const logger = getLogger(logFormat);
     const write = (entry: AccessEntry) => logger.info(entry, "request");
     const isErrorsOnly = accessLog === "errors";
     const findTraceId = tracing?.traceIdOf;

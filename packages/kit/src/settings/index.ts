@@ -2,6 +2,7 @@
 export * from "./common.ts";
 export * from "./flags.ts";
 export * from "./given.ts";
+export * from "./place.ts";
 export * from "./schema.ts";
 export * from "./setting.ts";
 export * from "./tls-files.ts";

@@ -1,57 +1,26 @@
-import { methodNameOf } from "connect-gateway";
-import { type Authenticator, createBearerGate, type Gate } from "connect-gateway-kit/auth";
-import { limitRates } from "connect-gateway-kit/rate-limit";
-import type { Settings } from "./settings.ts";
+import type { Registry } from "@prometheus-io/client";
 
-/** More than most servers have; the methods past these share a series. */
-const methodsMax = 256;
+export type ProxyMetrics = Awaited<ReturnType<typeof createProxyMetrics>>;
 
-const prefix = "connect_gateway";
-
-export type Measuring = NonNullable<Awaited<ReturnType<typeof openMetrics>>>;
-
-/** @returns undefined if metrics are off. Then nothing is measured. */
-export async function openMetrics({ adminHost: host, adminPort: port }: Settings, version: string) {
-  if (port === undefined) return undefined;
-  // Loaded where it is wanted alone.
-  const { openAdmin, ServiceMetrics } = await import("connect-gateway/metrics");
+/** The metrics of a proxy, beside those of any server. Loads Prometheus's client. */
+export async function createProxyMetrics(registry: Registry) {
   const { Counter, Gauge } = await import("@prometheus-io/client");
-  const labels = { nameOf: methodNameOf, namesMax: methodsMax };
-  const metrics = new ServiceMetrics({ ...labels, prefix, version });
-  const registers = [metrics.registry];
+  const registers = [registry];
   const dropped = new Counter({
-    name: `${prefix}_metadata_dropped_total`,
+    name: "connect_gateway_metadata_dropped_total",
     help: "Request headers that were not passed on, as gRPC cannot carry their values.",
     labelNames: ["header"],
     registers,
   });
   const rules = new Gauge({
-    name: `${prefix}_rules_left_out`,
+    name: "connect_gateway_rules_left_out",
     help: "Rules of google.api.http that are left out, as they cannot be served.",
     registers,
   });
-  /** Called with the number of rules that are left out, as they cannot be served. */
-  const leftOut = (count: number) => rules.set(count);
-  /** For `proxyServices`. The names are those of a setting. */
-  const onDroppedMetadata = (name: string) => dropped.inc({ header: name });
-  try {
-    const listener = await openAdmin({ host, port }, metrics);
-    const close = () => listener.close().finally(() => metrics.close());
-    return { metrics, onDroppedMetadata, leftOut, port: listener.address.port, close };
-  } catch (error) {
-    metrics.close();
-    throw error;
-  }
+  return {
+    /** Called with the number of rules that are left out, as they cannot be served. */
+    leftOut: (count: number) => rules.set(count),
+    /** For `proxyServices`. The names are those of a setting. */
+    onDroppedMetadata: (name: string) => dropped.inc({ header: name }),
+  };
 }
-
-/** Checks rate limits and tokens before a body is read; undefined where neither is set. */
-export function createGate(
-  settings: Settings,
-  authenticator: Authenticator | undefined,
-): Gate | undefined {
-  if (authenticator === undefined && settings.rateLimitPerAddress === 0) return undefined;
-  const gate = authenticator && createBearerGate(authenticator.verify, "connect-gateway-proxy");
-  return limitRates(gate ?? admit, settings);
-}
-
-function admit(): void {}

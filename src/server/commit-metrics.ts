@@ -1,5 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "@prometheus-io/client";
-import type { CommitObserver, EndedCommit } from "../../store/options.ts";
+import type { CommitObserver, EndedCommit } from "../store/options.ts";
 
 const commitSeconds = [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5];
 /** Up to `batchRowsMax`. */

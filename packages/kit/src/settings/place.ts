@@ -1,0 +1,31 @@
+/** Addresses in settings, in messages and in URLs. */
+import { BlockList, isIP } from "node:net";
+
+const loopback = new BlockList();
+loopback.addSubnet("127.0.0.0", 8, "ipv4");
+loopback.addAddress("::1", "ipv6");
+
+/** Whether a host, as in a setting or in a URL, is this machine for sure: what is sent there crosses no network. */
+export function isThisMachine(host: string): boolean {
+  const name = host.replace(/^\[(.*)\]$/, "$1");
+  if (isIP(name) === 0) return /^localhost\.?$/i.test(name);
+  return loopback.check(name, isIP(name) === 4 ? "ipv4" : "ipv6");
+}
+
+const anyAddresses: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+
+/** Where this machine reaches what listens at a host. */
+export function reachable(host: string): string {
+  return anyAddresses[host] ?? host;
+}
+
+/** The URL by which this machine reaches a listener. */
+export function localUrl(scheme: "http" | "https", host: string, port: number): string {
+  const name = reachable(host);
+  return `${scheme}://${name.includes(":") ? `[${name}]` : name}:${port}`;
+}
+
+/** What to add to the URL of a listener, for people. */
+export function describeReach(host: string): string {
+  return host in anyAddresses ? ` (${host}: every address of this machine)` : "";
+}
