@@ -87,7 +87,9 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
-  const sessions = new Set<Http2Session>();
+  /** What makes each client leave. */
+  const sessions = new Map<Http2Session, () => void>();
+  let starting: Socket;
   const connections = new ConnectionLimit(limits.connectionsMax);
   // With TLS, the connection below is counted: it exists before the handshake.
   const onRequested = (socket: LayeredSocket) => {
@@ -109,10 +111,11 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const intake = new Intake();
   const http2 = createHttp2Server(limits, handler, refusals, intake, onRequested);
   http2.on("session", (session) => {
-    sessions.add(session);
+    // Once what was read is known, and the server's SETTINGS are sent.
+    const leave = setImmediate.bind(undefined, leaveSession, session, starting);
+    sessions.set(session, leave);
     session.once("close", () => sessions.delete(session));
-    // Once what was read is known: a connection that waited to start has requests.
-    if (draining) setImmediate(() => session.close());
+    if (draining) leave();
   });
 
   const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
@@ -141,6 +144,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   function startHttp2(socket: Socket): void {
     socket.once("finish", () => setTimeout(() => socket.destroy(), closeTimeoutMs).unref());
+    starting = socket;
     http2.emit("connection", socket);
   }
 
@@ -181,7 +185,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     unwatch?.();
     const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
     for (const socket of undecided) socket.destroy();
-    for (const session of sessions) session.close();
+    for (const leave of sessions.values()) leave();
     // Node closes idle connections only once, when the server closes.
     const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
     const cutOff = setTimeout(() => {
@@ -198,6 +202,27 @@ export async function openPort(options: PortOptions): Promise<Port> {
       ? (http1.address() as AddressInfo)
       : { address: path, family: "unix", port: 0 };
   return { address, drain };
+}
+
+// RFC 9113 section 6.8, with 2^31 - 1 as the last stream and no error.
+const goingAway = Buffer.from("0000080700000000007fffffff00000000", "hex");
+
+/**
+ * Sends GOAWAY without a last stream, and a round trip later the one of Node, so that requests in
+ * flight are served. After any GOAWAY of its own, nghttp2 ignores new streams, so the first one is
+ * written to the socket. Node writes whole frames, and libuv keeps their order. TLS does not: a
+ * write during another one aborts the process. Its clients get the last GOAWAY alone.
+ */
+function leaveSession(session: Http2Session, socket: Socket): void {
+  if (session.destroyed) return;
+  const close = () => session.close();
+  if (!session.encrypted) socket.write(goingAway);
+  if (session.encrypted || !session.ping(close)) {
+    close();
+    return;
+  }
+  const timer = setTimeout(close, closeTimeoutMs);
+  session.once("close", () => clearTimeout(timer));
 }
 
 /** For TLS, Node keeps the connection below. */

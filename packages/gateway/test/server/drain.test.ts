@@ -14,6 +14,7 @@ import { envelope } from "../support/envelope.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import {
+  flag,
   frame,
   frameType,
   greeting,
@@ -117,6 +118,29 @@ describe("a drain", () => {
       await within("the end of the server", service.drain(5000), 2000);
     },
   );
+
+  test("answers requests that were in flight when it began", async () => {
+    await using service = await openTestService();
+    using connection = await openRawConnection(service.port);
+    const goaways = (received: Buffer) =>
+      parseFrames(received).filter(({ type }) => type === frameType.goaway);
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, volume)]));
+    await connection.until("the first response", sees(frameType.data));
+    const closed = service.drain(2000);
+    const begun = parseFrames(await connection.until("a PING", sees(frameType.ping)));
+    const ping = begun.find(({ type }) => type === frameType.ping);
+    const ack = frame(frameType.ping, { flags: flag.ack, payload: ping?.payload ?? Buffer.of() });
+    connection.write(Buffer.concat([headers(3), data(3, volume), ack]));
+    const received = await connection.until("the last GOAWAY", (all) => goaways(all).length > 1);
+    const [first, second] = goaways(received).map(({ payload }) => payload.toString("hex"));
+    expect([first, second]).toEqual(["7fffffff00000000", "0000000300000000"]);
+    const all = parseFrames(await connection.untilClosed());
+    expect(
+      all.filter(({ type, streamId }) => type === frameType.data && streamId === 3),
+    ).not.toEqual([]);
+    connection.end();
+    await closed;
+  });
 
   test("sends GOAWAY without an error, and then answers running calls", async () => {
     await using service = await openTestService();
