@@ -45,6 +45,17 @@ export function isKeptOpen(answer: Writable): boolean {
   return (answer as Answer)[exchangeOf]?.isKept === true;
 }
 
+/** Slower bodies are late, as in Kestrel. A steady upload is not, however long it takes. */
+const bytesPerSecondMin = 240;
+
+/** Whether enough of a body was read in the last `ms`. Call once for each such time. */
+export function keepsPace(answer: Writable, ms: number): boolean {
+  const exchange = (answer as Answer)[exchangeOf];
+  if (exchange === undefined || exchange.readBytes * 1000 < bytesPerSecondMin * ms) return false;
+  exchange.readBytes = 0;
+  return true;
+}
+
 export abstract class NodeExchange implements Exchange {
   declare isDuplex: boolean;
   declare method: string;
@@ -67,6 +78,8 @@ export abstract class NodeExchange implements Exchange {
   declare hasLeft: boolean;
   /** Whether it may take as long as its call. */
   declare isKept: boolean;
+  /** Those of its body, since `keepsPace`. */
+  declare readBytes: number;
   declare omitted: string | undefined;
   declare protected added: NodeHeaders | undefined;
   /** The error of the answer; null: there is no answer yet. */
@@ -91,6 +104,7 @@ export abstract class NodeExchange implements Exchange {
     this.call = undefined;
     this.hasLeft = false;
     this.isKept = false;
+    this.readBytes = 0;
     this.omitted = undefined;
     this.added = undefined;
     this.outcome = null;
@@ -183,6 +197,7 @@ export abstract class NodeExchange implements Exchange {
     else {
       source.on("data", (chunk: Uint8Array) => {
         if (this.reading === undefined) return; // chunks after a failure are ignored
+        this.readBytes += chunk.byteLength;
         try {
           extraBytes -= chunk.byteLength;
           const room = this.reading.sink.push(chunk);

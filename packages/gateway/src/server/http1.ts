@@ -3,7 +3,7 @@ import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
+import { clientShut, isKeptOpen, keepsPace } from "../http/node-exchange.ts";
 import { continueWhenRead } from "../http/request-exchange.ts";
 import type { PortLimits } from "./limits.ts";
 import type { AnsweredRefusal, Refusals } from "./refusal.ts";
@@ -113,7 +113,7 @@ interface Noted {
   [hasRequested]?: boolean;
   [lastResponse]?: http.ServerResponse | undefined;
   [isRefused]?: boolean;
-  [late]?: { readonly response: http.ServerResponse; readonly seenAt: number };
+  [late]?: { readonly response: http.ServerResponse; seenAt: number };
 }
 
 type CountedSocket = Socket &
@@ -134,8 +134,7 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * Limits how long a client may take to send a body, and how long it may read nothing of its
- * answers. Checks all connections at intervals: a timer for each would be reset several times a
+ * Limits how slowly a client may send a body, and how long it may read nothing of its answers. Checks all connections at intervals: a timer for each would be reset several times a
  * request. So the first limit strikes up to an interval late, the second within twice its time.
  *
  * @returns what to call with each connection before the server gets it.
@@ -155,7 +154,8 @@ export function limitConnections(
       if (last === undefined || last.req.complete || isKeptOpen(last)) continue;
       if (socket[late]?.response !== last) socket[late] = { response: last, seenAt: now };
       else if (now - socket[late].seenAt >= requestTimeoutMs) {
-        refuseLast(socket, "late", refusals);
+        if (keepsPace(last, requestTimeoutMs)) socket[late].seenAt = now;
+        else refuseLast(socket, "late", refusals);
       }
     }
   };

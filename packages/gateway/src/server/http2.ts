@@ -1,7 +1,7 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
-import { clientShut, isKeptOpen } from "../http/node-exchange.ts";
+import { clientShut, isKeptOpen, keepsPace } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams } from "../http/session-handle.ts";
 import { sessionMegabytesMax } from "../http/session-memory.ts";
@@ -169,14 +169,14 @@ function limitSession(
   refusals: Refusals,
 ): void {
   const { requestTimeoutMs, idleTimeoutMs } = limits;
-  const streams = new StreamTable<{ readonly stream: Stream; readonly startedAt: number }>();
+  const streams = new StreamTable<{ readonly stream: Stream; seenAt: number }>();
   let isTimed = true;
   /** At the last check, once the client has shut its sending side. */
   let sentBytes: number | undefined;
   const outlive = outliveStreams(session);
   session.on("stream", (stream: Stream) => {
     const { id = 0 } = stream;
-    streams.set(id, { stream, startedAt: performance.now() });
+    streams.set(id, { stream, seenAt: performance.now() });
     const closed = outlive(stream);
     stream.on("close", () => {
       streams.delete(id);
@@ -206,11 +206,13 @@ function limitSession(
         if (isStuck && sentBytes === socket.bytesWritten) socket.destroy();
         sentBytes = socket.bytesWritten;
       }
-      const start = performance.now() - requestTimeoutMs;
-      for (const { stream, startedAt } of streams) {
-        if (startedAt > start) break; // they are in the order of their start
-        const hasArrived = stream.readableEnded || isWhole(stream);
-        if (!hasArrived && !isKeptOpen(stream)) endLateRequest(stream, refusals);
+      const now = performance.now();
+      for (const seen of streams) {
+        const { stream, seenAt } = seen;
+        if (now - seenAt < requestTimeoutMs) continue;
+        if (stream.readableEnded || isWhole(stream) || isKeptOpen(stream)) continue;
+        if (keepsPace(stream, requestTimeoutMs)) seen.seenAt = now;
+        else endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);

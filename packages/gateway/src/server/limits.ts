@@ -6,7 +6,10 @@ import { assertOptions, definedOnly } from "../rpc/options.ts";
 export interface PortLimits {
   /** The headers of one request, in bytes. Default: 16 KiB. */
   readonly headerBytesMax: number;
-  /** How long a client may take to send a request, in ms. Default: 10 s. */
+  /**
+   * How long a client may take to send the headers of a request, in ms. In each such time, at least
+   * 240 bytes/s of a body must arrive. Default: 10 s.
+   */
   readonly requestTimeoutMs: number;
   /** How long a connection may be idle, in ms. Default: 75 s, more than the usual 60 of load balancers. */
   readonly idleTimeoutMs: number;

@@ -37,9 +37,21 @@ import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 /** Sends a byte every few milliseconds, which prevents every idle timeout. */
-function drip(connection: RawConnection, byte: string): Disposable {
-  const timer = setInterval(() => connection.write(byte), 20);
+function drip(connection: RawConnection, bytes: string | Uint8Array): Disposable {
+  const timer = setInterval(() => connection.write(bytes), 20);
   return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function chunked(text: string): string {
+  return `${text.length.toString(16)}\r\n${text}\r\n`;
+}
+
+/** Waits until a client that sends nothing has timed out so often. */
+async function expireTimes(count: number, port: number): Promise<void> {
+  for (let i = 0; i < count; i++) {
+    using silent = await openRawConnection(port);
+    await silent.untilClosed();
+  }
 }
 
 describe.concurrent("over HTTP/1.1", () => {
@@ -63,12 +75,22 @@ describe.concurrent("over HTTP/1.1", () => {
     using hold = server.hold();
     using connection = await openRawConnection(server.port);
     connection.write(post(volume));
-    using silent = await openRawConnection(server.port);
-    // A silent client that came later has timed out by now, more than once over.
-    await silent.untilClosed();
-    using later = await openRawConnection(server.port);
-    await later.untilClosed();
+    await expireTimes(2, server.port);
     hold.release();
+    const isThere = (bytes: Buffer) => parseHttp1Responses(bytes).length > 0;
+    const [response] = parseHttp1Responses(await connection.until("the answer", isThere));
+    expect(response).toMatchObject({ status: 200, body: answer });
+  });
+
+  test("takes a steady upload, however long it takes", async () => {
+    await using server = await openTestService({ limits });
+    using connection = await openRawConnection(server.port);
+    connection.write(post("").replace("Content-Length: 0", "Transfer-Encoding: chunked"));
+    {
+      using _drip = drip(connection, chunked(" ".repeat(100)));
+      await expireTimes(3, server.port);
+    }
+    connection.write(`${chunked(volume)}${chunked("")}`);
     const isThere = (bytes: Buffer) => parseHttp1Responses(bytes).length > 0;
     const [response] = parseHttp1Responses(await connection.until("the answer", isThere));
     expect(response).toMatchObject({ status: 200, body: answer });
@@ -241,14 +263,22 @@ describe.concurrent("over HTTP/2", () => {
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
     connection.write(Buffer.concat([greeting, settingsAck, headers(1)]));
-    const timer = setInterval(() => connection.write(data(1, " ", 0)), 20);
-    try {
-      await connection.until("a reset", (bytes) =>
-        parseFrames(bytes).some(({ type }) => type === frameType.rstStream),
-      );
-    } finally {
-      clearInterval(timer);
+    using _drip = drip(connection, data(1, " ", 0));
+    await connection.until("a reset", (bytes) =>
+      parseFrames(bytes).some(({ type }) => type === frameType.rstStream),
+    );
+  });
+
+  test("takes a steady upload, however long it takes", async () => {
+    await using server = await openTestService({ limits: { requestTimeoutMs: 300 } });
+    using connection = await openRawConnection(server.port);
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1)]));
+    {
+      using _drip = drip(connection, data(1, " ".repeat(100), 0));
+      await expireTimes(3, server.port);
     }
+    connection.write(data(1, volume));
+    await connection.until("the volume", (bytes) => bytes.includes(answer));
   });
 
   test.each(["application/grpc", "application/grpc-web+proto", "application/proto"])(

@@ -74,7 +74,7 @@ export const limitSettings = {
   requestTimeoutMs: {
     ...milliseconds,
     default: requestTimeoutMs,
-    summary: "How long a client may take to send a request",
+    summary: "Time for request headers. In each such time, a body needs 240 bytes/s",
   },
   idleTimeoutMs: {
     ...milliseconds,
