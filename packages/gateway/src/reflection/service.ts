@@ -141,6 +141,7 @@ function errorAnswer(errorCode: Code, errorMessage: string): Answer {
 const notFound = errorAnswer(Code.NotFound, "nothing of that name is known here");
 
 interface IndexedFile {
+  readonly name: string;
   readonly bytes: Uint8Array;
   readonly imports: readonly IndexedFile[];
 }
@@ -150,7 +151,11 @@ const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 
 type FileIndex = ReturnType<typeof createFileIndex>;
 
-/** Made once: a lookup costs no more than its answer. Of two files with one name or symbol, the first counts. */
+/**
+ * Made once: a lookup costs no more than its answer. Of two files with one symbol, the first counts.
+ * The upstreams of a proxy may have different files of one name. Clients keep files by their name, so
+ * the later ones get another. Google's differ by version alone.
+ */
 function createFileIndex(described: readonly DescService[]) {
   const byName = new Map<string, IndexedFile>();
   /** By the full name of any declaration: message, field, enum value, method, … */
@@ -158,13 +163,25 @@ function createFileIndex(described: readonly DescService[]) {
   /** By the full name of the extended message and the extension's number. */
   const byExtension = new Map<string, Map<number, IndexedFile>>();
   const messages = new Set<string>();
+  const added = new Map<DescFile, IndexedFile>();
 
   function addFile(desc: DescFile): IndexedFile {
-    const { name } = desc.proto;
-    const known = byName.get(name);
+    const known = added.get(desc);
     if (known !== undefined) return known;
-    const bytes = toBinary(FileDescriptorProtoSchema, desc.proto);
-    const file = { bytes, imports: desc.dependencies.map(addFile) };
+    const imports = desc.dependencies.map(addFile);
+    const dependency = imports.map(({ name }) => name);
+    let { name } = desc.proto;
+    let bytes: Uint8Array;
+    let other: IndexedFile | undefined;
+    for (let count = 2; ; count++) {
+      bytes = toBinary(FileDescriptorProtoSchema, { ...desc.proto, name, dependency });
+      other = byName.get(name);
+      if (other === undefined || name.startsWith("google/") || isEqual(other.bytes, bytes)) break;
+      name = `${desc.proto.name.replace(/\.proto$/, "")}~${count}.proto`;
+    }
+    const file = other ?? { name, bytes, imports };
+    added.set(desc, file);
+    if (file === other) return file;
     byName.set(name, file);
     for (const type of nestedTypes(desc)) {
       for (const symbol of symbolsOf(type)) {
@@ -183,6 +200,10 @@ function createFileIndex(described: readonly DescService[]) {
   for (const file of [...described.map(({ file }) => file), ...errorFiles]) addFile(file);
   const services = described.map(({ typeName }) => typeName).sort();
   return { services, byName, bySymbol, byExtension, messages };
+}
+
+function isEqual(one: Uint8Array, other: Uint8Array): boolean {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
 /** A declaration and all that is declared in it, except nested types, which are visited separately. */

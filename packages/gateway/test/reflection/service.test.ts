@@ -3,7 +3,15 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { createRegistry, equals, fromBinary, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  createRegistry,
+  type DescService,
+  equals,
+  fromBinary,
+  type MessageInitShape,
+} from "@bufbuild/protobuf";
 import {
   type FileDescriptorProto,
   FileDescriptorProtoSchema,
@@ -94,6 +102,46 @@ describe.each(openProtocols.filter(({ version }) => version === "2"))("over $nam
     expect.assertions(3);
   });
 });
+
+/** A file of one name, of which each upstream of a proxy has its own, and a type that it imports. */
+function serviceOf(package_: string): DescService {
+  const proto = (name: string, rest: MessageInitShape<typeof FileDescriptorProtoSchema>) =>
+    create(FileDescriptorProtoSchema, { name, package: package_, syntax: "proto3", ...rest });
+  const type = `.${package_}.Type`;
+  const method = { name: "Call", inputType: type, outputType: type };
+  const file = [
+    proto("types.proto", { messageType: [{ name: "Type" }] }),
+    proto("service.proto", {
+      dependency: ["types.proto"],
+      service: [{ name: "Service", method: [method] }],
+    }),
+  ];
+  const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
+  return registry.getService(`${package_}.Service`) as DescService;
+}
+
+test.each([ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection])(
+  "describes files of one name by $typeName",
+  async (service) => {
+    const described = ["one", "two", "one"].map(serviceOf);
+    await using named = await openTestService({
+      routes: (router) => addReflection(router, { services: described }),
+    });
+    using reflection = grpcProtocol.open(service, named.origin);
+    const questions = ["one.Service", "two.Service.Call", "two.Type"].map(
+      (value): Question => ({ case: "fileContainingSymbol", value }),
+    );
+    const answers = await read(reflection.client.serverReflectionInfo(all(questions)));
+    const files = answers.flatMap(filesOf);
+    expect(files.map((file) => [file.name, file.package, file.dependency])).toEqual([
+      ["service.proto", "one", ["types.proto"]],
+      ["types.proto", "one", []],
+      ["service~2.proto", "two", ["types~2.proto"]],
+      ["types~2.proto", "two", []],
+      ["types~2.proto", "two", []],
+    ]);
+  },
+);
 
 test.each<[question: Question, file: string]>([
   [{ case: "fileByFilename", value: catalogFile }, catalogFile],
