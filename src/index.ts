@@ -1,7 +1,7 @@
 /** What users of the package import: a typed client, and the generated types. */
 export { Code, ConnectError } from "@connectrpc/connect";
 /** The details of an error: `error.findDetails(BadRequestSchema)` names the fields that are wrong. */
-export { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+export { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
 export * from "../gen/plantstore/v1/plant_service_pb.ts";
 export {
   bearerToken,

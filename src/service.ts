@@ -1,7 +1,7 @@
 /** CreatePlant: message -> domain -> store -> message. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext, type ServiceImpl } from "@connectrpc/connect";
-import { BadRequestSchema, RetryInfoSchema } from "../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
 import type {
   CreatePlantResponseSchema,
   NewPlant as NewPlantMessage,

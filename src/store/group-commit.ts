@@ -1,5 +1,5 @@
+import { backoffMs } from "../backoff.ts";
 import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
-import { backoffMs } from "./backoff.ts";
 import type { BatchEngine, RowOutcome } from "./engine.ts";
 import type { CommitLimits, CommitObserver } from "./options.ts";
 import { heapBytes, heapBytesMin, Line, type Share, Waiter, WaitingRoom } from "./waiting-room.ts";

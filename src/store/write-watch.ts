@@ -1,5 +1,5 @@
+import { backoffMs } from "../backoff.ts";
 import type { Obstacle } from "../plant.ts";
-import { backoffMs } from "./backoff.ts";
 import type { Engine } from "./engine.ts";
 import type { CallersWait } from "./group-commit.ts";
 import { StoreOpenError } from "./open-error.ts";

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
+import { backoffMs } from "../backoff.ts";
 import { textFields } from "../plant.ts";
 import type { PlantCreator } from "./grpc-client.ts";
 import { writeNdjsonLine } from "./ndjson.ts";
@@ -45,7 +46,7 @@ export type ImportEnd =
 const flightBytesMax = 32 * 1024 * 1024;
 /** How long calls in flight may continue after a stop. */
 const graceMs = 2000;
-const backoffMs = { min: 50, max: 2000 } as const;
+const pauses = { backoffMinMs: 50, backoffMaxMs: 2000 };
 
 /**
  * Creates the plant of each row, many at once. Rows that are stored already succeed again, so you
@@ -157,7 +158,7 @@ export class PlantImport {
         }
         if (this.#isEnded) return;
         if (verdict.kind === "fatal") return this.#fail(verdict.reason);
-        const pauseMs = Math.max(verdict.delayMs, backoff(tries));
+        const pauseMs = Math.max(verdict.delayMs, backoffMs(tries, pauses));
         if (performance.now() + pauseMs - begin > this.#options.retryForMs) {
           return this.#fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
         }
@@ -204,10 +205,4 @@ export class PlantImport {
 function sizeOf(row: Row): number {
   if (row.kind === "malformed") return 2 * (row.row?.length ?? 0);
   return textFields.reduce((bytes, field) => bytes + 2 * (row.plant[field]?.length ?? 0), 0);
-}
-
-/** Exponential, with jitter. */
-function backoff(tries: number): number {
-  const whole = Math.min(backoffMs.min * 2 ** (tries - 1), backoffMs.max);
-  return whole * (0.5 + Math.random() / 2);
 }

@@ -1,7 +1,7 @@
 import { ConnectError } from "@connectrpc/connect";
 import type { ExactJson } from "connect-gateway";
 import { messageFromJson } from "connect-gateway";
-import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema } from "connect-gateway/protos";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { assertValidPlant, type NewPlant, PlantError } from "../plant.ts";
 

@@ -1,6 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
-import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { RetryInfoSchema } from "connect-gateway/protos";
 
 /** What a failed call means for its row. */
 export type Verdict =

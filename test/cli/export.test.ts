@@ -97,7 +97,7 @@ test("ends in silence when whoever reads it has enough", async () => {
 
 test.each([
   ["sqlite:@/none.db", "x.csv", /no store at/],
-  ["sqlite:@/plants.db", "none/x.csv", /cannot write .*none\/x\.csv: there is no such file or/],
+  ["sqlite:@/plants.db", "none/x.csv", /cannot write .*none\/x\.csv: no such file or/],
 ])("of %s to %s fails with 1, and makes nothing", async (url, output, message) => {
   const { folder } = await storeOf([]);
   const args = ["export", "--store", url.replace("@", folder), "-o", join(folder, output)];

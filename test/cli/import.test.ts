@@ -308,9 +308,9 @@ test("a server with a base path is reached by it alone", async () => {
 
 describe("what cannot be read or written", () => {
   test.each([
-    [["none.csv"], 1, /cannot read .*none\.csv: there is no such file/],
+    [["none.csv"], 1, /cannot read .*none\.csv: no such file/],
     [["."], 2, /the format is unknown/],
-    [[".", "--format", "csv"], 1, /cannot read \.: it is a folder/],
+    [[".", "--format", "csv"], 1, /cannot read \.: illegal operation on a directory/],
     [["plants.txt"], 2, /the format is unknown .*--format ndjson or csv/],
     [["-"], 2, /the format is unknown \(standard input\)/],
     [["a.csv", "--url", "localhost:8080"], 2, /--url must be http/],
@@ -328,7 +328,7 @@ describe("what cannot be read or written", () => {
 
   test.each([
     ["plants.csv", 2, /--rejects/],
-    ["none/x", 1, /cannot write .*x: there is no such file or folder/],
+    ["none/x", 1, /cannot write .*x: no such file or directory/],
   ])("rejected rows in %s exit with %i", async (rejects, code, message) => {
     const at = await prepare("plants.csv", "id,name\nx,a\n");
     const stderr = expect.stringMatching(message);

@@ -114,9 +114,9 @@ describe("a location that cannot hold a store is rejected", () => {
 
   test.each<[string, RegExp, string, (path: string) => void]>([
     ["a folder", /is not a file/, "plants.db", (path) => mkdirSync(path)],
-    ["below a file", /a part of the path is a file/, "file/data/plants.db", makeFileAbove],
+    ["below a file", /not a directory/, "file/data/plants.db", makeFileAbove],
     ["a name too long", /too long/, "x".repeat(300), () => {}],
-    ["a link to nowhere", /does not exist/, "plants.db", linkNowhere],
+    ["a link to nowhere", /no such file/, "plants.db", linkNowhere],
   ])("%s", async (_, message, name, prepare) => {
     const path = join(await temporaryFolder(), name);
     prepare(path);

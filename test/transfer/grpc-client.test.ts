@@ -11,8 +11,8 @@ import {
 import { createServer as createTcpServer, type Server } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
+import { RetryInfoSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
-import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { listen } from "../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantCreator, type PlantCreator } from "../../src/transfer/grpc-client.ts";

@@ -2,8 +2,8 @@
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
+import { RetryInfoSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
-import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";

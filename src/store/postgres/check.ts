@@ -1,10 +1,10 @@
 import type { Finding } from "../finding.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
+import { openError } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { safetySettings } from "./limits.ts";
 import { assertNodes, type Node, readNodes } from "./nodes.ts";
-import { openError } from "./open-failure.ts";
 import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";

@@ -1,5 +1,7 @@
+/** The failures of PostgreSQL: from what the driver reports to what callers, `/readyz` and operators hear. */
 import pg from "pg";
-import { StoreOpenError } from "../open-error.ts";
+import type { Obstacle } from "../../plant.ts";
+import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
 
 /** The connection was lost or given up before the server answered a statement. */
 export class ConnectionLost extends Error {
@@ -41,31 +43,89 @@ export class NoHost extends Error {
  */
 export type Remedy = "again" | "elsewhere" | "none";
 
-/** By SQLSTATE, either whole or its class (two characters). */
-const remedies: Readonly<Record<string, Remedy>> = {
+/** What an error of the server means. */
+interface Meaning {
+  /** Default: `none`. */
+  readonly remedy?: Remedy;
+  /** What prevents creates. Default: `unwritable`. */
+  readonly obstacle?: Obstacle;
+  /** Why a store cannot be opened, and what to do. */
+  readonly opening?: readonly [StoreOpenErrorCode, string];
+  /** Whether it may be due to one row of a statement. Default: no. */
+  readonly isOfRow?: boolean;
+}
+
+const down = { remedy: "elsewhere", obstacle: "unreachable" } as const;
+const locked = { remedy: "again", obstacle: "locked" } as const;
+const ofRow = { isOfRow: true } as const;
+
+/** By SQLSTATE, or by its class (two characters) for all others of the class. */
+const meanings: Readonly<Record<string, Meaning>> = {
+  "08": down, // connection_exception
   // connection_failure: from a server that is up, but cannot reach one of its nodes
-  "08006": "again",
-  "40001": "again", // serialization_failure
-  "40P01": "again", // deadlock_detected
-  "40003": "again", // statement_completion_unknown
-  "55P03": "again", // lock_not_available
-  "57014": "again", // query_canceled: by an operator, or by statement_timeout
-  "25006": "elsewhere", // read_only_sql_transaction: no longer the primary
-  "53300": "elsewhere", // too_many_connections
-  "57P01": "elsewhere", // admin_shutdown
-  "57P02": "elsewhere", // crash_shutdown
-  "57P03": "elsewhere", // cannot_connect_now
-  "57P05": "elsewhere", // idle_session_timeout
-  "08": "elsewhere", // connection_exception
+  "08006": { remedy: "again", obstacle: "unreachable" },
+  "22": ofRow, // data_exception
+  "23": ofRow, // integrity_constraint_violation
+  // read_only_sql_transaction: no longer the primary
+  "25006": { remedy: "elsewhere", obstacle: "read_only" },
+  "28": {
+    obstacle: "forbidden",
+    opening: [
+      "inaccessible",
+      "the server refuses this user or password; check both, and pg_hba.conf",
+    ],
+  },
+  "3D000": { opening: ["inaccessible", "there is no such database; create it"] },
+  "3F000": { obstacle: "damaged" }, // invalid_schema_name: the schema is missing, and our tables with it
+  "40001": { remedy: "again" }, // serialization_failure
+  "40003": { remedy: "again" }, // statement_completion_unknown
+  "40P01": locked, // deadlock_detected
+  "42501": {
+    obstacle: "forbidden",
+    opening: [
+      "inaccessible",
+      "permission denied; docs/postgresql.md lists the rights that are needed",
+    ],
+  },
+  "42703": { obstacle: "damaged" }, // undefined_column
+  "42P01": {
+    obstacle: "damaged",
+    opening: ["damaged", "a table of ours is missing; restore it from a backup"],
+  },
+  // invalid_column_reference
+  "42P10": {
+    obstacle: "damaged",
+    opening: ["damaged", "the table plants has lost its primary key; restore it"],
+  },
+  "53100": { obstacle: "disk_full" },
+  "53300": {
+    ...down,
+    opening: ["in_use", "the server has no connection left; allow more, or end others"],
+  },
+  "54": ofRow, // program_limit_exceeded: too large for an index
+  "55P03": locked, // lock_not_available
+  "57014": locked, // query_canceled: by an operator, or by statement_timeout
+  "57P01": down, // admin_shutdown
+  "57P02": down, // crash_shutdown
+  "57P03": {
+    ...down,
+    opening: ["inaccessible", "the server is starting up or shutting down; try again later"],
+  },
+  "57P05": { remedy: "elsewhere" }, // idle_session_timeout
+  P0: ofRow, // raised by a trigger
 };
+
+function meaningOf(error: unknown): Meaning {
+  const state = sqlState(error) ?? "";
+  return meanings[state] ?? meanings[state.slice(0, 2)] ?? {};
+}
 
 export function remedyFor(error: unknown): Remedy {
   if (error instanceof Unconfirmed) return "again";
   if (error instanceof ConnectionLost || error instanceof NoHost) return "elsewhere";
   // An inspection found the session read-only: it is no longer connected to the primary.
   if (error instanceof StoreOpenError && error.code === "inaccessible") return "elsewhere";
-  const state = sqlState(error) ?? "";
-  return remedies[state] ?? remedies[state.slice(0, 2)] ?? "none";
+  return meaningOf(error).remedy ?? "none";
 }
 
 /**
@@ -77,20 +137,36 @@ export function mayPass(error: unknown): boolean {
 }
 
 /**
- * Whether an error may be due to one row of a statement: data exceptions, constraints, a row too large
- * for an index, and what a trigger raises. Not a name that is null: it is if the settings of a commit
- * have no effect. Citus may not tell which column is null.
+ * Whether an error may be due to one row of a statement. Not a name that is null: it is if the settings
+ * of a commit have no effect. Citus may not tell which column is null.
  */
 export function isOfRow(error: unknown): boolean {
-  const state = sqlState(error) ?? "";
-  if (state === "23502") return !["name", undefined].includes((error as pg.DatabaseError).column);
-  return /^(22|23|54|P0)/.test(state) || isOfPolicy(error);
+  if (!(error instanceof pg.DatabaseError)) return false;
+  if (error.code === "23502") return !["name", undefined].includes(error.column);
+  // Row-level security rejects a row with the SQLSTATE of a missing right.
+  return meaningOf(error).isOfRow === true || error.routine === "ExecWithCheckOptions";
 }
 
-/** Row-level security rejects a row with the SQLSTATE of a missing right. */
-function isOfPolicy(error: unknown): boolean {
-  return error instanceof pg.DatabaseError && error.routine === "ExecWithCheckOptions";
+/** Classifies an error of a statement, a connection or an inspection. */
+export function obstacleFrom(error: unknown): Obstacle {
+  if (error instanceof NoHost) return ofHosts([...error.failures.values()].map(obstacleFrom));
+  if (error instanceof StoreOpenError) return byOpenError[error.code] ?? "unwritable";
+  if (error instanceof ConnectionLost) return "unreachable";
+  return meaningOf(error).obstacle ?? "unwritable";
 }
+
+/** The reason from a host that answered says more than the silence of others. */
+function ofHosts(obstacles: readonly Obstacle[]): Obstacle {
+  return obstacles.find((obstacle) => obstacle !== "unreachable") ?? "unreachable";
+}
+
+const byOpenError: Readonly<Partial<Record<StoreOpenErrorCode, Obstacle>>> = {
+  not_durable: "not_durable",
+  // An open session became read-only.
+  inaccessible: "read_only",
+  unsupported: "damaged",
+  damaged: "damaged",
+};
 
 /** Each try takes seconds, and a node that hangs rarely comes back soon. */
 export function isSilent(error: unknown): boolean {
@@ -109,4 +185,42 @@ export function failureCode(error: unknown): string {
   if (error instanceof ConnectionLost && error.cause !== undefined) return failureCode(error.cause);
   if (error instanceof Error && "code" in error) return String(error.code);
   return error instanceof Error ? error.name : typeof error;
+}
+
+/** Whether the server is up but not ready yet, and may soon be. */
+export function isPassing(error: unknown): boolean {
+  return causesOf(error).some(
+    (cause) => sqlState(cause) !== undefined && remedyFor(cause) !== "none",
+  );
+}
+
+/**
+ * Explains why a store could not be opened, so that an operator can fix it. If there are several
+ * hosts, reports the one that got furthest.
+ */
+export function openError(error: unknown): StoreOpenError {
+  const causes = causesOf(error);
+  const ours = causes.find((cause) => cause instanceof StoreOpenError);
+  if (ours !== undefined) return ours;
+  const refused = causes.find((cause) => sqlState(cause) !== undefined);
+  if (refused !== undefined) {
+    const { opening = ["inaccessible", "the server reports an error"] as const } =
+      meaningOf(refused);
+    const [code, advice] = opening;
+    const message = `cannot open the store: ${advice} (SQLSTATE ${sqlState(refused)})`;
+    return new StoreOpenError(code, message, { cause: error });
+  }
+  const hosts =
+    error instanceof NoHost
+      ? [...error.failures].map(([host, cause]) => `${host} (${failureCode(cause)})`).join(", ")
+      : failureCode(error);
+  return new StoreOpenError(
+    "inaccessible",
+    `cannot connect to ${hosts}; check that the server runs, and whether it speaks TLS: sslmode in the store URL says what we do`,
+    { cause: error },
+  );
+}
+
+function causesOf(error: unknown): readonly unknown[] {
+  return error instanceof NoHost ? [...error.failures.values()] : [error];
 }

@@ -1,5 +1,5 @@
+import { backoffMs } from "../../backoff.ts";
 import type { PlantStore } from "../../plant.ts";
-import { backoffMs } from "../backoff.ts";
 import { BatchedStore } from "../batched-store.ts";
 import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
@@ -10,9 +10,9 @@ import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
+import { isPassing, openError } from "./failure.ts";
 import { Inspection } from "./inspection.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
-import { isPassing, openError } from "./open-failure.ts";
 import { SessionPool } from "./pool.ts";
 import { PostgresReader } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";

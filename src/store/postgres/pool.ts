@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { backoffMs } from "../backoff.ts";
+import { backoffMs } from "../../backoff.ts";
 import type { Connect } from "./connect.ts";
 import { remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";

@@ -13,6 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { getSystemErrorMap } from "node:util";
 import { StoreOpenError } from "../open-error.ts";
 import { applicationId } from "./schema.ts";
 
@@ -242,23 +243,15 @@ function withFile<T>(path: string, flags: string, work: (descriptor: number) => 
   }
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EPERM: "permission denied",
-  EROFS: "the file system is read-only",
-  ENOSPC: "no space left on the disk",
-  EDQUOT: "the disk quota is used up",
-  ENOENT: "a part of the path does not exist and cannot be made",
-  ENOTDIR: "a part of the path is a file",
-  ENAMETOOLONG: "the path is too long",
-};
+/** By code. */
+const reasons: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
 
 /** Explains an error of the system. */
 export function inaccessible(path: string, cause: unknown): StoreOpenError {
   const code = codeOf(cause);
   return new StoreOpenError(
     "inaccessible",
-    `cannot use ${path}: ${reasons[code] ?? code}; change that, or name another file in the store URL`,
+    `cannot use ${path}: ${reasons.get(code) ?? code}; change that, or name another file in the store URL`,
     { cause },
   );
 }

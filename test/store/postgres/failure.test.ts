@@ -6,15 +6,16 @@ import {
   ConnectionLost,
   failureCode,
   isOfRow,
+  isPassing,
   isSilent,
   mayPass,
   NoHost,
+  obstacleFrom,
+  openError,
   type Remedy,
   remedyFor,
   Unconfirmed,
 } from "../../../src/store/postgres/failure.ts";
-import { obstacleFrom } from "../../../src/store/postgres/obstacle.ts";
-import { isPassing, openError } from "../../../src/store/postgres/open-failure.ts";
 
 function serverError(code: string): unknown {
   const error = new pg.DatabaseError("words", 5, "error");

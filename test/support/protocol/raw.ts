@@ -3,7 +3,7 @@ import { fromBinary, fromJsonString } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { errorFromJsonBytes } from "@connectrpc/connect/protocol-connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { BadRequestSchema, RetryInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
 import {
   type CreatePlantResponse,
   PlantService,

@@ -1,8 +1,6 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Cancellation } from "../rpc/call.ts";
-
-/** A timer over 2^31 - 1 ms fires at once. A timeout over these 24 days is treated as none. */
-const timerMaxMs = 2 ** 31 - 1;
+import { timerMaxMs } from "../rpc/options.ts";
 
 /** Ends a call when its deadline passes, or when its caller cancels it. */
 export class CallDeadline {
@@ -15,6 +13,7 @@ export class CallDeadline {
 
   constructor(timeoutMs = Number.POSITIVE_INFINITY, cancellation?: Cancellation) {
     this.#cancellation = cancellation;
+    // A longer one is treated as none.
     if (timeoutMs <= timerMaxMs) {
       this.#at = performance.now() + timeoutMs;
       this.#timer = setTimeout(() => this.#end(timedOut()), Math.max(0, timeoutMs));

@@ -13,6 +13,7 @@ import { type ErrorListener, endingError } from "../errors/errors.ts";
 import type { Holding } from "../http/body-budget.ts";
 import type { Abortable, Ending, Exchange, Head, Response } from "../http/exchange.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+import { timerMaxMs } from "./options.ts";
 
 /** The names of connect-es, `rest` and `mcp`. */
 export const protocolNames = ["rest", "connect", "grpc", "grpc-web", "mcp"] as const;
@@ -104,9 +105,6 @@ type Negotiated = ReturnType<typeof compressionNegotiate>;
 const noParts = {};
 
 const uncompressed: Negotiated = { request: null, response: null };
-
-/** A timer over 2^31 - 1 ms fires at once. Nobody waits longer than these 24.8 days. */
-const timerMaxMs = 2 ** 31 - 1;
 
 /**
  * One call. It is the request that interceptors get, and the context that the implementation gets, with

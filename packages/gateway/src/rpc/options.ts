@@ -1,3 +1,6 @@
+/** A timer over this fires at once. Nobody waits longer than these 24.8 days. */
+export const timerMaxMs = 2 ** 31 - 1;
+
 type Kind = "boolean" | "number" | "string" | "function" | "object" | "list";
 
 /** The type of an option: a type of JavaScript, `list` for an array, or a set of texts. */

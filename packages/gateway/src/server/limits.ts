@@ -1,6 +1,6 @@
 /** Limits of a port. Loads little, for programs that check settings before they start. */
 import { BlockList, isIP } from "node:net";
-import { assertOptions, definedOnly } from "../rpc/options.ts";
+import { assertOptions, definedOnly, timerMaxMs } from "../rpc/options.ts";
 
 /** Limits on the connections of a port, and on what they send. */
 export interface PortLimits {
@@ -34,8 +34,7 @@ export const defaultLimits: PortLimits = {
   streamsMax: 256,
 };
 
-/** A timer over this fires at once. */
-export const timerMaxMs = 2 ** 31 - 1;
+export { timerMaxMs };
 
 /**
  * Fills in the defaults.

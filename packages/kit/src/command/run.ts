@@ -1,3 +1,4 @@
+import { getSystemErrorMap } from "node:util";
 import { type Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
 import { isBroken, notUtf8 } from "../settings/environment.ts";
@@ -99,18 +100,11 @@ export class CommandFailure extends Error {
 export function cannot(verb: string, path: string, error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
-  return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons[reason] ?? reason}`);
+  return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons.get(reason) ?? reason}`);
 }
 
-const reasons: Readonly<Record<string, string>> = {
-  EACCES: "permission denied",
-  EEXIST: "it exists already",
-  EISDIR: "it is a folder",
-  ENOENT: "there is no such file or folder",
-  ENOSPC: "no space left on the disk",
-  ENOTDIR: "a part of the path is a file",
-  EROFS: "the file system is read-only",
-};
+/** By code. */
+const reasons: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
 
 /** @param listener Absent for that of the service. */
 type SystemError = Error & {

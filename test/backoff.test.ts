@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test, vi } from "vitest";
-import { backoffMs } from "../../src/store/backoff.ts";
+import { backoffMs } from "../src/backoff.ts";
 
 test.each([
   [1, 0, 50],
