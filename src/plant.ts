@@ -9,7 +9,7 @@ export interface NewPlant {
   readonly id: bigint;
   readonly name: string;
   /** `""` is an empty tag; `undefined` is no tag. */
-  readonly tag: string | undefined;
+  readonly tag?: string | undefined;
 }
 
 /** A plant as the store returns it. */
@@ -22,6 +22,19 @@ const texts: Readonly<Record<TextField, true>> = { name: true, tag: true };
 
 /** Every field except the id, in the order used in tables and files. */
 export const textFields = Object.keys(texts) as readonly TextField[];
+
+/** A plant of its texts. @param textOf Null and undefined are no text; a name is never that. */
+export function plantFrom(
+  id: bigint,
+  textOf: (field: TextField) => string | null | undefined,
+): NewPlant {
+  const plant: { -readonly [Field in keyof NewPlant]: NewPlant[Field] } = { id, name: "" };
+  for (const field of textFields) {
+    const text = textOf(field);
+    if (typeof text === "string") plant[field] = text;
+  }
+  return plant;
+}
 
 /** Whether two plants with the same id are the same plant. */
 export function isSamePlant(one: Plant, other: Plant): boolean {

@@ -1,6 +1,7 @@
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { openGrpcTransport } from "connect-gateway/client";
-import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import type { NewPlant, NothingLeft } from "../plant.ts";
+import { type NewPlantSchema, PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { NewPlant } from "../plant.ts";
 
 /** Creates plants on a server, over one gRPC connection. */
 export interface PlantCreator {
@@ -32,11 +33,11 @@ export function createPlantCreator(options: PlantCreatorOptions): PlantCreator {
   });
   const headers = { authorization: `Bearer ${token}` };
   return {
-    async create({ id, name, tag, ...rest }) {
-      rest satisfies NothingLeft;
-      const plant = tag === undefined ? { id, name } : { id, name, tag };
+    async create(plant) {
       const { createPlant } = PlantService.method;
-      await transport.unary(createPlant, undefined, timeoutMs, headers, { plant });
+      // The fields have the same names. Undefined is absent.
+      const message = { plant: plant as MessageInitShape<typeof NewPlantSchema> };
+      await transport.unary(createPlant, undefined, timeoutMs, headers, message);
     },
     close: () => transport.close(),
   };

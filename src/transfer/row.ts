@@ -3,7 +3,7 @@ import type { ExactJson } from "connect-gateway";
 import { messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "connect-gateway/protos";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
-import { assertValidPlant, type NewPlant, PlantError } from "../plant.ts";
+import { assertValidPlant, type NewPlant, PlantError, plantFrom } from "../plant.ts";
 
 /** A row of a file: a plant, or the reason why it is none. */
 export type Row = PlantRow | MalformedRow;
@@ -69,10 +69,10 @@ export function toRow(
 /** @throws {RowError} {@link PlantError} {@link ConnectError} INVALID_ARGUMENT */
 function parsePlant(json: ExactJson): NewPlant {
   const message = messageFromJson(NewPlantSchema, json, { ignoreUnknownFields: false });
-  const { id, name, tag } = message;
+  const { id, name } = message;
   if (id === undefined) throw new RowError("id is required");
   if (name === undefined) throw new RowError("name is required");
-  const plant = { id, name, tag };
+  const plant = plantFrom(id, (field) => message[field]);
   assertValidPlant(plant);
   return plant;
 }

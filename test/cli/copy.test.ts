@@ -104,13 +104,13 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
       plantOf(1n),
       { id: 7n, name: "n", tag: "t" },
       { id: 8n, name: "n", tag: "" },
-      { id: 9n, name: "n", tag: undefined },
+      { id: 9n, name: "n" },
       plantOf(10n),
     ]);
     const differs = "is another plant in the target";
     for (const [other, problem] of [
       [{ id: 7n, name: "other", tag: "t" }, `plant 7 ${differs}`],
-      [{ id: 8n, name: "n", tag: undefined }, `plant 8 ${differs}`],
+      [{ id: 8n, name: "n" }, `plant 8 ${differs}`],
       [{ id: 9n, name: "n", tag: "" }, `plant 9 ${differs}`],
       [plantOf(0n), "the target holds plant 0, which the source does not have"],
       [plantOf(5n), "the target holds plant 5, which the source does not have"],

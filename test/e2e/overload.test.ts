@@ -93,7 +93,7 @@ test("while the queue is full, what stores nothing is served", async () => {
 
 /** A plant whose commit is under way, and one that waits. */
 async function fill(store: PlantStore): Promise<readonly Promise<unknown>[]> {
-  const create = (id: bigint) => store.create({ id, name: "Basil", tag: undefined });
+  const create = (id: bigint) => store.create({ id, name: "Basil" });
   const begun = create(1n);
   // Nothing tells when a queue changes.
   const hasRoom = async () => {

@@ -2,11 +2,8 @@ import type { NewPlant } from "../../src/plant.ts";
 
 /** One plant per id. It has a tag if the id is even. */
 export function plantOf(id: bigint | number): NewPlant {
-  return {
-    id: BigInt(id),
-    name: `plant ${id}`,
-    tag: /[02468]$/.test(`${id}`) ? `tag ${id}` : undefined,
-  };
+  const plant = { id: BigInt(id), name: `plant ${id}` };
+  return /[02468]$/.test(`${id}`) ? { ...plant, tag: `tag ${id}` } : plant;
 }
 
 /** Plants with ids one after another. */

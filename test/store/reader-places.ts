@@ -5,7 +5,7 @@ import { openStore } from "../support/open-store.ts";
 import type { PostgresDatabases } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
 import { readRows } from "../support/sqlite-rows.ts";
-import { openDatabase, toPlants } from "./postgres/fresh.ts";
+import { openDatabase, selectPlants, toPlants } from "./postgres/fresh.ts";
 import { temporaryPath } from "./temporary.ts";
 
 export type PlaceKind = ReturnType<typeof placeKinds>[number];
@@ -33,10 +33,9 @@ export async function freshFile() {
       db.close();
     }
   }
-  const all = "SELECT id, name, tag FROM plants ORDER BY id";
   return {
     url: `sqlite:${path}`,
-    read: async () => toPlants(run(true, (db) => readRows(db, all))),
+    read: async () => toPlants(run(true, (db) => readRows(db, selectPlants))),
     execute: async (sql: string): Promise<unknown> => run(false, (db) => db.exec(sql)),
   };
 }
@@ -67,7 +66,7 @@ export async function damageLeaf(path: string, what: "its header" | "its rows"):
  */
 export const exactPlants: readonly NewPlant[] = [
   { id: -(2n ** 63n), name: "", tag: "" },
-  { id: -(2n ** 63n) + 1n, name: "NULL\ufffd", tag: undefined },
+  { id: -(2n ** 63n) + 1n, name: "NULL\ufffd" },
   { id: -9007199254740993n, name: "undefined", tag: "null" },
   { id: -9007199254740992n, name: '{a,"b\\\\",}', tag: "{}" },
   { id: -1n, name: "\ufeff\uffff", tag: "\ufffd" },
@@ -75,6 +74,6 @@ export const exactPlants: readonly NewPlant[] = [
   { id: 1n, name: "\ufeffa", tag: "\u{10ffff}" },
   { id: 9007199254740992n, name: "a\r\nb ", tag: "\u0001" },
   { id: 9007199254740993n, name: "\u{1f469}\u200d\u{1f33e}", tag: "O'Hara" },
-  { id: 2n ** 63n - 2n, name: "\\x00 \\u0000", tag: undefined },
+  { id: 2n ** 63n - 2n, name: "\\x00 \\u0000" },
   { id: 2n ** 63n - 1n, name: "\u{1f331}".repeat(1000), tag: "" },
 ];

@@ -190,7 +190,7 @@ test.each([
   async (kind, sql) => {
     const { path, store, failures } = await openFresh();
     openBeside(path).exec(`INSERT INTO plants VALUES (100, 'taken', NULL); ${sql}`);
-    const bad = { id: 5n, name: "taken", tag: undefined };
+    const bad = { id: 5n, name: "taken" };
     const others = [...plantsOf(5), ...plantsOf(5, 6)];
     const creating = [bad, ...others].map((plant) => store.create(plant));
     await expectUnavailable(creating.slice(0, 1), `SQLITE_${kind}`);

@@ -36,7 +36,7 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
   describe(`${engine}: a plant is stored`, () => {
     test("all ids are distinct", async () => {
       const { store, reopen } = await start();
-      const plants = ids.map((id) => ({ id, name: `plant ${id}`, tag: undefined }));
+      const plants = ids.map((id) => ({ id, name: `plant ${id}` }));
       for (const plant of plants) await store.create(plant);
       await expectAllKept(await reopen(), plants);
     });

@@ -21,8 +21,11 @@ const outcome = find("#outcome");
 const drawn = find("#drawn");
 const received = find("#received");
 const promise = find("#promise");
+/** The numbers of the fields of each message, by their names. */
+const numbers = JSON.parse(form.dataset.fields);
+const plantFields = Object.keys(numbers.NewPlant);
 const fields = Object.fromEntries(
-  ["token", "id", "name", "tag"].map((name) => [name, find(`#${name}`)]),
+  ["token", ...plantFields].map((name) => [name, find(`#${name}`)]),
 );
 /** The last plant that was stored: what the two buttons below the answer are about. */
 let stored;
@@ -57,8 +60,7 @@ export function watchForm() {
 }
 
 function readPlant() {
-  const { id, name, tag } = fields;
-  return { id: id.value, name: name.value, tag: tag.value };
+  return Object.fromEntries(plantFields.map((name) => [name, fields[name].value]));
 }
 
 function fill(plant) {
@@ -107,7 +109,7 @@ function showRequest(state) {
 /** A plant that the protocol cannot carry has no body. The error is shown when it is sent. */
 function encode(protocol) {
   try {
-    return protocol.encode(readPlant());
+    return protocol.encode(readPlant(), numbers);
   } catch (error) {
     if (error instanceof FieldError) return `Cannot be encoded: ${error.message}`;
     throw error;
@@ -162,7 +164,7 @@ async function send(created, { protocol, plant, says }) {
     const bytes = new Uint8Array(await response.arrayBuffer());
     const tookMs = performance.now() - startedAt;
     return showAnswer(response, {
-      ...protocol.decode(response, bytes),
+      ...protocol.decode(response, bytes, numbers),
       protocol: protocol.name,
       plant,
       says,
@@ -208,7 +210,7 @@ function createRequest(protocol, plant) {
     return new Request(urlOf(protocol), {
       method: "POST",
       headers: { authorization: `Bearer ${token}`, ...protocol.headers },
-      body: toBytes(protocol.encode(plant)),
+      body: toBytes(protocol.encode(plant, numbers)),
       credentials: "omit",
       redirect: "error",
       signal: AbortSignal.timeout(answerTimeoutMs),
@@ -239,7 +241,8 @@ function showAnswer(response, { body, code, message, protocol, plant, says, took
     promise.hidden = false;
     return undefined;
   }
-  const field = fieldOf(code, message);
+  const named = fieldOf(code, message);
+  const field = named in fields ? named : undefined;
   if (field !== undefined) setFieldError(field, message);
   return field;
 }

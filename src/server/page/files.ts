@@ -1,6 +1,7 @@
 /** The files of the page. The list is fixed, so a path of a request never reaches the disk. */
 import { readFileSync } from "node:fs";
 import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
+import { NewPlantSchema, PlantSchema } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 
 export interface PageFile {
   readonly url: URL;
@@ -47,9 +48,20 @@ function html(name: string): PageFile {
     text
       .replaceAll("{{version}}", version)
       .replaceAll("{{token command}}", tokenCommand)
+      .replace("{{fields}}", fieldNumbers)
       .replace("{{reference}}", () => renderReference(documentBelow(facts)));
   return { ...file(own(name), "text/html", trusted), render };
 }
+
+/** For the page, which writes messages byte by byte. An attribute of HTML. */
+const fieldNumbers = JSON.stringify(
+  Object.fromEntries(
+    [NewPlantSchema, PlantSchema].map(({ name, fields }) => [
+      name,
+      Object.fromEntries(fields.map((field) => [field.name, field.number])),
+    ]),
+  ),
+).replaceAll('"', "&quot;");
 
 function file(url: URL, type: string, more: Readonly<Record<string, string>> = {}): PageFile {
   return { url, type: `${type}; charset=utf-8`, policy: contentSecurityPolicy(more) };

@@ -10,10 +10,11 @@ const integer = /^-?(0|[1-9][0-9]*)$/;
  * The plant as JSON. The id is copied as typed and never becomes a number, because numbers round
  * above 2^53. Anything but an integer is sent as text, so that the service explains the error.
  */
-export function createBody({ id, name, tag }) {
-  const members = [`"name": ${quoteText(name)}`];
-  if (id !== "") members.unshift(`"id": ${integer.test(id) ? id : quoteText(id)}`);
-  if (tag !== "") members.push(`"tag": ${quoteText(tag)}`);
+export function createBody({ id, ...texts }) {
+  const members = id === "" ? [] : [`"id": ${integer.test(id) ? id : quoteText(id)}`];
+  for (const [field, text] of Object.entries(texts)) {
+    if (field === "name" || text !== "") members.push(`"${field}": ${quoteText(text)}`);
+  }
   return `{${members.join(", ")}}`;
 }
 
@@ -24,7 +25,7 @@ export const protocols = {
     name: "REST",
     path: "plants",
     headers: { "content-type": "application/json" },
-    encode: createBody,
+    encode: (plant) => createBody(plant),
     decode(response, bytes) {
       const text = new TextDecoder().decode(bytes);
       const { error, message } = parseJson(text);
@@ -49,8 +50,8 @@ export const protocols = {
     path: rpcPath,
     headers: { "content-type": "application/grpc-web+proto", "x-grpc-web": "1" },
     encode: encodeRequest,
-    decode(response, bytes) {
-      const { parts, trailers } = decodeResponse(bytes);
+    decode(response, bytes, numbers) {
+      const { parts, trailers } = decodeResponse(bytes, numbers);
       // Without a body, the trailers are headers.
       const find = (name) => trailers.get(name) ?? response.headers.get(name);
       const status = find("grpc-status");
@@ -94,5 +95,5 @@ export const codeNames = {
 export function fieldOf(code, message = "") {
   if (code === 6) return "id";
   if (code === 7 || code === 16) return "token";
-  return /^(id|name|tag) /.exec(message)?.[1];
+  return /^(\w+) /.exec(message)?.[1];
 }

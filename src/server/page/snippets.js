@@ -17,7 +17,7 @@ ${base.startsWith("http:") ? "  --http2-prior-knowledge \\\n" : ""}\
 
   TypeScript: ({
     base,
-    plant: { id, name, tag },
+    plant: { id, ...texts },
   }) => `import { createPlantClient } from "plant-store";
 
 const store = createPlantClient({
@@ -27,8 +27,9 @@ const store = createPlantClient({
 const { plant } = await store.createPlant({
   plant: { ${[
     ...(id === "" ? [] : [`id: ${/^-?(0|[1-9][0-9]*)$/.test(id) ? `${id}n` : quoteText(id)}`]),
-    `name: ${quoteText(name)}`,
-    ...(tag === "" ? [] : [`tag: ${quoteText(tag)}`]),
+    ...Object.entries(texts)
+      .filter(([field, text]) => field === "name" || text !== "")
+      .map(([field, text]) => `${field}: ${quoteText(text)}`),
   ].join(", ")} },
 });
 console.log(plant?.name);`,

@@ -12,19 +12,21 @@ export class FieldError extends Error {
 
 const int64 = /^-?[0-9]+$/;
 
-/** @returns parts `{ bytes, means }` that make up the body. */
-export function encodeRequest({ id, name, tag }) {
+/** @param numbers Those of the fields, by message. @returns parts `{ bytes, means }` that make up the body. */
+export function encodeRequest({ id, ...texts }, numbers) {
   const fields = [];
   if (id !== "") {
     const value = int64.test(id) ? BigInt(id) : undefined;
     if (value === undefined || BigInt.asIntN(64, value) !== value) {
       throw new FieldError("id", "must be a 64-bit integer");
     }
-    const bytes = [0x08, ...varint(BigInt.asUintN(64, value))];
+    const bytes = [numbers.NewPlant.id << 3, ...varint(BigInt.asUintN(64, value))];
     fields.push({ bytes, means: `NewPlant.id = ${value}` });
   }
-  fields.push(textField(2, { field: "name", text: name }));
-  if (tag !== "") fields.push(textField(3, { field: "tag", text: tag }));
+  for (const [field, text] of Object.entries(texts)) {
+    if (field !== "name" && text === "") continue;
+    fields.push(textField(numbers.NewPlant[field], { field, text }));
+  }
   const plantLength = lengthOf(fields);
   const outer = [0x0a, ...varint(BigInt(plantLength))];
   return [
@@ -70,7 +72,9 @@ export function joinParts(parts) {
 }
 
 /** @returns the body in parts, and its trailers. What is no frame of ours is one part. */
-export function decodeResponse(body) {
+export function decodeResponse(body, numbers) {
+  const texts = Object.entries(numbers.Plant).map(([name, number]) => [number, `Plant.${name}`]);
+  const plant = { name: "CreatePlantResponse.plant", fields: Object.fromEntries(texts) };
   const parts = [];
   const trailers = new Headers();
   let at = 0;
@@ -81,17 +85,13 @@ export function decodeResponse(body) {
     if ((flag !== 0 && flag !== trailersFlag) || content.length < length) break;
     parts.push(...frameHead(flag, length));
     parts.push(
-      ...(flag === 0 ? readFields(content, responseFields) : readTrailers(content, trailers)),
+      ...(flag === 0 ? readFields(content, { 1: plant }) : readTrailers(content, trailers)),
     );
     at += 5 + length;
   }
   if (at < body.length) parts.push({ bytes: body.subarray(at), means: "Not a frame" });
   return { parts, trailers };
 }
-
-const responseFields = {
-  1: { name: "CreatePlantResponse.plant", fields: { 1: "Plant.name", 2: "Plant.tag" } },
-};
 
 /** All fields of the response are texts or messages: one byte of head, a length, bytes. */
 function readFields(bytes, fields) {

@@ -1,4 +1,4 @@
-import { type NewPlant, type TextField, textFields } from "../../plant.ts";
+import { type NewPlant, plantFrom, type TextField, textFields } from "../../plant.ts";
 import { StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { describeHost } from "./address.ts";
@@ -74,11 +74,6 @@ const select = `
   ORDER BY id`;
 
 function toPlant([id, ...texts]: readonly unknown[]): NewPlant {
-  const textOf = (field: TextField) => texts[textFields.indexOf(field)];
-  const tag = textOf("tag");
-  return {
-    id: BigInt(String(id)),
-    name: String(textOf("name")),
-    tag: tag === null ? undefined : String(tag),
-  };
+  const textOf = (field: TextField) => texts[textFields.indexOf(field)] as string | null;
+  return plantFrom(BigInt(String(id)), textOf);
 }

@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { TextField } from "../../plant.ts";
+import { textFields } from "../../plant.ts";
 import { StoreOpenError } from "../open-error.ts";
 import { describeHost } from "./address.ts";
 import { sqlState } from "./failure.ts";
@@ -172,7 +172,10 @@ export async function assertTable(session: Session, timeoutMs: number): Promise<
 }
 
 /** The fixed OIDs of the types bigint and text. */
-const columnTypes: Readonly<Record<"id" | TextField, string>> = { id: "20", name: "25", tag: "25" };
+const columnTypes: Readonly<Record<string, string>> = {
+  id: "20",
+  ...Object.fromEntries(textFields.map((field) => [field, "25"])),
+};
 
 const triggersOnInsert = 4;
 

@@ -1,5 +1,5 @@
 import type { StatementSync } from "node:sqlite";
-import { type NewPlant, textFields } from "../../plant.ts";
+import { type NewPlant, plantFrom, type TextField, textFields } from "../../plant.ts";
 import { StoreOpenError, StoreReadError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { openError, openForReading } from "./database.ts";
@@ -7,7 +7,7 @@ import { type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
 import { assertPlantStore, migrations } from "./schema.ts";
 
-type Row = readonly [id: bigint, name: string | null, tag: string | null];
+type Row = readonly [id: bigint, ...texts: (string | null)[]];
 
 /** The size of all texts in UTF-8. SQLite does not read a text to measure it. */
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
@@ -87,11 +87,12 @@ export class SqliteReader implements PlantReader {
     const rows = this.#select.all(from, count) as unknown as readonly Row[];
     const text = rows.map(([, ...texts]) => texts.join("")).join("");
     const isExact = !text.includes("\ufffd") && Buffer.byteLength(text) === bytes;
-    return rows.map(([id, name, tag]) => {
-      if (name === null) {
+    return rows.map(([id, ...texts]) => {
+      const textOf = (field: TextField) => texts[textFields.indexOf(field)];
+      if (textOf("name") === null) {
         throw new StoreReadError(`plant ${id} in ${this.#path} has no name, but NULL; fix it`);
       }
-      return isExact ? { id, name, tag: tag ?? undefined } : this.#readBytes(id);
+      return isExact ? plantFrom(id, textOf) : this.#readBytes(id);
     });
   }
 
@@ -100,10 +101,9 @@ export class SqliteReader implements PlantReader {
    * U+FFFD, and before 26.10 it ends a text at U+0000. Other programs can write such text.
    */
   #readBytes(id: bigint): NewPlant {
-    const row = this.#selectBytes.get(id) as { name: Uint8Array; tag: Uint8Array | null };
-    const { name, tag } = row;
+    const row = this.#selectBytes.get(id) as Readonly<Record<TextField, Uint8Array | null>>;
     try {
-      return { id, name: utf8.decode(name), tag: tag === null ? undefined : utf8.decode(tag) };
+      return plantFrom(id, (field) => row[field] && utf8.decode(row[field]));
     } catch (cause) {
       const message = `the text of plant ${id} in ${this.#path} is not UTF-8; fix it`;
       throw new StoreReadError(message, { cause });

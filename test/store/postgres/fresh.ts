@@ -1,6 +1,6 @@
 import { beforeAll, onTestFinished } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import type { NewPlant, PlantStore } from "../../../src/plant.ts";
+import { type NewPlant, type PlantStore, plantFrom, textFields } from "../../../src/plant.ts";
 import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import type { StoreOptions } from "../../../src/store/options.ts";
@@ -92,15 +92,15 @@ export async function openFresh(server: PostgresDatabases, limits: Partial<Postg
 
 /** Reads the table as an operator would. */
 export async function readPlants(server: PostgresDatabases, database: string): Promise<NewPlant[]> {
-  return toPlants(await server.query("SELECT id, name, tag FROM plants ORDER BY id", database));
+  return toPlants(await server.query(selectPlants, database));
 }
 
+export const selectPlants = `SELECT id, ${textFields.join(", ")} FROM plants ORDER BY id`;
+
 export function toPlants(rows: readonly Record<string, unknown>[]): NewPlant[] {
-  return rows.map(({ id, name, tag }) => ({
-    id: BigInt(String(id)),
-    name: String(name),
-    tag: tag === null ? undefined : String(tag),
-  }));
+  return rows.map(({ id, ...texts }) =>
+    plantFrom(BigInt(String(id)), (field) => texts[field] as string | null),
+  );
 }
 
 /** Waits until something is so, without a pause: each look asks a server. */

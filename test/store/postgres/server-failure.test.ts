@@ -21,7 +21,7 @@ import {
 } from "./fresh.ts";
 
 /** One of each: created, created again, rejected. */
-const first: NewPlant = { id: 1n, name: "Fern", tag: undefined };
+const first: NewPlant = { id: 1n, name: "Fern" };
 const other: NewPlant = { id: 1n, name: "Fern", tag: "" };
 const taken = { code: "id_taken" };
 
