@@ -6,6 +6,7 @@ import {
   type Plant,
   PlantError,
   type PlantStore,
+  textFields,
   withoutId,
 } from "../plant.ts";
 import type { Engine } from "./engine.ts";
@@ -43,7 +44,7 @@ export class BatchedStore implements PlantStore {
     if (outcome === "id_taken") {
       throw new PlantError(
         "id_taken",
-        "another plant has this id (choose another id or repeat its name and tag)",
+        `another plant has this id (choose another id or repeat its ${textFields.join(" and ")})`,
         { field: "id" },
       );
     }

@@ -1,4 +1,4 @@
-import { isSamePlant, type NewPlant } from "../plant.ts";
+import { isSamePlant, type NewPlant, textFields } from "../plant.ts";
 import { CopyError } from "./open-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
@@ -57,7 +57,7 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
 
 export function conflict(id: bigint): CopyError {
   return new CopyError(
-    `plant ${id} is another plant in the target, with another name or tag; nothing was overwritten`,
+    `plant ${id} is another plant in the target, with another ${textFields.join(" or ")}; nothing was overwritten`,
   );
 }
 

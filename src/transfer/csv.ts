@@ -119,7 +119,7 @@ const quoteErrors: Readonly<Record<string, string>> = {
   CSV_QUOTE_NOT_CLOSED: "has a quoted field without a closing quote",
 };
 
-const headerNeeded = `the first line of CSV must name the columns ${columns.join(",")}; tag may be left out`;
+const headerNeeded = `the first line of CSV must name the columns ${columns.join(",")}; all but id and name may be left out`;
 
 /** Columns may be in upper case. @throws {FormatError} */
 function parseHeader(fields: readonly string[]): readonly Column[] {
