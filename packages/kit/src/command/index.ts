@@ -2,6 +2,6 @@
 
 export { createConfigCommand } from "./config.ts";
 export { createHealthCommand } from "./health.ts";
-export { listenForStop, notifyReady, shortenCollections } from "./process.ts";
+export { listenForStop, shortenCollections } from "./process.ts";
 export { CommandFailure, cannot, runCommandLine } from "./run.ts";
 export { createTokenCommand } from "./token.ts";
