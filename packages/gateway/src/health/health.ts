@@ -19,21 +19,22 @@ import {
 
 export interface Readiness {
   /**
-   * Whether a request would be served now. Default: yes. If it throws, the server is not ready: it
-   * is also called by a timer, where an error would end the process.
+   * Whether a request would be served now. Called with the full name of a service, or with "" for the
+   * server as a whole. Default: yes. If it throws, it is not ready: it is also called by a timer, where
+   * an error would end the process.
    */
-  readonly isReady?: () => boolean;
+  readonly isReady?: (service: string) => boolean;
   /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
   readonly draining?: AbortSignal;
 }
 
 const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining: "object" };
 
-function resolveReadiness({ isReady, draining }: Readiness): Required<Readiness> {
+function resolveReadiness({ isReady, draining }: Readiness) {
   const signal = drainingSignal(draining);
-  const saysReady = () => {
+  const saysReady = (service = "") => {
     try {
-      return !signal.aborted && isReady?.() !== false;
+      return !signal.aborted && isReady?.(service) !== false;
     } catch {
       return false;
     }
@@ -46,7 +47,7 @@ const intervalMs = 250;
 
 /** Resolves when the readiness differs from `seen`, or when the server drains, or the signal aborts. */
 export function readinessChange(
-  { isReady, draining }: Required<Readiness>,
+  { isReady, draining }: { isReady(): boolean; readonly draining: AbortSignal },
   seen: boolean,
   signal: AbortSignal,
 ): Promise<void> {
@@ -64,7 +65,7 @@ export function readinessChange(
 }
 
 export interface HealthOptions extends Readiness {
-  /** The services that have the same health as the server. Default: all on the router. */
+  /** The services whose health is known. Default: all on the router. */
   readonly services?: readonly DescService[];
   /** The maximum number of concurrent watches. Default: 1024. */
   readonly watchesMax?: number;
@@ -93,8 +94,7 @@ export function addHealth(
   // A Watch lasts as long as its client likes, and needs no token. The limit is well above the
   // number of load balancers of one server. Each Watch takes about ten KiB.
   const { services, watchesMax = 1024, ...given } = options;
-  const readiness = resolveReadiness(given);
-  const { isReady, draining } = readiness;
+  const { isReady, draining } = resolveReadiness(given);
   const enter = createStreamLimit(watchesMax, "there are too many watches");
   const names = () => ["", ...(services ?? servicesOf(router)).map(({ typeName }) => typeName)];
   let known: ReadonlySet<string> | undefined;
@@ -107,21 +107,22 @@ export function addHealth(
 
   const health: ServiceImpl<typeof Health> = {
     check({ service }) {
-      if (isKnown(service)) return { status: statusWhen(isReady()) };
+      if (isKnown(service)) return { status: statusWhen(isReady(service)) };
       throw new ConnectError("there is no such service here", Code.NotFound);
     },
 
     list() {
-      const status = statusWhen(isReady());
-      return { statuses: Object.fromEntries(names().map((name) => [name, { status }])) };
+      const statusOf = (name: string) => [name, { status: statusWhen(isReady(name)) }];
+      return { statuses: Object.fromEntries(names().map(statusOf)) };
     },
 
     async *watch({ service }, { signal }) {
       signal.throwIfAborted();
       enter(signal);
+      const readiness = { isReady: () => isReady(service), draining };
       let last: Status | undefined;
       for (;;) {
-        const ready = isReady();
+        const ready = readiness.isReady();
         const status = isKnown(service) ? statusWhen(ready) : Status.SERVICE_UNKNOWN;
         if (status !== last) yield { status };
         last = status;

@@ -139,6 +139,18 @@ test("Check and Watch depend on isReady, and Watch reports each change once", as
   }
 });
 
+test("a service may have a health of its own", async () => {
+  const isReady = (service: string) => service !== catalog;
+  await using server = await openHealth({ isReady, services: [CatalogService] });
+  using caller = grpcProtocol.open(Health, server.origin);
+  const { statuses } = await caller.client.list({});
+  expect(statuses).toMatchObject({ "": { status: SERVING }, [catalog]: { status: NOT_SERVING } });
+  for (const [service, { status }] of Object.entries(statuses)) {
+    expect(await caller.client.check({ service })).toMatchObject({ status });
+    expect(await readWatch(caller.client.watch({ service })).next()).toBe(status);
+  }
+});
+
 test("an isReady that throws is not ready, for all callers", async () => {
   let isDown = false;
   const isReady = () => {

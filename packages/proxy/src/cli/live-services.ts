@@ -33,7 +33,7 @@ const unknownMax = 100;
 export class LiveServices {
   readonly #sources: Sources;
   readonly #metrics: ProxyMetrics | undefined;
-  readonly #health: readonly ReturnType<typeof watchHealth>[];
+  readonly #health: ReadonlyMap<Upstream, ReturnType<typeof watchHealth>>;
   readonly #reference = createReference();
   readonly #unknown = new Set<string>();
   #watches: readonly ReflectionWatch[] = [];
@@ -50,8 +50,8 @@ export class LiveServices {
   private constructor(sources: Sources, metrics: ProxyMetrics | undefined) {
     this.#sources = sources;
     this.#metrics = metrics;
-    this.#health = sources.upstreams.map(watchHealth);
-    for (const { close } of this.#health) sources.program.defer(close);
+    this.#health = new Map(sources.upstreams.map((one) => [one, watchHealth(one)]));
+    for (const { close } of this.#health.values()) sources.program.defer(close);
   }
 
   /** The document and its page, if they are on. */
@@ -59,8 +59,12 @@ export class LiveServices {
     return this.#sources.settings.openapi ? this.#reference.handlers : [];
   }
 
-  isReady(): boolean {
-    return this.#isAll(this.#current) && this.#health.every((one) => one.isReady());
+  /** A service is ready with its upstream, and the server with one of them: the others' calls get 503. */
+  isReady(service: string): boolean {
+    const { parts = [] } = this.#current ?? {};
+    const serves = ({ descriptors: { services } }: Part) =>
+      service === "" || services.some(({ typeName }) => typeName === service);
+    return parts.some((part) => this.#health.get(part.upstream)?.isReady() && serves(part));
   }
 
   /** An unknown path may be served once all services are known. */
@@ -97,7 +101,7 @@ export class LiveServices {
     const isFile = settings.descriptors !== undefined;
     const leftOut = new Set<string>();
     const names = new Set(services.map(({ typeName }) => typeName));
-    const isReady = () => this.isReady();
+    const isReady = (service: string) => this.isReady(service);
     const rest = this.#restOptions(served, leftOut);
     const routes = served && createRoutes(served, settings, this.#metrics?.onDroppedMetadata);
     const options: ServedOptions = {

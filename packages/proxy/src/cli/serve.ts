@@ -49,7 +49,7 @@ async function open(program: StartedProgram, settings: Settings) {
   for (const { close } of upstreams) program.defer(close);
   const services = await LiveServices.create({ program, settings, upstreams, rules });
   const { common, own } = serveOptions(program);
-  const isReady = () => services.isReady();
+  const isReady = (service: string) => services.isReady(service);
   const { renderError } = restOptionsOf(settings);
   const first = services.first();
   const server = await serve({
@@ -67,7 +67,7 @@ async function open(program: StartedProgram, settings: Settings) {
     notFoundError: () => services.notFoundError(),
   });
   let isDraining = false;
-  if (metrics !== undefined) metrics.isReady = () => !isDraining && isReady();
+  if (metrics !== undefined) metrics.isReady = () => !isDraining && isReady("");
   program.defer(() => {
     isDraining = true;
     return server.drain(settings.drainTimeoutMs);

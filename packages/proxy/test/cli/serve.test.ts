@@ -6,8 +6,9 @@ import { createSecureServer } from "node:http2";
 import { get } from "node:https";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { type ConnectRouter, createClient } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
+import { openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "connect-gateway/health";
 import { addReflection } from "connect-gateway/reflection";
 import { afterAll, beforeAll, expect, test } from "vitest";
@@ -80,6 +81,21 @@ test("health is that of the upstream, from when it is there until it is away", a
   // A server without health is ready if it answers.
   await using _again = await openUpstream(catalog, { port: upstream.port });
   await until(200, `${server.origin}/readyz`);
+});
+
+test("an upstream that is away takes only its own services away", async () => {
+  await using upstream = await openUpstream(catalog);
+  const other = `${FieldService.typeName}=http://127.0.0.1:1`;
+  await using server = await start("--upstream", upstream.url, "--upstream", other, ...described);
+  await until(200, `${server.origin}/readyz`);
+  const transport = openGrpcTransport({ url: server.origin });
+  const { statuses } = await createClient(Health, transport).list({});
+  transport.close();
+  expect(statuses).toMatchObject({
+    "": { status: Status.SERVING },
+    [CatalogService.typeName]: { status: Status.SERVING },
+    [FieldService.typeName]: { status: Status.NOT_SERVING },
+  });
 });
 
 test("by reflection, all is unavailable until the upstream is there, and then served", async () => {
