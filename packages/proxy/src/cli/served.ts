@@ -33,7 +33,11 @@ export interface Sources {
   readonly rules: readonly HttpRule[];
 }
 
-/** Gives each service to the upstream that names it, or to the one that names none. @throws {CommandFailure} */
+/**
+ * Gives each service to the upstream that names it, or else to the one that has it.
+ *
+ * @throws {CommandFailure} for a service that no upstream has, or that two have.
+ */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {
@@ -43,6 +47,15 @@ export function createServed({ parts, upstreams, rules }: Sources): Served {
       descriptors.services.filter(({ typeName }) => !named.has(typeName));
     return { ...part, descriptors: { ...descriptors, services } };
   });
+  const urls = new Map<string, string>();
+  for (const { upstream, descriptors } of own) {
+    for (const { typeName: name } of descriptors.services) {
+      const { url } = upstream.place;
+      const places = `${name} is at ${urls.get(name)} and at ${url}`;
+      if (urls.has(name)) throw new CommandFailure(2, `${places}; write --upstream ${name}=URL`);
+      urls.set(name, url);
+    }
+  }
   const registries = own.map(({ descriptors }) => descriptors.registry);
   const services = own.flatMap(({ descriptors }) => descriptors.services);
   const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);

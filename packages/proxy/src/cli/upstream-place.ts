@@ -26,13 +26,11 @@ const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
 /** Services of one server with the same settings share a place. @throws {SettingsError} */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
-  const urls = parseByService("upstream", settings.upstreams, (text, service, before) =>
-    service === undefined
-      ? `${before} has all services; write SERVICE=${text}`
-      : `${service} has another upstream; remove one`,
-  );
+  const given = settings.upstreams.map(split);
+  const named = given.filter(({ service }) => service !== undefined);
+  const urls = byService("upstream", named, "the service has another upstream; remove one");
   const valueFor = (setting: SettingByService) => {
-    const values = parseByService(setting, settings[setting], () => "is given twice; remove one");
+    const values = byService(setting, settings[setting].map(split), "is given twice; remove one");
     for (const [service, value] of values) {
       if (service === undefined || urls.has(service)) continue;
       const problem = `no upstream has that service; add --upstream ${service}=URL`;
@@ -46,32 +44,32 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   const serverName = valueFor("upstreamServerName");
   const authority = valueFor("upstreamAuthority");
   const places = new Map<string, UpstreamPlace>();
-  // That of all services is the first.
-  const isNamed = ([service]: readonly [string | undefined, string]) =>
-    Number(service !== undefined);
-  for (const [service, url] of [...urls].sort((a, b) => isNamed(a) - isNamed(b))) {
+  for (const { service, value: url } of given) {
     const client = pairOf(cert(service), key(service));
     const tls = { caFile: ca(service), client, serverName: serverName(service) };
     const place = { ...parseUrl(url), tls, authority: authority(service) };
-    const id = JSON.stringify(place);
-    const { services } = places.get(id) ?? { services: [] };
-    const all = service === undefined || services === undefined;
-    places.set(id, { ...place, services: all ? undefined : [...services, service] });
+    const id = JSON.stringify([place, service === undefined]);
+    const { services = [] } = places.get(id) ?? {};
+    const named = service === undefined ? service : [...services, service];
+    places.set(id, { ...place, services: named });
   }
   return [...places.values()];
 }
 
+function split(text: string) {
+  const [, service, value = ""] = form.exec(text) ?? [];
+  return { text, service, value };
+}
+
 /** The value of a setting for each service; for undefined, that of all others. */
-function parseByService(
+function byService(
   setting: string,
-  texts: readonly string[],
-  twice: (text: string, service: string | undefined, before: string) => string,
+  given: readonly ReturnType<typeof split>[],
+  twice: string,
 ): ReadonlyMap<string | undefined, string> {
   const values = new Map<string | undefined, string>();
-  for (const text of texts) {
-    const [, service, value = ""] = form.exec(text) ?? [];
-    const before = values.get(service);
-    if (before !== undefined) throw wrong(setting, `${text}: ${twice(text, service, before)}`);
+  for (const { text, service, value } of given) {
+    if (values.has(service)) throw wrong(setting, `${text}: ${twice}`);
     values.set(service, value);
   }
   return values;

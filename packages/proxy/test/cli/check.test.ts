@@ -156,7 +156,7 @@ describe("what is wrong", () => {
     [
       "two upstreams for all",
       [...described, "--upstream", "http://127.0.0.1:2"],
-      "write SERVICE=http://127.0.0.1:2",
+      "library.v1.CatalogService is at http://127.0.0.1:1 and at http://127.0.0.1:2",
       2,
     ],
     [

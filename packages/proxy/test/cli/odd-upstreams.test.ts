@@ -30,7 +30,7 @@ import {
 import { within } from "../../../gateway/test/support/within.ts";
 import { reflectServices } from "../../src/services/index.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { startCommand, until } from "./command.ts";
+import { runCommand, startCommand, until } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
 
 let folder: TemporaryFolder;
@@ -96,6 +96,23 @@ test("one upstream that is away does not keep the others from being served", asy
   expect(metrics).toContain("connect_gateway_rules_left_out 0\n"); // it may be known later
   expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);
   await until(200, `${server.origin}/readyz`);
+});
+
+test("the services of two servers are served together, if each has one server", async () => {
+  await using first = await openUpstream((router) => addReflection(echo(router)));
+  await using second = await openUpstream((router) => {
+    addReflection(echo(router).service(CatalogService, createCatalog()));
+  });
+  const both = ["--upstream", first.url, "--upstream", second.url, "--reflection"];
+  const checked = await runCommand(["--check", ...both], folder.path);
+  expect(checked.stderr).toContain(`is at ${first.url} and at ${second.url}`);
+  expect(checked.exitCode).toBe(2);
+  await using server = await start(...both, "--upstream", `${FieldService.typeName}=${first.url}`);
+  const called = async () => [
+    (await post(`${server.origin}/v1/fields`, "{}")).status,
+    (await post(`${server.origin}/v1/shelves/a/volumes`, '{"id": 1}')).status,
+  ];
+  await expect.poll(called, { timeout: 8000 }).toEqual([200, 200]);
 });
 
 test.each<[how: string, args: readonly string[], look: (signal: () => void) => void]>([
