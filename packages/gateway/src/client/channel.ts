@@ -66,14 +66,18 @@ export class Channel {
 
   #pick(): Connection | undefined {
     const { length } = this.#turn;
+    let picked: Connection | undefined;
     for (let i = 0; i < length; i++) {
       this.#turns = (this.#turns + 1) % length;
       const connection = this.#turn[this.#turns]?.pick();
       if (connection === undefined) continue;
-      connection.reserve();
-      return connection;
+      // A server that hangs would hold each of its calls until it counts as lost.
+      const isLast = length > 1 && connection.isQuiet();
+      if (!isLast || picked === undefined) picked = connection;
+      if (!isLast) break;
     }
-    return undefined;
+    picked?.reserve();
+    return picked;
   }
 
   /** Why no call can be sent; undefined while one can, or soon may. */

@@ -63,9 +63,13 @@ export class Connection {
   /** An answer is owed even if its caller cancels before the next look. */
   #isOwed = false;
   #isAsked = false;
+  readonly #quietMs: number;
+  #quietBytes = 0;
+  #quietSince = 0;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
     const { origin, quietMsMax } = options;
+    this.#quietMs = quietMsMax / 5;
     this.#listener = listener;
     const socket = openSocket(options);
     this.#socket = socket;
@@ -137,6 +141,17 @@ export class Connection {
 
   get isLost(): boolean {
     return this.#session.destroyed;
+  }
+
+  /** Whether it owes an answer and has sent nothing for a fifth of `quietMsMax`. Ask before each call. */
+  isQuiet(): boolean {
+    const now = performance.now();
+    const { bytesRead } = this.#socket;
+    const hasSent = bytesRead !== this.#quietBytes;
+    if (hasSent) this.#isOwed = this.#streams > 0;
+    if (hasSent || !this.#isOwed) this.#quietSince = now;
+    this.#quietBytes = bytesRead;
+    return now - this.#quietSince > this.#quietMs;
   }
 
   /** Reserves a place for a stream. The caller then opens the stream or vacates the place. */

@@ -82,6 +82,22 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     await within("twenty answers in turn", allGoWell());
   });
 
+  test("is called at the other once a server has owed an answer for a second", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    resolveTo(first, second);
+    const { other: hanging, port } = await openFronts();
+    const catalog = clientOf(port);
+    while (hanging.connections === 0) await call(catalog);
+    await call(catalog);
+    hanging.silence();
+    const inTurn = [1, 2].map(() => catalog.getVolume({ name: "shelves/a/volumes/1" }));
+    await within("the answer of one", Promise.any(inTurn));
+    vi.advanceTimersByTime(1001);
+    for (let calls = 0; calls < 4; calls++) await call(catalog);
+    void Promise.allSettled(inTurn);
+  });
+
   describe("is looked up", () => {
     beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
     afterEach(() => void vi.useRealTimers());
