@@ -17,7 +17,7 @@ import type {
 } from "../adapter/observer.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import { protocolNames } from "../rpc/call.ts";
-import { codeNameOf, codeNames } from "../rpc/call-names.ts";
+import { codeNameOf } from "../rpc/call-names.ts";
 import type { TrafficObserver } from "../server/port.ts";
 import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
 
@@ -27,9 +27,9 @@ export interface ServiceMetricsOptions {
   readonly version: string;
   /** The value of the label `method`. */
   readonly nameOf: (method: DescMethod) => string;
-  /** The names that there are from the start. */
+  /** Names that count, however many there are. */
   readonly names?: readonly string[];
-  /** How many names there may be, as calls come; the others are one series. Default: those from the start. */
+  /** How many names there may be, as calls come; the others are one series. Default: as many as `names`. */
   readonly namesMax?: number;
 }
 
@@ -138,7 +138,7 @@ const other = "other";
 
 class CallMetrics implements CallObserver {
   readonly #options: ServiceMetricsOptions;
-  readonly #names = new Set<string>();
+  readonly #names: Set<string>;
   readonly #known = new WeakMap<DescMethod, string>();
   readonly #requests: Counter<"method" | "protocol" | "code">;
   readonly #seconds: Histogram<"protocol">;
@@ -146,6 +146,7 @@ class CallMetrics implements CallObserver {
 
   constructor(named: Naming, options: ServiceMetricsOptions) {
     this.#options = options;
+    this.#names = new Set(options.names);
     const total = "Requests that have ended, by method, protocol and google.rpc code.";
     this.#requests = new Counter({
       ...named("requests_total", total),
@@ -161,8 +162,6 @@ class CallMetrics implements CallObserver {
     const inFlight = "Requests that have begun and not ended.";
     watchGauge(named("requests_in_flight", inFlight), () => this.#inFlight);
     for (const protocol of protocolNames) this.#seconds.zero({ protocol });
-    for (const name of options.names ?? []) this.#add(name);
-    this.#beginAtZero(other);
   }
 
   begin(request: ObservedRequest): CallObservation {
@@ -188,24 +187,12 @@ class CallMetrics implements CallObserver {
       const { nameOf, names = [], namesMax = names.length } = this.#options;
       label = nameOf(method);
       if (!this.#names.has(label)) {
-        if (this.#names.size < namesMax) this.#add(label);
+        if (this.#names.size < namesMax) this.#names.add(label);
         else label = other;
       }
       this.#known.set(method, label);
     }
     return label;
-  }
-
-  #add(name: string): void {
-    this.#names.add(name);
-    this.#beginAtZero(name);
-  }
-
-  /** All that there can be of a method, so that none begins at 1. */
-  #beginAtZero(method: string): void {
-    for (const protocol of protocolNames) {
-      for (const code of codeNames) this.#requests.inc({ method, protocol, code }, 0);
-    }
   }
 }
 

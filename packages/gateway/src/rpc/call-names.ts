@@ -3,7 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 
 /** By the number of a google.rpc.Code. */
-export const codeNames = [
+const codeNames = [
   "OK",
   "CANCELLED",
   "UNKNOWN",
