@@ -45,13 +45,13 @@ export function createOpenApiDocument(
     if (!components.has(name)) throw new Error(`examples: the document has no message ${name}`);
   }
   const names = [...served].map(({ typeName }) => typeName).join(", ");
-  const { title = names, version, license } = settings;
+  const { title = names, version, servers, license } = settings;
   const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
   const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
     openapi: `${settings.openapi}.0`,
     info: { title, version, ...licensed },
-    servers: [{ url: "/" }],
+    servers,
     security,
     tags: [...contexts].map(([service, { tag }]) => ({
       name: tag,

@@ -10,6 +10,8 @@ export interface OpenApiOptions {
   readonly title?: string;
   /** The version of the interface. Default `0.0.0`. */
   readonly version?: string;
+  /** Where it is served, in OpenAPI's format: `[{ url: "/api" }]`. Default: at the root. */
+  readonly servers?: readonly JsonObject[];
   /** An SPDX identifier, https://spdx.org/licenses. Default: none. */
   readonly license?: string;
   /**
@@ -62,6 +64,7 @@ export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 export const openApiKinds = {
   title: "string",
   version: "string",
+  servers: "list",
   license: "string",
   openapi: ["3.1", "3.2"],
   names: ["short", "full"],
@@ -87,6 +90,7 @@ export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions)
     openapi: "3.1",
     names: "short",
     version: "0.0.0",
+    servers: [{ url: "/" }],
     error: StatusSchema,
     examples: {},
     security: bearer ? [{ bearer: [] }] : [],

@@ -1,4 +1,4 @@
-import { lstatSync, renameSync, unlinkSync } from "node:fs";
+import { chmodSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import type http from "node:http";
 import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
@@ -30,6 +30,8 @@ export interface ListenOptions {
    * left behind is replaced.
    */
   readonly path?: string;
+  /** The mode of that socket: `0o660` for a proxy of the same group. Default: by the umask. */
+  readonly socketMode?: number;
   /** Serves only TLS. Changed files are read again. Default: plaintext. */
   readonly tls?: TlsFiles | undefined;
   /** Called when changed TLS files cannot be used; the old ones stay in use. Default: `onError`. */
@@ -258,7 +260,7 @@ function parseWhatIsRead(socket: Socket): void {
 
 async function listen(
   server: http.Server,
-  { host, port, path, reusePort = false }: PortOptions,
+  { host, port, path, socketMode, reusePort = false }: PortOptions,
 ): Promise<void> {
   if (path !== undefined) await removeStale(path);
   const place =
@@ -270,6 +272,7 @@ async function listen(
       resolve();
     });
   });
+  if (path !== undefined && socketMode !== undefined) chmodSync(path, socketMode);
 }
 
 /**

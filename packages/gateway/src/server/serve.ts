@@ -61,6 +61,7 @@ const optionKinds: OptionKindsOf<ServeOptions> = {
   host: "string",
   port: "number",
   path: "string",
+  socketMode: "number",
   handlers: "function",
   limits: "object",
   tls: "object",
@@ -95,7 +96,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
-  const { host: _host, port: _port, path: _path, reusePort: _reusePort, ...others } = options;
+  const { host: _host, port: _port, path: _path, socketMode: _mode, ...beside } = options;
+  const { reusePort: _reusePort, ...others } = beside;
   const { tls: _tls, traffic: _traffic, limits: _limits, handlers, ...rest } = others;
   const shutdownSignal =
     options.shutdownSignal === undefined

@@ -55,8 +55,8 @@ export class LiveServices {
   }
 
   /** The document and its page, if they are on. */
-  get handlers() {
-    return this.#sources.settings.openapi ? this.#reference.handlers : [];
+  handlersAt(prefix: string) {
+    return this.#sources.settings.openapi ? this.#reference.handlersAt(prefix) : [];
   }
 
   /** A service is ready with its upstream, and the server with one of them: the others' calls get 503. */
@@ -103,7 +103,12 @@ export class LiveServices {
     const names = new Set(services.map(({ typeName }) => typeName));
     const isReady = (service: string) => this.isReady(service);
     const rest = this.#restOptions(served, leftOut);
-    const routes = served && createRoutes(served, settings, this.#metrics?.onDroppedMetadata);
+    const onUnknown = (problem: string) => {
+      if (isFile) throw new CommandFailure(2, problem);
+      if (this.#isAll(served)) leftOut.add(problem);
+    };
+    const routes =
+      served && createRoutes(served, settings, onUnknown, this.#metrics?.onDroppedMetadata);
     const options: ServedOptions = {
       routes(router, { draining }) {
         routes?.(router);
@@ -112,10 +117,7 @@ export class LiveServices {
       },
       rest,
       jsonOptions: { ...(registry && { registry }), alwaysEmitImplicit: settings.rest.zeroValues },
-      ...createTools(settings.mcp, program.version, served, (problem) => {
-        if (isFile) throw new CommandFailure(2, problem);
-        if (this.#isAll(served)) leftOut.add(problem);
-      }),
+      ...createTools(settings, program.version, served, onUnknown),
     };
     return { options, commit: () => this.#commit(served, rest, leftOut) };
   }
@@ -146,7 +148,7 @@ export class LiveServices {
     this.#current = served;
     if (this.#sources.settings.openapi && served !== undefined) {
       try {
-        this.#reference.show(describeServed(served.services, rest));
+        this.#reference.show(describeServed(served.services, rest, this.#sources.settings));
       } catch (error) {
         log.warn("the OpenAPI document stays as it was", error);
       }

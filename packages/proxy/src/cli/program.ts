@@ -78,11 +78,12 @@ async function check(settings: Settings): Promise<void> {
     ]),
   );
   // Problems across rules: duplicate routes, selectors without a method.
-  const routes = createRoutes(served, settings);
-  const tools = createTools(settings.mcp, "", served, (problem) => problems.add(problem));
+  const onUnknown = (problem: string) => problems.add(problem);
+  const routes = createRoutes(served, settings, onUnknown);
+  const tools = createTools(settings, "", served, onUnknown);
   const jsonOptions = { registry: served.registry };
   gatewayNodeAdapter({ routes, rest, jsonOptions, ...tools });
-  if (settings.openapi) describeServed(served.services, rest);
+  if (settings.openapi) describeServed(served.services, rest, settings);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
   for (const warning of served.warnings) {
     if (!broken.has(warning)) process.stderr.write(`${proxyProgram.name}: ${warning}\n`);

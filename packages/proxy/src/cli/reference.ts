@@ -2,16 +2,34 @@ import { createHash } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
 import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
+
+import { hasAuth } from "connect-gateway-kit/auth";
 import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
+import type { Settings } from "./settings.ts";
 
 type Document = ReturnType<typeof createOpenApiDocument>;
 
 export function describeServed(
   services: readonly DescService[],
   rest: NonNullable<OpenApiOptions["rest"]>,
+  settings: Settings,
 ): Document {
-  // Upstreams may have services and messages of one name, also later.
-  return createOpenApiDocument(services, { names: "full", rest });
+  const { openapiTitle: title, openapiVersion: version, pathPrefix = "/", tls, auth } = settings;
+  const urls = settings.openapiServers.length > 0 ? settings.openapiServers : [pathPrefix];
+  const securitySchemes = {
+    ...(hasAuth(auth) && { bearer: { type: "http", scheme: "bearer" } }),
+    ...(tls?.clientCaFile !== undefined && { certificate: { type: "mutualTLS" } }),
+  };
+  const required = Object.keys(securitySchemes).map((name) => [name, []]);
+  return createOpenApiDocument(services, {
+    names: "full", // upstreams may have services and messages of one name, also later
+    ...(title !== undefined && { title }),
+    version,
+    servers: urls.map((url) => ({ url })),
+    securitySchemes,
+    security: required.length > 0 ? [Object.fromEntries(required)] : [],
+    rest,
+  });
 }
 
 /** The OpenAPI document of the methods served now, and a page to read it. */
@@ -19,10 +37,10 @@ export function createReference() {
   let document = Buffer.from("{}");
   let page = Buffer.alloc(0);
   return {
-    handlers: new Map([
-      ["/openapi.json", serving("application/json", () => document)],
-      ["/docs", serving("text/html; charset=utf-8", () => page)],
-    ]),
+    handlersAt: (prefix: string): [string, NodeHandler][] => [
+      [`${prefix}/openapi.json`, serving("application/json", () => document)],
+      [`${prefix}/docs`, serving("text/html; charset=utf-8", () => page)],
+    ],
     show(shown: Document) {
       document = Buffer.from(JSON.stringify(shown));
       page = Buffer.from(renderPage(shown as unknown as ApiDocument));

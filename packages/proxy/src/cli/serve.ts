@@ -51,18 +51,28 @@ async function open(program: StartedProgram, settings: Settings) {
   const { common, own } = serveOptions(program);
   const isReady = (service: string) => services.isReady(service);
   const { renderError } = restOptionsOf(settings);
+  const { socketMode, pathPrefix = "", maxTimeoutMs } = settings;
+  const prefixes = [...new Set(["", pathPrefix])];
   const first = services.first();
   const server = await serve({
     ...common,
     ...own,
     exposePeerAddress: true,
+    requestPathPrefix: pathPrefix,
+    ...(socketMode !== undefined && { socketMode: Number.parseInt(socketMode, 8) }),
+    ...(maxTimeoutMs > 0 && { maxTimeoutMs }),
     interceptors: [logFailures(log), ...(tracing === undefined ? [] : [tracing.passOn])],
     onUnknownType: (typeName: string) => services.learn(typeName),
     ...first.options,
     handlers: ({ draining }) =>
       new Map([
-        ...createHealthHandlers({ isReady, draining, ...(renderError && { renderError }) }),
-        ...services.handlers,
+        ...createHealthHandlers({
+          isReady,
+          draining,
+          prefixes,
+          ...(renderError && { renderError }),
+        }),
+        ...prefixes.flatMap((prefix) => services.handlersAt(prefix)),
       ]),
     notFoundError: () => services.notFoundError(),
   });

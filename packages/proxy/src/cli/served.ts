@@ -1,5 +1,10 @@
 /** The methods that a gateway serves, from the descriptors of its upstreams and the rules. */
-import { createRegistry, type DescService, type Registry } from "@bufbuild/protobuf";
+import {
+  createRegistry,
+  type DescMethod,
+  type DescService,
+  type Registry,
+} from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
@@ -7,7 +12,7 @@ import { bindingsOf } from "connect-gateway/rules";
 import type { ServedOptions } from "connect-gateway/server";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
-import type { Settings } from "./settings.ts";
+import { type Settings, timeoutsOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface Part {
@@ -79,18 +84,29 @@ const noRoutes =
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
 
 export function createRoutes(
-  { parts }: Served,
-  { requestMetadata, timeoutMs }: Pick<Settings, "requestMetadata" | "timeoutMs">,
+  { parts, services }: Served,
+  settings: Settings,
+  onUnknown: (problem: string) => void,
   onDroppedMetadata: (name: string) => void = () => {},
 ): (router: ConnectRouter) => void {
-  const names = [...defaultRequestMetadata, ...requestMetadata];
+  const names = [...defaultRequestMetadata, ...settings.requestMetadata];
+  const timeouts = timeoutsOf(settings);
+  const timeoutMs = ({ parent: { typeName }, name, methodKind }: DescMethod) =>
+    timeouts.get(`${typeName}/${name}`) ??
+    timeouts.get(typeName) ??
+    (methodKind === "unary" && settings.timeoutMs > 0 ? settings.timeoutMs : undefined);
+  for (const name of timeouts.keys()) {
+    const isKnown = ({ typeName, methods }: DescService) =>
+      typeName === name || methods.some((method) => `${typeName}/${method.name}` === name);
+    if (!services.some(isKnown)) onUnknown(`method-timeouts-ms ${name}: no such method`);
+  }
   const routes = parts.map(({ upstream: { transport }, descriptors, onUnimplemented }) =>
     proxyServices({
       ...descriptors,
       transport,
       requestMetadata: names,
       onDroppedMetadata,
-      ...(timeoutMs > 0 && { timeoutMs }),
+      timeoutMs,
       ...(onUnimplemented && { onUnimplemented }),
     }),
   );
@@ -100,12 +116,12 @@ export function createRoutes(
 }
 
 /**
- * @param names Of services and methods; `on` for all that can be tools.
+ * @param settings `mcp` names services and methods; `on` is for all that can be tools.
  * @param served Undefined while the services are not known.
  * @param onUnknown Called with the problem of an unknown name, which is left out.
  */
 export function createTools(
-  names: readonly string[],
+  { mcp: names, mcpSchemas, mcpInstructions: instructions, mcpResource, auth }: Settings,
   version: string,
   served: Served | undefined,
   onUnknown: (problem: string) => void,
@@ -122,5 +138,14 @@ export function createTools(
   }
   const tools = wanted.filter(isKnown);
   if (tools.length === 0) return {};
-  return { mcp: createMcp({ tools, server: { name: "connect-gateway-proxy", version } }) };
+  const resource = mcpResource ?? "";
+  return {
+    mcp: createMcp({
+      tools,
+      server: { name: "connect-gateway-proxy", version },
+      schemas: mcpSchemas === "plain" ? "plain" : "full",
+      ...(instructions !== undefined && { instructions }),
+      ...(auth.jwtIssuer && resource && { authorization: { resource, issuers: [auth.jwtIssuer] } }),
+    }),
+  };
 }

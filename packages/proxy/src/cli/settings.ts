@@ -27,6 +27,7 @@ import {
   rateLimitSettings,
   type SettingProblem,
   type SettingsOf,
+  text,
   tlsFilesOf,
   tlsSettings,
 } from "connect-gateway-kit/settings";
@@ -61,6 +62,21 @@ export const schema = {
   rules: { ...file, summary: "`google.api.http` rules in YAML, for methods without annotations" },
   host: { ...listenerSettings.host, summary: "Address to listen on, or `unix:PATH`" },
   port: listenerSettings.port,
+  ...inFileOnly({
+    socketMode: {
+      ...text,
+      placeholder: "mode",
+      summary:
+        "Mode of that socket, in octal: `0660` lets the group connect. By default by the umask",
+      pattern: { form: /^0?[0-7]{3}$/, rule: "must be octal, as 0660" },
+    },
+    pathPrefix: {
+      ...text,
+      placeholder: "path",
+      summary: "Path before all others, for a proxy that does not remove it: `/api`",
+      pattern: { form: /^(\/[\w.~-]+)+$/, rule: "must be a path like /api" },
+    },
+  }),
   tls: tlsSettings,
   upstreamCa: {
     ...fileOfService,
@@ -76,6 +92,13 @@ export const schema = {
     ...nameOfService,
     summary: "What `:authority` says to the upstreams, if not the host and port of the URL",
   },
+  ...inFileOnly({
+    upstreamQuietMs: {
+      ...milliseconds,
+      default: 5000,
+      summary: "How long an upstream may be silent while it owes a response, until it is asked",
+    },
+  }),
   auth: authSettings,
   ...rateLimitSettings,
   requestMetadata: {
@@ -95,10 +118,38 @@ export const schema = {
     isBareFlag: true,
     summary: "Offer these methods to language models at `/mcp`; alone, or `on`: all",
   },
+  ...inFileOnly({
+    mcpSchemas: {
+      ...text,
+      default: "full",
+      placeholder: "full|plain",
+      summary:
+        "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models refuse",
+      pattern: { form: /^(full|plain)$/, rule: "must be full or plain" },
+    },
+    mcpInstructions: { ...text, summary: "What models should know to use the tools" },
+    mcpResource: {
+      ...text,
+      placeholder: "url",
+      summary: "URL of `/mcp` for clients, which then find the issuer of their JWTs (RFC 9728)",
+      check: (url: string) =>
+        /^https?:/.test(URL.parse(url)?.protocol ?? "")
+          ? undefined
+          : "must be a URL of https or http",
+    },
+  }),
   openapi: {
     ...off,
     summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",
   },
+  ...inFileOnly({
+    openapiTitle: { ...text, summary: "Its title. By default the names of the services" },
+    openapiVersion: { ...text, default: "0.0.0", summary: "Its version" },
+    openapiServers: {
+      ...list,
+      summary: "URLs of the service for clients. By default the path prefix",
+    },
+  }),
   limits: {
     bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
     messageValuesMax: {
@@ -115,6 +166,19 @@ export const schema = {
     min: 0,
     summary: "Deadline of unary calls whose client sets none; 0: none",
   },
+  ...inFileOnly({
+    methodTimeoutsMs: {
+      ...list,
+      placeholder: "SERVICE[/METHOD]=ms",
+      summary: "The same for these methods, streams too",
+      check: findTimeoutProblem,
+    },
+    maxTimeoutMs: {
+      ...milliseconds,
+      min: 0,
+      summary: "Longest deadline of a client, in ms. A longer one is refused; 0: any",
+    },
+  }),
   ...drainSettings,
   ...adminSettings,
   ...logSettings,
@@ -127,6 +191,11 @@ export const schema = {
     zeroValues: restSwitch("zero-values", "JSON has fields that are zero or empty, too"),
     problemJson: restSwitch("problem-json", "REST errors are `application/problem+json`, RFC 9457"),
     etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
+    ignoreQueryParameters: {
+      ...list,
+      name: "rest-ignore-query-parameters",
+      summary: "Query parameters that are not for the service: `key,utm_*`",
+    },
   }),
 } as const;
 
@@ -195,6 +264,7 @@ export function restOptionsOf({ rest }: Settings) {
     ignoreUnknownFields: rest.ignoreUnknownFields,
     int64: rest.int64Numbers ? ("number" as const) : ("string" as const),
     etag: rest.etag,
+    ignoreQueryParameters: rest.ignoreQueryParameters,
     ...(rest.problemJson && { renderError: renderProblem }),
   };
 }
@@ -204,6 +274,23 @@ function findHeaderProblem(headers: readonly string[]): string | undefined {
   return wrong === undefined
     ? undefined
     : `has a header that cannot be passed on: ${wrong || "an empty name"}`;
+}
+
+const timeoutForm = /^([\w.]+(?:\/\w+)?)=(\d{1,9})$/;
+
+function findTimeoutProblem(texts: readonly string[]): string | undefined {
+  const wrong = texts.find((text) => !timeoutForm.test(text));
+  return wrong === undefined ? undefined : `must be SERVICE=MS or SERVICE/METHOD=MS: ${wrong}`;
+}
+
+/** By service or method. */
+export function timeoutsOf({ methodTimeoutsMs }: Pick<Settings, "methodTimeoutsMs">) {
+  return new Map(
+    methodTimeoutsMs.map((text) => {
+      const [, name = "", ms] = timeoutForm.exec(text) ?? [];
+      return [name, Number(ms)] as const;
+    }),
+  );
 }
 
 function findContradictions(settings: Values): SettingProblem[] {
@@ -224,6 +311,10 @@ function findContradictions(settings: Values): SettingProblem[] {
   refuse(isHttp && reflection, "reflection", noReflection, "descriptors");
   const isIdle = socketPathOf(host) !== undefined && port !== schema.port.default;
   refuse(isIdle, "port", "does nothing: the host is a Unix socket", "host");
+  const isUnmoded = socketPathOf(host) === undefined && settings.socketMode !== undefined;
+  refuse(isUnmoded, "socketMode", "does nothing: the host is no Unix socket", "host");
+  const isAnonymous = settings.mcpResource !== undefined && auth.jwtIssuer === undefined;
+  refuse(isAnonymous, "mcpResource", "requires the issuer of JWTs", "jwtIssuer");
   const isUnheard = adminPort === undefined && adminHost !== schema.adminHost.default;
   refuse(isUnheard, "adminHost", "does nothing without a port for the metrics");
   const isOff = corsOrigins.length === 0;

@@ -33,7 +33,8 @@ export function openUpstreams(
     if (protocol !== "grpc") {
       return { place, grpc: undefined, ...openHttpUpstream(place, rest, tls) };
     }
-    const transport = openGrpcTransport({ url, authority, tls, readMaxBytes, readMaxValues });
+    const limits = { readMaxBytes, readMaxValues, quietMsMax: settings.upstreamQuietMs };
+    const transport = openGrpcTransport({ url, authority, tls, ...limits });
     const ask = (signal: AbortSignal) => askHealth(transport, signal);
     return { place, transport, grpc: transport, ask, close: () => transport.close() };
   });

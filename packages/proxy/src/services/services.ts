@@ -41,8 +41,8 @@ export interface ProxyOptions {
    * front, whose addresses then stand before. Default: {@link defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
-  /** Deadline of unary calls whose client sets none, in ms. Default: none. */
-  readonly timeoutMs?: number;
+  /** Deadline of a method's calls whose client sets none, in ms. Default: none. */
+  readonly timeoutMs?: (method: DescMethod) => number | undefined;
   /** Told the name of a request header that was not passed on, as gRPC cannot carry its value. */
   readonly onDroppedMetadata?: (name: string) => void;
   /** Told when the upstream answers UNIMPLEMENTED: its services may be others by now. */
@@ -57,7 +57,7 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
   missing: "list",
   transport: "object",
   requestMetadata: "list",
-  timeoutMs: "number",
+  timeoutMs: "function",
   onDroppedMetadata: "function",
   onUnimplemented: "function",
 };
@@ -113,7 +113,7 @@ async function callUnary(
     const answer = await transport.unary(
       method as DescMethodUnary,
       signalFor(transport, context),
-      context.timeoutMs() ?? timeoutMs,
+      context.timeoutMs() ?? timeoutMs?.(method),
       metadata,
       message,
     );
@@ -132,14 +132,14 @@ async function* callStream(
   forwarding: Forwarding,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { transport, metadataOf } = forwarding;
+  const { transport, metadataOf, timeoutMs } = forwarding;
   const metadata = metadataOf(context);
   let isAnswered = false;
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
       signalFor(transport, context),
-      context.timeoutMs(),
+      context.timeoutMs() ?? timeoutMs?.(method),
       metadata,
       messages,
     );

@@ -1,5 +1,6 @@
 /** The command in front of upstreams whose services are odd, or change. */
 import { once } from "node:events";
+import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http2";
 import { join } from "node:path";
@@ -275,8 +276,9 @@ test.skipIf(process.platform === "win32")(
     expect(services.map(({ typeName }) => typeName)).toEqual([FieldService.typeName]);
     expect(seen).toContain("shop.example");
     const front = join(folder.path, "front.sock");
-    const options = { path: front, routes: echo };
+    const options = { path: front, routes: echo, socketMode: 0o660 };
     const server = await serve(options);
+    expect(statSync(front).mode & 0o777).toBe(0o660);
     expect(server.address).toMatchObject({ address: front });
     await expect(serve(options)).rejects.toThrow("EADDRINUSE");
     const caller = openGrpcTransport({ url: `unix://${front}` });

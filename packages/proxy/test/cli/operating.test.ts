@@ -140,18 +140,74 @@ test.each<[what: string, given: Given, headers: Record<string, string>]>([
   expect(statuses).toContain(429);
 });
 
-test("a call whose client sets no deadline has the default one", async () => {
+test.each([
+  "timeout-ms: 50",
+  "method-timeouts-ms: library.v1.CatalogService=50",
+  "method-timeouts-ms: library.v1.CatalogService=60000,library.v1.CatalogService/GetVolume=50",
+])("a call whose client sets no deadline has that of %s", async (yaml) => {
   const never = () => new Promise<void>(() => {});
-  const given = { upstream: catalogOf([], never), args: ["--timeout-ms", "50"] };
-  await using server = await open(given);
+  await using server = await open({ upstream: catalogOf([], never), yaml });
   expect((await within("the answer", server.get())).status).toBe(504);
 });
+
+test("a deadline that is too long is refused", async () => {
+  await using server = await open({ yaml: "max-timeout-ms: 1000" });
+  const get = (ms: string) => server.get("/v1/volumes/1", { "connect-timeout-ms": ms });
+  expect((await get("1000")).status).toBe(200);
+  expect((await get("1001")).status).toBe(400);
+});
+
+test("models get instructions and plain schemas", async () => {
+  const yaml = "mcp: on\nmcp-schemas: plain\nmcp-instructions: Be brief.";
+  await using server = await open({ yaml });
+  const ask = async (method: string, params: object) => {
+    const response = await fetch(`${server.origin}/mcp`, {
+      method: "POST",
+      headers: {
+        "content-type": "application/json",
+        accept: "application/json, text/event-stream",
+      },
+      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
+    });
+    return ((await response.json()) as { result: Record<string, unknown> }).result;
+  };
+  const clientInfo = { name: "a", version: "1" };
+  const begin = { protocolVersion: "2025-11-25", capabilities: {}, clientInfo };
+  expect((await ask("initialize", begin))["instructions"]).toBe("Be brief.");
+  const tools = JSON.stringify((await ask("tools/list", {}))["tools"]);
+  expect(tools).toContain("inputSchema");
+  expect(tools).not.toContain("$ref");
+});
+
+const jwts = "jwks-url: http://127.0.0.1:1/k\njwt-issuer: https://i.example\njwt-audience: a";
 
 test.each<[yaml: string, path: string, status: number, body: object]>([
   ["rest-zero-values: on", "/v1/volumes/1", 200, { id: "1", title: "" }],
   ["rest-int64-numbers: on", "/v1/volumes/1", 200, { id: 1 }],
   ["rest-problem-json: on", "/v1/volumes/x", 400, { status: 400, title: expect.any(String) }],
-])("REST with %s", async (yaml, path, status, body) => {
+  ["rest-ignore-query-parameters: key,utm_*", "/v1/volumes/1?key=a&utm_x=b", 200, { id: "1" }],
+  ["path-prefix: /api", "/api/v1/volumes/1", 200, { id: "1" }],
+  ["path-prefix: /api", "/v1/volumes/1", 404, { code: Code.NotFound }],
+  ["path-prefix: /api", "/api/readyz", 200, { status: "ok" }],
+  ["path-prefix: /api\nopenapi: on", "/api/openapi.json", 200, { servers: [{ url: "/api" }] }],
+  [
+    "openapi: on\nopenapi-title: Books\nopenapi-version: 2.0.0\nopenapi-servers: https://a.example",
+    "/openapi.json",
+    200,
+    {
+      info: { title: "Books", version: "2.0.0" },
+      servers: [{ url: "https://a.example" }],
+      security: [],
+    },
+  ],
+  [`openapi: on\n${jwts}`, "/openapi.json", 200, { security: [{ bearer: [] }] }],
+  [
+    `mcp: on\nmcp-resource: https://a.example/mcp\n${jwts}`,
+    "/.well-known/oauth-protected-resource",
+    200,
+    { resource: "https://a.example/mcp", authorization_servers: ["https://i.example"] },
+  ],
+])("a GET with %s", async (yaml, path, status, body) => {
   await using server = await open({ yaml });
   const response = await server.get(path);
   expect(await response.json()).toMatchObject(body);
