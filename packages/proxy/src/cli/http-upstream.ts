@@ -4,12 +4,11 @@ import https from "node:https";
 import { pipeline, Readable } from "node:stream";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { ClientTls } from "connect-gateway/client";
+import type { HttpRule } from "connect-gateway/protos";
 import { createRestTransport, type RestTransportOptions } from "connect-gateway/rest";
 import type { UpstreamPlace } from "./upstream-place.ts";
 
-type Options = Required<
-  Pick<RestTransportOptions, "rules" | "readMaxBytes" | "readMaxValues" | "int64">
->;
+type Options = Required<Pick<RestTransportOptions, "readMaxBytes" | "readMaxValues" | "int64">>;
 
 /**
  * Nothing is sent twice: a connection that is lost may have brought the call to the server.
@@ -27,13 +26,12 @@ export function openHttpUpstream(
   const { readMaxBytes } = rest;
   const nodeOptions = { agent, headers };
   const options = { baseUrl, readMaxBytes, httpVersion: "1.1" as const, nodeOptions };
-  const create = {
-    rest: () => createRestTransport({ ...rest, baseUrl, fetch, clientStreams: true }),
-    connect: () => createConnectTransport(options),
-    "grpc-web": () => createGrpcWebTransport(options),
-  }[protocol as "rest"];
+  const ofRest = { ...rest, baseUrl, fetch, clientStreams: true };
+  const transport =
+    protocol === "connect" ? createConnectTransport(options) : createGrpcWebTransport(options);
   return {
-    transport: create(),
+    transportBy: (rules: readonly HttpRule[]) =>
+      protocol === "rest" ? createRestTransport({ ...ofRest, rules }) : transport,
     /** Rejects if the server does not answer. */
     async ask(signal: AbortSignal) {
       const { status } = await fetch(baseUrl, { method: "HEAD", signal });

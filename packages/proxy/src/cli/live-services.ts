@@ -10,6 +10,7 @@ import type { StartedProgram } from "connect-gateway-kit/program";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { createProxyMetrics, type ProxyMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
+import { readRules } from "./rules.ts";
 import { createRoutes, createServed, createTools, type Part, type Served } from "./served.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { readDescriptorFile, type Upstream, watchHealth } from "./upstream.ts";
@@ -18,6 +19,7 @@ interface Sources {
   readonly program: StartedProgram;
   readonly settings: Settings;
   readonly upstreams: readonly Upstream[];
+  /** Those at startup. */
   readonly rules: readonly HttpRule[];
 }
 
@@ -36,6 +38,7 @@ export class LiveServices {
   readonly #health: ReadonlyMap<Upstream, ReturnType<typeof watchHealth>>;
   readonly #reference = createReference();
   readonly #unknown = new Set<string>();
+  #rules: readonly HttpRule[];
   #watches: readonly ReflectionWatch[] = [];
   /** By reflection they are known later, and may change. */
   #current: Served | undefined;
@@ -50,6 +53,7 @@ export class LiveServices {
   private constructor(sources: Sources, metrics: ProxyMetrics | undefined) {
     this.#sources = sources;
     this.#metrics = metrics;
+    this.#rules = sources.rules;
     this.#health = new Map(sources.upstreams.map((one) => [one, watchHealth(one)]));
     for (const { close } of this.#health.values()) sources.program.defer(close);
   }
@@ -83,10 +87,12 @@ export class LiveServices {
   }
 
   #read(file: string): Served {
-    const { upstreams, rules } = this.#sources;
     const descriptors = readDescriptorFile(file);
-    const parts = upstreams.map((upstream) => ({ upstream, descriptors }));
-    return createServed({ parts, upstreams, rules });
+    return this.#create(this.#sources.upstreams.map((upstream) => ({ upstream, descriptors })));
+  }
+
+  #create(parts: readonly Part[]): Served {
+    return createServed({ parts, upstreams: this.#sources.upstreams, rules: this.#rules });
   }
 
   #use(served: Served): void {
@@ -123,7 +129,8 @@ export class LiveServices {
   }
 
   #restOptions(served: Served | undefined, leftOut: Set<string>) {
-    const { settings, rules } = this.#sources;
+    const { settings } = this.#sources;
+    const { rules = [] } = served ?? {};
     const methods = served?.services.flatMap((service) => service.methods) ?? [];
     const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
     return {
@@ -170,7 +177,7 @@ export class LiveServices {
   }
 
   #watchOne(upstream: Upstream, parts: Map<Upstream, Part>): readonly ReflectionWatch[] {
-    const { settings, program, upstreams, rules } = this.#sources;
+    const { settings, program } = this.#sources;
     const { grpc: transport, place } = upstream;
     if (transport === undefined) return []; // it has no reflection
     const { log } = program;
@@ -182,7 +189,7 @@ export class LiveServices {
       onChange: (descriptors) => {
         const part = { upstream, descriptors, onUnimplemented: () => watch.refresh() };
         const next = new Map(parts).set(upstream, part);
-        this.#use(createServed({ parts: [...next.values()], upstreams, rules }));
+        this.#use(this.#create([...next.values()]));
         parts.set(upstream, part);
         failure = undefined;
         const names = descriptors.services.map(({ typeName }) => typeName).join(", ");
@@ -208,15 +215,19 @@ export class LiveServices {
     );
   }
 
-  /** Reads the services again. */
+  /** Reads the services and the rules again. */
   reload(): void {
-    const { descriptors: file } = this.#sources.settings;
+    const { settings, program } = this.#sources;
+    const { descriptors: file } = settings;
     for (const watch of this.#watches) watch.refresh();
-    if (file === undefined) return;
+    const before = this.#rules;
     try {
-      this.#use(this.#read(file));
+      this.#rules = readRules(settings);
+      if (file !== undefined) this.#use(this.#read(file));
+      else if (this.#current !== undefined) this.#use(this.#create(this.#current.parts));
     } catch (error) {
-      this.#sources.program.log.warn("the old services stay in use", error);
+      this.#rules = before;
+      program.log.warn("the old services and rules stay in use", error);
     }
   }
 }

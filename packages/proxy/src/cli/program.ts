@@ -2,7 +2,6 @@ import { createRequire } from "node:module";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import { gatewayNodeAdapter, RuleError } from "connect-gateway";
-import type { HttpRule } from "connect-gateway/protos";
 import { type Binding, bindingsOf } from "connect-gateway/rules";
 import {
   CommandFailure,
@@ -62,8 +61,8 @@ function tokenFileOf(file: string | undefined): string {
 
 /** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
-  const rules = settings.rules === undefined ? [] : readRules(settings.rules);
-  const parts = await readParts(settings, rules);
+  const rules = readRules(settings);
+  const parts = await readParts(settings);
   const upstreams = parts.map(({ upstream }) => upstream);
   const served = createServed({ parts, upstreams, rules });
   const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
@@ -91,8 +90,8 @@ async function check(settings: Settings): Promise<void> {
   if (problems.size > 0) throw new CommandFailure(1, [...problems]);
 }
 
-async function readParts(settings: Settings, rules: readonly HttpRule[]): Promise<readonly Part[]> {
-  const upstreams = openUpstreams(settings, rules, () => {});
+async function readParts(settings: Settings): Promise<readonly Part[]> {
+  const upstreams = openUpstreams(settings, () => {});
   try {
     const { descriptors: file } = settings;
     if (file !== undefined) {

@@ -4,13 +4,15 @@ import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
+import type { Settings } from "./settings.ts";
 
 /** Keys of a service configuration that say nothing of routes. */
 const passedOver = ["config_version", "name", "title"];
 const typeName = "google.api.Service";
 
 /** @throws {CommandFailure} that names the file, the line and the problem. */
-export function readRules(file: string): readonly HttpRule[] {
+export function readRules({ rules: file }: Pick<Settings, "rules">): readonly HttpRule[] {
+  if (file === undefined) return [];
   let text: string;
   try {
     text = readFileSync(file, "utf8");

@@ -42,8 +42,8 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
 
 async function open(program: StartedProgram, settings: Settings) {
   const { log, tracing, metrics } = program;
-  const rules = settings.rules === undefined ? [] : readRules(settings.rules);
-  const upstreams = openUpstreams(settings, rules, (error) =>
+  const rules = readRules(settings);
+  const upstreams = openUpstreams(settings, (error) =>
     log.warn("the old certificates for the upstreams stay in use", error),
   );
   for (const { close } of upstreams) program.defer(close);

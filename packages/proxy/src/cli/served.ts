@@ -84,7 +84,7 @@ const noRoutes =
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
 
 export function createRoutes(
-  { parts, services }: Served,
+  { parts, services, rules }: Served,
   settings: Settings,
   onUnknown: (problem: string) => void,
   onDroppedMetadata: (name: string) => void = () => {},
@@ -100,10 +100,10 @@ export function createRoutes(
       typeName === name || methods.some((method) => `${typeName}/${method.name}` === name);
     if (!services.some(isKnown)) onUnknown(`method-timeouts-ms ${name}: no such method`);
   }
-  const routes = parts.map(({ upstream: { transport }, descriptors, onUnimplemented }) =>
+  const routes = parts.map(({ upstream, descriptors, onUnimplemented }) =>
     proxyServices({
       ...descriptors,
-      transport,
+      transport: upstream.transportBy(rules),
       requestMetadata: names,
       onDroppedMetadata,
       timeoutMs,

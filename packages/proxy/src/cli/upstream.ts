@@ -12,8 +12,9 @@ import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
 
 export interface Upstream {
   readonly place: UpstreamPlace;
-  readonly transport: Transport;
-  /** The same, of a gRPC server. */
+  /** @param rules For a REST server. */
+  readonly transportBy: (rules: readonly HttpRule[]) => Transport;
+  /** That of a gRPC server. */
   readonly grpc: GrpcTransport | undefined;
   /** Rejects unless the server is ready. */
   readonly ask: (signal: AbortSignal) => Promise<void>;
@@ -22,11 +23,10 @@ export interface Upstream {
 
 export function openUpstreams(
   settings: Settings,
-  rules: readonly HttpRule[],
   onTlsError: (error: unknown) => void,
 ): readonly Upstream[] {
   const { bodyBytesMax: readMaxBytes, messageValuesMax: readMaxValues } = settings.limits;
-  const rest = { rules, readMaxBytes, readMaxValues, int64: restOptionsOf(settings).int64 };
+  const rest = { readMaxBytes, readMaxValues, int64: restOptionsOf(settings).int64 };
   return settings.upstreams.map((place) => {
     const { url, authority, protocol } = place;
     const tls = watchUpstreamTls(place.tls, onTlsError);
@@ -36,7 +36,8 @@ export function openUpstreams(
     const limits = { readMaxBytes, readMaxValues, quietMsMax: settings.upstreamQuietMs };
     const transport = openGrpcTransport({ url, authority, tls, ...limits });
     const ask = (signal: AbortSignal) => askHealth(transport, signal);
-    return { place, transport, grpc: transport, ask, close: () => transport.close() };
+    const transportBy = () => transport;
+    return { place, transportBy, grpc: transport, ask, close: () => transport.close() };
   });
 }
 

@@ -2,7 +2,9 @@
 import { once } from "node:events";
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
+import { createServer as createHttpServer } from "node:http";
 import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -134,6 +136,37 @@ test.each<[how: string, args: readonly string[], look: (signal: () => void) => v
   look(server.hangUp);
   const isServed = async () => (await fetch(`${server.origin}/v1/shelves/a/volumes`)).status;
   await expect.poll(isServed, { timeout: 8000 }).toBe(200);
+});
+
+test.each([
+  ["gRPC", "", ["--reflection"]],
+  ["gRPC", "", ["--descriptors", "services.binpb"]],
+  ["REST", "rest+", ["--descriptors", "services.binpb"]],
+])("rules of %s are read again on SIGHUP, all or nothing", async (kind, prefix, args) => {
+  await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_fields));
+  await using grpc = await openUpstream((router) => addReflection(echo(router)));
+  const rest = createHttpServer(({ url }, response) =>
+    response.setHeader("content-type", "application/json").end(JSON.stringify({ string: url })),
+  );
+  await once(rest.listen(0, "127.0.0.1"), "listening");
+  const { port } = kind === "gRPC" ? grpc : (rest.address() as AddressInfo);
+  const write = (rule: string) => writeFile(join(folder.path, "changing.yaml"), rule);
+  const rule = (path: string) =>
+    write(`http: { rules: [{ selector: ${FieldService.typeName}.Echo, get: ${path} }] }`);
+  await rule("/one");
+  const upstream = ["--upstream", `${prefix}http://127.0.0.1:${port}`];
+  await using server = await start(...upstream, ...args, "--rules", "changing.yaml");
+  const answer = async (path: string) => await (await until(200, `${server.origin}${path}`)).json();
+  await answer("/one");
+  await rule("/two");
+  server.hangUp();
+  expect(await answer("/two")).toEqual(kind === "REST" ? { string: "/two" } : {});
+  expect((await fetch(`${server.origin}/one`)).status).toBe(404);
+  await write("http: { rules: {} }");
+  server.hangUp();
+  await expect.poll(server.errors).toContain("the old services and rules stay in use");
+  await answer("/two");
+  rest.close();
 });
 
 test("the type of an Any that only the upstream knows is asked for", async () => {
