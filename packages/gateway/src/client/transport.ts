@@ -34,6 +34,8 @@ export interface GrpcTransportOptions {
   readonly authority?: string | undefined;
   /** Called for each connection, so that renewed certificates are used. Default: Node's trusted ones. */
   readonly tls?: () => ClientTls;
+  /** Called for each call: headers that replace the caller's, such as an API key. In lower case. */
+  readonly header?: () => Readonly<Record<string, string>>;
   /** The largest message of an answer, in bytes. Default: 4 MiB, as in gRPC. */
   readonly readMaxBytes?: number;
   /** The most values that it may have, as in the gateway's `MessageLimits`. Default: 262,144. */
@@ -51,6 +53,7 @@ const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
   url: "string",
   authority: "string",
   tls: "function",
+  header: "function",
   readMaxBytes: "number",
   readMaxValues: "number",
   quietMsMax: "number",
@@ -86,6 +89,7 @@ export class GrpcTransport implements Transport {
   readonly #limits: ReadLimits;
   readonly #basePath: string;
   readonly #userAgent: string;
+  readonly #header: GrpcTransportOptions["header"];
   readonly #authority: string;
   readonly #listeners = new Set<() => void>();
   readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
@@ -101,6 +105,7 @@ export class GrpcTransport implements Transport {
     this.#limits = { readMaxBytes, readMaxValues };
     this.#basePath = pathname.replace(/\/$/, "");
     this.#userAgent = options.userAgent ?? "connect-gateway";
+    this.#header = options.header;
     // Node's own lacks the brackets of an IPv6 address.
     this.#authority = options.authority ?? new URL(origin).host;
   }
@@ -214,9 +219,11 @@ export class GrpcTransport implements Transport {
     own: NodeHeaders | undefined,
     remainingMs: number | undefined,
   ): OutgoingHttpHeaders {
+    const header = this.#header?.();
     return {
       "user-agent": this.#userAgent,
       ...own,
+      ...header,
       ":method": "POST",
       ":path": path,
       ":authority": this.#authority,
@@ -225,7 +232,7 @@ export class GrpcTransport implements Transport {
       te: "trailers",
       "grpc-accept-encoding": acceptEncoding,
       ...(remainingMs !== undefined && { "grpc-timeout": timeoutOf(remainingMs) }),
-      [sensitiveHeaders]: secrets,
+      [sensitiveHeaders]: header ? [...secrets, ...Object.keys(header)] : secrets,
     };
   }
 

@@ -2,6 +2,7 @@
 import http from "node:http";
 import https from "node:https";
 import { pipeline, Readable } from "node:stream";
+import type { Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { ClientTls } from "connect-gateway/client";
 import type { HttpRule } from "connect-gateway/protos";
@@ -19,22 +20,29 @@ export function openHttpUpstream(
   { url: baseUrl, protocol, authority }: UpstreamPlace,
   rest: Options,
   tls: () => ClientTls,
+  header: () => Readonly<Record<string, string>>,
 ) {
   const agent = createAgent(new URL(baseUrl), tls);
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
   const { readMaxBytes } = rest;
   const nodeOptions = { agent, headers };
-  const options = { baseUrl, readMaxBytes, httpVersion: "1.1" as const, nodeOptions };
-  const ofRest = { ...rest, baseUrl, fetch, clientStreams: true };
+  const addHeaders: Interceptor = (next) => (request) => {
+    for (const [name, value] of Object.entries(header())) request.header.set(name, value);
+    return next(request);
+  };
+  const common = { baseUrl, interceptors: [addHeaders] };
+  const options = { ...common, readMaxBytes, httpVersion: "1.1" as const, nodeOptions };
+  const ofRest = { ...rest, ...common, fetch, clientStreams: true };
   const transport =
     protocol === "connect" ? createConnectTransport(options) : createGrpcWebTransport(options);
   return {
     transportBy: (rules: readonly HttpRule[]) =>
       protocol === "rest" ? createRestTransport({ ...ofRest, rules }) : transport,
     /** Rejects if the server does not answer. */
-    async ask(signal: AbortSignal) {
-      const { status } = await fetch(baseUrl, { method: "HEAD", signal });
+    async ask(signal: AbortSignal, own: Readonly<Record<string, string>>) {
+      const headers = { ...own, ...header() };
+      const { status } = await fetch(baseUrl, { method: "HEAD", signal, headers });
       if (status >= 502 && status <= 504) throw new Error(`HTTP ${status}`);
     },
     close: () => agent.destroy(),

@@ -178,12 +178,13 @@ export class LiveServices {
 
   #watchOne(upstream: Upstream, parts: Map<Upstream, Part>): readonly ReflectionWatch[] {
     const { settings, program } = this.#sources;
-    const { grpc: transport, place } = upstream;
+    const { grpc: transport, ownHeaders: header, place } = upstream;
     if (transport === undefined) return []; // it has no reflection
     const { log } = program;
     let failure: string | undefined;
     const watch = watchReflection({
       transport,
+      header,
       services: place.services,
       intervalMs: settings.reflectionIntervalMs,
       onChange: (descriptors) => {
@@ -215,9 +216,16 @@ export class LiveServices {
     );
   }
 
-  /** Reads the services and the rules again. */
+  /** Reads the services, the rules and the headers again. */
   reload(): void {
-    const { settings, program } = this.#sources;
+    const { settings, program, upstreams } = this.#sources;
+    for (const { reload, place } of upstreams) {
+      try {
+        reload();
+      } catch (error) {
+        program.log.warn(`the old headers for ${place.url} stay in use`, error);
+      }
+    }
     const { descriptors: file } = settings;
     for (const watch of this.#watches) watch.refresh();
     const before = this.#rules;

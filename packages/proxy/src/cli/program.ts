@@ -101,10 +101,10 @@ async function readParts(settings: Settings): Promise<readonly Part[]> {
     return await Promise.all(
       upstreams.map(async (upstream) => {
         const { url, services } = upstream.place;
-        const { grpc } = upstream;
+        const { grpc, ownHeaders: header } = upstream;
         if (grpc === undefined) throw new CommandFailure(2, `${url} has no reflection`);
         try {
-          return { upstream, descriptors: await reflectServices(grpc, { services }) };
+          return { upstream, descriptors: await reflectServices(grpc, { services, header }) };
         } catch (cause) {
           throw new CommandFailure(1, `${url}: ${(cause as Error).message}`, { cause });
         }

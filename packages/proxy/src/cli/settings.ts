@@ -26,12 +26,14 @@ import {
   rateLimitHeaders,
   rateLimitSettings,
   type SettingProblem,
+  SettingsError,
   type SettingsOf,
   text,
   tlsFilesOf,
   tlsSettings,
 } from "connect-gateway-kit/settings";
 import { isPassable } from "../services/metadata.ts";
+import { readHeaderFile } from "./header-file.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 
 const fileOfService = { ...list, placeholder: "[SERVICE=]file" } as const;
@@ -91,6 +93,14 @@ export const schema = {
   upstreamAuthority: {
     ...nameOfService,
     summary: "What `:authority` says to the upstreams, if not the host and port of the URL",
+  },
+  upstreamHeaders: {
+    ...fileOfService,
+    summary: "Headers of each call to the upstreams, such as API keys: a line `NAME: VALUE` each",
+  },
+  reflectionHeaders: {
+    ...fileOfService,
+    summary: "The same for reflection and health checks alone",
   },
   ...inFileOnly({
     upstreamQuietMs: {
@@ -234,12 +244,23 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
   },
 };
 
-/** @throws {SettingsError} for files of TLS that cannot be used. */
+/** @throws {SettingsError} for files of TLS or headers that cannot be used. */
 export function assertFiles({ tls, upstreams }: Settings): void {
   assertPortTls(tls);
-  for (const { caFile, client } of upstreams.map((upstream) => upstream.tls)) {
+  for (const { tls, headerFile, ownHeaderFile } of upstreams) {
+    const { caFile, client } = tls;
+    assertHeaders("upstreamHeaders", headerFile);
+    assertHeaders("reflectionHeaders", ownHeaderFile);
     if (caFile !== undefined) assertTlsFiles("upstreamCa", () => readCa(caFile));
     if (client !== undefined) assertTlsFiles("upstreamCert", () => readTlsMaterial(client));
+  }
+}
+
+function assertHeaders(setting: string, file: string | undefined): void {
+  try {
+    readHeaderFile(file);
+  } catch (cause) {
+    throw new SettingsError([{ setting, problem: (cause as Error).message }], { cause });
   }
 }
 

@@ -15,12 +15,17 @@ export interface UpstreamPlace {
   };
   /** What `:authority` says. */
   readonly authority: string | undefined;
+  /** The file of headers of each call, and that of our own. */
+  readonly headerFile: string | undefined;
+  readonly ownHeaderFile: string | undefined;
 }
 
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */
 type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
 
-type SettingByService = `upstream${"Ca" | "Cert" | "Key" | "ServerName" | "Authority"}`;
+type SettingByService =
+  | `upstream${"Ca" | "Cert" | "Key" | "ServerName" | "Authority" | "Headers"}`
+  | "reflectionHeaders";
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
@@ -43,11 +48,14 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   const key = valueFor("upstreamKey");
   const serverName = valueFor("upstreamServerName");
   const authority = valueFor("upstreamAuthority");
+  const headers = valueFor("upstreamHeaders");
+  const ownHeaders = valueFor("reflectionHeaders");
   const places = new Map<string, UpstreamPlace>();
   for (const { service, value: url } of given) {
     const client = pairOf(cert(service), key(service));
     const tls = { caFile: ca(service), client, serverName: serverName(service) };
-    const place = { ...parseUrl(url), tls, authority: authority(service) };
+    const files = { headerFile: headers(service), ownHeaderFile: ownHeaders(service) };
+    const place = { ...parseUrl(url), tls, authority: authority(service), ...files };
     const id = JSON.stringify([place, service === undefined]);
     const { services = [] } = places.get(id) ?? {};
     const named = service === undefined ? service : [...services, service];

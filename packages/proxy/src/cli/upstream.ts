@@ -1,11 +1,18 @@
 /** Upstreams: their services and their health. */
 import { readFileSync } from "node:fs";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import {
+  type CallOptions,
+  Code,
+  ConnectError,
+  createClient,
+  type Transport,
+} from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import type { HttpRule } from "connect-gateway/protos";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
+import { HeaderFile } from "./header-file.ts";
 import { openHttpUpstream } from "./http-upstream.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
@@ -16,6 +23,10 @@ export interface Upstream {
   readonly transportBy: (rules: readonly HttpRule[]) => Transport;
   /** That of a gRPC server. */
   readonly grpc: GrpcTransport | undefined;
+  /** Of calls of our own. */
+  readonly ownHeaders: () => Readonly<Record<string, string>>;
+  /** Reads the files of headers again. @throws {Error} if one is wrong. */
+  readonly reload: () => void;
   /** Rejects unless the server is ready. */
   readonly ask: (signal: AbortSignal) => Promise<void>;
   readonly close: () => void;
@@ -30,14 +41,24 @@ export function openUpstreams(
   return settings.upstreams.map((place) => {
     const { url, authority, protocol } = place;
     const tls = watchUpstreamTls(place.tls, onTlsError);
+    const files = [new HeaderFile(place.headerFile), new HeaderFile(place.ownHeaderFile)] as const;
+    const header = () => files[0].headers;
+    const ownHeaders = () => files[1].headers;
+    const reload = () => {
+      for (const file of files) file.reload();
+    };
+    const common = { place, ownHeaders, reload };
     if (protocol !== "grpc") {
-      return { place, grpc: undefined, ...openHttpUpstream(place, rest, tls) };
+      const http = openHttpUpstream(place, rest, tls, header);
+      const ask = (signal: AbortSignal) => http.ask(signal, ownHeaders());
+      return { ...common, grpc: undefined, ...http, ask };
     }
     const limits = { readMaxBytes, readMaxValues, quietMsMax: settings.upstreamQuietMs };
-    const transport = openGrpcTransport({ url, authority, tls, ...limits });
-    const ask = (signal: AbortSignal) => askHealth(transport, signal);
+    const extra = place.headerFile === undefined ? limits : { ...limits, header };
+    const transport = openGrpcTransport({ url, authority, tls, ...extra });
+    const ask = (signal: AbortSignal) => askHealth(transport, { signal, headers: ownHeaders() });
     const transportBy = () => transport;
-    return { place, transportBy, grpc: transport, ask, close: () => transport.close() };
+    return { ...common, transportBy, grpc: transport, ask, close: () => transport.close() };
   });
 }
 
@@ -78,9 +99,9 @@ export function watchHealth({ ask, grpc }: Upstream): { isReady(): boolean; clos
 }
 
 /** A server without `grpc.health` is ready if it answers. */
-async function askHealth(transport: GrpcTransport, signal: AbortSignal): Promise<void> {
+async function askHealth(transport: GrpcTransport, options: CallOptions): Promise<void> {
   try {
-    const { status } = await createClient(Health, transport).check({}, { signal });
+    const { status } = await createClient(Health, transport).check({}, options);
     if (status !== HealthCheckResponse_ServingStatus.SERVING) throw new Error("it is not serving");
   } catch (error) {
     if (!silent.includes(ConnectError.from(error).code)) throw error;

@@ -35,8 +35,7 @@ export function createRequestMetadata(
       const value = ownId ?? requestHeader.get(name);
       if (value === null || nominated?.includes(name)) continue;
       // Servers may fail a call for an invalid value. Clients should not (PROTOCOL-HTTP2).
-      const isValid = name.endsWith("-bin") ? isBase64List(value) : textSyntax.test(value);
-      if (isValid) metadata[name] = value;
+      if (isValidFor(name, value)) metadata[name] = value;
       else onDropped(name);
     }
     const peer = values.get(peerAddressKey);
@@ -54,6 +53,19 @@ const forwardedFor = "x-forwarded-for";
 export function isPassable(given: string): boolean {
   const name = given.toLowerCase();
   return nameSyntax.test(name) && !isOfProtocol(name);
+}
+
+/** @returns why a header cannot be sent to an upstream. Shows no value. */
+export function findMetadataProblem(name: string, value: string): string | undefined {
+  if (!isPassable(name))
+    return "must be NAME: VALUE, with the name of a header that is not gRPC's own";
+  return isValidFor(name.toLowerCase(), value)
+    ? undefined
+    : `${name} has characters that gRPC cannot send`;
+}
+
+function isValidFor(name: string, value: string): boolean {
+  return name.endsWith("-bin") ? isBase64List(value) : textSyntax.test(value);
 }
 
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */

@@ -27,6 +27,8 @@ export interface ReflectServicesOptions {
   readonly services?: readonly string[] | undefined;
   /** Full names of messages that are read too, if the upstream knows them: for `google.protobuf.Any`. */
   readonly types?: readonly string[];
+  /** Headers of these calls, such as a token. */
+  readonly header?: () => Readonly<Record<string, string>>;
   /** How long it may take, in ms. Default: 10 s. */
   readonly timeoutMs?: number;
 }
@@ -42,7 +44,7 @@ const filesMax = 10_000;
  */
 export async function reflectServices(
   transport: GrpcTransport,
-  { services, types = [], timeoutMs = 10_000 }: ReflectServicesOptions = {},
+  { services, types = [], header, timeoutMs = 10_000 }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
@@ -50,7 +52,9 @@ export async function reflectServices(
     const requests = createWritableIterable<Request>();
     const ended = new AbortController();
     const { signal } = ended;
-    const answers = serverReflectionInfo(requests, { timeoutMs, signal })[Symbol.asyncIterator]();
+    const headers = header?.() ?? {};
+    const answering = serverReflectionInfo(requests, { timeoutMs, signal, headers });
+    const answers = answering[Symbol.asyncIterator]();
     const ask: Ask = async (messageRequest) => {
       const [, answer] = await Promise.all([requests.write({ messageRequest }), answers.next()]);
       if (answer.done !== true) return answer.value.messageResponse;
@@ -155,6 +159,7 @@ export interface ReflectionWatchOptions {
   readonly transport: GrpcTransport;
   /** As of `reflectServices`. */
   readonly services?: readonly string[] | undefined;
+  readonly header?: ReflectServicesOptions["header"];
   /** How often the upstream is asked, in ms. Default: 5 minutes. */
   readonly intervalMs?: number;
   /**
@@ -170,6 +175,7 @@ export interface ReflectionWatchOptions {
 const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
   transport: "object",
   services: "list",
+  header: "function",
   intervalMs: "number",
   onChange: "function",
   onError: "function",
@@ -192,7 +198,7 @@ const typesMax = 1000;
  */
 export function watchReflection(options: ReflectionWatchOptions) {
   assertOptions("watchReflection", options, optionKinds);
-  const { transport, services, intervalMs = 5 * 60_000, onChange, onError } = options;
+  const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -217,7 +223,10 @@ export function watchReflection(options: ReflectionWatchOptions) {
     isReading = true;
     let isRight = false;
     try {
-      const descriptors = await reflectServices(transport, { services, types: [...types] });
+      const descriptors = await reflectServices(transport, {
+        ...{ services, types: [...types] },
+        ...(header && { header }),
+      });
       if (!isClosed) use(descriptors);
       isRight = true;
     } catch (error) {

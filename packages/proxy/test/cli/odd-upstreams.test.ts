@@ -138,6 +138,49 @@ test.each<[how: string, args: readonly string[], look: (signal: () => void) => v
   await expect.poll(isServed, { timeout: 8000 }).toBe(200);
 });
 
+test("headers of files are sent with calls, with reflection, and read again", async () => {
+  const told = reflecting(() => [fields]);
+  await using upstream = await openUpstream((router) => {
+    router.service(FieldService, {
+      echo: (_request, { requestHeader }) => ({ string: requestHeader.get("x-api-key") ?? "" }),
+    });
+    router.service(ServerReflection, {
+      async *serverReflectionInfo(requests, context) {
+        const token = context.requestHeader.get("authorization");
+        if (token !== "Bearer own") throw new ConnectError("no token", Code.Unauthenticated);
+        yield* told.serverReflectionInfo(requests, context) as AsyncIterable<object>;
+      },
+    });
+  });
+  const keys = join(folder.path, "keys.txt");
+  await writeFile(keys, "X-Api-Key: first key \n");
+  await writeFile(join(folder.path, "own.txt"), "authorization: Bearer own\n");
+  const args = ["--upstream", upstream.url, "--reflection", "--request-metadata", "x-api-key"];
+  args.push("--reflection-headers", "own.txt", "--upstream-headers", "keys.txt");
+  const checked = await runCommand(["--check", ...args], folder.path);
+  expect(checked.exitCode).toBe(0);
+  await using server = await start(...args);
+  await until(200, `${server.origin}/readyz`);
+  const sent = async () => {
+    const headers = { "content-type": "application/json", "x-api-key": "of the caller" };
+    const answer = await fetch(`${server.origin}/v1/fields`, {
+      method: "POST",
+      body: "{}",
+      headers,
+    });
+    return ((await answer.json()) as { string: string }).string;
+  };
+  expect(await sent()).toBe("first key");
+  await writeFile(keys, "x-api-key: second key");
+  server.hangUp();
+  await expect.poll(sent).toBe("second key");
+  await writeFile(keys, "\nx-api-key: a third \u00fc key");
+  server.hangUp();
+  await expect.poll(server.errors).toContain("keys.txt, line 2: x-api-key has characters");
+  expect(await sent()).toBe("second key");
+  expect(server.errors()).not.toContain("third");
+});
+
 test.each([
   ["gRPC", "", ["--reflection"]],
   ["gRPC", "", ["--descriptors", "services.binpb"]],
