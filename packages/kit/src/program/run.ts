@@ -30,10 +30,14 @@ export async function runUntilStopped(program: StartedProgram, running: Running)
   shortenCollections();
   await running.announce();
   const { host, tls, socketPath } = settings;
-  if (tls === undefined && socketPath === undefined && !isThisMachine(host)) {
+  const isPublic = socketPath === undefined && !isThisMachine(host);
+  if (isPublic && tls === undefined) {
     log.warn(
       `${host} is served without TLS: networks can read tokens and messages. Set --tls-cert and --tls-key, or terminate TLS in a proxy`,
     );
+  }
+  if (isPublic && authenticator === undefined && tls?.clientCaFile === undefined) {
+    log.warn(`${host} is served without tokens: anybody may call. Set --token-file or --jwks-url`);
   }
   notifyReady((error) => log.warn("systemd was not told of the start", error));
   // Now, because the process may end without running exit handlers.

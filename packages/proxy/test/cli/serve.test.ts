@@ -83,6 +83,17 @@ test("health is that of the upstream, from when it is there until it is away", a
   await until(200, `${server.origin}/readyz`);
 });
 
+test.each([
+  [["--host", "0.0.0.0"], true],
+  [["--host", "0.0.0.0", "--token-file", "tokens"], false],
+  [[], false],
+])("with %j, it warns that anybody may call: %s", async (args, isOpen) => {
+  await using server = await start("--upstream", "http://127.0.0.1:1", ...described, ...args);
+  server.terminate();
+  await server.ended;
+  expect(server.errors().includes("anybody may call")).toBe(isOpen);
+});
+
 test("an upstream that is away takes only its own services away", async () => {
   await using upstream = await openUpstream(catalog);
   const other = `${FieldService.typeName}=http://127.0.0.1:1`;
