@@ -198,7 +198,7 @@ function report(
     case "interrupted":
       throw new CommandFailure(1, `interrupted; ${howFar(state, done)}`);
     case "failed":
-      throw new CommandFailure(1, `${end.reason}; ${howFar(state, done)}`);
+      throw new CommandFailure(1, `${url}: ${end.reason}; ${howFar(state, done)}`);
   }
 }
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { createConfigCommand, runCommandLine } from "connect-gateway-kit/command";
+import { CommandFailure, createConfigCommand, runCommandLine } from "connect-gateway-kit/command";
 import { assertPortTls } from "connect-gateway-kit/settings";
 import { version } from "../server/version.ts";
 import { BackupError, CopyError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
@@ -34,6 +34,13 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     const command = await commands[name]?.();
     if (command !== undefined) program.addCommand(command);
   }
+  program
+    .command("start", { hidden: true })
+    .allowExcessArguments()
+    .allowUnknownOption()
+    .action(() => {
+      throw new CommandFailure(2, "unknown command 'start'; did you mean serve?");
+    });
   return await runCommandLine(program, args, known);
 }
 

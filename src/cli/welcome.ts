@@ -6,7 +6,8 @@ import { tokenCommand } from "../server/token-command.ts";
 import { version } from "../server/version.ts";
 
 /** The line of JSON in place of {@link welcome}. */
-export function listeningEvent({ url, metricsUrl, settings }: RunningServer): object {
+export function listeningEvent(server: RunningServer): object {
+  const { url, metricsUrl, settings, isNewStore } = server;
   return {
     event: "listening",
     version,
@@ -14,20 +15,24 @@ export function listeningEvent({ url, metricsUrl, settings }: RunningServer): ob
     host: settings.host,
     protocols: ["rest", "grpc", "grpc-web", "connect"],
     store: describeStoreUrl(settings.store),
+    isNewStore,
+    mcp: settings.mcp ? `${url}/mcp` : undefined,
     tokenFile: settings.auth.tokenFile,
     metrics: metricsUrl,
   };
 }
 
 /** The text printed at startup: addresses, and commands to paste. */
-export function welcome({ url, metricsUrl, settings, firstToken }: RunningServer): string {
+export function welcome(server: RunningServer): string {
+  const { url, metricsUrl, settings, isNewStore, firstToken } = server;
   const rpc = `${url}/${PlantService.typeName}/${PlantService.method.createPlant.name}`;
   const places: Readonly<Record<string, string | false | undefined>> = {
     page: settings.page && `open ${url} in a browser`,
     reference: settings.page && `${url}/docs`,
     REST: `POST ${url}/plants`,
     "gRPC, gRPC-Web, Connect": rpc,
-    store: describeStoreUrl(settings.store),
+    MCP: settings.mcp && `${url}/mcp`,
+    store: describeStoreUrl(settings.store) + (isNewStore ? " (created now)" : ""),
     tokens: settings.auth.tokenFile,
     metrics: metricsUrl,
   };

@@ -1,4 +1,5 @@
 /** Starts a server and connects its parts. */
+import { existsSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createFirstToken, revokeFirstToken } from "connect-gateway-kit/auth";
 import { loadLoggerSoon } from "connect-gateway-kit/logging";
@@ -21,6 +22,8 @@ export interface RunningServer extends Pick<StartedProgram, "close" | "metricsUr
   /** Its address with the base path, for calls from this machine. */
   readonly url: string;
   readonly settings: ServerSettings;
+  /** Whether this start created the store. */
+  readonly isNewStore: boolean;
   /** The token created by a first start, in plain text. It is stored nowhere else. */
   readonly firstToken: string | undefined;
   /** Resolves if the store fails permanently. Close the server then. */
@@ -67,7 +70,9 @@ async function start(settings: ServerSettings) {
     // Loaded only if metrics are on.
     const commits =
       metrics && (await import("./commit-metrics.ts")).createCommitMetrics(metrics.registry);
-    const opening = openStore(parseStoreUrl(settings.store), {
+    const at = parseStoreUrl(settings.store);
+    const isNewStore = at.engine === "sqlite" && !existsSync(at.path);
+    const opening = openStore(at, {
       onFailure: failed.resolve,
       onObstacle: reportObstacles(log),
       onUnreachable: reportUnreachable(log, commits),
@@ -80,7 +85,7 @@ async function start(settings: ServerSettings) {
     const port = await serve(program, settings, store);
     const url = `${localUrl(schemeOf(settings), host, port)}${basePath}`;
     const { metricsUrl, close } = program;
-    return { url, metricsUrl, close, program, failed: failed.promise };
+    return { url, metricsUrl, close, program, isNewStore, failed: failed.promise };
   } catch (error) {
     await program.close();
     throw error;

@@ -52,8 +52,8 @@ function judgeConnection(error: ConnectError): Verdict {
     };
   }
   // The last cause is nearest to the network: ECONNREFUSED says more than the errors around it.
-  // HTTP/2 codes say less: one stands for every way in which a stream may be reset.
-  const code = codes.findLast((name) => /^(?!ERR_HTTP2_)[A-Z]/.test(name));
+  // HTTP/2 codes say less: one stands for every way in which a stream may be reset. So does EPROTO.
+  const code = codes.findLast((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
   return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
 }
 

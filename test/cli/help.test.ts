@@ -53,6 +53,7 @@ test("--version prints the version of the package", async () => {
 describe("a command line that cannot be understood exits with 2 and one line", () => {
   test.each([
     ["sreve", /unknown command 'sreve'/],
+    ["start --port 1", /unknown command 'start'; did you mean serve\?/],
     ["--prot 1", /unknown option '--prot'/],
     ["serve --port", /--port <number>' argument missing/],
     ["serve extra", /too many arguments/],

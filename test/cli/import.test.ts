@@ -265,7 +265,9 @@ describe("a token", () => {
     const at = await prepare("plants.ndjson", ndjsonOf(many));
     const { code, stderr } = await at.runWith({ PLANT_STORE_TOKEN: "not-the-token" });
     expect(code).toBe(1);
-    expect(stderr).toMatch(/^plant-store: the server rejects the token: [^\n]+ stored 0 rows/);
+    expect(stderr).toMatch(
+      /^plant-store: http:[^ ]+: the server rejects the token: [^\n]+ stored 0 rows/,
+    );
     expect(stderr).not.toContain("not-the-token");
     expect(at.stored()).toEqual([]);
   });
@@ -297,6 +299,21 @@ test.skipIf(!hasOpenssl)("TLS is spoken with a server whose CA is trusted alone"
   );
   expect(await at.run("--ca", tls.certFile)).toMatchObject({ code: 0 });
   expect(at.stored()).toHaveLength(1);
+});
+
+test.each([
+  ["no server", () => "http://127.0.0.1:1", "ECONNREFUSED"],
+  [
+    "no TLS",
+    (port: number) => `https://127.0.0.1:${port}`,
+    "TLS failed: wrong version number; the server may speak plaintext",
+  ],
+])("that there is %s at the URL is told with it", async (_, urlOf, reason) => {
+  const at = await prepare("plants.csv", "id,name\n1,a\n");
+  const url = urlOf(at.server.port);
+  const { code, stderr } = await at.run("--url", url, "--retry-for", "0");
+  expect(code).toBe(1);
+  expect(stderr).toContain(`plant-store: ${url}: the server did not accept line 2: ${reason}`);
 });
 
 test("a server with a base path is reached by it alone", async () => {

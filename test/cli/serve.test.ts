@@ -53,7 +53,8 @@ describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
     for (const place of [
       `POST ${server.url}/plants`,
       `${server.url}/plantstore.v1.PlantService/CreatePlant`,
-      "sqlite:./data/plants.db",
+      // By the start that failed.
+      "sqlite:./data/plants.db\n",
       "./data/tokens",
       `open ${server.url} in a browser`,
       `${server.url}/docs`,
@@ -114,8 +115,10 @@ describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
 
 describe("a first start", () => {
   test("without a terminal creates no token, and says how to", async () => {
-    const args = ["--token-file", "it's here/tokens"];
+    const args = ["--token-file", "it's here/tokens", "--mcp"];
     await using server = await spawnServer({ env: noTokens, args });
+    expect(server.stdout.text).toContain("sqlite:./data/plants.db (created now)\n");
+    expect(server.stdout.text).toContain(` ${server.url}/mcp\n`);
     expect(server.stdout.text).not.toMatch(/plst_/);
     const command = "plant-store token create --token-file 'it'\\''s here/tokens'";
     expect(server.stdout.text).toContain(`$(${command} "me-$(date +%s)")`);
@@ -139,6 +142,7 @@ describe("a first start", () => {
       {
         ...{ level: "info", event: "listening", host: "127.0.0.1" },
         store: "sqlite:./data/plants.db",
+        isNewStore: true,
         address: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
         protocols: ["rest", "grpc", "grpc-web", "connect"],
       },

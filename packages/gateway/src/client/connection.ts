@@ -9,7 +9,12 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { outliveStreams } from "../http/session-handle.ts";
 import { sessionMegabytesMax } from "../http/session-memory.ts";
 import { windowBytesMax, windows } from "../http/windows.ts";
-import { type GuardedSocket, openSocket, type SocketOptions } from "./guarded-socket.ts";
+import {
+  type GuardedSocket,
+  openSocket,
+  type SocketOptions,
+  socketMessage,
+} from "./guarded-socket.ts";
 
 export interface ConnectionOptions extends SocketOptions {
   /** How long a server may be silent before it is asked, and how long it may then take. */
@@ -232,8 +237,21 @@ export class Connection {
   #leave(): void {
     if (this.#state === "leaving") return;
     this.#state = "leaving";
-    this.#listener.left(connectionError(this.#failure));
+    const failure = this.#hasSettings ? this.#failure : withReason(this.#failure);
+    this.#listener.left(connectionError(failure));
   }
+}
+
+/** Why a connection did not open. The words of nghttp2 do not say what to change. */
+const reasons: Readonly<Record<string, string>> = {
+  closed: "the server closed the connection before it spoke HTTP/2; it may expect TLS",
+  ERR_HTTP2_ERROR: "the server does not speak HTTP/2",
+};
+
+function withReason(cause: NodeJS.ErrnoException | undefined): Error | undefined {
+  const reason = reasons[cause === undefined ? "closed" : `${cause.code}`];
+  if (reason === undefined) return cause;
+  return new ConnectError(reason, Code.Unavailable, undefined, undefined, cause);
 }
 
 /**
@@ -245,10 +263,10 @@ export function connectionError(cause: Error | undefined): ConnectError {
   if (cause instanceof ConnectError) {
     return new ConnectError(cause.rawMessage, cause.code, undefined, undefined, cause);
   }
+  const { code = "the connection failed" }: NodeJS.ErrnoException = cause ?? new Error();
   // An error for several addresses has no message of its own, only a code.
-  const { message = "the connection was closed", code = "the connection failed" } =
-    (cause as NodeJS.ErrnoException | undefined) ?? {};
-  return new ConnectError(message || code, Code.Unavailable, undefined, undefined, cause);
+  const message = cause === undefined ? "the connection was closed" : socketMessage(cause) || code;
+  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
 }
 
 function silent(): ConnectError {

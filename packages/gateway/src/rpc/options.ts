@@ -14,9 +14,15 @@ export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
  * be ignored, and one of another type would fail during a call. Undefined means the default.
  *
  * @param where Their container, for example `rest`.
+ * @param required The names of those without a default.
  * @throws {TypeError}
  */
-export function assertOptions(where: string, given: unknown, kinds: OptionKinds): void {
+export function assertOptions(
+  where: string,
+  given: unknown,
+  kinds: OptionKinds,
+  required: readonly string[] = [],
+): void {
   if (kindOf(given) !== "object") throw new TypeError(`${where} must be an object`);
   for (const [name, value] of Object.entries(given as object)) {
     const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
@@ -33,6 +39,8 @@ export function assertOptions(where: string, given: unknown, kinds: OptionKinds)
       `${where}.${name} must be ${kind === "object" ? "an" : "a"} ${kind}: ${String(value)}`,
     );
   }
+  const missing = required.find((name) => (given as Record<string, unknown>)[name] === undefined);
+  if (missing !== undefined) throw new TypeError(`${where}.${missing} is missing`);
 }
 
 function kindOf(value: unknown): string {

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { assertOptions } from "../rpc/options.ts";
 
 export interface TlsFiles {
   readonly certFile: string;
@@ -20,8 +21,14 @@ export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
 
-/** @throws {TlsFilesError} if a file cannot be read, or certificate and key do not belong together. */
-export function readTlsMaterial({ certFile, keyFile, clientCaFile }: TlsFiles): TlsMaterial {
+/**
+ * @throws {TlsFilesError} if a file cannot be read, or certificate and key do not belong together.
+ * @throws {TypeError} if no file is named.
+ */
+export function readTlsMaterial(files: TlsFiles): TlsMaterial {
+  const kinds = { certFile: "string", keyFile: "string", clientCaFile: "string" } as const;
+  assertOptions("tls", files, kinds, ["certFile", "keyFile"]);
+  const { certFile, keyFile, clientCaFile } = files;
   const pair = explain(`${certFile} cannot be used with the key ${keyFile}`, () => {
     const material = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
     createSecureContext(material);

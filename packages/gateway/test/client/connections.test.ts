@@ -580,7 +580,13 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
       server.close();
       await once(server, "close");
     };
-    return { url, callers, end, own, client: { ...client, key: readFileSync(client.keyFile) } };
+    return {
+      url,
+      callers,
+      end,
+      own,
+      client: { pem: client.pem, key: readFileSync(client.keyFile) },
+    };
   }
 
   test("both sides show who they are", async () => {

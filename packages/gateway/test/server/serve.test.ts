@@ -154,6 +154,9 @@ test.each([0, -1, 0.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31])(
 test.each<[options: object, message: string]>([
   [{ limits: { connectionMax: 5 } }, "limits.connectionMax is no option; the options are header"],
   [{ limits: { connectionsMax: "5" } }, "limits.connectionsMax must be a number: 5"],
+  [{ tls: {} }, "tls.certFile is missing"],
+  [{ tls: { certFile: "a", keyfile: "b" } }, "tls.keyfile is no option"],
+  [{ tls: { certFile: "a", keyFile: 1 } }, "tls.keyFile must be a string: 1"],
 ])("startup fails for %o", async (options, message) => {
   await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
 });

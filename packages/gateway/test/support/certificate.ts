@@ -45,5 +45,7 @@ export function createCertificate(
   const files = ["-out", certFile, "-keyout", keyFile];
   const options = ["-days", String(days), ...key, ...subject, ...(signed ?? []), ...files];
   execFileSync("openssl", ["req", "-x509", ...options], { stdio: "ignore" });
-  return { certFile, keyFile, pem: readFileSync(certFile, "utf8") };
+  // A server takes the files as they are: this is no option of it.
+  const pem = { value: readFileSync(certFile, "utf8"), enumerable: false };
+  return Object.defineProperty({ certFile, keyFile }, "pem", pem) as Certificate;
 }

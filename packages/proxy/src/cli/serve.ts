@@ -29,7 +29,9 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
   try {
     const { services, port } = await open(program, settings);
     const announce = () => {
-      process.stdout.write(`listening on ${placeOf(settings, port)}\n`);
+      const place = placeOf(settings, port);
+      process.stdout.write(`listening on ${place}\n`);
+      if (settings.mcp.length > 0) process.stdout.write(`MCP at ${place}/mcp\n`);
       const { metricsUrl } = program;
       if (metricsUrl !== undefined) process.stdout.write(`metrics on ${metricsUrl}\n`);
     };

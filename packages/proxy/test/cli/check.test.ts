@@ -1,9 +1,12 @@
 /** `--check`: what would be served, and what is wrong. */
+import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
@@ -49,6 +52,29 @@ test("tells each method with its routes and its form, without an upstream at han
     "  ImportVolumes            client stream  POST /v1/{parent=shelves/*}/volumes:import  (body volume)\n",
   );
   expect(stdout).toContain("library.v1.FieldService at http://127.0.0.1:1\n");
+});
+
+test("tells what is wrong with the URL of an upstream", async () => {
+  await using upstream = await openUpstream((router) => addReflection(router));
+  const http1 = createServer((_, response) => void response.end());
+  http1.listen(0, "127.0.0.1");
+  onTestFinished(() => void http1.close());
+  await once(http1, "listening");
+  const rows = [
+    [
+      upstream.url.replace("http:", "https:"),
+      "TLS failed: wrong version number; the server may speak plaintext",
+    ],
+    [
+      `http://127.0.0.1:${(http1.address() as AddressInfo).port}`,
+      "the server does not speak HTTP/2",
+    ],
+  ] as const;
+  for (const [url, reason] of rows) {
+    const { exitCode, stderr } = await check("--upstream", url, "--reflection");
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(`connect-gateway-proxy: ${url}: [unavailable] ${reason}\n`);
+  }
 });
 
 test("tells the same of a server that has reflection", async () => {
