@@ -2,6 +2,18 @@ import type { Registry } from "@bufbuild/protobuf";
 import type { ProtectedResource } from "../adapter/protected-resource.ts";
 import { assertOptions } from "../rpc/options.ts";
 
+/** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
+export type ToolHints = {
+  readonly [hint in keyof typeof hintKinds]?: boolean;
+};
+
+const hintKinds = {
+  readOnlyHint: "boolean",
+  destructiveHint: "boolean",
+  idempotentHint: "boolean",
+  openWorldHint: "boolean",
+} as const;
+
 export interface McpOptions {
   /**
    * The methods that models may call: full names of services, and of methods as
@@ -11,6 +23,11 @@ export interface McpOptions {
   readonly tools: readonly string[];
   /** The description of the server for clients. Default: the names of the services, and `0.0.0`. */
   readonly server?: { readonly name: string; readonly version: string };
+  /**
+   * Hints by method, as `pkg.v1.Service/Method`, in place of those that `idempotency_level` and the
+   * HTTP rule give.
+   */
+  readonly hints?: Readonly<Record<string, ToolHints>>;
   /** What models should know to use the tools. Default: nothing. */
   readonly instructions?: string;
   /**
@@ -38,9 +55,10 @@ export interface McpOptions {
 
 /** @throws {TypeError} for an option that does not exist, or of another kind. */
 export function resolveMcpOptions(options: McpOptions) {
-  assertOptions("mcp", options, {
+  const kinds = {
     tools: "list",
     server: "object",
+    hints: "object",
     instructions: "string",
     descriptors: "object",
     schemas: ["full", "plain"],
@@ -48,8 +66,24 @@ export function resolveMcpOptions(options: McpOptions) {
     authorization: "object",
     streamBytesMax: "number",
     streamTimeMs: "number",
-  });
-  const resource = options.authorization?.resource;
+  } as const;
+  assertOptions("mcp", options, kinds, ["tools"]);
+  const { server, authorization, descriptors, hints = {} } = options;
+  if (server !== undefined) {
+    const required = ["name", "version"];
+    assertOptions("mcp.server", server, { name: "string", version: "string" }, required);
+  }
+  if (authorization !== undefined) {
+    const kinds = { resource: "string", issuers: "list", scopes: "list" } as const;
+    assertOptions("mcp.authorization", authorization, kinds, ["resource", "issuers"]);
+  }
+  if (descriptors !== undefined && typeof descriptors.getService !== "function") {
+    throw new TypeError("mcp.descriptors must be a Registry, as createFileRegistry makes one");
+  }
+  for (const [name, own] of Object.entries(hints)) {
+    assertOptions(`mcp.hints["${name}"]`, own, hintKinds);
+  }
+  const resource = authorization?.resource;
   // Metadata have their place beside it.
   if (resource !== undefined && !/^https?:$/.test(URL.parse(resource)?.protocol ?? "")) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
@@ -59,7 +93,7 @@ export function resolveMcpOptions(options: McpOptions) {
     if (Number.isInteger(value) && value > 0 && value < 2 ** 31) continue;
     throw new TypeError(`mcp.${name} must be a whole number from 1 to 2^31 - 1: ${value}`);
   }
-  return { ...options, schemas, streamBytesMax, streamTimeMs };
+  return { ...options, hints, schemas, streamBytesMax, streamTimeMs };
 }
 
 export type McpSettings = ReturnType<typeof resolveMcpOptions>;

@@ -1,7 +1,7 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import type { HttpRule } from "../../gen/google/api/http_pb.ts";
-import { commentOf } from "../openapi/comments.ts";
+import { commentOf, snakeCase, titleOf } from "../openapi/comments.ts";
 import { bindingsOf } from "../rest/rule/rule.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
@@ -22,6 +22,10 @@ export function createTools(
   rules: readonly HttpRule[],
 ): ReadonlyMap<string, Tool> {
   const chosen = new Set(settings.tools.flatMap((name) => choose(endpoints, name)));
+  for (const name of Object.keys(settings.hints)) {
+    if (![...chosen].some(({ spec }) => methodNameOf(spec.method) === name))
+      throw new TypeError(`mcp.hints: ${name} is no tool`);
+  }
   const names = toolNames([...chosen].map(({ spec }) => spec.method));
   const served = endpoints.filter((endpoint) => chosen.has(endpoint));
   return new Map(
@@ -62,10 +66,10 @@ function describe(
   const tool = {
     name,
     title: titleOf(method),
-    description: commentOf(method) || signatureOf(method),
+    description: commentOf(method) || `${titleOf(method)} (${method.parent.typeName})`,
     inputSchema: inputSchema(method, settings),
     outputSchema: outputSchema(method, settings),
-    annotations: annotationsOf(served, rules),
+    annotations: { ...annotationsOf(served, rules), ...settings.hints[methodNameOf(served)] },
   };
   // Formats of OpenAPI say less than the bounds beside them, and strict readers do not know all.
   const isFormat = (value: unknown) => /^(?:u?int(?:32|64)|float|double)$/.test(String(value));
@@ -74,13 +78,7 @@ function describe(
   );
 }
 
-/** As in the proto, for a method without a comment. */
-function signatureOf({ name, input, output, methodKind }: DescMethod): string {
-  const stream = methodKind === "server_streaming" ? "stream " : "";
-  return `rpc ${name}(${input.typeName}) returns (${stream}${output.typeName})`;
-}
-
-/** Only hints that the proto gives. Clients assume the worst for missing ones. */
+/** The hints that the proto gives. Clients assume the worst for missing ones. */
 function annotationsOf(method: DescMethod, rules: readonly HttpRule[]) {
   // REST reports rules that cannot be served.
   const verbs = bindingsOf(method, { rules, onRuleError() {} }).map((binding) => binding.method);
@@ -110,16 +108,6 @@ export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMetho
     }
   }
   return names;
-}
-
-/** `Create plant` for `CreatePlant`. */
-function titleOf({ name }: DescMethod): string {
-  const words = snakeCase(name).replaceAll("_", " ");
-  return words.charAt(0).toUpperCase() + words.slice(1);
-}
-
-function snakeCase(name: string): string {
-  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "_").toLowerCase();
 }
 
 /** A name that is too long ends with a hash (FNV-1a) of the method's full name. */

@@ -1,5 +1,5 @@
 /** Comments of a proto, which the descriptors of compilers include, and generated code does not. */
-import type { AnyDesc, DescField, DescFile, DescMessage } from "@bufbuild/protobuf";
+import type { AnyDesc, DescField, DescFile, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
 export type Commented = Exclude<AnyDesc, { kind: "file" }>;
@@ -10,6 +10,16 @@ export function commentOf(desc: Commented): string {
   const comments = commentsByFile.get(file) ?? commentsIn(file.proto);
   commentsByFile.set(file, comments);
   return comments.get(desc.proto) ?? "";
+}
+
+/** `Create plant` for `CreatePlant`, which says something where there is no comment. */
+export function titleOf({ name }: DescMethod): string {
+  const words = snakeCase(name).replaceAll("_", " ");
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
+export function snakeCase(name: string): string {
+  return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "_").toLowerCase();
 }
 
 type Comments = ReadonlyMap<object, string>;

@@ -3,7 +3,7 @@ import { isBodiless } from "../rest/options.ts";
 import { updateMaskOf } from "../rest/request/update-mask.ts";
 import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
-import { commentOf } from "./comments.ts";
+import { commentOf, titleOf } from "./comments.ts";
 import { describe, type JsonObject } from "./components.ts";
 import { errorResponses, type OperationContext, requestBody, responseContent } from "./content.ts";
 import { type Operation, type PathParameter, Taken } from "./operations.ts";
@@ -14,7 +14,7 @@ import { isRequired, type Schemas } from "./schema/schema.ts";
 export function operationObject(operation: Operation, context: OperationContext): JsonObject {
   const { settings, rest, schemas, errorForm, tag } = context;
   const { method, binding, path, id } = operation;
-  const [summary = "", ...paragraphs] = commentOf(method).split("\n\n");
+  const [summary = "", ...paragraphs] = (commentOf(method) || titleOf(method)).split("\n\n");
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
   const status = settings.rest.statuses[selectorOf(method)] ?? 200;
   const own = [
@@ -31,7 +31,7 @@ export function operationObject(operation: Operation, context: OperationContext)
   return {
     operationId: id,
     tags: [tag],
-    ...(summary !== "" && { summary: summary.replace(/\.$/, "") }),
+    summary: summary.replace(/\.$/, ""),
     ...describe(paragraphs.join("\n\n"), method.deprecated || method.parent.deprecated),
     ...(parameters.length > 0 && { parameters }),
     ...(requested !== undefined && { requestBody: requested }),

@@ -388,6 +388,12 @@ test.each([
   [{ tools: [`${tools[0]}/ImportVolumes`] }, "takes a stream"],
   [{ tools, schemas: "short" as "plain" }, "mcp.schemas must be one of full, plain: short"],
   [{ tools, authorization: { resource: "/mcp", issuers: [] } }, "must be a URL"],
+  [{}, "mcp.tools is missing"],
+  [{ tools, server: { name: "a" } }, "mcp.server.version is missing"],
+  [{ tools, authorization: { resource: "https://a/mcp" } }, "mcp.authorization.issuers is missing"],
+  [{ tools, descriptors: Buffer.from("") }, "mcp.descriptors must be a Registry"],
+  [{ tools, hints: { a: { readOnly: true } } }, 'mcp.hints["a"].readOnly is no option'],
+  [{ tools, hints: { [tools[0] ?? ""]: {} } }, "mcp.hints: library.v1.CatalogService is no tool"],
 ])("%j throws at startup", async (options, message) => {
-  await expect(async () => open({ mcp: createMcp(options) })).rejects.toThrow(message);
+  await expect(async () => open({ mcp: createMcp(options as never) })).rejects.toThrow(message);
 });

@@ -15,13 +15,15 @@ export interface ScalarOptions {
   readonly int64: "string" | "number";
   /** The pattern that every text of a request must match. */
   readonly textPattern?: string | undefined;
+  /** Whether numbers of a request may also be the texts `NaN`, `Infinity` and `-Infinity`. */
+  readonly hasNaN?: boolean;
 }
 
 /** @param refer To a schema of that name, which is created on the first reference. */
 export function scalarSchema(
   type: ScalarType,
   place: Place,
-  { int64, textPattern }: ScalarOptions,
+  { int64, textPattern, hasNaN = false }: ScalarOptions,
   refer: (name: string, create: () => JsonObject) => JsonObject,
 ): JsonObject {
   const integer = integerTypes.get(type);
@@ -49,8 +51,9 @@ export function scalarSchema(
       const number = { type: "number", format: isDouble ? "double" : "float" };
       // Of a double without, whose difference is no double: Java's generator cannot compute with it.
       const bounds = isDouble ? {} : { minimum: -floatMax, maximum: floatMax };
-      if (place !== "response") return { ...number, ...bounds };
-      const anyOf = [number, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
+      const bounded = place === "response" ? number : { ...number, ...bounds };
+      if (place !== "response" && !hasNaN) return bounded;
+      const anyOf = [bounded, { type: "string", enum: ["NaN", "Infinity", "-Infinity"] }];
       return refer(isDouble ? "Double" : "Float", () => ({ anyOf }));
     }
     case ScalarType.BYTES:

@@ -62,8 +62,12 @@ export class Schemas {
   }
 
   /** A reference to the schema of a message, or the schema itself for a wrapper. */
-  forMessage(message: DescMessage, place: Place): JsonObject {
-    if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place);
+  forMessage(
+    message: DescMessage,
+    place: Place,
+    hasNaN = this.#options.isForModels === true,
+  ): JsonObject {
+    if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place, hasNaN);
     const wellKnown = wellKnownSchema(message);
     if (wellKnown !== undefined) return this.#components.refer(namesOf(message), () => wellKnown);
     const twin = place === "response" ? "response" : "request";
@@ -147,15 +151,19 @@ export class Schemas {
   /** One value of the field: an item of a list, or a value of a map. */
   #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
     const { message } = field;
+    // Rules are about numbers.
+    const hasNaN = rules === undefined && this.#options.isForModels === true;
     if (message !== undefined) {
       const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      return constrain(this.forMessage(message, place), rules, { scalar }, this.#written(place));
+      const schema = this.forMessage(message, place, hasNaN);
+      return constrain(schema, rules, { scalar }, this.#written(place));
     }
     if (field.enum !== undefined) {
       return constrain(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    return constrain(this.#forScalar(scalar, place), rules, { scalar }, this.#written(place));
+    const schema = this.#forScalar(scalar, place, hasNaN);
+    return constrain(schema, rules, { scalar }, this.#written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
@@ -163,9 +171,10 @@ export class Schemas {
     return this.#options.isForModels === true && place !== "response" ? "parameter" : place;
   }
 
-  #forScalar(type: ScalarType, place: Place): JsonObject {
+  #forScalar(type: ScalarType, place: Place, hasNaN = false): JsonObject {
+    const options = { ...this.#options, hasNaN };
     // No message has a hyphen in its name.
-    return scalarSchema(type, this.#written(place), this.#options, (name, create) =>
+    return scalarSchema(type, this.#written(place), options, (name, create) =>
       this.#components.refer({ full: `${name}-json`, short: name }, create),
     );
   }
@@ -179,7 +188,7 @@ export class Schemas {
     const names = this.#components.refer(named, () => enumNames(desc));
     if (this.#written(place) === "parameter") return names;
     return this.#components.refer(namesOf(desc), () => ({
-      description: `A \`${named.short}\`, or its number.`,
+      description: `A \`${String(names["$ref"]).split("/").at(-1)}\`, or its number.`,
       anyOf: [names, enumNumbers(desc)],
     }));
   }
