@@ -14,6 +14,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
   export: async () => (await import("./export.ts")).createExportCommand(),
   backup: async () => (await import("./backup.ts")).createBackupCommand(),
   check: async () => (await import("./check.ts")).createCheckCommand(),
+  mcp: async () => (await import("./mcp.ts")).createMcpCommand(),
   config: async () => {
     const { plantStore } = await import("../server/settings.ts");
     return createConfigCommand(plantStore, ({ tls }) => assertPortTls(tls));
@@ -36,7 +37,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   }
   program
     .command("start", { hidden: true })
-    .allowExcessArguments()
+    .argument("[words...]")
     .allowUnknownOption()
     .action(() => {
       throw new CommandFailure(2, "unknown command 'start'; did you mean serve?");

@@ -2,8 +2,13 @@
 import { readFileSync } from "node:fs";
 import { createFileRegistry, fromBinary } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { cancellationOf, requireFields } from "connect-gateway";
+import { gatewayFetchHandler } from "connect-gateway/fetch";
+import { logFailures } from "connect-gateway/logging";
 import { createMcp, type Mcp } from "connect-gateway/mcp";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import type { PlantStore } from "../plant.ts";
+import { assertRoom, createPlantService } from "../service.ts";
 import type { ServerSettings } from "./settings.ts";
 import { version } from "./version.ts";
 
@@ -23,5 +28,24 @@ export function createTools({ auth }: Pick<ServerSettings, "auth">): Mcp {
       jwtIssuer !== undefined && {
         authorization: { resource: jwtAudience, issuers: [jwtIssuer] },
       }),
+  });
+}
+
+/** Serves the tool alone, to whoever has started this process. */
+export function createMcpHandler(
+  settings: ServerSettings,
+  store: PlantStore,
+): (request: Request) => Promise<Response> {
+  const { log, limits } = settings;
+  return gatewayFetchHandler({
+    routes: (router) => {
+      router.service(PlantService, createPlantService(store, cancellationOf));
+    },
+    mcp: createTools(settings),
+    admit: () => assertRoom(store),
+    interceptors: [logFailures(log), requireFields],
+    readMaxBytes: limits.bodyBytesMax,
+    readMaxValues: limits.messageValuesMax,
+    onError: (error) => log.error("cannot create a response", error),
   });
 }

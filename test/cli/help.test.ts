@@ -26,6 +26,7 @@ describe("--help", () => {
     ["import --help", "--rejects", "3 all but the rejected rows"],
     ["export --help", "--store", "--format", "-o, --output", "one snapshot"],
     ["backup --help", "<file>", "--store", "--force", "PLANT_STORE_STORE"],
+    ["mcp --help", "--store", "PLANT_STORE_STORE", "ends with its input"],
     ["check --help", "--store", "--token-file", "PLANT_STORE_TOKEN_FILE", "1 something does"],
   ])("of %s exits with 0 and names %s", async (line, ...names) => {
     const { stdout, ...result } = await run(line);

@@ -1,7 +1,11 @@
 /** The store as a tool: the official clients create plants, with the answers of REST. */
 import { describe, expect, test } from "vitest";
-import { clients } from "../../packages/gateway/test/support/mcp-client.ts";
+import { nodeOfSources } from "../../packages/gateway/test/runtimes/server-process.ts";
+import { clients, stdioClients } from "../../packages/gateway/test/support/mcp-client.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { main } from "../support/child.ts";
 import { authorization } from "../support/plant-request.ts";
+import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 const headers = { authorization };
@@ -9,6 +13,7 @@ const big = "9007199254740993";
 
 const server = useTestServer({ mcp: true, basePath: "/api" });
 const without = useTestServer();
+const stdio = useTestServer();
 
 describe.each(clients)("%s", (_by, connect) => {
   test("creates a plant, exactly", async () => {
@@ -52,5 +57,22 @@ test("the tool is described by the contract", async () => {
     ...{ name: "create_plant", title: "Create plant", annotations: { idempotentHint: true } },
     description: expect.stringContaining("A retry is safe"),
     inputSchema: { required: ["plant"] },
+  });
+});
+
+describe.each(stdioClients)("plant-store mcp and %s", (_by, connect) => {
+  test("create a plant in the store of a running server, exactly", async () => {
+    const cwd = await temporaryFolder();
+    const args = [...nodeOfSources.slice(1), main, "mcp", "--store", `sqlite:${stdio.database}`];
+    const command = { command: process.execPath, args, cwd, env: {} };
+    await using client = await connect(command);
+    const plant = { id: big, name: "Basil" };
+    const created = await client.call("create_plant", { plant });
+    expect(created.structuredContent).toEqual({ plant: { name: "Basil" } });
+    const wrong = await client.call("create_plant", { plant: { ...plant, name: "Mint" } });
+    expect(JSON.parse(wrong.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
+    expect(readStoredPlants(stdio.database)).toEqual([
+      storedForm({ id: BigInt(big), name: "Basil" }),
+    ]);
   });
 });

@@ -8,6 +8,7 @@ import { createTools } from "./tool.ts";
 export type { ProtectedResource as McpAuthorization } from "../adapter/protected-resource.ts";
 export type { CreateFace as Mcp } from "../adapter/routes.ts";
 export type { McpOptions, ToolHints } from "./options.ts";
+export { type StdioOptions, serveStdio } from "./stdio.ts";
 
 /**
  * Offers methods to language models at `/mcp`: the value of the gateway's option `mcp`.

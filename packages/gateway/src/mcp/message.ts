@@ -49,7 +49,7 @@ export function renderErrorOf(id: RpcMessage["id"]): RenderError {
 }
 
 /** The protocol is stateless: each request contains everything. */
-const modernVersion = "2026-07-28";
+export const modernVersion = "2026-07-28";
 
 /** They begin with `initialize`, whose answer needs no session. */
 export const legacyVersions = ["2025-11-25", "2025-06-18"] as const;
@@ -90,7 +90,7 @@ export function stringOrInteger(json: ExactJson | undefined): JsonValue | undefi
   return text !== undefined && /^-?\d{1,32}$/.test(text) ? rawJson(text) : undefined;
 }
 
-const versionKey = "io.modelcontextprotocol/protocolVersion";
+export const versionKey = "io.modelcontextprotocol/protocolVersion";
 const capabilitiesKey = "io.modelcontextprotocol/clientCapabilities";
 
 /** The era of a request, whose headers agree with its body. @throws {RestFailure} 400. */

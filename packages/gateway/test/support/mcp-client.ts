@@ -3,7 +3,9 @@ import {
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
 } from "@modelcontextprotocol/client";
+import { StdioClientTransport as StdioV2 } from "@modelcontextprotocol/client/stdio";
 import { Client as ClientV1 } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport as StdioV1 } from "@modelcontextprotocol/sdk/client/stdio.js";
 import { StreamableHTTPClientTransport as TransportV1 } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
 
 export interface McpTool {
@@ -57,6 +59,43 @@ export async function openLegacy(url: string, headers: Record<string, string> = 
   await client.connect(transport as never);
   return clientOf(client, transport.protocolVersion);
 }
+
+/** A command that a client starts. Its standard error is that of the test. */
+export interface Command {
+  readonly command: string;
+  readonly args: string[];
+  readonly cwd: string;
+  readonly env: Record<string, string>;
+}
+
+/** The same clients of a command, by standard input and output. */
+export const stdioClients = [
+  [
+    "the client of 2026-07-28",
+    async (of: Command) => {
+      const mode = { pin: "2026-07-28" };
+      const client = new ClientV2(implementation, { versionNegotiation: { mode } });
+      await client.connect(new StdioV2({ ...of, stderr: "ignore" }));
+      return clientOf(client, "2026-07-28");
+    },
+  ],
+  [
+    "the client of 2.x by default",
+    async (of: Command) => {
+      const client = new ClientV2(implementation);
+      await client.connect(new StdioV2({ ...of, stderr: "ignore" }));
+      return clientOf(client, "2025-11-25");
+    },
+  ],
+  [
+    "the client of 1.x",
+    async (of: Command) => {
+      const client = new ClientV1(implementation);
+      await client.connect(new StdioV1({ ...of, stderr: "ignore" }));
+      return clientOf(client, "2025-11-25");
+    },
+  ],
+] as const;
 
 type Official = Pick<ClientV1, "close"> & {
   listTools(params?: { cursor: string }): Promise<object>;

@@ -11,13 +11,13 @@ import {
   runCommandLine,
 } from "connect-gateway-kit/command";
 import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
-import { DescriptorError, reflectServices } from "../services/index.ts";
+import { DescriptorError } from "../services/index.ts";
 import { describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { createRoutes, createServed, createTools, type Part } from "./served.ts";
+import { createRoutes, createTools } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
-import { openUpstreams, readDescriptorFile } from "./upstream.ts";
+import { readServices, serveOnStdio } from "./stdio.ts";
 import type { UpstreamPlace } from "./upstream-place.ts";
 
 /** Runs one command line, without the program's name. Never throws. */
@@ -25,6 +25,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   const program = new Command(proxyProgram.name)
     .description("Serves gRPC servers by REST, Connect, gRPC-Web and gRPC, on one port.")
     .version(version, "-v, --version")
+    .option("--stdio", "serve MCP on standard input and output, and no port; needs --mcp")
     .option("--check", "print what would be served and what is wrong, and exit with 0 or 1")
     .enablePositionalOptions()
     .allowExcessArguments(false)
@@ -51,6 +52,7 @@ async function serve(flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(proxyProgram, flags);
   await use(async () => assertFiles(settings));
   if (flags["check"] === true) await check(settings);
+  else if (flags["stdio"] === true) await serveOnStdio(settings, version);
   else await serveUpstreams(settings, version);
 }
 
@@ -62,9 +64,8 @@ function tokenFileOf(file: string | undefined): string {
 /** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
   const rules = readRules(settings);
-  const parts = await readParts(settings);
-  const upstreams = parts.map(({ upstream }) => upstream);
-  const served = createServed({ parts, upstreams, rules });
+  using opened = await readServices(settings, rules);
+  const { parts, served } = opened;
   const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
   const problems = new Set(broken);
   const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
@@ -88,31 +89,6 @@ async function check(settings: Settings): Promise<void> {
     if (!broken.has(warning)) process.stderr.write(`${proxyProgram.name}: ${warning}\n`);
   }
   if (problems.size > 0) throw new CommandFailure(1, [...problems]);
-}
-
-async function readParts(settings: Settings): Promise<readonly Part[]> {
-  const upstreams = openUpstreams(settings, () => {});
-  try {
-    const { descriptors: file } = settings;
-    if (file !== undefined) {
-      const descriptors = readDescriptorFile(file);
-      return upstreams.map((upstream) => ({ upstream, descriptors }));
-    }
-    return await Promise.all(
-      upstreams.map(async (upstream) => {
-        const { url, services } = upstream.place;
-        const { grpc, ownHeaders: header } = upstream;
-        if (grpc === undefined) throw new CommandFailure(2, `${url} has no reflection`);
-        try {
-          return { upstream, descriptors: await reflectServices(grpc, { services, header }) };
-        } catch (cause) {
-          throw new CommandFailure(1, `${url}: ${(cause as Error).message}`, { cause });
-        }
-      }),
-    );
-  } finally {
-    for (const { close } of upstreams) close();
-  }
 }
 
 const forms: Readonly<Record<DescMethod["methodKind"], string>> = {

@@ -1,0 +1,134 @@
+/** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import { modernVersion, versionKey } from "./message.ts";
+
+export interface StdioOptions {
+  /** `process.stdin`. */
+  readonly input: AsyncIterable<Uint8Array | string>;
+  /** `process.stdout`. Nothing else may write there. */
+  readonly output: { write(text: string, done: () => void): unknown };
+  /** The longest line. Default: 16 MiB. A longer one ends it with an error. */
+  readonly lineBytesMax?: number;
+}
+
+/** As much of a message as is needed to pass it on. It may be anything. */
+interface Sent {
+  readonly id?: unknown;
+  readonly method?: unknown;
+  readonly params?: {
+    readonly _meta?: { readonly [versionKey]?: unknown };
+    readonly name?: unknown;
+    readonly requestId?: unknown;
+  };
+}
+
+/**
+ * Passes each message to the `/mcp` of a gateway, in process. Resolves when the input has ended and
+ * all calls are answered.
+ *
+ * @param handler That of `gatewayFetchHandler`.
+ */
+export async function serveStdio(
+  handler: (request: Request) => Promise<Response>,
+  { input, output, lineBytesMax = 16 * 1024 * 1024 }: StdioOptions,
+): Promise<void> {
+  /** By id. */
+  const calls = new Map<string, AbortController>();
+  const open = new Set<Promise<void>>();
+  const write = (json: string) =>
+    new Promise<void>((resolve) => output.write(`${json}\n`, () => resolve()));
+
+  async function pass(line: Uint8Array): Promise<void> {
+    const message = parse(line);
+    const { method, params, id } = message;
+    if (method === "notifications/cancelled") calls.get(JSON.stringify(params?.requestId))?.abort();
+    const call = new AbortController();
+    const key = JSON.stringify(id);
+    if (id !== undefined) calls.set(key, call);
+    const { signal } = call;
+    const cancelled = new Promise<void>((resolve) =>
+      signal.addEventListener("abort", () => resolve()),
+    );
+    try {
+      const init = { method: "POST", headers: headersOf(message), signal };
+      const body = line as Uint8Array<ArrayBuffer>;
+      const response = await handler(new Request("http://localhost/mcp", { ...init, body }));
+      const messages = messagesOf(response);
+      // Nobody waits for the answer of a call that was cancelled.
+      for (;;) {
+        const next = await Promise.race([messages.next(), cancelled]);
+        if (next === undefined || next.done === true || signal.aborted) break;
+        if (id !== undefined || method === undefined) await write(next.value);
+      }
+    } catch (error) {
+      if (!signal.aborted) throw error;
+    } finally {
+      if (calls.get(key) === call) calls.delete(key);
+    }
+  }
+
+  for await (const line of linesOf(input, lineBytesMax)) {
+    const call = pass(line).finally(() => open.delete(call));
+    open.add(call);
+  }
+  await Promise.all(open);
+}
+
+function parse(line: Uint8Array): Sent {
+  try {
+    const json: unknown = JSON.parse(new TextDecoder().decode(line));
+    return typeof json === "object" && json !== null ? json : {};
+  } catch {
+    return {}; // the gateway says so
+  }
+}
+
+/** Over HTTP, what proxies need to know is in headers, too. */
+function headersOf({ method, params }: Sent): Record<string, string> {
+  const version = params?._meta?.[versionKey];
+  const headers = { "content-type": "application/json" };
+  if (version !== modernVersion) return headers;
+  const name = new TextEncoder().encode(`${params?.name}`);
+  return {
+    ...headers,
+    "mcp-protocol-version": modernVersion,
+    "mcp-method": /^[!-~]+$/.test(`${method}`) ? `${method}` : "",
+    "mcp-name": `=?base64?${base64Encode(name)}?=`,
+  };
+}
+
+/** That of a response, or those of its events. */
+async function* messagesOf({ headers, body }: Response): AsyncGenerator<string> {
+  if (body === null) return;
+  const isStream = headers.get("content-type")?.startsWith("text/event-stream");
+  for await (const line of linesOf(body, Number.POSITIVE_INFINITY)) {
+    const json = new TextDecoder().decode(line);
+    if (!isStream) yield json;
+    else if (json.startsWith("data:")) yield json.slice("data:".length).trim();
+  }
+}
+
+/** Lines that are not empty, without their ends. Bytes, so that text that is not UTF-8 is an error. */
+async function* linesOf(
+  input: AsyncIterable<Uint8Array | string>,
+  bytesMax: number,
+): AsyncGenerator<Uint8Array> {
+  let pieces: Uint8Array<ArrayBuffer>[] = [];
+  let length = 0;
+  for await (const chunk of input) {
+    const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
+    for (let start = 0; start < bytes.length; ) {
+      const newline = bytes.indexOf(10, start);
+      const end = newline < 0 ? bytes.length : newline;
+      pieces.push(bytes.subarray(start, end) as Uint8Array<ArrayBuffer>);
+      length += end - start;
+      if (length > bytesMax) throw new Error(`a message has more than ${bytesMax} bytes`);
+      start = end + 1;
+      if (newline < 0) continue;
+      if (length > 0) yield await new Blob(pieces).bytes();
+      pieces = [];
+      length = 0;
+    }
+  }
+  if (length > 0) yield await new Blob(pieces).bytes();
+}

@@ -1,0 +1,106 @@
+/** MCP by lines: what is read, what is written, and when it ends. */
+import { expect, test } from "vitest";
+import { gatewayFetchHandler } from "../../src/index.ts";
+import { createMcp, serveStdio } from "../../src/mcp/index.ts";
+import { createCatalog } from "../catalog-server.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { within } from "../support/within.ts";
+
+const started = Promise.withResolvers<void>();
+
+const handler = gatewayFetchHandler({
+  routes: (router) =>
+    void router.service(CatalogService, {
+      ...createCatalog(),
+      async getVolume({ name }, { signal }) {
+        if (name !== "slow") return { title: name };
+        started.resolve();
+        await new Promise((_, reject) => signal.addEventListener("abort", reject));
+        return {};
+      },
+    }),
+  mcp: createMcp({ tools: [CatalogService.typeName] }),
+});
+
+const call = (id: unknown, name: string) => {
+  const params = { name: "get_volume", arguments: { name } };
+  return JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
+};
+
+/** Everything that is written for an input. */
+async function run(input: AsyncIterable<Uint8Array | string>, lineBytesMax?: number) {
+  let written = "";
+  const output = {
+    write(text: string, done: () => void) {
+      written += text;
+      done();
+    },
+  };
+  const options = { input, output, ...(lineBytesMax !== undefined && { lineBytesMax }) };
+  await within("its end", serveStdio(handler, options));
+  const lines = written.split("\n").filter(Boolean);
+  return lines.map((line): { id?: unknown } => JSON.parse(line));
+}
+
+async function* input(...chunks: readonly (Uint8Array | string)[]) {
+  yield* chunks;
+}
+
+test("each line is answered by one, wherever it is cut, and the last without its end", async () => {
+  const text = `${call(1, "é")}\r\n\n${call("b", "2")}\n${call(3, "3")}`;
+  const bytes = [...new TextEncoder().encode(text)].map((byte) => Uint8Array.of(byte));
+  const answers = await run(input(...bytes));
+  expect(answers).toHaveLength(3);
+  expect(answers).toEqual(
+    expect.arrayContaining([
+      expect.objectContaining({
+        id: 1,
+        result: expect.objectContaining({ content: expect.anything() }),
+      }),
+      expect.objectContaining({ id: "b" }),
+      expect.objectContaining({ id: 3 }),
+    ]),
+  );
+});
+
+test.each([
+  ["no JSON", "nonsense", -32700],
+  ["no UTF-8", Uint8Array.of(0x22, 0xff, 0x22), -32700],
+  ["no message", "[]", -32600],
+  ["a method that there is not", '{"jsonrpc":"2.0","id":1,"method":"é x"}', -32601],
+])("%s is told", async (_what, line, code) => {
+  expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
+});
+
+test("a call that is cancelled ends, and is not answered", async () => {
+  const cancel = { requestId: 1, reason: "no more" };
+  async function* cancelled() {
+    yield `${call(1, "slow")}\n`;
+    await started.promise;
+    yield `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancel })}\n`;
+    yield `${call(2, "fast")}\n`;
+  }
+  expect((await run(cancelled())).map(({ id }) => id)).toEqual([2]);
+});
+
+test("a stream tells its progress, and then its result", async () => {
+  const parent = "shelves/a";
+  const _meta = { progressToken: "p" };
+  const create = { parent, volume: { id: "1", title: "Emma" } };
+  const line = (id: number, name: string, args: object) =>
+    `${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args, _meta } })}\n`;
+  async function* streamed() {
+    yield line(1, "create_volume", create);
+    yield line(2, "watch_volumes", { parent });
+  }
+  const answers = await run(streamed());
+  expect(answers.find(({ id }) => id === 2)).toMatchObject({
+    result: { structuredContent: { truncated: false } },
+  });
+});
+
+test("a line over the limit ends it", async () => {
+  await expect(run(input("x".repeat(60), "x".repeat(60)), 100)).rejects.toThrow(
+    "more than 100 bytes",
+  );
+});

@@ -1,0 +1,57 @@
+/** `--stdio`: tools for programs that start their servers. */
+import { join } from "node:path";
+import { addReflection } from "connect-gateway/reflection";
+import { describe, expect, test } from "vitest";
+import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
+import { stdioClients } from "../../../gateway/test/support/mcp-client.ts";
+import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
+import { openUpstream } from "../services/open-proxy.ts";
+import { runCommand } from "./command.ts";
+
+const main = join(import.meta.dirname, "../../src/cli/main.ts");
+
+test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by, connect) => {
+  await using folder = await createTemporaryFolder();
+  await using upstream = await openUpstream((router) => {
+    router.service(CatalogService, createCatalog());
+    addReflection(router);
+  });
+  const [command, ...conditions] = nodeOfSources;
+  const args = [
+    ...conditions,
+    main,
+    "--upstream",
+    upstream.url,
+    "--reflection",
+    "--mcp",
+    "--stdio",
+  ];
+  await using client = await connect({ command, args, cwd: folder.path, env: {} });
+  const [tool] = await client.listTools();
+  expect(tool).toMatchObject({
+    name: "get_volume",
+    description: expect.stringContaining("volume"),
+  });
+  const parent = "shelves/a";
+  const volume = { id: "9007199254740993", title: "Emma" };
+  const created = await client.call("create_volume", { parent, volume });
+  expect(created.structuredContent).toMatchObject(volume);
+  const seen = await client.call("watch_volumes", { parent });
+  expect(seen.structuredContent).toMatchObject({ messages: [volume], truncated: false });
+  const { isError } = await client.call("get_volume", { name: "shelves/a/volumes/none" });
+  expect(isError).toBe(true);
+});
+
+describe("it does not start", () => {
+  const away = ["--upstream", "http://127.0.0.1:1", "--reflection", "--stdio"];
+  test.each([
+    ["without tools", away, 2, "--stdio needs --mcp"],
+    ["without the upstream", [...away, "--mcp"], 1, "http://127.0.0.1:1: [unavailable]"],
+  ])("%s", async (_what, args, exitCode, message) => {
+    const { stdout, stderr, ...ended } = await runCommand(args, process.cwd());
+    expect({ stdout, ...ended }).toEqual({ stdout: "", exitCode });
+    expect(stderr).toContain(message);
+  });
+});
