@@ -98,6 +98,13 @@ test("what its README and docs show compiles, strictly, and with the types of li
   expect(stdout).toBe("");
 }, 60_000);
 
+test("its page on tests shows tests that pass, and CommonJS can load it", async () => {
+  const load = "require('connect-gateway'); require('connect-gateway/fetch')";
+  await run(process.execPath, ["--input-type=commonjs", "--eval", load], { cwd: folder, env });
+  const { stdout } = await run(process.execPath, ["--test", "books.test.ts"], { cwd: folder, env });
+  expect(stdout).toMatch(/pass 3\n/);
+});
+
 test.each(programs)(
   "%s of its README and docs serves",
   async (program) => {

@@ -4,7 +4,13 @@ import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { expect, test } from "vitest";
 import { renderProblem } from "../../src/index.ts";
 import { createOpenApiDocument, type OpenApiOptions } from "../../src/openapi/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
+import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { compiledService } from "./compiled.ts";
+
+const generated = [CatalogService, FieldService, BookService, ShopService];
 
 const common = {
   title: "Test",
@@ -42,11 +48,23 @@ test.each<[string, readonly string[], OpenApiOptions]>([
   ["the same in 3.2", ["openapi.books.v1.BookService"], { openapi: "3.2" }],
 ])("%s", async (_, names, options) => {
   const services: DescService[] = names.map(compiledService);
-  const source = JSON.stringify(createOpenApiDocument(services, { ...common, ...options }));
-  const config = await createConfig({ extends: ["recommended-strict"] });
-  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
-  const told = problems.map(({ ruleId, message, location }) => {
-    return `${ruleId}: ${message} ${location[0]?.pointer}`;
-  });
-  expect(told).toEqual([]);
+  const document = createOpenApiDocument(services, { ...common, ...options });
+  expect(await lint(document, "recommended-strict")).toEqual([]);
 });
+
+test.each(generated.map((service) => [service.typeName, service] as const))(
+  "generated code, without comments and without options, has no error by default: %s",
+  async (_, service) => {
+    const found = await lint(createOpenApiDocument([service], {}), "recommended");
+    expect(found.filter((one) => one.startsWith("error"))).toEqual([]);
+  },
+);
+
+async function lint(document: object, rules: "recommended" | "recommended-strict") {
+  const source = JSON.stringify(document);
+  const config = await createConfig({ extends: [rules] });
+  const problems = await lintFromString({ source, absoluteRef: "openapi.json", config });
+  return problems.map(({ severity, ruleId, message, location }) => {
+    return `${severity} ${ruleId}: ${message} ${location[0]?.pointer}`;
+  });
+}
