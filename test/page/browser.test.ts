@@ -349,6 +349,30 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(complaints.splice(0)).toEqual([`503 ${server.url}/readyz`]);
   });
 
+  test("the answer about the state is read, so that no browser reports it as failed", async () => {
+    const asked = page.waitForResponse((response) => response.url().endsWith("/readyz"));
+    await visit("/");
+    expect(await (await asked).finished()).toBeNull();
+  });
+
+  test("the longest id that was sent is shown whole", async () => {
+    await page.setViewportSize(wide);
+    const id = "-9223372036854775807";
+    await createAs("REST", { Id: id, Name: "Fern", Tag: "" });
+    const cell = page.locator("#history td").first();
+    await cell.getByText(id).waitFor();
+    expect(await cell.evaluate((own) => own.scrollWidth - own.clientWidth)).toBe(0);
+  });
+
+  test("the reference names each value where there is no room for columns", async () => {
+    await page.setViewportSize(narrow);
+    await visit("/docs");
+    const cell = page.locator("#reference td").nth(1);
+    const title = await cell.evaluate((own) => getComputedStyle(own, "::before").content);
+    expect(title).toBe('"Type: "');
+    await page.setViewportSize(wide);
+  });
+
   test("page and reference lead to each other", async () => {
     await visit("/");
     await page.getByRole("link", { name: "API reference" }).first().click();

@@ -20,7 +20,9 @@ export function watchReadiness() {
 async function findReadiness() {
   try {
     const signal = AbortSignal.timeout(timeoutMs);
-    const { ok, status } = await fetch(url, { cache: "no-store", signal });
+    const response = await fetch(url, { cache: "no-store", signal });
+    await response.text(); // or browsers report a request that failed
+    const { ok, status } = response;
     // Health checks are switched off.
     return ok ? "ready" : status === 404 ? "untold" : "unready";
   } catch {

@@ -197,10 +197,12 @@ function prose(text: string): string {
 }
 
 function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
-  const line = (kind: "th" | "td", cells: readonly string[]) =>
-    `<tr>${cells.map((cell) => `<${kind}>${cell}</${kind}>`).join("")}</tr>`;
-  return `<table><thead>${line("th", titles)}</thead>
-<tbody>${rows.map((row) => line("td", row)).join("\n")}</tbody></table>`;
+  const head = titles.map((title) => `<th>${title}</th>`).join("");
+  // Pages show the titles beside the cells where there is no room for columns.
+  const cell = (text: string, column: number) => `<td data-title="${titles[column]}">${text}</td>`;
+  const body = rows.map((row) => `<tr>${row.map(cell).join("")}</tr>`).join("\n");
+  return `<table><thead><tr>${head}</tr></thead>
+<tbody>${body}</tbody></table>`;
 }
 
 /** The used part of an OpenAPI document. */

@@ -50,7 +50,7 @@ export function createReference() {
 
 const style = `
 body { max-width: 72rem; margin: 2rem auto; padding: 0 1.25rem; color-scheme: light dark;
-  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
+  font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: break-word }
 code, pre { font: 0.875em ui-monospace, monospace }
 h2 { margin-top: 3rem; border-top: 1px solid; padding-top: 1rem }
 table { width: 100%; border-collapse: collapse; font-size: 0.9375rem }
@@ -58,6 +58,13 @@ th, td { padding: 0.375rem 1rem 0.375rem 0; border-bottom: 1px solid #8886; text
   vertical-align: top }
 th { white-space: nowrap }
 pre { white-space: pre-wrap }
+@media (max-width: 40rem) {
+  table, tbody, tr, td { display: block }
+  thead { display: none }
+  td { padding: 0.125rem 0; border: 0 }
+  tr { padding: 0.5rem 0; border-bottom: 1px solid #8886 }
+  td:not(:empty)::before { content: attr(data-title) ": "; opacity: 0.7 }
+}
 `;
 
 const styleDigest = createHash("sha256").update(style).digest("base64");
