@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { defineConfig } from "vitest/config";
 import { memoryFolder } from "./packages/gateway/test/support/temporary-folder.ts";
+import { patienceMs } from "./packages/gateway/test/support/within.ts";
 
 // Of every process and thread that runs our code for a test; not in the cache of who runs the tests.
 process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cache/plant-store");
@@ -17,9 +18,10 @@ export default defineConfig({
   // As scripts/node.js says: connect-gateway is its source here.
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
-    testTimeout: 20_000,
-    // A busy machine is late.
-    expect: { poll: { timeout: 10_000 } },
+    // The message of what did not come says more.
+    testTimeout: 3 * patienceMs,
+    hookTimeout: 3 * patienceMs,
+    expect: { poll: { timeout: patienceMs } },
     // Many tests wait for something.
     maxWorkers: availableParallelism() + 4,
     globalSetup: ["test/support/shared-postgres.ts"],

@@ -204,7 +204,7 @@ test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on"
   const untilWaiting = async () => {
     while ((await sharedServer.current.query(isWaiting)).length === 0);
   };
-  await within("a copy that waits", untilWaiting(), 15_000);
+  await within("a copy that waits", untilWaiting());
   child.process.kill("SIGKILL");
   await within("its end", child.exited);
   await rival.end();

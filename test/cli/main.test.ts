@@ -39,7 +39,7 @@ test("compiled code is kept in the user's cache", async () => {
   const files = readdirSync(join(home.path, ".cache/plant-store"), { recursive: true });
   expect(files.length).toBeGreaterThan(10);
   expect(await runVersion("", env)).toEqual(ofVersion);
-}, 60_000);
+});
 
 const unknownUser = `import os from "node:os"; import { syncBuiltinESMExports } from "node:module";
   os.homedir = () => { throw new Error("no such user"); }; syncBuiltinESMExports();`;

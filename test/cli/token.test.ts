@@ -21,7 +21,7 @@ test("a token that is made is taken by a running server, until it is revoked", a
   const bearer = created.stdout.trim();
   const status = () => statusOfCreate(server.url, 1, bearer);
   // Nothing tells when a server has read the file but an answer.
-  await expect.poll(status, { timeout: 3000 }).toBe(200);
+  await expect.poll(status).toBe(200);
 
   const listed = await token("list");
   expect(listed.stdout).toMatch(/^\d{4}-\d\d-\d\dT\S+Z {2}first\n\d{4}-\d\d-\d\dT\S+Z {2}phone\n$/);
@@ -34,7 +34,7 @@ test("a token that is made is taken by a running server, until it is revoked", a
 
   const revoked = { code: 0, stdout: "", stderr: "revoked phone\n" };
   expect(await token("revoke", "phone")).toEqual(revoked);
-  await expect.poll(status, { timeout: 3000 }).toBe(401);
+  await expect.poll(status).toBe(401);
   expect((await token("list")).stdout).toMatch(/^\S+ {2}first\n$/);
 });
 

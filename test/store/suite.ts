@@ -196,7 +196,7 @@ export async function expectKept(store: PlantStore, plant: NewPlant): Promise<vo
 
 /** Waits until the store has detected an obstacle, or its end. */
 export async function untilObstacle(store: PlantStore, obstacle?: Obstacle): Promise<void> {
-  await expect.poll(() => store.obstacle(), { interval: 5, timeout: 20_000 }).toBe(obstacle);
+  await expect.poll(() => store.obstacle(), { interval: 5 }).toBe(obstacle);
 }
 
 /** Neighbouring ids that a double, an int32 or an unsigned integer would confuse. */

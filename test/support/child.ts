@@ -48,7 +48,7 @@ export function spawnChild(
     exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
-      await within("the end of the child", exited, 30_000);
+      await within("the end of the child", exited);
     },
   };
 }
@@ -58,7 +58,7 @@ export const hasTerminal =
 
 export async function runChild(args: readonly string[], options: ChildOptions) {
   await using child = spawnChild(args, options);
-  const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited, 15_000);
+  const { code } = await within(`the end of plant-store ${args.join(" ")}`, child.exited);
   return { code, stdout: child.stdout.text, stderr: child.stderr.text };
 }
 

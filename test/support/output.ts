@@ -1,9 +1,6 @@
 import type { Readable } from "node:stream";
-import { within } from "../../packages/gateway/test/support/within.ts";
+import { patienceMs, within } from "../../packages/gateway/test/support/within.ts";
 import { type Channel, watchForTokens } from "../../packages/kit/test/support/token-leaks.ts";
-
-/** Startup may take a while on a busy machine. */
-const startTimeoutMs = 15_000;
 
 /**
  * The output of a process.
@@ -28,7 +25,7 @@ export function collectOutput(stream: Readable, channel?: Channel) {
       return text;
     },
     /** The first match of the pattern in the whole output, within the timeout and before its end. */
-    async until(pattern: RegExp, timeoutMs = startTimeoutMs): Promise<RegExpExecArray> {
+    async until(pattern: RegExp, timeoutMs = patienceMs): Promise<RegExpExecArray> {
       const found = Promise.withResolvers<RegExpExecArray>();
       const look = () => {
         const match = pattern.exec(text);

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
-import { within } from "../../packages/gateway/test/support/within.ts";
+import { patienceMs, within } from "../../packages/gateway/test/support/within.ts";
 import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";
 import { knownToken } from "../../packages/kit/test/support/token-leaks.ts";
 import type { ServerOptions } from "../../src/server/settings.ts";
@@ -60,9 +60,6 @@ export async function openTestServer(options: TestServerOptions = {}) {
 
 /** Resources that servers hold open and clients do not: listeners, threads, watched files. */
 const kinds = ["TCPServerWrap", "MessagePort", "StatWatcher"];
-
-/** Closed resources disappear soon, but it takes a while on a busy machine. */
-const patienceMs = 5000;
 
 /** Concurrent tests share the process, so their servers are counted together. */
 let serverCount = 0;

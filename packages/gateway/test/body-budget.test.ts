@@ -11,6 +11,7 @@ import { envelope } from "./support/envelope.ts";
 import { isByFetch, openGateway, type SentRequest } from "./support/gateway.ts";
 import type { HttpVersion } from "./support/http-exchange.ts";
 import { type JsonWay, jsonWays } from "./support/json-ways.ts";
+import { patienceMs } from "./support/within.ts";
 
 const KiB = 1024;
 const bytesMax = 1024 * KiB;
@@ -60,11 +61,14 @@ function holdFor(budget: BodyBudget, bytes: number): Holding {
 }
 
 async function untilWaiting(budget: BodyBudget): Promise<void> {
-  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), { timeout: 2000, interval: 5 });
+  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), {
+    timeout: patienceMs,
+    interval: 5,
+  });
 }
 
 async function untilFree(budget: BodyBudget): Promise<void> {
-  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: patienceMs, interval: 5 });
 }
 
 describe.each(doors)("$name:", ({ way, request }) => {
@@ -153,7 +157,7 @@ test.each<HttpVersion>(["1.1", "2"])(
     const statuses: number[] = [];
     const client = openers[version](gateway.origin(version), (status) => statuses.push(status));
     for (let opened = 0; opened < 60; opened++) client.request(path, headers);
-    await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(30), { timeout: 10_000 });
+    await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(30), patienceMs);
     expect(new Set(statuses)).toEqual(new Set([503]));
     expect(budget.heldBytes).toBeGreaterThan(100 * KiB);
     expect(budget.heldBytes).toBeLessThan(256 * KiB);

@@ -61,7 +61,7 @@ function create({ url }: TestServer, id: bigint) {
 /** @returns the body. */
 async function untilReadyz({ url }: TestServer, status: number): Promise<string> {
   const readyz = () => get(url, "/readyz");
-  await expect.poll(readyz, { timeout: 20_000, interval: 20 }).toMatchObject({ status });
+  await expect.poll(readyz, { interval: 20 }).toMatchObject({ status });
   return String((await readyz()).body);
 }
 
@@ -84,7 +84,6 @@ test.for<[what: string, canRun: boolean, open: () => Promise<Trouble>, reason: s
   ],
 ])(
   "%s takes the server out of service, and it comes back by itself",
-  { timeout: 60_000 },
   async ([, canRun, open, reason], { skip }) => {
     skip(!canRun);
     const { server, begin, end } = await open();

@@ -8,7 +8,7 @@ import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 import { type Answer, answerAtOnce, grpcHead, openFakeServer } from "./fake-server.ts";
 
 /** An attempt at a server that answers so. */
@@ -69,7 +69,7 @@ test("messages that wait for more are told when their call is over", async () =>
   const { attempt } = opened;
   void sendAll(attempt, waiting as unknown as AsyncGenerator<Uint8Array, void>);
   attempt.stream.on("end", () => attempt.leave()).resume();
-  await vi.waitUntil(() => leave.mock.calls.length > 0);
+  await vi.waitUntil(() => leave.mock.calls.length > 0, patienceMs);
 });
 
 test("a cancelled call ends with its first reason, and frees its place", async () => {
@@ -102,7 +102,7 @@ test("messages that the server does not take are given up with their call", asyn
     for (;;) yield Buffer.alloc(64 * 1024);
   }
   const done = sendAll(attempt, endless());
-  await vi.waitUntil(() => attempt.stream.writableNeedDrain);
+  await vi.waitUntil(() => attempt.stream.writableNeedDrain, patienceMs);
   attempt.cancel(new ConnectError("over", Code.Canceled));
   await within("the end", done);
 });
@@ -119,7 +119,7 @@ test("messages are sent until the server has answered, and no more", async () =>
     }
   }
   const done = sendAll(opened.attempt, endless());
-  await vi.waitUntil(() => sent > 3);
+  await vi.waitUntil(() => sent > 3, patienceMs);
   opened.attempt.cancel(new ConnectError("over", Code.Canceled));
   await within("the end", done);
 });

@@ -5,6 +5,7 @@ import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { GuardedSocket, openSocket, type SocketOptions } from "../../src/client/guarded-socket.ts";
 import { frame, frameType } from "../support/raw-http2.ts";
+import { patienceMs } from "../support/within.ts";
 
 const { opened } = vi.hoisted(() => ({ opened: [] as unknown[] }));
 
@@ -52,7 +53,7 @@ test("no more is read than is taken, and all that is", async () => {
   const guarded = new GuardedSocket(server);
   const data = frame(frameType.data, { streamId: 1, payload: Buffer.alloc(16_000) });
   for (let frames = 0; frames < 20; frames++) server.write(data);
-  await vi.waitUntil(() => server.isPaused());
+  await vi.waitUntil(() => server.isPaused(), patienceMs);
   expect(guarded.readableLength).toBeLessThan(128 * 1024);
   server.end();
   let taken = 0;

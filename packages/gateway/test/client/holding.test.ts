@@ -5,7 +5,7 @@ import { expect, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 import { grpcHead, openFakeServer } from "./fake-server.ts";
 
 const KiB = 1024;
@@ -47,7 +47,7 @@ test("an answer counts until its exchange ends", async () => {
 
 test("an answer that finds no room waits until there is", async () => {
   await using held = await openHeld(500 * KiB);
-  await vi.waitUntil(() => held.budget.waiting > 0);
+  await vi.waitUntil(() => held.budget.waiting > 0, patienceMs);
   const soFar = held.holding.bytes;
   held.older.release();
   await within("the answer", held.answer);
@@ -67,7 +67,7 @@ test("an answer that cannot wait ends its call, here and at the server", async (
 
 test("an answer whose exchange ends while it waits ends its call", async () => {
   await using held = await openHeld(500 * KiB, 100);
-  await vi.waitUntil(() => held.budget.waiting > 0);
+  await vi.waitUntil(() => held.budget.waiting > 0, patienceMs);
   const failed = expect(held.answer).rejects.toMatchObject({ code: Code.Canceled });
   held.holding.release();
   await failed;

@@ -24,7 +24,7 @@ import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 
 /** The answer in Node's form, which other handlers also see. */
 type Answer = ServerResponse | Http2ServerResponse | http2.ServerHttp2Stream;
@@ -301,10 +301,10 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     const exchange = await within("the body", begun.promise);
     leave();
     expect(await within("its end", read.promise)).toMatchObject(left);
-    await vi.waitUntil(() => abort.mock.calls.length > 0);
+    await vi.waitUntil(() => abort.mock.calls.length > 0, patienceMs);
     expect(abort.mock.calls).toEqual([[exchange.closeReason]]);
     expect(exchange).toMatchObject({ isClosed: true, error: left, call: undefined });
-    await vi.waitUntil(() => exchange.peerAddress === undefined);
+    await vi.waitUntil(() => exchange.peerAddress === undefined, patienceMs);
     exchange.respond({ status: 200, header: {}, body: "late" });
     exchange.begin({ status: 200, header: {} }).end({ body: "late" });
     expect(exchange).toMatchObject({ isAnswered: false, status: undefined, error: left });
@@ -387,7 +387,7 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     await send({ body: "four" });
     // The request itself counts until its body is whole.
     expect(bytes).toEqual([8192, 4]);
-    await vi.waitUntil(() => budget.heldBytes === 0);
+    await vi.waitUntil(() => budget.heldBytes === 0, patienceMs);
     const [exchange] = exchanges;
     expect(exchange?.holding).toBe(exchange?.holding);
     expect(() => exchange?.holding?.add(1)).toThrow(expect.objectContaining(left));
@@ -565,8 +565,8 @@ test("calls that wait behind another end with their connection", async () => {
   connection.write(
     ["/1", "/2", "/3"].map((path) => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`).join(""),
   );
-  await vi.waitUntil(() => served === 3);
+  await vi.waitUntil(() => served === 3, patienceMs);
   connection.socket.destroy();
-  await vi.waitUntil(() => reasons.length === 3);
+  await vi.waitUntil(() => reasons.length === 3, patienceMs);
   expect(reasons.toSorted()).toEqual(["/1", "/2", "/3"]);
 });

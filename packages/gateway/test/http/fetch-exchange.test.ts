@@ -3,6 +3,7 @@ import { describe, expect, test, vi } from "vitest";
 import { BodyAlreadyReadError } from "../../src/http/body.ts";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { FetchExchange } from "../../src/http/fetch-exchange.ts";
+import { patienceMs } from "../support/within.ts";
 
 interface Given extends RequestInit {
   readonly path?: string;
@@ -116,7 +117,7 @@ describe("a body", () => {
     } as Given);
     const { sink, pushed } = collector();
     const read = exchange.readBody(sink);
-    await vi.waitFor(() => expect(pushed).toEqual(["a"]));
+    await vi.waitFor(() => expect(pushed).toEqual(["a"]), patienceMs);
     leave();
     await expect(read).rejects.toMatchObject(left);
     expect(budget.heldBytes).toBe(0);

@@ -3,6 +3,7 @@ import { constants, type ServerHttp2Stream } from "node:http2";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect, test, vi } from "vitest";
 import { leaveRequest } from "../../src/http/stream-exchange.ts";
+import { patienceMs } from "../support/within.ts";
 
 class Answered {
   destroyed = false;
@@ -39,11 +40,11 @@ test("one is not left before the end of its answer was sent, and holds up no oth
   whole.readableEnded = true;
   const closed = vi.spyOn(sent, "close");
   leave([unsent, sent, whole]);
-  await vi.waitUntil(() => sent.destroyed);
+  await vi.waitUntil(() => sent.destroyed, patienceMs);
   expect([unsent.destroyed, whole.destroyed]).toEqual([false, false]);
   expect(closed).toHaveBeenCalledExactlyOnceWith(constants.NGHTTP2_NO_ERROR);
   unsent.state.localClose = 1;
-  await vi.waitUntil(() => unsent.destroyed);
+  await vi.waitUntil(() => unsent.destroyed, patienceMs);
 });
 
 test("one that has ended by itself is looked at no more", async () => {
@@ -55,9 +56,9 @@ test("one that has ended by itself is looked at no more", async () => {
     },
   });
   leave([ended]);
-  await vi.waitUntil(() => looks > 0);
+  await vi.waitUntil(() => looks > 0, patienceMs);
   const later = new Answered();
   leave([later]);
-  await vi.waitUntil(() => later.destroyed);
+  await vi.waitUntil(() => later.destroyed, patienceMs);
   expect(looks).toBe(1);
 });

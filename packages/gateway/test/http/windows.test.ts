@@ -9,7 +9,7 @@ import { listen } from "../support/free-port.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -19,7 +19,7 @@ test("a server lets a stream send 4 MiB, and a connection four times as much", a
   const session = http2.connect(server.origin);
   await within("settings", once(session, "remoteSettings"));
   expect(session.remoteSettings.initialWindowSize).toBe(4 * MiB);
-  await vi.waitFor(() => expect(session.state.remoteWindowSize).toBe(16 * MiB));
+  await vi.waitFor(() => expect(session.state.remoteWindowSize).toBe(16 * MiB), patienceMs);
   session.destroy();
 });
 
@@ -75,9 +75,9 @@ test("windows shrink while little is read, and grow again", async () => {
   await using unread = await openUnread(4 * MiB);
   const { session, streams, told } = unread;
   for (let i = 0; i < 5; i++) send(session, MiB);
-  await vi.waitFor(() => expect(told.at(-1)).toBe(64 * KiB), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(told.at(-1)).toBe(64 * KiB), { timeout: patienceMs, interval: 5 });
   for (const stream of streams) stream.resume();
-  await vi.waitFor(() => expect(told.at(-1)).toBe(MiB), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(told.at(-1)).toBe(MiB), { timeout: patienceMs, interval: 5 });
   expect(unread.unreadBytes).toBe(0);
 });
 
@@ -87,11 +87,11 @@ test("streams end that hold the most, where more is unread than there is room fo
   const large = Array.from({ length: 32 }, () => send(unread.session, MiB));
   // They have windows from before the first were full.
   const isEnded = () => large.some(({ rstCode }) => rstCode !== 0);
-  await vi.waitFor(() => expect(isEnded()).toBe(true), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(isEnded()).toBe(true), { timeout: patienceMs, interval: 5 });
   expect(large.find(({ rstCode }) => rstCode !== 0)?.rstCode).toBe(
     constants.NGHTTP2_ENHANCE_YOUR_CALM,
   );
-  await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(2 * MiB), { timeout: 5000 });
+  await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(2 * MiB), { timeout: patienceMs });
   expect(small.destroyed).toBe(false);
 });
 

@@ -59,7 +59,7 @@ test.each(["CreateVolume", "WatchVolumes"])(
       ...{ "content-type": "application/grpc", te: "trailers", "grpc-timeout": "50m" },
     });
     stream.resume();
-    const [end] = await within("the answer", once(stream, "response"), 5000);
+    const [end] = await within("the answer", once(stream, "response"));
     expect(end["grpc-status"]).toBe(`${Code.DeadlineExceeded}`);
     session.destroy();
   },

@@ -22,8 +22,6 @@ export interface ServerProcess extends AsyncDisposable {
   readonly ended: Promise<unknown>;
 }
 
-const startTimeoutMs = 20_000;
-
 /** @throws {Error} what the program writes, if it ends instead of listening. */
 export async function startServer(
   [file = "", ...args]: readonly string[],
@@ -43,7 +41,7 @@ export async function startServer(
   });
 
   async function nextLine(): Promise<string> {
-    const { value, done } = await within("a line of the server", lines.next(), startTimeoutMs);
+    const { value, done } = await within("a line of the server", lines.next());
     if (done !== true) return value;
     await ended;
     throw new Error(errors);

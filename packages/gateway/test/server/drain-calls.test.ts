@@ -76,7 +76,7 @@ describe("a drain", () => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);
     await within("the request", begun.promise);
-    await within("the drain", server.drain(50), 2000);
+    await within("the drain", server.drain(50));
     await connection.untilClosed();
   });
 

@@ -23,7 +23,7 @@ import {
   settingsAck,
 } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 
 const http1Head = post(volume).slice(0, -volume.length);
 
@@ -83,7 +83,7 @@ describe("a drain ends despite a client that", () => {
     using connection = await openRawConnection(service.port);
     connection.write(bytes);
     if (isRead !== undefined) await connection.until(what, isRead);
-    await within("the end of the server", service.drain(200), 2000);
+    await within("the end of the server", service.drain(200));
     await connection.untilClosed();
   });
 });
@@ -115,7 +115,7 @@ describe("a drain", () => {
       });
       const fields = [...response.headers, ...response.trailers].map((field) => field.join(": "));
       expect(`${fields.join("\n")}\n${response.body}`).toContain(refusal);
-      await within("the end of the server", service.drain(5000), 2000);
+      await within("the end of the server", service.drain(10 * patienceMs));
     },
   );
 

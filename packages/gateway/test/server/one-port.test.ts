@@ -168,7 +168,7 @@ test.each([
   };
   expect(opened).toHaveLength(10);
   // Node itself may hold the last one, and HTTP/2 waits up to a second for its client's end.
-  await expect.poll(held, { timeout: 5000 }).toBeLessThanOrEqual(1);
+  await expect.poll(held).toBeLessThanOrEqual(1);
   await port.drain(0);
 });
 

@@ -337,7 +337,7 @@ test.skipIf(!hasOpenssl)(
       writeFileSync(tls.certFile, `no PEM ${change++}`);
       return server.errors[0];
     };
-    await expect.poll(seen, { timeout: 8000, interval: 300 }).toBeInstanceOf(TlsFilesError);
+    await expect.poll(seen, { interval: 300 }).toBeInstanceOf(TlsFilesError);
   },
 );
 

@@ -34,7 +34,7 @@ import {
 } from "../support/raw-http2.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 
 /** Sends a byte every few milliseconds, which prevents every idle timeout. */
 function drip(connection: RawConnection, bytes: string | Uint8Array): Disposable {
@@ -71,7 +71,7 @@ describe.concurrent("over HTTP/1.1", () => {
   });
 
   test("does not count the duration of the call", async () => {
-    await using server = await openTestService({ limits: { requestTimeoutMs: 100 } });
+    await using server = await openTestService({ limits: { requestTimeoutMs: 500 } });
     using hold = server.hold();
     using connection = await openRawConnection(server.port);
     connection.write(post(volume));
@@ -148,7 +148,7 @@ describe.concurrent("over HTTP/2", () => {
     );
     connection.end();
     // As soon as the drain begins, or long before its end.
-    await within("the drain", server.drain(60_000), 5000);
+    await within("the drain", server.drain(10 * patienceMs));
     await connection.untilClosed();
   });
 
@@ -205,7 +205,9 @@ describe.concurrent("over HTTP/2", () => {
       resting.write(Buffer.concat([greeting, settingsAck]));
       await resting.untilClosed();
     }
-    expect(parseFrames(connection.received).some(({ type }) => type === frameType.data)).toBe(true);
+    await connection.until("an answer", (bytes) =>
+      parseFrames(bytes).some(({ type }) => type === frameType.data),
+    );
     const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
     connection.write(frame(frameType.rstStream, { streamId: 1, payload: cancel }));
     await connection.untilClosed();
@@ -303,7 +305,7 @@ describe.concurrent("over HTTP/2", () => {
   );
 
   test("does not count the duration of the call", async () => {
-    const limits = { requestTimeoutMs: 100, idleTimeoutMs: 200 };
+    const limits = { requestTimeoutMs: 500, idleTimeoutMs: 500 };
     await using server = await openTestService({ limits });
     using hold = server.hold();
     const session = http2.connect(server.origin);

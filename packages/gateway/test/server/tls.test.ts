@@ -18,7 +18,7 @@ import { createRawConnection, openRawConnection } from "../support/raw-connectio
 import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
-import { within } from "../support/within.ts";
+import { patienceMs, within } from "../support/within.ts";
 
 /** The common name of the server's certificate, and the chosen protocol. */
 async function greet(port: number, ALPNProtocols?: string[]) {
@@ -226,14 +226,12 @@ describe.skipIf(!hasOpenssl)("renewed certificates", () => {
       utimesSync(files.certFile, new Date(), new Date());
       return onTlsError.mock.lastCall;
     };
-    await expect.poll(seen, { timeout: 8000, interval: 300 }).toEqual([expect.any(TlsFilesError)]);
+    await expect.poll(seen, { interval: 300 }).toEqual([expect.any(TlsFilesError)]);
     expect((await greet(server.port)).name).toBe("first");
 
     renameSync(second.keyFile, files.keyFile);
     // Only a handshake shows when a server uses a certificate.
-    await expect
-      .poll(async () => (await greet(server.port)).name, { timeout: 8000 })
-      .toBe("second");
+    await expect.poll(async () => (await greet(server.port)).name).toBe("second");
     const request = {
       origin: server.origin,
       version: "2",
@@ -285,7 +283,7 @@ describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
       for (const [what, other] of Object.entries(others)) {
         const given = { ...call, ...createRequest, ...(other && { client: other }) };
         await expect(exchange(given), what).rejects.toThrow(/certificate|ECONNRESET|hang up|close/);
-        await vi.waitFor(() => expect(refused).toHaveBeenCalledTimes(++count));
+        await vi.waitFor(() => expect(refused).toHaveBeenCalledTimes(++count), patienceMs);
       }
       expect(refused.mock.calls.flat().map(({ kind }) => kind)).toEqual(["handshake", "handshake"]);
       expect(server.created).toHaveLength(1);
@@ -312,7 +310,7 @@ describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
       utimesSync(clientCaFile, new Date(), new Date());
       return await isAdmitted(others["one of another CA"]);
     };
-    await expect.poll(renewed, { timeout: 8000, interval: 300 }).toBe(true);
+    await expect.poll(renewed, { interval: 300 }).toBe(true);
     expect(await isAdmitted(client)).toBe(false);
     const again = tls.connect({ port, host: "127.0.0.1", ca: pem, ...client, session });
     using connection = createRawConnection(again);
@@ -337,7 +335,7 @@ describe.skipIf(!hasOpenssl)("a drain", () => {
       // A later handshake is complete, so ours has been accepted.
       await greet(server.port);
     }
-    await within("the end of the server", server.drain(3000), 1500);
+    await within("the end of the server", server.drain(10 * patienceMs));
   });
 });
 

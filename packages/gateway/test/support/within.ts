@@ -1,8 +1,15 @@
+/** How long a test waits for what must come, in ms. Events end the waiting; a busy machine is late. */
+export const patienceMs = 60_000;
+
 /**
  * Waits for an event that must come. A test that waits forever reports only that it timed out; this
  * reports for what.
  */
-export async function within<T>(what: string, event: Promise<T>, timeoutMs = 8000): Promise<T> {
+export async function within<T>(
+  what: string,
+  event: Promise<T>,
+  timeoutMs = patienceMs,
+): Promise<T> {
   const late = Promise.withResolvers<never>();
   const timer = setTimeout(
     () => late.reject(new Error(`${what}: did not come within ${timeoutMs} ms`)),

@@ -3,6 +3,7 @@ import { readFile, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { beforeEach, describe, expect, test } from "vitest";
+import { patienceMs } from "../../../gateway/test/support/within.ts";
 import {
   type Authenticator,
   createFirstToken,
@@ -115,7 +116,7 @@ test("neither an open authenticator nor its endpoint keeps a process alive", asy
   const args = ["--input-type=module", "--eval", script, "--"];
   const run = promisify(execFile);
   const { stdout } = await run(process.execPath, [...args, tokenFile, url.href, issuer, audience], {
-    timeout: 10_000,
+    timeout: patienceMs,
   });
   expect(stdout).toBe("");
 });

@@ -6,7 +6,7 @@ import {
   type ServerProcess,
   startServer,
 } from "../../../gateway/test/runtimes/server-process.ts";
-import { within } from "../../../gateway/test/support/within.ts";
+import { patienceMs, within } from "../../../gateway/test/support/within.ts";
 import { runInProcess } from "../../../kit/test/support/run-in-process.ts";
 import { runCommand as run } from "../../src/cli/program.ts";
 
@@ -18,16 +18,16 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** Runs a command that ends by itself. It must not wait for the 10 s that a reflection may take. */
+/** Runs a command that ends by itself. */
 export async function runCommand(args: readonly string[], cwd: string): Promise<Ended> {
-  const { code, ...output } = await within("its end", runInProcess(run, args, { cwd }), 9000);
+  const { code, ...output } = await within("its end", runInProcess(run, args, { cwd }));
   return { exitCode: code, ...output };
 }
 
 /** A command that serves unless something stops it, in its own process. */
 export function runProcess(args: readonly string[], cwd: string): Promise<Ended> {
   return new Promise((resolve) => {
-    const options = { cwd, env: environment, timeout: 9000 };
+    const options = { cwd, env: environment, timeout: patienceMs };
     const [node, ...condition] = nodeOfSources;
     execFile(node, [...condition, main, ...args], options, (error, stdout, stderr) =>
       resolve({ exitCode: error === null ? 0 : error.code, stdout, stderr }),
@@ -52,7 +52,7 @@ export async function startCommand(
 
 /** Asks until the answer has the status. */
 export async function until(status: number, url: string): Promise<Response> {
-  const signal = AbortSignal.timeout(15_000);
+  const signal = AbortSignal.timeout(patienceMs);
   for (;;) {
     const response = await fetch(url, { signal });
     if (response.status === status) return response;

@@ -94,7 +94,7 @@ test("one upstream that is away does not keep the others from being served", asy
   );
   const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const called = async () => (await post(`${server.origin}/v1/fields`, "{}")).status;
-  await expect.poll(called, { timeout: 8000 }).toBe(200);
+  await expect.poll(called).toBe(200);
   const metrics = await (await fetch(metricsUrl)).text();
   expect(metrics).toContain("connect_gateway_rules_left_out 0\n"); // it may be known later
   expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);
@@ -135,7 +135,7 @@ test.each<[how: string, args: readonly string[], look: (signal: () => void) => v
   files = [fields, file_library_v1_catalog.proto];
   look(server.hangUp);
   const isServed = async () => (await fetch(`${server.origin}/v1/shelves/a/volumes`)).status;
-  await expect.poll(isServed, { timeout: 8000 }).toBe(200);
+  await expect.poll(isServed).toBe(200);
 });
 
 test("headers of files are sent with calls, with reflection, and read again", async () => {
@@ -231,7 +231,7 @@ test("the type of an Any that only the upstream knows is asked for", async () =>
   await until(200, `${server.origin}/readyz`);
   const ask = async () => await (await post(`${server.origin}/v1/fields`, "{}")).json();
   expect(await ask()).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
-  await expect.poll(ask, { timeout: 8000 }).toEqual({ any: { "@type": any.typeUrl } });
+  await expect.poll(ask).toEqual({ any: { "@type": any.typeUrl } });
 });
 
 test("types that nobody knows are logged once each, up to a limit", async () => {

@@ -8,6 +8,7 @@ import { expect, test, vi } from "vitest";
 import { wrapEnvelope } from "../../../gateway/src/rpc/envelope-splitter.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { patienceMs } from "../../../gateway/test/support/within.ts";
 import { openProxy } from "./open-proxy.ts";
 
 const KiB = 1024;
@@ -49,10 +50,13 @@ test.each([
   await using full = await openFull(coding, 500 * KiB);
   const { budget, older } = full;
   const called = full.calls[kind]();
-  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), {
+    timeout: patienceMs,
+    interval: 5,
+  });
   older.release();
   expect(await called).toBe(large);
-  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: 5000, interval: 5 });
+  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: patienceMs, interval: 5 });
 });
 
 test.each(["unary", "stream"] as const)(
