@@ -70,11 +70,19 @@ export function withTrailerMessage(error: ConnectError): ConnectError {
   let bytes = 0;
   let end = 0;
   for (const character of rawMessage) {
-    bytes += encodeURIComponent(character).length;
+    bytes += encodeMessage(character).length;
     if (bytes > encodedBytesMax) return withMessage(error, `${rawMessage.slice(0, end)}…`);
     end += character.length;
   }
   return error;
+}
+
+/**
+ * A well-formed message in the form of `grpc-message`: what needs no encoding has none. Clients on grpc-js
+ * read `%2C` as it is (`decodeURI`). HTTP drops spaces at both ends.
+ */
+export function encodeMessage(message: string): string {
+  return message.replaceAll(/^ | $|[^ -$&-~]+/g, encodeURIComponent);
 }
 
 /**

@@ -7,7 +7,7 @@ import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import type { Codec } from "../codec/codec.ts";
-import { connectErrorFrom, withTrailerMessage } from "../errors/errors.ts";
+import { connectErrorFrom, encodeMessage, withTrailerMessage } from "../errors/errors.ts";
 import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { toNodeHeaders, withoutLength } from "../http/headers.ts";
@@ -93,7 +93,11 @@ export function trailersOnly(
   error: ConnectError,
 ): Response {
   const type = { "content-type": headers["content-type"] };
-  const header = { ...type, "grpc-status": error.code, "grpc-message": error.rawMessage };
+  const header = {
+    ...type,
+    "grpc-status": error.code,
+    "grpc-message": encodeMessage(error.rawMessage),
+  };
   return { status: 200, header, body: "", error };
 }
 
@@ -228,6 +232,7 @@ function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
 function setStatus({ responseTrailer }: Call, reason: unknown): ConnectError {
   const failure = withTrailerMessage(connectErrorFrom(reason));
   grpc.setTrailerStatus(responseTrailer, failure);
+  responseTrailer.set("grpc-message", encodeMessage(failure.rawMessage));
   return failure;
 }
 

@@ -44,12 +44,13 @@ export function apply(difference: Difference, outcome: Outcome, given: Case): Ou
 }
 
 /**
- * Three differences are allowed. Ours ends a call of gRPC that fails before its first message by headers
+ * Four differences are allowed. Ours encodes of `grpc-message` only what gRPC says. Ours ends a call of gRPC that fails before its first message by headers
  * alone: retries need that. Ours may announce the length of a body that connect-node sends in
  * chunks (or, over HTTP/2, without a length), because it writes the body at once: its clients have
  * checked it. And ours reports an internal error once, while connect-node reports nothing.
  */
-export function comparable(stock: Outcome, ours: Outcome): [stock: Outcome, ours: Outcome] {
+export function comparable(theirs: Outcome, own: Outcome): [stock: Outcome, ours: Outcome] {
+  const [stock, ours] = [theirs, own].map(encoded) as [Outcome, Outcome];
   const isOneWrite = ours.framing === "length" && stock.framing !== "length";
   const { "content-length": _length, ...headers } = ours.headers;
   const told = isOneWrite ? { ...ours, headers, framing: stock.framing } : ours;
@@ -64,6 +65,33 @@ export function comparable(stock: Outcome, ours: Outcome): [stock: Outcome, ours
   const fields = Object.entries(other.headers);
   const known = fields.filter(([name]) => name in one.headers || !name.startsWith("x-"));
   return [withoutEmpty(one), withoutEmpty({ ...other, headers: Object.fromEntries(known) })];
+}
+
+/** The same with all of each `grpc-message` encoded. */
+function encoded(value: unknown): unknown {
+  const all = (text: string) => {
+    try {
+      return encodeURIComponent(decodeURIComponent(text));
+    } catch {
+      return text; // metadata of that name, of a caller
+    }
+  };
+  if (typeof value === "string") {
+    const bytes = Buffer.from(value.replace("hex ", ""), "hex").toString("latin1");
+    // The length of the envelope says how its text is encoded.
+    const text = bytes.includes("grpc-message: ") ? bytes.replace(/^\x80.{4}/s, "") : value;
+    return text.replaceAll(/(?<=grpc-message: )[^\r\n]*/g, all);
+  }
+  if (Array.isArray(value)) {
+    const isField = value.length === 2 && value[0] === "grpc-message";
+    return isField ? [value[0], all(String(value[1]))] : value.map(encoded);
+  }
+  if (!isObject(value)) return value;
+  const entries = Object.entries(value).map(([name, item]) => [
+    name,
+    name === "grpc-message" ? [item].flat().map(String).map(all) : encoded(item),
+  ]);
+  return Object.fromEntries(entries);
 }
 
 /** The members of each list, without the empty ones: RFC 9110 section 5.6.1. */

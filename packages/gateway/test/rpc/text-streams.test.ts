@@ -43,6 +43,6 @@ describe.each(versions)("a stream of gRPC-Web-text over HTTP/%s", (version) => {
     const body = await collect(callRepeat(gateway.origin(version), version));
     const last = parseEnvelopes(body).at(-1);
     expect(last?.flags).toBe(trailers);
-    expect(last?.message.toString()).toMatch(/grpc-message: so%20far\r\ngrpc-status: 10\r\n/);
+    expect(last?.message.toString()).toMatch(/grpc-message: so far\r\ngrpc-status: 10\r\n/);
   });
 });

@@ -28,7 +28,8 @@ async function fail(message: string, headers: Record<string, string> = {}) {
     headers: { "content-type": "application/grpc", ...headers },
     body: envelope(new Uint8Array(0)),
   });
-  return { error: findTrailerError(trailers), kept: trailers.get("x-kept") };
+  const sent = trailers.get("grpc-message");
+  return { error: findTrailerError(trailers), kept: trailers.get("x-kept"), sent };
 }
 
 describe("a message of", () => {
@@ -43,6 +44,12 @@ describe("a message of", () => {
     expect(error?.findDetails(BadRequestSchema)).toHaveLength(1);
     expect(kept).toBe("yes");
   });
+});
+
+test("a message is encoded only where it must be: grpc-js decodes no other signs", async () => {
+  const { error, sent } = await fail('a, b: c/d? "100 %" é\n🌱');
+  expect(error?.rawMessage).toBe('a, b: c/d? "100 %" é\n🌱');
+  expect(sent).toBe('a, b: c/d? "100 %25" %C3%A9%0A%F0%9F%8C%B1');
 });
 
 test("a message that quotes a long header arrives", async () => {
