@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRecordedLog } from "../packages/kit/test/support/recorded-log.ts";
 import { startServer } from "../src/server/start.ts";
-import { launchBrowser } from "../test/support/browser.ts";
+import { launchBrowser } from "../packages/gateway/test/support/browser.ts";
 
 const token = "only-for-the-pictures-0123456789abcdefghijkl";
 /** What the pictures show, whatever port is free. */
