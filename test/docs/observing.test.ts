@@ -17,6 +17,7 @@ function rowsOf(page: string): string[][] {
 
 test("docs/metrics.md has every metric, its type and its labels", async () => {
   await using server = await openTestServer({ adminPort: 0 });
+  await postPlant(server.url);
   const { types, series } = await scrape(server.running.metricsUrl);
   const exported = [...types].filter(([name]) => name.startsWith("plant_store_"));
   const labelsOf = (metric: string) => {
