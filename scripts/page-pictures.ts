@@ -2,9 +2,9 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { launchBrowser } from "../packages/gateway/test/support/browser.ts";
 import { createRecordedLog } from "../packages/kit/test/support/recorded-log.ts";
 import { startServer } from "../src/server/start.ts";
-import { launchBrowser } from "../packages/gateway/test/support/browser.ts";
 
 const token = "only-for-the-pictures-0123456789abcdefghijkl";
 /** What the pictures show, whatever port is free. */

@@ -71,6 +71,7 @@ export class Connection {
   readonly #quietMs: number;
   #quietBytes = 0;
   #quietSince = 0;
+  #wasQuiet = false;
 
   constructor(options: ConnectionOptions, listener: ConnectionListener) {
     const { origin, quietMsMax } = options;
@@ -148,7 +149,10 @@ export class Connection {
     return this.#session.destroyed;
   }
 
-  /** Whether it owes an answer and has sent nothing for a fifth of `quietMsMax`. Ask before each call. */
+  /**
+   * Whether it owes an answer and has sent nothing for a fifth of `quietMsMax`. Ask before each call. It
+   * is asked then, because a stream may be quiet: where there is a server, the next call finds it there.
+   */
   isQuiet(): boolean {
     const now = performance.now();
     const { bytesRead } = this.#socket;
@@ -156,7 +160,10 @@ export class Connection {
     if (hasSent) this.#isOwed = this.#streams > 0;
     if (hasSent || !this.#isOwed) this.#quietSince = now;
     this.#quietBytes = bytesRead;
-    return now - this.#quietSince > this.#quietMs;
+    const isQuiet = now - this.#quietSince > this.#quietMs;
+    if (isQuiet && !this.#wasQuiet) this.#session.settings({});
+    this.#wasQuiet = isQuiet;
+    return isQuiet;
   }
 
   /** Reserves a place for a stream. The caller then opens the stream or vacates the place. */

@@ -98,6 +98,29 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     void Promise.allSettled(inTurn);
   });
 
+  test("is called at both while a stream of one is quiet", async () => {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    resolveTo(first, second);
+    const counts = new Map<unknown, number>();
+    const watched = Promise.withResolvers<void>();
+    const { port } = await openFronts((stream, headers) => {
+      counts.set(stream.session, (counts.get(stream.session) ?? 0) + 1);
+      if (headers[":path"]?.endsWith("WatchVolumes")) watched.resolve();
+      else answerOk(stream, headers);
+    });
+    const catalog = clientOf(port);
+    while (counts.size < 2) await call(catalog);
+    const watching = catalog.watchVolumes({})[Symbol.asyncIterator]().next();
+    watching.catch(() => {}); // the end of the test
+    await watched.promise;
+    vi.advanceTimersByTime(1001);
+    counts.clear();
+    for (let calls = 0; calls < 20; calls++) await call(catalog);
+    expect(Math.min(...counts.values())).toBeGreaterThan(5);
+    expect(counts.size).toBe(2);
+  });
+
   describe("is looked up", () => {
     beforeEach(() => void vi.useFakeTimers({ toFake: ["performance"] }));
     afterEach(() => void vi.useRealTimers());
