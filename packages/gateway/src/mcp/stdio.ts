@@ -27,6 +27,7 @@ interface Sent {
  * all calls are answered.
  *
  * @param handler That of `gatewayFetchHandler`.
+ * @throws {RangeError} for a line that is too long; what a response fails with.
  */
 export async function serveStdio(
   handler: (request: Request) => Promise<Response>,
@@ -67,11 +68,17 @@ export async function serveStdio(
     }
   }
 
-  for await (const line of linesOf(input, lineBytesMax)) {
-    const call = pass(line).finally(() => open.delete(call));
-    open.add(call);
+  const failed = Promise.withResolvers<never>();
+  async function passAll(): Promise<void> {
+    for await (const line of linesOf(input, lineBytesMax)) {
+      const call = pass(line)
+        .catch(failed.reject)
+        .finally(() => open.delete(call));
+      open.add(call);
+    }
+    await Promise.all(open);
   }
-  await Promise.all(open);
+  await Promise.race([passAll(), failed.promise]);
 }
 
 function parse(line: Uint8Array): Sent {
@@ -122,7 +129,7 @@ async function* linesOf(
       const end = newline < 0 ? bytes.length : newline;
       pieces.push(bytes.subarray(start, end) as Uint8Array<ArrayBuffer>);
       length += end - start;
-      if (length > bytesMax) throw new Error(`a message has more than ${bytesMax} bytes`);
+      if (length > bytesMax) throw new RangeError(`a message has more than ${bytesMax} bytes`);
       start = end + 1;
       if (newline < 0) continue;
       if (length > 0) yield await new Blob(pieces).bytes();

@@ -100,7 +100,18 @@ test("a stream tells its progress, and then its result", async () => {
 });
 
 test("a line over the limit ends it", async () => {
-  await expect(run(input("x".repeat(60), "x".repeat(60)), 100)).rejects.toThrow(
-    "more than 100 bytes",
-  );
+  const error = new RangeError("a message has more than 100 bytes");
+  await expect(run(input("x".repeat(60), "x".repeat(60)), 100)).rejects.toThrow(error);
+});
+
+test("a response that is cut ends it, whatever is still to come", async () => {
+  const body = new ReadableStream({ pull: () => Promise.reject(new Error("cut")) });
+  async function* open() {
+    yield `${call(1, "a")}\n`;
+    await new Promise(() => {});
+  }
+  const served = serveStdio(async () => new Response(body), {
+    ...{ input: open(), output: { write: (_text, done) => done() } },
+  });
+  await expect(within("its end", served)).rejects.toThrow("cut");
 });
