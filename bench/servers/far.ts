@@ -11,7 +11,7 @@ message.writeUIntBE(message.length - 5, 0, 5);
 message.set([0x0a, 0x80, 0x80, 0x04], 5); // BytesValue.value of 64 KiB
 const nothing = Buffer.alloc(5);
 
-const server = http2.createServer({ settings: openWindows.settings });
+const server = http2.createServer({ settings: openWindows.settings, maxSessionMemory: 4000 });
 server.on("session", openWindows.open);
 server.on("stream", (stream: http2.ServerHttp2Stream, { ":path": path = "" }) => {
   stream.on("error", () => {});

@@ -12,7 +12,7 @@ const windowBytesMin = 64 * 1024;
 /** Of a connection. It bounds nothing: Node counts bytes as read when they arrive. */
 const connectionWindowBytes = 4 * windowBytesMax;
 
-/** Unread bytes of all streams in the process. Above twice as many, large streams end. */
+/** Unread bytes of all streams in the process. Above twice as many of clients, large streams end. */
 const unreadBytesMax = 32 * 1024 * 1024;
 
 /** A sender on the same machine can add about 20 MiB in this time. */
@@ -21,8 +21,8 @@ const lookIntervalMs = 20;
 /** The objects around a piece of unread data, however small. */
 const pieceBytes = 256;
 
-/** What Node reads from a socket at once. */
-const chunkBytesMax = 64 * 1024;
+/** A frame of most senders, which is then read without a copy. What a reader holds counts in the budget. */
+const chunkBytesMax = 16 * 1024;
 
 interface Session {
   readonly session: Http2Session;
@@ -35,9 +35,10 @@ interface Session {
  * The windows of all connections of a process, in both roles.
  *
  * A new stream gets as much as its distance may need. Where streams are not read, windows shrink, so that
- * each can take at most half of the room that is left. A peer may ignore that, or be slow to hear it: when
- * twice as much is unread, the streams that hold the most end with ENHANCE_YOUR_CALM, but for those that
- * hold no more than the smallest window.
+ * each can take at most half of the room that is left. A client may ignore that, or be slow to hear it:
+ * when twice as much is unread of clients, the streams that hold the most end with ENHANCE_YOUR_CALM, but
+ * for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
+ * streams are unread because callers of ours are slow, and those must not lose them.
  */
 export class Windows {
   readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
@@ -77,17 +78,21 @@ export class Windows {
     const held = new Map<Http2Stream, number>();
     const seen = new Set<ArrayBufferLike>();
     let unread = 0;
+    let ofClients = 0;
     let isWatching = false;
-    for (const streams of this.#sessions.values()) {
+    for (const [{ session }, streams] of this.#sessions) {
       if (streams.size > 0) isWatching = true;
       for (const stream of streams) {
         if (stream.readableLength === 0) continue;
         const bytes = unreadBytes(stream, seen);
-        held.set(stream, bytes);
         unread += bytes;
+        if (session.type !== constants.NGHTTP2_SESSION_SERVER) continue;
+        held.set(stream, bytes);
+        ofClients += bytes;
       }
     }
-    if (unread > 2 * this.#unreadBytesMax) unread -= this.#end(held, unread - this.#unreadBytesMax);
+    const tooMany = ofClients - 2 * this.#unreadBytesMax;
+    if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
     this.#adapt(unread);
     for (const [one, streams] of this.#sessions) if (streams.size > 0) this.#tell(one);
     this.#timer = undefined;

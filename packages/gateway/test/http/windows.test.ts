@@ -102,6 +102,26 @@ test("streams end that hold the most, where more is unread than there is room fo
   await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(2 * MiB), { timeout: patienceMs });
 });
 
+test("streams of a server that is called never end because they are unread", async () => {
+  const windows = new Windows(128 * KiB);
+  const server = http2.createServer((_request, response) => void response.end(Buffer.alloc(MiB)));
+  await using listener = await listen(server as never);
+  const settings = { initialWindowSize: windowBytesMax };
+  const session = http2.connect(listener.url, { settings });
+  windows.add(session);
+  const told = new Promise<void>((resolve) =>
+    session.on("localSettings", ({ initialWindowSize }) => {
+      if (initialWindowSize === 64 * KiB) resolve();
+    }),
+  );
+  const streams = Array.from({ length: 8 }, () => session.request({ ":path": "/" }));
+  windows.watch();
+  await within("small windows", told);
+  const bytes = streams.map(async (stream) => (await stream.toArray()).join("").length);
+  expect(await Promise.all(bytes)).toEqual(Array(8).fill(MiB));
+  session.destroy();
+});
+
 test("tiny pieces count as the memory around them", async () => {
   await using unread = await openUnread(256 * KiB);
   using connection = await openRawConnection(unread.port);
