@@ -2,7 +2,7 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { launchBrowser } from "../packages/gateway/test/support/browser.ts";
+import { launchBrowser } from "../packages/kit/test/support/browser.ts";
 import { createRecordedLog } from "../packages/kit/test/support/recorded-log.ts";
 import { startServer } from "../src/server/start.ts";
 

@@ -4,7 +4,7 @@ import { createRequire } from "node:module";
 import type { AxeResults } from "axe-core";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { browserPath, launchBrowser } from "../../packages/gateway/test/support/browser.ts";
+import { browserPath, launchBrowser } from "../../packages/kit/test/support/browser.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
 

@@ -11,12 +11,12 @@ import { credentials, loadPackageDefinition } from "@grpc/grpc-js";
 import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
 import { rolldown } from "rolldown";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { browserPath, launchBrowser } from "../../../gateway/test/support/browser.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { findFreePort } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
 import { createVenv } from "../../../gateway/test/support/python-venv.ts";
 import { Unavailable } from "../../../gateway/test/support/tool.ts";
+import { browserPath, launchBrowser } from "../../../kit/test/support/browser.ts";
 import { startCommand, until } from "../cli/command.ts";
 
 const source = join(import.meta.dirname, "fastapi");
