@@ -40,7 +40,7 @@ try {
   run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
   run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);
   // A busy machine may be late once. Late twice is a difference of the versions.
-  const patience = ["--testTimeout", "20000", "--retry", "1"];
+  const patience = ["--testTimeout", "20000", "--expect.poll.timeout", "20000", "--retry", "1"];
   const vitest = ["node_modules/vitest/vitest.mjs", "run", ...patience];
   // The list of differences is of the connect-node that is pinned.
   const left = [mocked, "**/differential/differences.test.ts"].flatMap((one) => ["--exclude", one]);
