@@ -43,14 +43,13 @@ export async function tryFastApi(
     const url = `http://127.0.0.1:${port}`;
     await untilListening(url);
     const args = ["--upstream", `rest+${url}`, "--descriptors", "services.binpb", "--mcp"];
-    const origin = await openPage();
+    using origin = await openPage();
     await using command = await startCommand([...args, "--cors-origin", origin.url], folder);
     await until(200, `${command.origin}/readyz`);
     await attempt("grpc-js", () => callGrpc(command.port));
     await attempt("an MCP client", () => callTool(command.origin));
     if (browserPath === undefined) throw new Unavailable("there is no Chromium");
     await attempt("connect-web in Chromium", () => callInBrowser(origin.url, command.origin));
-    origin.close();
   } finally {
     server.kill("SIGKILL");
     await ended;
@@ -75,7 +74,7 @@ async function callGrpc(port: number): Promise<void> {
   const { name, ...volume } = await create(request);
   equal(name, `shelves/grpc/volumes/${id}`);
   equal(volume["id"], id);
-  await rejects(create(request), { code: 6, details: `${name} exists` });
+  await rejects(create(request), { code: 10, details: `${name} exists` });
   client.close();
 }
 
@@ -89,9 +88,7 @@ interface Catalog {
 
 async function callTool(origin: string): Promise<void> {
   await using client = await openModern(`${origin}/mcp`);
-  const tools = await client.listTools();
-  const tool = tools.find(({ name }) => name.endsWith("CreateVolume"))?.name ?? "";
-  const { structuredContent } = await client.call(tool, {
+  const { structuredContent } = await client.call("create_volume", {
     parent: "shelves/model",
     volume: { id, title: "é" },
   });
@@ -110,7 +107,13 @@ async function openPage() {
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  return { url, close: () => server.close() };
+  return {
+    url,
+    [Symbol.dispose]() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
 }
 
 async function callInBrowser(page: string, at: string): Promise<void> {
