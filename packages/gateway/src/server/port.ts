@@ -212,14 +212,15 @@ const goingAway = Buffer.from("0000080700000000007fffffff00000000", "hex");
 /**
  * Sends GOAWAY without a last stream, and a round trip later the one of Node, so that requests in
  * flight are served. After any GOAWAY of its own, nghttp2 ignores new streams, so the first one is
- * written to the socket. Node writes whole frames, and libuv keeps their order. TLS does not: a
- * write during another one aborts the process. Its clients get the last GOAWAY alone.
+ * written to the socket. Node writes whole frames, and libuv keeps their order. TLS does not, nor does
+ * Deno: a write during another one aborts the process. Their clients get the last GOAWAY alone.
  */
 function leaveSession(session: Http2Session, socket: Socket): void {
   if (session.destroyed) return;
   const close = () => session.close();
-  if (!session.encrypted) socket.write(goingAway);
-  if (session.encrypted || !session.ping(close)) {
+  const isAlone = session.encrypted || "Deno" in globalThis;
+  if (!isAlone) socket.write(goingAway);
+  if (isAlone || !session.ping(close)) {
     close();
     return;
   }
