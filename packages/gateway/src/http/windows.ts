@@ -3,17 +3,20 @@ import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import { keepStreamsInTables, type StreamTable } from "./stream-table.ts";
 
-/** Of a new connection's streams. Enough for 200 MB/s at 20 ms. */
-export const windowBytesMax = 4 * 1024 * 1024;
+/** Of a new connection's streams. Enough for 100 MB/s at 20 ms, more than a proxy transcodes in one. */
+export const windowBytesMax = 2 * 1024 * 1024;
 
 /** Node's default. */
 const windowBytesMin = 64 * 1024;
 
 /** Of a connection. It bounds nothing: Node counts bytes as read when they arrive. */
-const connectionWindowBytes = 4 * windowBytesMax;
+const connectionWindowBytes = 8 * windowBytesMax;
 
-/** Unread bytes of all streams in the process. Above twice as many of clients, large streams end. */
+/** Unread bytes of all streams in the process. */
 const unreadBytesMax = 32 * 1024 * 1024;
+
+/** How many times as many may come from clients before they have heard that windows shrink. */
+const excessMax = 8;
 
 /** A sender on the same machine can add about 20 MiB in this time. */
 const lookIntervalMs = 20;
@@ -36,8 +39,8 @@ interface Session {
  *
  * A new stream gets as much as its distance may need. Where streams are not read, windows shrink, so that
  * each can take at most half of the room that is left. A client may ignore that, or be slow to hear it:
- * when twice as much is unread of clients, the streams that hold the most end with ENHANCE_YOUR_CALM, but
- * for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
+ * when eight times as much is unread of clients, the streams that hold the most end with
+ * ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
  * streams are unread because callers of ours are slow, and those must not lose them.
  */
 export class Windows {
@@ -91,7 +94,7 @@ export class Windows {
         ofClients += bytes;
       }
     }
-    const tooMany = ofClients - 2 * this.#unreadBytesMax;
+    const tooMany = ofClients - excessMax * this.#unreadBytesMax;
     if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
     this.#adapt(unread);
     for (const [one, streams] of this.#sessions) if (streams.size > 0) this.#tell(one);
@@ -159,11 +162,19 @@ function unreadBytes(stream: Http2Stream, seen: Set<ArrayBufferLike>): number {
  */
 export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> {
   let wake = () => {};
-  for (const event of ["readable", "end", "close", "error"]) stream.on(event, () => wake());
-  while (!stream.readableEnded && !stream.destroyed) {
-    const bytes = Math.min(stream.readableLength, chunkBytesMax);
-    const chunk: Uint8Array | null = stream.read(bytes || undefined);
-    if (chunk !== null) yield chunk;
-    else await new Promise<void>((resolve) => (wake = resolve));
+  const look = () => wake();
+  for (const event of lookEvents) stream.on(event, look);
+  try {
+    while (!stream.readableEnded && !stream.destroyed) {
+      const bytes = Math.min(stream.readableLength, chunkBytesMax);
+      const chunk: Uint8Array | null = stream.read(bytes || undefined);
+      if (chunk !== null) yield chunk;
+      else await new Promise<void>((resolve) => (wake = resolve));
+    }
+  } finally {
+    // With a listener, a stream does not flow, and its rest could not be discarded. An error may be late.
+    for (const event of ["readable", "end", "close"]) stream.off(event, look);
   }
 }
+
+const lookEvents = ["readable", "end", "close", "error"];

@@ -15,11 +15,11 @@ const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
-test("a server lets a stream send 4 MiB, and a connection four times as much", async () => {
+test("a server lets a stream send 2 MiB, and a connection eight times as much", async () => {
   await using server = await openTestService();
   const session = http2.connect(server.origin);
   await within("settings", once(session, "remoteSettings"));
-  expect(session.remoteSettings.initialWindowSize).toBe(4 * MiB);
+  expect(session.remoteSettings.initialWindowSize).toBe(2 * MiB);
   await vi.waitFor(() => expect(session.state.remoteWindowSize).toBe(16 * MiB), patienceMs);
   session.destroy();
 });
@@ -34,7 +34,7 @@ test("so does a client", async () => {
   const error = await fake.catalog.getVolume({}).catch((reason: unknown) => reason);
   expect(error).toHaveProperty("metadata");
   const { metadata } = error as { metadata: Headers };
-  expect(metadata.get("windows")).toBe(`${4 * MiB},${16 * MiB}`);
+  expect(metadata.get("windows")).toBe(`${2 * MiB},${16 * MiB}`);
 });
 
 /** A server that reads nothing until it is told, with little room for what is unread. */
@@ -91,15 +91,28 @@ const resetStreams = (bytes: Buffer) =>
     .filter(({ type, payload }) => type === frameType.rstStream && payload.readUInt32BE() === calm)
     .map(({ streamId }) => streamId);
 
+test("no stream ends that has heard too late that windows shrink", async () => {
+  await using unread = await openUnread(4 * MiB);
+  const { session, streams } = unread;
+  // All that the first windows allow.
+  for (let i = 0; i < 16; i++) send(session, MiB);
+  await vi.waitFor(() => expect(unread.unreadBytes).toBeGreaterThan(4 * MiB), {
+    timeout: patienceMs,
+  });
+  await vi.waitFor(() => expect(unread.told.at(-1)).toBe(64 * KiB), { timeout: patienceMs });
+  const bytes = streams.map(async (stream) => (await stream.toArray()).join("").length);
+  expect(await Promise.all(bytes)).toEqual(streams.map(() => MiB));
+});
+
 test("streams end that hold the most, where more is unread than there is room for", async () => {
   await using unread = await openUnread(MiB);
   using connection = await openRawConnection(unread.port);
   const small = [headers(1), ...bodyOf(1, 64 * KiB)];
-  const large = [3, 5, 7].flatMap((id) => [headers(id), ...bodyOf(id, MiB)]);
+  const large = [3, 5, 7, 9, 11, 13, 15, 17, 19].flatMap((id) => [headers(id), ...bodyOf(id, MiB)]);
   connection.write(Buffer.concat([greeting, settingsAck, ...small, ...large]));
   const seen = await connection.until("a reset", (bytes) => resetStreams(bytes).length > 0);
   expect(resetStreams(seen)).not.toContain(1);
-  await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(2 * MiB), { timeout: patienceMs });
+  await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(8 * MiB), { timeout: patienceMs });
 });
 
 test("streams of a server that is called never end because they are unread", async () => {

@@ -153,7 +153,7 @@ describe.each(openProtocols)("over $name,", ({ version, open }) => {
     const slow = caller.client.repeat({})[Symbol.asyncIterator]();
     await slow.next();
     for (let calls = 0; calls < 100; calls++) await caller.client.echo({ string: "one" });
-    // 4 MiB of the upstream. HTTP/1.1 has the buffers of a socket between, of some MiB on either side.
+    // 2 MiB of the upstream. HTTP/1.1 has the buffers of a socket between, of some MiB on either side.
     expect(sent).toBeLessThan(version === "2" ? 150 : 500);
     await slow.return?.();
   });
