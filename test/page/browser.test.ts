@@ -410,7 +410,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     }
   });
 
-  test("a name of megabytes, or one that turns text around, leaves the page readable", async () => {
+  test("a name of 200 KB, or one that turns text around, leaves the page readable", async () => {
     await visit("/");
     await fill({ Token: knownToken, Name: "\u202egnp.exe" });
     await page.getByLabel("Id", { exact: true }).fill("77");
@@ -419,7 +419,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     expect(await findAnswer()).toContain("\\u202egnp.exe");
     for (const protocol of ["REST", "gRPC-Web"]) {
       await sendAs(protocol);
-      await page.getByLabel("Name").fill("wide ".repeat(400_000));
+      await page.getByLabel("Name").fill("wide ".repeat(40_000));
       expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(7000);
     }
   });
