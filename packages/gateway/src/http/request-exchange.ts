@@ -79,6 +79,14 @@ export class RequestExchange extends NodeExchange {
     return this.source.socket?.remoteAddress;
   }
 
+  override async *chunks(): AsyncGenerator<Uint8Array> {
+    try {
+      yield* super.chunks();
+    } finally {
+      this.source.resume(); // the next request comes after it, and Node discards only what nobody read
+    }
+  }
+
   respond(whole: Response): void {
     const { answer } = this;
     if (this.isClosed || answer.headersSent) return;

@@ -7,6 +7,7 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { big, get, json, send } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 import { exchange, type HttpResponse } from "../support/http-exchange.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
 import { behindParsers, type Mount, mounts } from "./mounts.ts";
 
 interface MountedGateway extends AsyncDisposable {
@@ -64,6 +65,23 @@ describe.each(mounts)("$name:", (mount) => {
     expect(jsonOf(imported)).toEqual({ count: "2" });
     const watched = await gateway.send(at(get("/v1/shelves/a/volumes:watch")));
     expect(watched.body.toString().trim().split("\n")).toHaveLength(2);
+  });
+
+  test("a body that a method leaves early is no part of the next request", async () => {
+    await using gateway = await open(mount);
+    using connection = await openRawConnection(Number(new URL(gateway.url).port));
+    const host = new URL(gateway.url).host;
+    const body = `{"id":"no number"}\n${'{"id":1}\n'.repeat(40_000)}`;
+    const headers = `host: ${host}\r\ncontent-type: application/x-ndjson\r\ncontent-length: ${body.length}`;
+    connection.write(
+      `POST ${prefix}/v1/shelves/a/volumes:import HTTP/1.1\r\n${headers}\r\n\r\n`,
+    );
+    connection.write(body);
+    connection.write(`GET ${prefix}/v1/volumes/1 HTTP/1.1\r\nhost: ${host}\r\n\r\n`);
+    const received = await connection.until("two answers", (bytes) =>
+      /HTTP\/1\.1 400[^]*HTTP\/1\.1 404/.test(bytes.toString()),
+    );
+    expect(received.toString().match(/HTTP\/1\.1 /g)).toHaveLength(2);
   });
 
   const transports = [
