@@ -11,23 +11,12 @@ import {
 export const settingsTablePlace =
   /(?<=<!-- settings: `npm run generate` makes this table -->\n\n).*?(?=\n\n<!-- \/settings -->)/s;
 
-/** A Markdown table with aligned columns. @param head Of the names. */
+/** A Markdown table. @param head Of the names. */
 export function createSettingsTable(program: Named, head = "Flag"): string {
-  const rows = [
-    [head, "Default", "Meaning"],
-    ...program.entries.map((entry) => createRow(program, entry)),
-  ];
-  const widths = [0, 1, 2].map((column) =>
-    Math.max(...rows.map((row) => row[column]?.length ?? 0)),
-  );
-  const [first = "", ...body] = rows.map((row) =>
-    line(row.map((cell, i) => cell.padEnd(widths[i] ?? 0))),
-  );
-  return [first, line(widths.map((width) => "-".repeat(width))), ...body].join("\n");
-}
-
-function line(cells: readonly string[]): string {
-  return `| ${cells.join(" | ")} |`;
+  const rows = program.entries.map((entry) => createRow(program, entry));
+  return [[head, "Default", "Meaning"], ["---", "---", "---"], ...rows]
+    .map((cells) => `| ${cells.join(" | ")} |`)
+    .join("\n");
 }
 
 function createRow(program: Named, { setting, name }: SchemaEntry): readonly string[] {
