@@ -1,5 +1,6 @@
 /** Generates all code, in place or in another directory: `node scripts/generate.ts [FOLDER]`. */
 import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 
 const [folder = "."] = process.argv.slice(2);
@@ -14,6 +15,10 @@ const described = [
 const gateway = "packages/gateway";
 
 buf("generate", "--clean", "--output", folder);
+// The gateway has the code of Google's protos.
+const plants = join(folder, "gen/plantstore/v1/plant_service_pb.ts");
+const code = readFileSync(plants, "utf8");
+writeFileSync(plants, code.replaceAll(/"[./]+\/google\/[^"]+"/g, '"connect-gateway/protos"'));
 buf(...["generate", "--clean", "--output", folder], ...["--template", `${gateway}/buf.gen.yaml`]);
 buf(
   ...["generate", "--clean", "--output", folder],

@@ -6,13 +6,11 @@ import { checkLayout, importsOf } from "../packages/gateway/test/support/layout.
 const importsByFile = checkLayout({
   files: "src/**/*.ts",
   folderOf(file) {
-    if (file.startsWith("gen/google/")) return "gen/google";
     const [top = "", second = ""] = file.split("/");
     return top === "src" ? second.replace(/\.ts$/, "") : top;
   },
   folders: {
     gen: [],
-    "gen/google": [],
     plant: [],
     service: ["gen", "plant"],
     backoff: [],

@@ -9,8 +9,8 @@
 
 import type { GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import { file_google_api_annotations } from "../../google/api/annotations_pb.ts";
-import { file_google_api_field_behavior } from "../../google/api/field_behavior_pb.ts";
+import { file_google_api_annotations } from "connect-gateway/protos";
+import { file_google_api_field_behavior } from "connect-gateway/protos";
 import type { Message } from "@bufbuild/protobuf";
 
 /**
