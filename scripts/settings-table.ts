@@ -1,11 +1,13 @@
 /** The table of settings in a page of docs, generated from the schema. */
 
-import { type Named, type SchemaEntry, variableOf } from "../packages/kit/src/settings/schema.ts";
 import {
   formatValue,
   type IntegerSetting,
+  type Named,
+  type SchemaEntry,
   type Setting,
-} from "../packages/kit/src/settings/setting.ts";
+  variableOf,
+} from "../packages/kit/src/settings/schema.ts";
 
 /** Its place in the page. */
 export const settingsTablePlace =

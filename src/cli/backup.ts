@@ -5,9 +5,8 @@ import { SettingsError } from "connect-gateway-kit/settings";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { describeStore, type StoreLocation } from "../store/open.ts";
 import { type BackupOptions, backupDatabase } from "../store/sqlite/backup.ts";
-import { count } from "./count.ts";
 import { openOutputFile } from "./output-file.ts";
-import { Progress } from "./progress.ts";
+import { count, Progress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store backup`: copies an SQLite store to one file, also while a server uses it. */

@@ -4,8 +4,8 @@ import { listTokens, TokenFileError } from "connect-gateway-kit/auth";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { version } from "../server/version.ts";
-import type { Finding } from "../store/finding.ts";
 import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";
+import type { Finding } from "../store/options.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store check`: finds problems of the store, its disk and the tokens. */

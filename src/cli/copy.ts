@@ -4,8 +4,7 @@ import { SettingsError } from "connect-gateway-kit/settings";
 import { findStoreProblem, parseStoreUrl } from "../server/store-url.ts";
 import { copyPlants } from "../store/copy.ts";
 import { describeStore, isSameStore } from "../store/open.ts";
-import { count } from "./count.ts";
-import { Progress } from "./progress.ts";
+import { count, Progress } from "./progress.ts";
 
 interface CopyFlags {
   readonly from: string;

@@ -11,7 +11,7 @@ import {
   formats,
   isZipped,
 } from "../transfer/format.ts";
-import { writePlants } from "../transfer/plant-export.ts";
+import { writePlants } from "../transfer/format.ts";
 import { zip } from "../transfer/unzip.ts";
 import { type OutputFile, openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";

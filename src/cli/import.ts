@@ -14,8 +14,7 @@ import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
 import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
-import { count } from "./count.ts";
-import { Progress } from "./progress.ts";
+import { count, Progress } from "./progress.ts";
 import { Rejects } from "./rejects.ts";
 
 interface ImportFlags {

@@ -1,4 +1,6 @@
 /** Serves a store on a port. */
+
+import type { ConnectRouter } from "@connectrpc/connect";
 import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import {
   cancellationOf,
@@ -7,8 +9,9 @@ import {
   type RestError,
   requireFields,
 } from "connect-gateway";
-import { createHealthHandlers, type Readiness } from "connect-gateway/health";
+import { addHealth, createHealthHandlers, Health, type Readiness } from "connect-gateway/health";
 import { logFailures } from "connect-gateway/logging";
+import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
 import { serve as serveGateway } from "connect-gateway/server";
 import { requirePrincipal } from "connect-gateway-kit/auth";
 import type { StartedProgram } from "connect-gateway-kit/program";
@@ -19,7 +22,6 @@ import type { PlantStore } from "../plant.ts";
 import { assertRoom, createPlantService } from "../service.ts";
 import { renderPlantError } from "./error-body.ts";
 import { explainUnready } from "./obstacles.ts";
-import { createOpenServices } from "./open-services.ts";
 import { createPageHandlers } from "./page/handlers.ts";
 import { type ServerSettings, schema } from "./settings.ts";
 import { tokenCommand } from "./token-command.ts";
@@ -100,3 +102,29 @@ function createPage({ basePath, log, auth }: ServerSettings): ReadonlyMap<string
   const command = tokenCommand(isDefault ? auth.tokenFile : "FILE");
   return createPageHandlers({ basePath, version, tokenCommand: command, onError });
 }
+
+/** Services that need no token: health and reflection. */
+
+export interface OpenServicesOptions extends Required<Readiness> {
+  readonly health: boolean;
+  readonly reflection: boolean;
+  readonly interceptors: Interceptor[];
+}
+
+/** @returns a function that mounts them on a router, without its gate and interceptors. */
+export function createOpenServices(options: OpenServicesOptions): (router: ConnectRouter) => void {
+  const { isReady, draining, interceptors } = options;
+  const open = { requestGate: admit, interceptors };
+  const services = [
+    PlantService,
+    ...(options.health ? [Health] : []),
+    ServerReflection,
+    ServerReflectionAlpha,
+  ];
+  return (router) => {
+    if (options.health) addHealth(router, { isReady, draining, services: [PlantService] }, open);
+    if (options.reflection) addReflection(router, { draining, services }, open);
+  };
+}
+
+function admit(): void {}

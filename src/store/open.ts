@@ -1,11 +1,9 @@
 import type { PlantStore } from "../plant.ts";
-import type { Finding } from "./finding.ts";
-import type { StoreOptions } from "./options.ts";
+import type { Finding, SchemaState, StoreOptions } from "./options.ts";
 import type { PlantReader } from "./plant-reader.ts";
 import { describeAddress, type PostgresAddress } from "./postgres/address.ts";
-import type { SchemaState } from "./schema-state.ts";
 import { fileId } from "./sqlite/files.ts";
-import { openSqlite } from "./sqlite/open.ts";
+import { openSqlite } from "./sqlite/thread.ts";
 
 /** Where a store is. */
 export type StoreLocation = SqliteLocation | PostgresLocation;

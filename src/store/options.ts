@@ -70,3 +70,23 @@ export interface EndedCommit {
   /** Whether the commit failed, so that it is unknown if the batch is durable. */
   readonly isFailed: boolean;
 }
+
+/** A result of checking a store. */
+export interface Finding {
+  /**
+   * `warn` needs somebody's decision. `fail` means that the store does not run, or plants are at
+   * risk.
+   */
+  readonly level: "ok" | "warn" | "fail";
+  readonly subject: string;
+  /** One line: what was found and, except for `ok`, what to do. */
+  readonly text: string;
+}
+
+/** The schema version of a database. */
+export interface SchemaState {
+  /** The number of applied migrations; 0 if the database is empty or missing. */
+  readonly version: number;
+  /** The number of migrations in this release. */
+  readonly latest: number;
+}

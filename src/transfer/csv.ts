@@ -3,7 +3,7 @@ import { Readable } from "node:stream";
 import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
 import { type NewPlant, textFields } from "../plant.ts";
-import { withoutMark } from "./byte-order-mark.ts";
+import { withoutMark } from "./peek.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /** Written in this order; read in any. */

@@ -3,6 +3,7 @@ import { type NewPlant, textFields } from "../plant.ts";
 import { csvHeader, readCsv, writeCsvRecord } from "./csv.ts";
 import { readNdjson, writeNdjsonLine } from "./ndjson.ts";
 import type { Row, RowLimits } from "./row.ts";
+import type { NewPlant } from "../plant.ts";
 
 export const formatNames = ["ndjson", "csv"] as const;
 export type FormatName = (typeof formatNames)[number];
@@ -46,3 +47,18 @@ export function formatOfFile(file: string): FormatName | undefined {
 export const isZipped = (file: string) => gz.test(file);
 
 const gz = /\.gz$/i;
+
+/** A file of plants, a piece for each page of them. @param onPage Called with the plants written so far. */
+export async function* writePlants(
+  pages: AsyncIterable<readonly NewPlant[]>,
+  format: Format,
+  onPage: (plants: number) => void,
+): AsyncGenerator<Buffer, void> {
+  yield Buffer.from(format.header);
+  let done = 0;
+  for await (const page of pages) {
+    yield Buffer.from(page.map(format.write).join(""));
+    done += page.length;
+    onPage(done);
+  }
+}

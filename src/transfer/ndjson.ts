@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import { type ExactJson, parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
-import { withoutMark } from "./byte-order-mark.ts";
+import { withoutMark } from "./peek.ts";
 import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /**

@@ -6,7 +6,7 @@ import {
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/gateway/test/support/http-exchange.ts";
-import { pageFiles } from "../../src/server/page/files.ts";
+import { pageFiles } from "../../src/server/page/handlers.ts";
 import { get } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { openTestServer } from "../support/test-server.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
 import { readPages } from "../../src/store/plant-reader.ts";
-import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { openSqlite } from "../../src/store/sqlite/thread.ts";
 import { checkStore, openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";

@@ -9,7 +9,7 @@ import { openDatabase, openError } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isFull, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
-import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { openSqlite } from "../../src/store/sqlite/thread.ts";
 import { Writer } from "../../src/store/sqlite/writer.ts";
 import { openStore } from "../support/open-store.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";

@@ -1,4 +1,4 @@
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import { openError } from "./failure.ts";

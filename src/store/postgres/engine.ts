@@ -6,7 +6,6 @@ import { isOfRow, isSilent, mayPass, NoHost, obstacleFrom, remedyFor } from "./f
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling, type PostgresLimits } from "./limits.ts";
 import type { SessionPool } from "./pool.ts";
-import { Turns } from "./turns.ts";
 import { type Outcomes, probeWrite } from "./writer.ts";
 
 /** The part of a database that is not distributed. */
@@ -163,4 +162,29 @@ export class PostgresEngine implements Engine {
       turns.giveBack();
     }
   };
+}
+
+/** Admits a limited number at a time, in order of arrival. */
+export class Turns {
+  #free: number;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Waits for a turn, which must be given back. */
+  async take(): Promise<void> {
+    if (this.#free > 0) {
+      this.#free--;
+      return;
+    }
+    await new Promise<void>((resolve) => this.#waiting.push(resolve));
+  }
+
+  giveBack(): void {
+    const next = this.#waiting.shift();
+    if (next === undefined) this.#free++;
+    else next();
+  }
 }

@@ -1,11 +1,9 @@
 import { backoffMs } from "../../backoff.ts";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
-import type { Finding } from "../finding.ts";
 import { StoreOpenError } from "../open-error.ts";
-import type { OnUnreachable, StoreOptions } from "../options.ts";
+import type { Finding, OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
-import type { SchemaState } from "../schema-state.ts";
 import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
 import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";

@@ -1,6 +1,6 @@
 import { accessSync, constants, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Finding } from "../finding.ts";
+import type { Finding } from "../options.ts";
 import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";

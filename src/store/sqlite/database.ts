@@ -1,6 +1,6 @@
 import { textFields } from "../../plant.ts";
 import { StoreOpenError, type StoreOpenErrorCode } from "../open-error.ts";
-import type { SchemaState } from "../schema-state.ts";
+import type { SchemaState } from "../options.ts";
 import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
 import { failureCode, isFull, primaryCode } from "./failure.ts";
 import {

@@ -1,11 +1,13 @@
 import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { NewPlant, Obstacle } from "../../plant.ts";
+import type { NewPlant, Obstacle, PlantStore } from "../../plant.ts";
+import { BatchedStore } from "../batched-store.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
 import type { StoreOptions } from "../options.ts";
 import { isFull, isOfRow, primaryCode } from "./failure.ts";
+import { busyTimeoutMs as defaultBusyTimeoutMs } from "./files.ts";
 import {
   type Failure,
   type Reply,
@@ -199,4 +201,18 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
       { cause },
     );
   }
+}
+
+/**
+ * @param path Absolute.
+ * @param busyTimeoutMs How long a commit waits for other processes' locks.
+ * @throws {StoreOpenError}
+ */
+export async function openSqlite(
+  path: string,
+  options: StoreOptions,
+  busyTimeoutMs = defaultBusyTimeoutMs,
+): Promise<PlantStore> {
+  const thread = await SqliteThread.open(path, busyTimeoutMs, options);
+  return new BatchedStore(thread, options);
 }

@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import type { StoreOptions } from "../options.ts";
+import { pageBytes } from "./driver.ts";
 import { realPath } from "./files.ts";
-import { pageBytes } from "./room.ts";
 
 /** Four times what usually waits for a checkpoint. A reader has been open for long. */
 const waitingPagesMax = 16_384;

@@ -11,11 +11,10 @@ import {
 } from "node:worker_threads";
 import { StoreOpenError } from "../open-error.ts";
 import { checkpoint, openDatabase, openError, openForReading } from "./database.ts";
-import { type Database, readValue } from "./driver.ts";
+import { type Database, hasRoom, readValue } from "./driver.ts";
 import { describe, failureCode, isFull, isPassing, primaryCode } from "./failure.ts";
 import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
-import { hasRoom } from "./room.ts";
 import { Writer } from "./writer.ts";
 
 /**

@@ -2,10 +2,9 @@ import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { assertUsable, checkpoint } from "./database.ts";
-import { type Database, inTransaction, readValue } from "./driver.ts";
+import { assertRoom, type Database, inTransaction, pageBytes, readValue } from "./driver.ts";
 import { describe, failureCode, isOfRow } from "./failure.ts";
 import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
-import { assertRoom, pageBytes } from "./room.ts";
 
 const sqlError = "SQLITE_ERROR";
 

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
-import type { Finding } from "../../../src/store/finding.ts";
+import type { Finding } from "../../../src/store/options.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import { checkStore } from "../../support/open-store.ts";

@@ -1,6 +1,6 @@
 import { list, text } from "../settings/common.ts";
 import { isThisMachine } from "../settings/place.ts";
-import type { Setting, SettingProblem, ValuesOf } from "../settings/setting.ts";
+import type { Setting, SettingProblem, ValuesOf } from "../settings/schema.ts";
 import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 

@@ -1,8 +1,14 @@
 import { Command } from "commander";
-import { addSettingFlags } from "../settings/flags.ts";
-import { assembleOptions, type Flags, readGiven, readSettings, warn } from "../settings/given.ts";
+import {
+  addSettingFlags,
+  assembleOptions,
+  type Flags,
+  readGiven,
+  readSettings,
+  warn,
+} from "../settings/given.ts";
 import type { Program } from "../settings/schema.ts";
-import { formatValue, type Setting, SettingsError } from "../settings/setting.ts";
+import { formatValue, type Setting, SettingsError } from "../settings/schema.ts";
 
 /** `config`: shows the settings of a start. @param assertFiles Throws a SettingsError for invalid files. */
 export function createConfigCommand<Options, Settings>(

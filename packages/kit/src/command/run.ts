@@ -2,7 +2,7 @@ import { getSystemErrorMap } from "node:util";
 import { type Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
 import { isBroken, notUtf8 } from "../settings/environment.ts";
-import { SettingsError } from "../settings/setting.ts";
+import { SettingsError } from "../settings/schema.ts";
 
 /**
  * Runs one command line, without the program's name. Never throws.

@@ -2,8 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
-import { addSettingFlags } from "../settings/flags.ts";
-import { type Flags, readSettings } from "../settings/given.ts";
+import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/schema.ts";
 
 /** As much of a program's options as is read. */

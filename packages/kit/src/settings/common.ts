@@ -1,7 +1,7 @@
 /** The settings that every program with a port has. Each program puts them together in its schema. */
 import { type CorsOptions, findOriginProblem } from "connect-gateway";
 import { defaultLimits, parseAddressBlocks, timerMaxMs } from "connect-gateway/limits";
-import type { Group, SettingProblem, ValuesOf } from "./setting.ts";
+import type { Group, SettingProblem, ValuesOf } from "./schema.ts";
 
 /** The same settings without flags. */
 export function inFileOnly<G extends Group>(group: G): G {

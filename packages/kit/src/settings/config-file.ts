@@ -2,8 +2,7 @@ import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { suggestName } from "./environment.ts";
-import type { GivenValue } from "./schema.ts";
-import type { SettingProblem } from "./setting.ts";
+import type { GivenValue, SettingProblem } from "./schema.ts";
 
 export interface ConfigFile {
   /** By the names of the settings. */

@@ -1,5 +1,5 @@
+import type { SettingProblem } from "./schema.ts";
 import { type Named, variableOf } from "./schema.ts";
-import type { SettingProblem } from "./setting.ts";
 
 /** A variable that is set to nothing is not set: compose files create empty variables for missing values. */
 export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {

@@ -1,8 +1,8 @@
 /** Settings of a program: one entry gives its flag, variable, key, help, checks and row in the docs. */
 export * from "./common.ts";
-export * from "./flags.ts";
+export * from "./given.ts";
 export * from "./given.ts";
 export * from "./place.ts";
 export * from "./schema.ts";
-export * from "./setting.ts";
+export * from "./schema.ts";
 export * from "./tls-files.ts";

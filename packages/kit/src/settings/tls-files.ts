@@ -1,5 +1,5 @@
 import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
-import { type SettingProblem, SettingsError } from "./setting.ts";
+import { type SettingProblem, SettingsError } from "./schema.ts";
 
 type TlsGroup = { readonly [K in keyof TlsFiles]-?: TlsFiles[K] | undefined };
 

@@ -5,8 +5,7 @@ import {
   findAuthProblems,
   hasAuth,
 } from "../../src/auth/settings.ts";
-import { createSchema } from "../../src/settings/schema.ts";
-import { SettingsError } from "../../src/settings/setting.ts";
+import { createSchema, SettingsError } from "../../src/settings/schema.ts";
 
 const jwt = {
   jwksUrl: "https://issuer.example/keys",

@@ -8,7 +8,7 @@ import {
   parseSetting,
   type Setting,
   type SettingValue,
-} from "../../src/settings/setting.ts";
+} from "../../src/settings/schema.ts";
 
 const { port, host } = listenerSettings;
 const basePath: Setting = {

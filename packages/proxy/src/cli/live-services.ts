@@ -1,5 +1,6 @@
 /** What a gateway serves for its upstreams: from a file at startup, or by reflection, which may change. */
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Registry } from "@prometheus-io/client";
 import { addHealth, Health } from "connect-gateway/health";
 import type { HttpRule } from "connect-gateway/protos";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
@@ -8,7 +9,6 @@ import type { ServedOptions, Server } from "connect-gateway/server";
 import { CommandFailure } from "connect-gateway-kit/command";
 import type { StartedProgram } from "connect-gateway-kit/program";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
-import { createProxyMetrics, type ProxyMetrics } from "./metrics.ts";
 import { createReference, describeServed } from "./reference.ts";
 import { readRules } from "./rules.ts";
 import { createRoutes, createServed, createTools, type Part, type Served } from "./served.ts";
@@ -247,3 +247,28 @@ const untold = new ConnectError(
 
 /** Health and reflection need no token. */
 const open = { requestGate() {} };
+
+export type ProxyMetrics = Awaited<ReturnType<typeof createProxyMetrics>>;
+
+/** The metrics of a proxy, beside those of any server. Loads Prometheus's client. */
+export async function createProxyMetrics(registry: Registry) {
+  const { Counter, Gauge } = await import("@prometheus-io/client");
+  const registers = [registry];
+  const dropped = new Counter({
+    name: "connect_gateway_metadata_dropped_total",
+    help: "Request headers that were not passed on, as gRPC cannot carry their values.",
+    labelNames: ["header"],
+    registers,
+  });
+  const rules = new Gauge({
+    name: "connect_gateway_rules_left_out",
+    help: "Rules of google.api.http that are left out, as they cannot be served.",
+    registers,
+  });
+  return {
+    /** Called with the number of rules that are left out, as they cannot be served. */
+    leftOut: (count: number) => rules.set(count),
+    /** For `proxyServices`. The names are those of a setting. */
+    onDroppedMetadata: (name: string) => dropped.inc({ header: name }),
+  };
+}
