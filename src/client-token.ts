@@ -2,10 +2,7 @@ import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 
 // Also runs in browsers: must not import anything from Node, directly or indirectly.
 
-/**
- * A token, or a function that returns the token for the next call (from a cache, a refresh, a
- * prompt).
- */
+/** A token, or a function that returns the token for the next call. */
 export type TokenSource = string | (() => string | Promise<string>);
 
 /**
@@ -14,8 +11,8 @@ export type TokenSource = string | (() => string | Promise<string>);
  *
  * @param source A function is called once for each call.
  * @throws {TypeError} If it is neither a string nor a function (an unset environment variable), or
- * is a string that cannot be sent as a bearer token. If a function returns such a value, the call
- * fails with `unauthenticated`.
+ * cannot be sent as a bearer token. If a function returns such a value, the call fails with
+ * `unauthenticated`.
  */
 export function bearerToken(source: TokenSource): Interceptor {
   if (typeof source !== "function") {

@@ -7,9 +7,7 @@ import { bearerToken, type TokenSource } from "./client-token.ts";
 export { bearerToken, type TokenSource };
 
 export interface PlantClientOptions {
-  /**
-   * The base URL of the store, for example `http://127.0.0.1:8080` or `https://example.com/api`.
-   */
+  /** The base URL: `http://127.0.0.1:8080` or `https://example.com/api`. */
   readonly baseUrl: string;
   /** The bearer token, or a function that returns it and is called before every call. */
   readonly token: TokenSource;
@@ -18,10 +16,8 @@ export interface PlantClientOptions {
 }
 
 /**
- * Creates a client of `PlantService`. It speaks the Connect protocol in binary over `fetch`, so
- * 64-bit ids are exact: they are `bigint`.
- *
- * Calls reject with a `ConnectError`; its `code` tells why.
+ * Creates a client of `PlantService`, by the Connect protocol in binary over `fetch`. Ids are
+ * exact: they are `bigint`. Calls reject with a `ConnectError`; its `code` tells why.
  */
 export function createPlantClient(options: PlantClientOptions): Client<typeof PlantService> {
   const transport = createConnectTransport({

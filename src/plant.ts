@@ -1,7 +1,4 @@
-/**
- * The domain: what a plant is, which plants are valid, and what the store promises. The rest of the
- * project serves, protects or stores plants.
- */
+/** The domain: what a plant is, which plants are valid, and what the store promises. */
 
 /** A plant as requested by a client. */
 export interface NewPlant {
@@ -46,10 +43,7 @@ export function withoutId({ id: _id, ...plant }: NewPlant): Plant {
   return plant;
 }
 
-/**
- * The rest after every field of a plant was destructured. tsc rejects a rest that still has a
- * field.
- */
+/** The rest after every field was destructured. tsc rejects a rest that still has a field. */
 export type NothingLeft = Readonly<Record<PropertyKey, never>>;
 
 /** Why a plant was not created. */
@@ -158,14 +152,14 @@ export interface PlantStore {
   isFull(): boolean;
 
   /**
-   * What prevents any `create` from succeeding now, as far as is known; undefined if nothing does.
-   * The store detects by itself when an obstacle is gone.
+   * What prevents any `create` now, as far as is known; undefined if nothing does. The store
+   * detects by itself when an obstacle is gone.
    */
   obstacle(): Obstacle | undefined;
 
   /**
    * Finishes the creates under way, then releases every resource. Later creates fail with
-   * `unavailable`. Calling it again waits for the first call.
+   * `unavailable`. Idempotent.
    */
   close(): Promise<void>;
 }
@@ -175,8 +169,7 @@ export const int64Max = 2n ** 63n - 1n;
 
 /**
  * @throws {PlantError} `invalid`, naming the field, if a plant cannot be stored exactly: an id
- * outside int64, or text with a lone surrogate (not Unicode) or U+0000 (which PostgreSQL cannot
- * store).
+ * outside int64, or text with a lone surrogate or U+0000 (which PostgreSQL cannot store).
  */
 export function assertValidPlant(plant: NewPlant): void {
   if (plant.id < int64Min || plant.id > int64Max) {

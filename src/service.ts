@@ -18,13 +18,9 @@ import {
 } from "./plant.ts";
 
 /**
- * Implements PlantService on top of a store.
+ * Implements PlantService on a store. The server has checked `google.api.field_behavior` before.
  *
- * Required fields are set: the server checks `google.api.field_behavior` before it calls the
- * service.
- *
- * @param cancellationOf Returns what reports the cancellation of a call: its signal, or something
- * cheaper.
+ * @param cancellationOf What reports the cancellation of a call: its signal, or something cheaper.
  */
 export function createPlantService(
   store: PlantStore,
@@ -39,9 +35,7 @@ export function createPlantService(
 }
 
 /**
- * Rejects a call if the store would reject every create, so that its body need not be read.
- *
- * @throws {ConnectError} `unavailable`.
+ * Rejects a call before its body is read if the store would. @throws {ConnectError} `unavailable`.
  */
 export function assertRoom(store: PlantStore): void {
   if (!store.isFull()) return;
@@ -100,7 +94,6 @@ function connectErrorFrom(error: PlantError): ConnectError {
 const retryAfterSeconds = 1n;
 
 /**
- * Shared by all calls, because creating the error costs more than returning it. Not created at
- * startup, because the first one loads undici.
+ * Shared, because creating it costs more than returning it. Not made at startup: it loads undici.
  */
 let noRoom: ConnectError | undefined;

@@ -6,10 +6,8 @@ import { isBearerToken } from "../client-token.ts";
 const bytesMax = 16 * 1024;
 
 /**
- * The bearer token of a client, from a file or from PLANT_STORE_TOKEN. Never from the command line,
- * which every user of the machine can see.
- *
- * @throws {CommandFailure} Without any part of the token.
+ * The bearer token of a client, from a file or from PLANT_STORE_TOKEN: every user of the machine
+ * can see the command line. @throws {CommandFailure} Without any part of the token.
  */
 export async function readClientToken(file: string | undefined): Promise<string> {
   if (file !== undefined) return assertToken(await readStart(file), file);

@@ -10,8 +10,8 @@ import {
   formatOfFile,
   formats,
   isZipped,
+  writePlants,
 } from "../transfer/format.ts";
-import { writePlants } from "../transfer/format.ts";
 import { zip } from "../transfer/unzip.ts";
 import { type OutputFile, openOutputFile } from "./output-file.ts";
 import { Progress } from "./progress.ts";

@@ -9,11 +9,7 @@ const headBytes = 512;
 const headerBytes = 100;
 const walVersion = 2;
 
-/**
- * Describes a regular file by its first bytes, to complete the sentence "it is …".
- *
- * @throws {CommandFailure} If it cannot be read.
- */
+/** Describes a regular file by its first bytes: "it is …". @throws {CommandFailure} */
 export function kindOfFile(path: string): string {
   const head = readHead(path);
   if (head.length === 0) return "empty";

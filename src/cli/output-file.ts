@@ -34,9 +34,8 @@ export interface OutputFile extends AsyncDisposable {
 }
 
 /**
- * Opens a file for writing. Pipes and character devices are written to as they are.
- *
- * @throws {CommandFailure} See {@link assertMayWrite}.
+ * Opens a file for writing. Pipes and character devices are written to as they are. @throws
+ * {CommandFailure}
  */
 export async function openOutputFile(target: OutputTarget): Promise<OutputFile> {
   assertMayWrite(target);
@@ -52,10 +51,8 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
 }
 
 /**
- * Never replaces a store or its files, a token file, a key or a file of another kind. Replaces other
- * files only with `force`.
- *
- * @throws {CommandFailure}
+ * Never replaces a store or its files, a token file, a key or a file of another kind, and others
+ * only with `force`. @throws {CommandFailure}
  */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertName(path);
@@ -70,11 +67,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   if (!force) throw alreadyThere(path);
 }
 
-/**
- * Tokens are appended, so the path must be a token file or not exist.
- *
- * @throws {CommandFailure}
- */
+/** The path must be a token file or not exist. @throws {CommandFailure} */
 export function assertTokenFile(path: string): void {
   assertName(path);
   const old = statsOf(path);

@@ -20,10 +20,9 @@ export class Rejects {
   #last: Promise<void> = Promise.resolve();
 
   /**
-   * Creates the file only if a row is rejected.
+   * Creates the file only if a row is rejected. @throws {CommandFailure}
    *
    * @param beforeWrite Called before a line goes to standard error.
-   * @throws {CommandFailure}
    */
   static async open(
     source: string,

@@ -86,8 +86,7 @@ const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
 const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
 
 /**
- * @param location The URL after `postgres:`. Never repeat any part of it in a message: after a
- * typo, any part may be the password.
+ * @param location The URL after `postgres:`. Messages repeat no part: any may be the password.
  * @throws {SettingsError}
  */
 export function parsePostgresUrl(location: string): PostgresLocation {

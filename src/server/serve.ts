@@ -28,9 +28,8 @@ import { tokenCommand } from "./token-command.ts";
 import { version } from "./version.ts";
 
 /**
- * Serves a store until the program is closed. @returns the port.
- *
- * @throws {SettingsError} for TLS files; the system's error if it cannot listen.
+ * Serves a store until the program is closed. @returns the port. @throws {SettingsError} for TLS
+ * files; the system's error if it cannot listen.
  */
 export async function serve(
   program: StartedProgram,

@@ -83,8 +83,8 @@ export const schema = {
 } as const;
 
 /**
- * JSON values or protobuf fields in one message; a plant has three. A body of 1 MiB could hold half
- * a million, which would block the event loop for 200 ms.
+ * JSON values or fields of one message; a plant has three. 1 MiB could hold half a million, which
+ * would block the event loop for 200 ms.
  */
 const messageValuesMax = 1000;
 
@@ -110,11 +110,7 @@ const { entries, resolve } = createSchema(schema, (settings) => [
   ...findAccessProblems(settings),
 ]);
 
-/**
- * Checks the options and fills in the defaults.
- *
- * @throws {SettingsError} with every problem.
- */
+/** Checks the options and fills in the defaults. @throws {SettingsError} with every problem. */
 export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
   const settings = resolve(options);
   const { tls, corsOrigins, limits, logFormat } = settings;

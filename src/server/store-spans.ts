@@ -2,10 +2,7 @@ import { ConnectError, type Interceptor } from "@connectrpc/connect";
 import { SpanStatusCode, type Tracer } from "@opentelemetry/api";
 import { callContextKey, isServerError } from "connect-gateway/otel";
 
-/**
- * A span of what remains of a call after this interceptor: the wait for a commit. Calls that were
- * rejected earlier have none.
- */
+/** A span of what remains of a call here: the wait for a commit. Not of calls rejected earlier. */
 export function spanStore(tracer: Tracer): Interceptor {
   return (next) => async (request) => {
     const span = tracer.startSpan("store.create", {}, request.contextValues.get(callContextKey));

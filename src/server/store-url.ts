@@ -15,12 +15,7 @@ const engines: ReadonlyMap<string, ParseLocation> = new Map<string, ParseLocatio
   ["postgresql", parsePostgresUrl],
 ]);
 
-/**
- * `sqlite:PATH` is an SQLite database, with an absolute path or one relative to the working
- * directory. `postgres://…` is a PostgreSQL database.
- *
- * @throws {SettingsError} without any part of the URL that may be a password.
- */
+/** @throws {SettingsError} without any part of the URL that may be a password. */
 export function parseStoreUrl(url: string): StoreLocation {
   const scheme = url.slice(0, Math.max(url.indexOf(":"), 0)).toLowerCase();
   const parse = engines.get(scheme);

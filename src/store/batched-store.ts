@@ -60,8 +60,7 @@ export class BatchedStore implements PlantStore {
   }
 
   /**
-   * Waits for the disk without a time limit: giving up here would leave creates without an answer.
-   * The event loop stays free, so the owner can set its own limit.
+   * Waits for the disk without a limit, or creates would have no answer. The owner can set its own.
    */
   close(): Promise<void> {
     this.#closed ??= Promise.all([this.#watch.stop(), this.#commits.drain()]).then(() =>

@@ -17,13 +17,9 @@ export interface CopyResult {
 }
 
 /**
- * Copies the plants that a store holds now into another store. The target may already hold some of
- * them, typically after an earlier copy was killed. Plants are copied in the order of their ids, so
- * a second copy continues where the first one stopped.
- *
- * The target is compared with the source before the first plant is written, and both are compared
- * row by row at the end. Nothing is ever overwritten, because the target is written through its
- * PlantStore.
+ * Copies the plants that a store holds now into another store, in the order of their ids. The
+ * target may hold some of them already, after a copy that was killed. Both are compared row by row,
+ * before and after. Nothing is overwritten: the target is written through its PlantStore.
  *
  * @throws {CopyError} {@link StoreOpenError} {@link StoreReadError}
  */
@@ -34,8 +30,7 @@ export async function copyPlants(
   const source = await openPlantReader(from);
   try {
     const store = await openStore(to);
-    // Closed after the target's readers: only a writer of an SQLite file can remove its write-ahead
-    // log.
+    // Last, because only a writer of an SQLite file can remove its log.
     try {
       const held = await compare(source, to, "comparing", onProgress);
       await write(source, store, held, (done) => onProgress("copying", done, source.count));
@@ -54,10 +49,7 @@ export async function copyPlants(
   }
 }
 
-/**
- * Opens the target's reader only for the comparison, because it makes the log of an SQLite target
- * grow.
- */
+/** Opens the target's reader for the comparison alone: it makes an SQLite target's log grow. */
 async function compare(
   source: PlantReader,
   to: StoreLocation,
@@ -80,8 +72,8 @@ async function write(
   { missing, matched, last }: Comparison,
   onPlants: (done: number) => void,
 ): Promise<void> {
-  // If nothing is missing, create the last plant again. A crash may have left it visible but not
-  // yet replicated. It is safe once a later commit is confirmed.
+  // If nothing is missing, the last plant is created again: a crash may have left it visible but
+  // not replicated. It is safe once a later commit is confirmed.
   let done = missing === undefined ? matched - 1 : matched;
   for await (const page of readPages(source, { from: missing ?? last })) {
     await Promise.all(page.map((plant) => create(store, plant)));
@@ -124,7 +116,7 @@ export interface Comparison {
 }
 
 /**
- * Compares every plant in the target with the source, row by row, in the order of the ids.
+ * Compares every plant in the target with the source, in the order of the ids.
  *
  * @param onPlants Called with the number of plants in the target that have been compared.
  * @throws {CopyError} {@link StoreReadError}

@@ -1,9 +1,6 @@
 import type { NewPlant, Obstacle } from "../plant.ts";
 
-/**
- * `created`: the plant is stored, by this call or an earlier one. `id_taken`: the id belongs to
- * another plant.
- */
+/** `created`: stored, by this call or an earlier one. `id_taken`: another plant has the id. */
 export type RowOutcome = "created" | "id_taken";
 
 /** A database that holds plants. */
@@ -12,18 +9,15 @@ export interface Engine extends BatchEngine {
   readonly openedWith?: unknown;
 
   /**
-   * Checks again what may have changed since the store was opened, and opens it if it could not be
-   * opened yet. Writes nothing to an open store, so it may run every few seconds.
-   *
-   * @throws If a check fails or cannot be made.
+   * Checks again what may have changed, and opens the store if that was not possible yet. Writes
+   * nothing to an open store, so it may run every few seconds. @throws If a check fails or cannot
+   * be made.
    */
   inspect(): Promise<void>;
 
   /**
    * Inspects, then writes to the same disk with the same permissions as a commit. Leaves nothing
-   * behind.
-   *
-   * @throws If either fails.
+   * behind. @throws If either fails.
    */
   probe(): Promise<void>;
 
@@ -40,7 +34,7 @@ export interface Engine extends BatchEngine {
 /** The part of an engine that commits batches. */
 export interface BatchEngine {
   /**
-   * How many commits of a part run in parallel. With more than one, the database decides which of
+   * How many commits of a part run in parallel. If more than one, the database decides which of
    * several rows with the same id comes first.
    */
   readonly commitsMax: number;
@@ -49,20 +43,20 @@ export interface BatchEngine {
   readonly commitsAhead: number;
 
   /**
-   * Whether a commit with few rows waits for those of its part that are under way, so that their
-   * callers share it. Not if the database does more with more commits in parallel.
+   * Whether a commit with few rows waits for those of its part that are under way, to share the
+   * next. Not if the database does more with more commits in parallel.
    */
   readonly mergesCommits: boolean;
 
   /**
-   * The name of the part of the database that stores an id. Parts fail and stall by themselves, so
-   * a batch has plants of one part only.
+   * The part of the database that stores an id. Parts fail and stall by themselves, so a batch is
+   * of one part.
    */
   partOf(id: bigint): string;
 
   /**
-   * Whether an error may be due to a single row, so that the others may be stored without it. It
-   * says nothing about the store. Nothing of its batch was stored.
+   * Whether an error may be due to a single row, so that the others may be stored without it.
+   * Nothing of the batch was stored.
    */
   isOfRow(error: unknown): boolean;
 
@@ -71,13 +65,12 @@ export interface BatchEngine {
 
   /**
    * Stores all of the batch, apart from rows that cannot be stored, or none of it. An id may occur
-   * more than once in the batch; the first row wins.
+   * more than once; the first row wins.
    *
    * @param part That of all its plants when they were submitted.
-   * @returns One outcome a row, in the order of the rows, once every `created` row is on stable
-   * storage. An error: the row cannot be stored, and the others were.
-   * @throws If it is unknown whether the batch is durable. Each of its rows may or may not be
-   * stored.
+   * @returns One outcome a row, in their order, once every `created` row is on stable storage. An
+   * error: the row cannot be stored, and the others were.
+   * @throws If it is unknown whether the batch is durable: each row may or may not be stored.
    */
   commit(batch: readonly NewPlant[], part: string): Promise<readonly (RowOutcome | Error)[]>;
 }

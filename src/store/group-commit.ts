@@ -22,9 +22,8 @@ export class GroupCommit {
   }
 
   /**
-   * @param signal Removes a waiting plant from its queue, so that it is not written. Once its
-   * commit has begun, only the caller stops waiting.
-   * @returns The outcome of this plant, once its commit has returned.
+   * @param signal Removes a waiting plant. Once its commit has begun, only the caller stops
+   * waiting.
    * @throws The reason of the signal, at once; a {@link PlantError} `overloaded`, at once; or
    * `unavailable`, if the commit failed or did not return within the time of a caller.
    */
@@ -96,12 +95,11 @@ export interface CallersWait {
 }
 
 /**
- * Groups the plants of one part of a database into commits. Plants that arrive while the engine
- * runs its maximum of commits share the next one, up to the limits, in order of arrival. A commit
- * with enough rows begins at once, so it is written while the rest of a burst is still being read.
- * One with few rows may wait for those under way.
- *
- * If the engine says that a commit may succeed later, its plants are retried beside all others.
+ * Groups the plants of one part of a database into commits, in order of arrival. Plants that arrive
+ * while the engine runs its maximum of commits share the next one. A commit with enough rows begins
+ * at once, so that it is written while the rest of a burst is read. One with few rows may wait for
+ * those under way. If the engine says that a commit may succeed later, its plants are retried
+ * beside all others.
  */
 class CommitQueue {
   readonly #part: string;
@@ -176,7 +174,7 @@ class CommitQueue {
     if (this.#mayBegin()) {
       this.#isGathering = true;
       // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
-      // plant of a burst would be committed alone, and the others would wait for it.
+      // of a burst would be committed alone, and the others would wait for it.
       const patienceMs = this.#pace.patienceMs(this.#underWay > 0);
       if (patienceMs > 0) this.#timer = setTimeout(this.#endGathering, patienceMs);
       else setImmediate(this.#endGathering);
@@ -399,18 +397,17 @@ class Pace {
   /**
    * How long to wait for them; 0: for the rest of this turn of the event loop.
    *
-   * @param isBusy Whether commits are under way, whose callers will come again. A commit that takes
-   * twice as long as the last one is not waited for: it may wait for a lock, or its node hangs.
+   * @param isBusy Whether commits are under way. One that takes twice as long as the last is not
+   * waited for: it may wait for a lock, or its node hangs.
    */
   patienceMs(isBusy: boolean): number {
     return isBusy ? this.#mergeMs : this.#patienceMs;
   }
 
   /**
-   * If commits are fast, half of the callers share one while the other half is being answered and
-   * comes again: neither thread waits for the other. If a commit takes longer than callers take to
-   * come again, all share it: in two halves, each would wait for two commits. A lone caller has its
-   * commit at once.
+   * If commits are fast, half of the callers share one while the other half is answered and comes
+   * again: neither thread waits for the other. If a commit takes longer than that, all share it: in
+   * two halves, each would wait for two commits. A lone caller has its commit at once.
    *
    * @param waiting How many callers waited for an outcome at its end, including its own.
    */

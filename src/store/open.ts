@@ -21,8 +21,8 @@ export interface PostgresLocation extends PostgresAddress {
   readonly engine: "postgres";
 }
 
-// Engines are loaded on first use, for a fast startup. The SQLite thread is started without waiting
-// for it, so that it starts while the caller loads other code.
+// Loaded on first use, for a fast startup. The SQLite thread starts while the caller loads other
+// code.
 const sqlite = () => import("./sqlite/direct.ts");
 const postgres = () => import("./postgres/open.ts");
 
@@ -36,10 +36,7 @@ export async function openStore(
 }
 
 /**
- * Opens the plants that a store holds now for reading. Does not create a missing store or migrate
- * one of another release.
- *
- * @throws {StoreOpenError}
+ * Reads the plants that a store holds now. Creates and migrates nothing. @throws {StoreOpenError}
  */
 export async function openPlantReader(at: StoreLocation): Promise<PlantReader> {
   if (at.engine === "sqlite") return (await sqlite()).SqliteReader.open(at.path);

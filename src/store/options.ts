@@ -8,9 +8,8 @@ export type OnUnreachable = (nodes: readonly string[]) => void;
 
 export interface StoreOptions {
   /**
-   * Called at most once, if the store has failed for good. From then on `obstacle()` is `failed`
-   * and every create fails with `unavailable`. To recover, open the store again, preferably in a
-   * new process.
+   * Called at most once, if the store has failed for good: every create fails with `unavailable`
+   * until the store is opened again, preferably in a new process.
    */
   readonly onFailure?: (error: Error) => void;
   /** Called when an obstacle prevents creates, and again when there is none any more. */
@@ -42,11 +41,10 @@ export interface CommitLimits {
 export const defaultLimits: CommitLimits = {
   // A failover takes seconds; after ten, most callers have given up.
   answerTimeoutMs: 10_000,
-  // Enough rows to spread the cost of one sync. In a larger batch, the first caller would only wait
-  // longer for the last.
+  // Spreads the cost of one sync. In a larger batch, the first caller would wait longer for the
+  // last.
   batchRowsMax: 512,
-  // Keeps one commit within tens of milliseconds on an ordinary disk, so that plants of a megabyte
-  // do not delay small ones.
+  // Keeps a commit within tens of milliseconds, so that large plants do not delay small ones.
   batchBytesMax: 4 * 1024 * 1024,
   // Less than a second of work at full speed. Callers that wait longer have usually given up.
   waitingRowsMax: 16_384,
@@ -73,10 +71,7 @@ export interface EndedCommit {
 
 /** A result of checking a store. */
 export interface Finding {
-  /**
-   * `warn` needs somebody's decision. `fail` means that the store does not run, or plants are at
-   * risk.
-   */
+  /** `warn` needs a decision. `fail`: the store does not run, or plants are at risk. */
   readonly level: "ok" | "warn" | "fail";
   readonly subject: string;
   /** One line: what was found and, except for `ok`, what to do. */

@@ -1,10 +1,8 @@
 import { int64Max, int64Min, type NewPlant } from "../plant.ts";
 
 /**
- * Reads the plants of a store, for operators. Separate from PlantStore, which can only create.
- * Reads one snapshot: plants created after it was opened are not in it.
- *
- * **Exactness.** id, name and tag are returned bit for bit, or not at all.
+ * Reads one snapshot of the plants of a store, for operators: id, name and tag bit for bit, or not
+ * at all.
  */
 export interface PlantReader {
   /** The number of plants in the snapshot. */
@@ -12,8 +10,7 @@ export interface PlantReader {
 
   /**
    * @returns The plants from this id on, in the order of their ids: no more than the limits allow,
-   * but at least one if there is one.
-   * @throws {StoreReadError}
+   * but at least one if there is one. @throws {StoreReadError}
    */
   readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]>;
 
@@ -30,11 +27,7 @@ export interface PageLimits {
 
 export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
 
-/**
- * Reads all plants in the order of their ids, page by page.
- *
- * @throws {StoreReadError}
- */
+/** Reads all plants in the order of their ids, page by page. @throws {StoreReadError} */
 export async function* readPages(
   reader: PlantReader,
   {

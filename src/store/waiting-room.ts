@@ -145,8 +145,8 @@ export class Waiter implements AbortListener {
 export const heapBytesMin = 512;
 
 /**
- * The most heap that a waiting plant may hold, in bytes: two for each UTF-16 code unit, plus the
- * objects around it. An upper bound, so that the limits hold.
+ * An upper bound of the heap of a waiting plant: two bytes for each UTF-16 code unit, and its
+ * objects.
  */
 export function heapBytes(plant: NewPlant): number {
   let units = 0;

@@ -9,17 +9,14 @@ import type { OnObstacle } from "./options.ts";
 export interface WatchTimes {
   /** How often a writable store is inspected. */
   readonly inspectIntervalMs: number;
-  /**
-   * While the store is not writable, the pauses between probes double from the minimum to the
-   * maximum.
-   */
+  /** While the store is not writable, the pauses between probes double up to the maximum. */
   readonly backoffMinMs: number;
   readonly backoffMaxMs: number;
 }
 
 export const defaultWatchTimes: WatchTimes = {
-  // If somebody has just turned off the database's durability, what is acknowledged within this
-  // interval may be lost in a crash. An inspection costs one or two short reads.
+  // If somebody turns off the database's durability, plants of this interval may be lost in a
+  // crash. An inspection costs one or two short reads.
   inspectIntervalMs: 2000,
   backoffMinMs: 250,
   // The longest that operators wait after they have fixed the cause.
@@ -27,12 +24,10 @@ export const defaultWatchTimes: WatchTimes = {
 };
 
 /**
- * Tracks whether a store accepts writes.
- *
- * A failed commit only triggers a probe, and the probe decides. So one failed commit (a locked row,
- * a plant too large for the remaining space) changes nothing while others would succeed, and a slow
- * disk does not count as a failure. Waiting for two failed commits in a row would be weaker: on a
- * full disk, a retry of a stored plant succeeds in between, because it writes nothing.
+ * Tracks whether a store accepts writes. A failed commit only triggers a probe, and the probe
+ * decides: one failed commit (a locked row, a plant too large for the remaining space) changes
+ * nothing while others would succeed. Two failed commits in a row would be a weaker sign: on a full
+ * disk, a retry of a stored plant succeeds in between, because it writes nothing.
  */
 export class WriteWatch {
   readonly #engine: Engine;
@@ -152,10 +147,9 @@ export class WriteWatch {
 }
 
 /**
- * An inspection found a state in which the store would not be opened: a successful create would be
- * wrong or lost. With any other obstacle, a create may be tried. It does no harm, and it succeeds
- * as soon as the obstacle is gone. That includes a session that has lost its primary, because it
- * looks for another.
+ * An inspection found a state in which the store would not be opened: a create would be wrong or
+ * lost. With any other obstacle, a create may be tried, and succeeds as soon as the obstacle is
+ * gone.
  */
 function isUnsafe(error: unknown): boolean {
   return error instanceof StoreOpenError && error.code !== "inaccessible";

@@ -3,7 +3,6 @@ import { type NewPlant, textFields } from "../plant.ts";
 import { csvHeader, readCsv, writeCsvRecord } from "./csv.ts";
 import { readNdjson, writeNdjsonLine } from "./ndjson.ts";
 import type { Row, RowLimits } from "./row.ts";
-import type { NewPlant } from "../plant.ts";
 
 export const formatNames = ["ndjson", "csv"] as const;
 export type FormatName = (typeof formatNames)[number];

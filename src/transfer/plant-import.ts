@@ -49,8 +49,7 @@ const graceMs = 2000;
 const pauses = { backoffMinMs: 50, backoffMaxMs: 2000 };
 
 /**
- * Creates the plant of each row, many at once. Rows that are stored already succeed again, so you
- * can repeat an import that was stopped at any moment.
+ * Creates the plant of each row, many at once. Safe to repeat: rows that are stored succeed again.
  */
 export class PlantImport {
   readonly #creator: PlantCreator;

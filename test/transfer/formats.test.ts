@@ -2,8 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { int64Max, int64Min, type NewPlant } from "../../src/plant.ts";
-import { formatNames, formatOfFile, formats } from "../../src/transfer/format.ts";
-import { writePlants } from "../../src/transfer/format.ts";
+import { formatNames, formatOfFile, formats, writePlants } from "../../src/transfer/format.ts";
 import { FormatError, type Row } from "../../src/transfer/row.ts";
 import { exactPlants } from "../store/reader-places.ts";
 

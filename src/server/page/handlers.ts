@@ -15,10 +15,7 @@ export interface PageOptions extends PageFacts {
 }
 
 /**
- * The page at `/`, the reference of the API at `/docs`, and the files that they load. They need no
- * token.
- *
- * @returns the handlers by their full paths.
+ * The page at `/`, the reference at `/docs`, and their files, by full paths. They need no token.
  */
 export function createPageHandlers(options: PageOptions): ReadonlyMap<string, NodeHandler> {
   const { basePath } = options;

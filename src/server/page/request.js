@@ -7,8 +7,8 @@ import { decodeResponse, encodeRequest, joinParts } from "./wire.js";
 const integer = /^-?(0|[1-9][0-9]*)$/;
 
 /**
- * The plant as JSON. The id is copied as typed and never becomes a number, because numbers round
- * above 2^53. Anything but an integer is sent as text, so that the service explains the error.
+ * The plant as JSON. The id is copied as typed, because numbers round above 2^53. Anything but an
+ * integer is sent as text, so that the service explains the error.
  */
 export function createBody({ id, ...texts }) {
   const members = id === "" ? [] : [`"id": ${integer.test(id) ? id : quoteText(id)}`];

@@ -33,10 +33,7 @@ export function describeHost({ name, port }: Host): string {
   return `${name.includes(":") ? `[${name}]` : name}:${port}`;
 }
 
-/**
- * The TLS options of a connection, for the driver, and for node:tls beneath it. Reads the CAs, which
- * may have changed since the last one.
- */
+/** The TLS options of a connection, for the driver and for node:tls. Reads the CAs each time. */
 export function tlsOptionsFor({ sslModeOf, caFile }: PostgresAddress, { name }: Host) {
   if (isSocketFolder(name)) return false;
   const mode = sslModeOf(name);

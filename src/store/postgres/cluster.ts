@@ -34,10 +34,9 @@ interface OpenNode {
 }
 
 /**
- * The sessions of a store: on the host of its URL and, if Citus has distributed its table, on the
- * coordinator and on the workers that accept statements directly. These hold their shards locally
- * and need no second commit phase. Plants of a worker that cannot be reached go through the
- * coordinator.
+ * The sessions of a store: on the host of its URL and, with Citus, on the coordinator and on
+ * workers that accept statements directly, which hold their shards and need no second commit phase.
+ * Plants of a worker that cannot be reached go through the coordinator.
  */
 export class Cluster {
   readonly #first: SessionPool;

@@ -8,12 +8,7 @@ import { assertServer } from "./settings.ts";
 /** Opens a session on one of an address's hosts. */
 export type Connect = () => Promise<Session>;
 
-/**
- * Tries the hosts in order and uses the first that accepts writes. One that does not answer soon
- * does not delay the next.
- *
- * @throws {NoHost}
- */
+/** Uses the first host that accepts writes. A slow one does not delay the next. @throws {NoHost} */
 export async function connectToAny(
   address: PostgresAddress,
   limits: PostgresLimits,

@@ -11,11 +11,10 @@ const askIntervalMs = 2;
 type Answer = "current" | "outdated" | "unknown";
 
 /**
- * Asks the coordinator whether plants that a worker has committed are in the table, and on a node of
- * the cluster. Citus's functions that replace a table copy it while they hold a lock on the
- * coordinator alone, and drop the old one. What a worker commits in between is lost. So the question
- * comes after the commit, and waits for that lock. Then the copy has the plants, or the table is
- * another one.
+ * Asks the coordinator whether plants that a worker has committed are in the table, on a node of
+ * the cluster. Citus's functions that replace a table copy it under a lock on the coordinator
+ * alone, and drop the old one with what a worker commits in between. So the question comes after
+ * the commit, and waits for that lock. Then the copy has the plants, or the table is another one.
  */
 export class Coordinator {
   readonly #query: (text: string) => Promise<readonly Row[]>;
@@ -27,10 +26,7 @@ export class Coordinator {
     this.#query = query;
   }
 
-  /**
-   * @param host Where the plants of the node were committed. If the cluster has replaced that host,
-   * they are not in the cluster.
-   */
+  /** @param host Where the plants were committed. The cluster may have replaced it. */
   async ask({ table }: Placement, node: string, host: Host): Promise<Answer> {
     try {
       const rows = await this.#ask();
@@ -75,8 +71,8 @@ export async function assertCoordinator(session: Session, timeoutMs: number): Pr
 
 /**
  * Whether plants that a worker has committed are safe although the coordinator cannot be asked:
- * nobody copies the shards of the table at this moment, which takes locks until the end, and nobody
- * has replaced or moved them. A reader may prevent that, but not for long without a coordinator.
+ * nobody copies the table's shards now, which takes locks until the end, and nobody has replaced or
+ * moved them. A reader may prevent that, but not for long without a coordinator.
  */
 export async function isUntouched(
   session: Session,

@@ -11,9 +11,7 @@ import { type Outcomes, probeWrite } from "./writer.ts";
 /** The part of a database that is not distributed. */
 const whole = "";
 
-/**
- * Never fails for good, because any problem of a server can be fixed while the store is running.
- */
+/** Never fails for good: any problem of a server can be fixed while the store runs. */
 export class PostgresEngine implements Engine {
   readonly commitsAhead = 0;
   readonly isOfRow = isOfRow;
@@ -63,8 +61,8 @@ export class PostgresEngine implements Engine {
   }
 
   /**
-   * The node that stores a plant: a commit on a single node needs no second phase, and if a node
-   * fails or hangs, only its own plants wait.
+   * The node that stores a plant: a commit on one node needs no second phase, and if a node fails
+   * or hangs, only its own plants wait.
    */
   partOf(id: bigint): string {
     return this.#inspection.placement?.nodeOf(id) ?? whole;
@@ -124,10 +122,7 @@ export class PostgresEngine implements Engine {
     return nodes.length > 0 && nodes.every((name) => this.#failing.has(name));
   }
 
-  /**
-   * Random, so that the probes of two servers do not wait for each other. Avoids nodes that are
-   * already known to fail.
-   */
+  /** Random, so that probes of two servers do not wait for each other. Avoids failing nodes. */
   #idForProbe(wanted: string | undefined): bigint {
     const { placement } = this.#inspection;
     for (;;) {
@@ -146,9 +141,7 @@ export class PostgresEngine implements Engine {
     );
   }
 
-  /**
-   * Checks and retries use a commit's turn, so that the number of sessions stays within the limit.
-   */
+  /** Checks and retries use a commit's turn, too, so that sessions stay within the limit. */
   readonly #attempt: Attempt = async (work, pool, node = whole) => {
     let turns = this.#turns.get(node);
     if (turns === undefined) {

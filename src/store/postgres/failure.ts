@@ -15,10 +15,7 @@ export class ConnectionLost extends Error {
   }
 }
 
-/**
- * A statement did its work, but it is unknown whether the result is as durable or as final as
- * required.
- */
+/** A statement did its work, but perhaps not as durably or finally as required. */
 export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
@@ -37,9 +34,8 @@ export class NoHost extends Error {
 }
 
 /**
- * What helps after a failure: running the same statement `again`, or on another connection
- * (`elsewhere`), perhaps to another host. All our statements may be run twice, so it never matters
- * whether the first run did its work.
+ * What helps after a failure: running the statement `again`, or on another connection, perhaps to
+ * another host (`elsewhere`). All our statements may be run twice.
  */
 export type Remedy = "again" | "elsewhere" | "none";
 
@@ -128,17 +124,14 @@ export function remedyFor(error: unknown): Remedy {
   return meaningOf(error).remedy ?? "none";
 }
 
-/**
- * Whether a retry may succeed. With Citus, this includes the errors it reports for a node that it
- * has lost or cannot reach.
- */
+/** Whether a retry may succeed: XX000 is what Citus reports for a node that it cannot reach. */
 export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
 /**
- * Whether an error may be due to one row of a statement. Not a name that is null: it is if the settings
- * of a commit have no effect. Citus may not tell which column is null.
+ * Whether an error may be due to one row of a statement. Not a name that is null: it is if the
+ * settings of a commit have no effect. Citus may not tell which column is null.
  */
 export function isOfRow(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -194,10 +187,7 @@ export function isPassing(error: unknown): boolean {
   );
 }
 
-/**
- * Explains why a store could not be opened, so that an operator can fix it. If there are several
- * hosts, reports the one that got furthest.
- */
+/** Explains why a store could not be opened: of several hosts, by the one that got furthest. */
 export function openError(error: unknown): StoreOpenError {
   const causes = causesOf(error);
   const ours = causes.find((cause) => cause instanceof StoreOpenError);

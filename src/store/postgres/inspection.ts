@@ -7,7 +7,7 @@ import type { Session } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
 /**
- * Repeats the checks of opening the store on open sessions. A reload of the server's configuration
+ * Repeats the checks of opening the store on open sessions: a reload of the server's configuration
  * or an ALTER TABLE takes effect in all sessions without notice.
  */
 export class Inspection {
@@ -27,7 +27,7 @@ export class Inspection {
   }
 
   /**
-   * Runs before each write, unless this session passed a moment ago, so that no write is unguarded.
+   * Runs before each write, unless the session passed a moment ago, so that no write is unguarded.
    */
   async runWhenDue(session: Session): Promise<void> {
     const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
@@ -35,8 +35,7 @@ export class Inspection {
   }
 
   /**
-   * Inspects a whole cluster. Not before writes: waiting for a node that does not answer takes
-   * long.
+   * Inspects a whole cluster. Not before writes: a node that does not answer takes long.
    *
    * @param isOpen Whether there is a session on a node, which is inspected there.
    * @throws {StoreOpenError} or the error that prevented the inspection.

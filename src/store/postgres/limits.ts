@@ -5,18 +5,13 @@ export interface PostgresLimits {
   /** How long a host may take before the next one is tried as well. */
   readonly nextHostDelayMs: number;
   /**
-   * A host is asked this often whether it is there, while a statement takes long. If it does not
-   * answer within the same time, its connection is closed.
-   */
-  readonly aliveIntervalMs: number;
-  /**
-   * A statement that stores plants is cancelled after this time. Most likely it waits for a lock.
-   */
-  readonly statementTimeoutMs: number;
-  /**
-   * The connection is closed this long after a cancel, because the server or network does not
+   * How often a host is asked whether it is there while a statement takes long, and its time to
    * answer.
    */
+  readonly aliveIntervalMs: number;
+  /** When a statement that stores plants is cancelled. Most likely it waits for a lock. */
+  readonly statementTimeoutMs: number;
+  /** How long after a cancel the connection is closed: the server or network does not answer. */
   readonly cancelGraceMs: number;
   /** How long a plant is retried. During an outage, the time counts from its start. */
   readonly retryLimitMs: number;
@@ -55,10 +50,7 @@ export const defaultPostgresLimits: PostgresLimits = {
   readTimeoutMs: 10 * 60_000,
 };
 
-/**
- * Default number of connections per process. Few, because statements are large and servers are
- * shared.
- */
+/** Connections of one process. Few: statements are large, and servers are shared. */
 export const defaultConnectionsMax = 4;
 
 /** The maximum of `pool_max_conns`: a server's default limit. */

@@ -44,10 +44,8 @@ function parseAnswer(answer: unknown): ReadonlyMap<string, string | undefined> {
 
 /**
  * Checks the settings without which plants are lost. A node commits in sessions that it opens for
- * the coordinator, and there the node's own defaults apply. A node that cannot be queried stores no
- * plants either, and is no reason to reject the plants of other nodes.
- *
- * @throws {StoreOpenError} `not_durable`
+ * the coordinator, with its own defaults. One that cannot be asked stores no plants either. @throws
+ * {StoreOpenError} `not_durable`
  */
 export function assertNodes(nodes: readonly Node[], address: PostgresAddress): void {
   for (const { name, hasShards, settings } of nodes) {

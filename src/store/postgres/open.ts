@@ -26,11 +26,7 @@ export async function openPostgres(
   return new BatchedStore(engine, options);
 }
 
-/**
- * Opens the database, and migrates it if necessary.
- *
- * @throws {StoreOpenError}
- */
+/** Opens the database, and migrates it if necessary. @throws {StoreOpenError} */
 export async function openEngine(
   address: PostgresAddress,
   limits: PostgresLimits,

@@ -14,8 +14,8 @@ interface Shard {
 export const coordinator = "0";
 
 /**
- * Maps plants to the nodes of a table that Citus has distributed. An outdated mapping only costs
- * time, because any statement may contain any plant.
+ * Maps plants to the nodes of a table that Citus has distributed. If it is outdated, that only
+ * costs time: any statement may contain any plant.
  */
 export class Placement {
   /** The OID of the table on the node that was asked. Another table gets another one. */

@@ -6,8 +6,8 @@ import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
 /**
- * The sessions of one store. If it has none, it tries to open one by itself. Otherwise the end of
- * an outage would go unnoticed until the next plant.
+ * The sessions of one store. If it has none, it opens one by itself, or the end of an outage would
+ * go unnoticed until the next plant.
  */
 export class SessionPool {
   readonly #connect: Connect;
@@ -34,8 +34,7 @@ export class SessionPool {
   }
 
   /**
-   * Acquires a session, which must be released or dropped. Has no limit of its own: the engine uses
-   * at most `commitsMax` at once.
+   * Acquires a session, which must be released or dropped. The engine limits how many.
    *
    * @throws The error that prevented opening a session.
    */

@@ -46,9 +46,9 @@ export class PostgresReader implements PlantReader {
 }
 
 /**
- * For the transaction. Where row-level security would hide plants, a query fails instead. Writing
- * what was read may take long between two pages. A database or role may have a limit for that, and
- * PostgreSQL 17 has one for whole transactions.
+ * For the transaction. Where row-level security would hide plants, a query fails instead. Between
+ * two pages, writing may take longer than limits of a database, a role or, from 17 on, a
+ * transaction allow.
  */
 const configure = `
   SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 WHEN 'row_security' THEN 'off'

@@ -11,8 +11,8 @@ export const migrations = ["0001_plants.sql"] as const;
 
 /**
  * How much newer than a release a schema may be. A migration only adds what the release before can
- * ignore (expand). What no release needs any more is removed one version later (contract). So
- * servers of two releases share a database, and the older one can start again.
+ * ignore; what no release needs is removed one version later. So servers of two releases share a
+ * database, and the older one can start again.
  */
 const newerMax = 1;
 
@@ -20,23 +20,18 @@ const newerMax = 1;
 const lockKey = 0x50_4c_4e_54;
 
 /**
- * Errors that may occur if advisory locks have no effect and another process migrates at the same
- * time: serialization_failure, unique_violation, duplicate_table, duplicate_object. The other
- * process has won, or will.
+ * If advisory locks have no effect and another process migrates at the same time:
+ * serialization_failure, unique_violation, duplicate_table, duplicate_object.
  */
 const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
 const racesMax = 20;
 
-/**
- * @returns The number of applied migrations.
- * @throws {StoreOpenError} `foreign`, `newer_schema`
- */
+/** @returns The number of applied migrations. @throws {StoreOpenError} `foreign`, `newer_schema` */
 export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
   const host = describeHost(session.host);
   session.schema ??= await findSchema(session, timeoutMs);
   let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
-  // PostgreSQL looks up each name in the catalog at that moment. Another process may have created
-  // both tables between the two lookups.
+  // Another process may have created both tables between the two lookups.
   if (!hasMigrations && hasPlants) {
     [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
   }
@@ -96,9 +91,7 @@ const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_
 
 /**
  * Migrates the schema to the latest version, one transaction a migration. Safe if other processes
- * do the same at the same time.
- *
- * @throws {StoreOpenError} `foreign`, `newer_schema`
+ * do the same. @throws {StoreOpenError} `foreign`, `newer_schema`
  */
 export async function migrate(
   session: Session,
@@ -140,9 +133,8 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 }
 
 /**
- * Rejects a table that would accept a plant and store a different one, or none: `char(9)` pads,
- * `varchar(9)` may trim, and a crash empties an unlogged table or partition. Children by INHERITS may
- * have the same ids again.
+ * Rejects a table that would store a different plant, or none: `char(9)` pads, `varchar(9)` may
+ * trim, and a crash empties an unlogged table or partition. Children by INHERITS may repeat ids.
  *
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */

@@ -46,8 +46,8 @@ export class Session {
     // Also if it ends. Without a listener, an error on an idle connection would end the process.
     client.on("error", () => this.#lose());
     client.on("notice", ({ routine }) => {
-      // The wait for a standby was interrupted. The commit is only local, but is reported as a
-      // success. Only the name of the routine is the same in every language.
+      // The wait for a standby was interrupted: the commit is only local, but reported as a
+      // success. The routine's name is the same in every language.
       if (routine === "SyncRepWaitForLSN") this.#isUnconfirmed = true;
     });
   }
@@ -99,8 +99,8 @@ export class Session {
   }
 
   /**
-   * Runs a statement. Cancels it if it takes too long. If the cancel is not answered either, closes
-   * the connection.
+   * Runs a statement. Cancels it if it takes too long, and closes the connection if that is not
+   * answered.
    *
    * @returns After the end of its transaction, unless a transaction was already open.
    * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
@@ -111,8 +111,7 @@ export class Session {
     timeoutMs: number,
   ): Promise<readonly Row[]> {
     const config = { text: this.#qualify(text), values: [...values], rowMode: "array" as const };
-    // Rows and the command tag may arrive before COMMIT. The driver waits for ReadyForQuery, which
-    // arrives after it.
+    // Rows may arrive before COMMIT. The driver waits for ReadyForQuery, which arrives after it.
     return await this.#run(timeoutMs, async () => (await this.#client.query<Row[]>(config)).rows);
   }
 
@@ -131,8 +130,7 @@ export class Session {
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
     this.#isUnconfirmed = false;
     const watch = setInterval(() => this.#assertAlive(), this.#limits.aliveIntervalMs);
-    // Not statement_timeout: it belongs to the session, which behind a pooler is shared with
-    // others.
+    // Not statement_timeout: behind a pooler, others share the session that it belongs to.
     let timer = setTimeout(() => {
       this.#cancel();
       timer = setTimeout(() => this.#giveUp(), this.#limits.cancelGraceMs);
@@ -179,9 +177,9 @@ export class Session {
   }
 
   /**
-   * Asks the server to cancel the running statement (protocol 3.0, CancelRequest). Otherwise a
-   * statement that waits for a standby would hold its connection forever, and each retry one more.
-   * Never fails. It may have no effect, or cancel the next statement, which is then retried.
+   * Asks the server to cancel the running statement (protocol 3.0, CancelRequest). Otherwise one
+   * that waits for a standby would hold its connection forever, and each retry one more. Never
+   * fails. It may have no effect, or cancel the next statement, which is then retried.
    */
   #cancel(): void {
     const key = this.#client as unknown as { processID: number | null; secretKey: number };
@@ -214,9 +212,8 @@ export class Session {
   }
 
   /**
-   * Closes the connection if its host hangs: one that is only busy with the statement answers
-   * whether it speaks TLS. Otherwise the time of a statement would pass
-   * before another host is tried.
+   * Closes the connection if its host hangs: one that is only busy answers whether it speaks TLS.
+   * Otherwise the time of a statement would pass before another host is tried.
    */
   #assertAlive(): void {
     const socket = this.#connectAgain(this.#limits.aliveIntervalMs);

@@ -8,8 +8,8 @@ import type { Session } from "./session.ts";
 type Settings = ReadonlyMap<string, string | null>;
 
 /**
- * Checks the settings that the server reports. Sets nothing: behind a pooler, the next statement
- * may run in another session. Each statement sets what its plants need.
+ * Checks the settings that the server reports. Sets none: behind a pooler, the next statement may
+ * run in another session, so each statement sets what its plants need.
  *
  * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
  * writes.

@@ -9,10 +9,9 @@ export type Query = (text: string, values: readonly (string | null)[]) => Promis
 const columns = ["id", ...textFields];
 
 /**
- * Sets what the commit needs until the end of the transaction, whatever the role, the database or
- * the session set. Part of each statement, because behind a pooler the next one may run in another
- * session. `client_min_messages` must not hide the warnings of a commit. Null if a setting has no
- * effect.
+ * Sets what the commit needs until the end of the transaction. Part of each statement, because
+ * behind a pooler the next one may run in another session. `client_min_messages` must not hide the
+ * warnings of a commit. Null if a setting has no effect.
  */
 const promise = `CASE
     WHEN set_config('synchronous_commit', CASE current_setting('synchronous_commit')
@@ -20,8 +19,8 @@ const promise = `CASE
     AND set_config('client_min_messages', 'warning', true) = 'warning'`;
 
 /**
- * Locks existing rows: the update never happens, but it locks its row. PostgreSQL neither syncs a
- * transaction that does nothing nor waits for a standby. For one that holds a lock, it does both.
+ * Locks existing rows: the update never happens, but locks its row. PostgreSQL neither syncs a
+ * transaction that does nothing nor waits for a standby, but does both for one that holds a lock.
  * So a row that was found is as safe as one that was inserted, even if a crash left it visible but
  * not yet replicated.
  */
@@ -30,8 +29,7 @@ const lockOrInsert =
 
 /**
  * The first row carries the promise: if the settings have no effect, its name is null and nothing
- * is stored. Uses VALUES, because Citus sends each row to its shard. The rows of a SELECT would be
- * collected and copied first.
+ * is stored. Uses VALUES, because Citus would collect and copy the rows of a SELECT first.
  */
 function insertOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) =>
@@ -48,10 +46,9 @@ const insertNothing = `
   SELECT ${columns.join(", ")} FROM @schema@.plants WHERE false ${lockOrInsert}`;
 
 /**
- * Finds the rows that are equal to what is stored, byte by byte, because a column's collation may
- * treat two different texts as equal. The server compares, because what is stored may be far larger
- * than what it is compared with. The list of ids is redundant, but keeps Citus from querying shards
- * that have none of them.
+ * Finds the rows that are equal to what is stored, byte by byte, whatever the collation. The server
+ * compares, because what is stored may be far larger. The list of ids is redundant, but keeps Citus
+ * from querying shards that have none of them.
  */
 function compareOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) => [
@@ -83,8 +80,8 @@ export type Outcomes = readonly (RowOutcome | Error)[];
 /**
  * Writes the batch. Both statements may be run again, by anybody, at any time.
  *
- * @param hasTriggers Whether triggers may skip, change or delete what is inserted. Then all is
- * compared, which may double the cost.
+ * @param hasTriggers Whether triggers may skip, change or delete what is inserted: all is compared
+ * then.
  * @returns One outcome a row, in the order of the rows.
  * @throws {Unconfirmed} If a row disappeared that was there a moment ago.
  */
@@ -115,10 +112,8 @@ const notKept = new Error("a trigger, or another program, skips, changes or dele
 /**
  * Writes to the same disk with the same permissions as a batch, and leaves nothing. The transaction
  * commits, so its log is flushed and it waits for standbys; the savepoint removes the row. If the
- * id is taken, its row is locked and left unchanged. If the table refuses this row, it may take others.
- * Then an empty message takes its place in the log.
- *
- * @param execute Runs statements without parameters.
+ * id is taken, its row is locked and left unchanged. If the table refuses this row, it may take
+ * others: then an empty message takes its place in the log.
  */
 export async function probeWrite(
   id: bigint,

@@ -18,14 +18,10 @@ export interface BackupOptions {
 const pagesEach = 2000;
 
 /**
- * Copies the current state of a database while servers are using it, and verifies the copy. The
- * pages are copied in a single read transaction. No writer waits for it, and it waits for none. But
- * the log grows until the end, because no checkpoint may overwrite pages that are still to be read.
- * So the fastest copy is the best one: VACUUM INTO rebuilds the database and would hold its
- * snapshot longer. (Without the transaction, SQLite would start over after each commit of a
- * server.)
- *
- * The copy is one file without a log, and can be read from read-only media. The caller syncs it.
+ * Copies a database while servers use it, and verifies the copy: one file without a log. The caller
+ * syncs it. One read transaction, so no writer waits, and SQLite does not start over after each
+ * commit. The log grows until the end, so the fastest copy is best (VACUUM INTO rebuilds the
+ * database).
  *
  * @param path Absolute.
  * @returns The number of plants in the copy.

@@ -10,17 +10,10 @@ import { describeUsers } from "./users.ts";
 
 /** Below `fail`, a commit may soon fail. Below `warn`, it is time to act. */
 const freeBytesMin = { fail: 64 * 1024 * 1024, warn: 1024 * 1024 * 1024 } as const;
-/**
- * Four times the size to which a log is truncated. A larger log means that a reader has been open
- * for long.
- */
+/** Four times the size to which a log is truncated: a reader has been open for long. */
 const logBytesMax = 256 * 1024 * 1024;
 
-/**
- * Checks a database and the file system it is on. Servers may keep using it.
- *
- * @param path Absolute.
- */
+/** Checks a database and its file system. Servers may keep using it. @param path Absolute. */
 export async function* checkDatabase(path: string): AsyncGenerator<Finding, void> {
   yield attempt(path, "SQLite", assertDriver);
   try {
@@ -55,8 +48,8 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
 }
 
 /**
- * These settings belong to a connection. This checks that SQLite accepts a server's settings here.
- * A backup is not in WAL mode until a server starts on it.
+ * Settings belong to a connection: this checks that SQLite accepts a server's settings here. A
+ * backup is not in WAL mode until a server starts on it.
  */
 function checkSettings(db: Database, path: string): Finding {
   return attempt(path, "settings", () => {

@@ -21,8 +21,7 @@ import { migrate, migrations, readVersion } from "./schema.ts";
  * it is on stable storage, and so is the path to it.
  *
  * @param path Absolute.
- * @param timeoutMs How long to wait for locks of other processes, here and in every later
- * transaction.
+ * @param timeoutMs How long to wait for locks of other processes, here and in every transaction.
  * @throws {StoreOpenError}
  */
 export function openDatabase(path: string, timeoutMs: number): Database {
@@ -55,21 +54,14 @@ export function assertExists(path: string): void {
 }
 
 /**
- * Opens a database for reading. Servers may use it.
- *
- * @throws {StoreOpenError} `inaccessible` if it does not exist, or the error of SQLite.
+ * Opens a database for reading. @throws {StoreOpenError} `inaccessible`, or the error of SQLite.
  */
 export function openForReading(path: string): Database {
   assertExists(path);
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
 }
 
-/**
- * Reads the schema version of a database. Changes nothing.
- *
- * @param path Absolute.
- * @throws {StoreOpenError}
- */
+/** Reads the schema version. Changes nothing. @param path Absolute. @throws {StoreOpenError} */
 export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
   assertNoLostLog(path);
@@ -104,11 +96,7 @@ function enterWal(db: Database): void {
   db.exec("PRAGMA journal_mode = WAL");
 }
 
-/**
- * Reads every setting back, because SQLite silently ignores a pragma that it cannot apply.
- *
- * @throws {StoreOpenError} `not_durable`
- */
+/** SQLite silently ignores a pragma that it cannot apply. @throws {StoreOpenError} `not_durable` */
 export function assertDurable(db: Database, journalMode: unknown = "wal"): void {
   for (const [name, wanted] of Object.entries({ ...settings, journal_mode: journalMode })) {
     const actual = readValue(db, `PRAGMA ${name}`);
@@ -123,14 +111,11 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
 }
 
 /**
- * Makes everything that can be read safe: a killed process may have written plants that it did not
- * sync, and confirming one of them would be too early.
- *
- * The log is rewritten. If syncs of the earlier process failed, the log on the disk may differ from
- * the one we see. A power failure would then restore an older log and apply it to a newer database.
- *
- * From then on the log is enough. It is not copied to the database here: a program that replicates
- * it, and starts at the same time, has perhaps not read it yet.
+ * Makes all that can be read safe: a killed process may have written plants that it did not sync,
+ * and confirming one of them would be too early. The log is rewritten: if syncs of the earlier
+ * process failed, the log on the disk may differ from the one we see, and a power failure would
+ * restore it. It is not copied to the database here: a program that replicates it has perhaps not
+ * read it yet.
  *
  * @throws {StoreOpenError} `inaccessible`
  */
@@ -141,8 +126,8 @@ function settle(db: Database, path: string): void {
 
 /**
  * Makes a missing or broken table, or a trigger that cannot run, fail at startup, not at the first
- * create. The same goes for a file that the system does not let us open for writing. SQLite then
- * opens it read-only, and even an IMMEDIATE transaction succeeds until a statement writes.
+ * create. So does a file that may not be written: SQLite opens it read-only, and even an IMMEDIATE
+ * transaction succeeds until a statement writes.
  */
 export function assertUsable(db: Database): void {
   const columns = ["id", ...textFields].join(", ");

@@ -18,14 +18,11 @@ function loadDriver(): typeof import("node:sqlite") {
 }
 
 // Earlier releases can lose a checkpoint if two connections race to reset the log (the "WAL-reset
-// bug", sqlite.org/wal.html). Node 22.23, 24.15, 26 and later bundle a fixed release. A Node built
-// against the system's SQLite may not have one.
+// bug", sqlite.org/wal.html). Node 22.23, 24.15, 26 and later bundle a fixed one, unless built
+// against the system's.
 const sqliteMin = [3, 51, 3] as const;
 
-/**
- * @returns The version of SQLite.
- * @throws {StoreOpenError} `unsupported`
- */
+/** @returns The version of SQLite. @throws {StoreOpenError} `unsupported` */
 export function assertDriver(): string {
   const db = new Database(":memory:");
   const version = String(readValue(db, "SELECT sqlite_version()"));
@@ -61,9 +58,7 @@ export function readValue(db: Database, sql: string): SQLOutputValue | undefined
 }
 
 /**
- * Runs `work` in a transaction that may write from the start.
- *
- * @throws The error of `work` or of the commit, after a rollback.
+ * Runs `work` in a transaction that may write. @throws Its error or the commit's, after a rollback.
  */
 export function inTransaction<T>(db: Database, work: () => T): T {
   db.exec("BEGIN IMMEDIATE");
@@ -91,12 +86,11 @@ class DiskFull extends Error {
 }
 
 /**
- * Call before SQLite writes. It reserves a page of its wal-index by writing the last byte, and
- * writes the rest through a memory map. If blocks are smaller and the disk is full, the kernel ends
- * the process for that (SIGBUS).
+ * Call before SQLite writes. It writes the last byte of a page of its wal-index, and the rest
+ * through a memory map. On a full disk with smaller blocks, the kernel ends the process for that
+ * (SIGBUS).
  *
  * @param path On the disk.
- * @param pages That will be written.
  * @throws An error with the code SQLITE_FULL.
  */
 export function assertRoom(path: string, pages = 0): void {

@@ -6,16 +6,15 @@ const full: ReadonlySet<string> = new Set([
   "SQLITE_FULL",
   // There was no room for the wal-index. That is a cache, which SQLite can rebuild at any time.
   "SQLITE_IOERR_SHMSIZE",
-  // A checkpoint could not truncate the database, for which some file systems need free space.
-  // SQLite does not distinguish that from other errors. The log still holds everything.
+  // A checkpoint could not truncate the database, for which some file systems need space. SQLite
+  // does not tell that from other errors. The log still holds everything.
   "SQLITE_IOERR_TRUNCATE",
 ]);
 
 /**
  * After these, a rollback restores the previous state, and the next transaction may succeed. Every
- * other code ends the store. The main reason is a failed sync: the kernel may drop the pages that
- * it could not write and report the next sync as a success, so a retry would confirm what is not on
- * the disk.
+ * other code ends the store, mainly failed syncs: the kernel may drop pages that it could not write
+ * and report the next sync as a success, so a retry would confirm what is not on the disk.
  */
 const passing: ReadonlySet<string> = new Set([
   ...full,
@@ -93,8 +92,7 @@ const extensions: Readonly<Record<string, readonly string[]>> = {
 
 /**
  * @param code An extended result code. The low byte is the primary code.
- * @returns SQLite's name for it, such as `SQLITE_IOERR_FSYNC` for 1034, or the number if it is
- * unknown here.
+ * @returns SQLite's name, such as `SQLITE_IOERR_FSYNC` for 1034, or the number if it is unknown.
  */
 export function resultCodeName(code: number): string {
   const primary = primaries[(code & 0xff) - 1];

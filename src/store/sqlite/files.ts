@@ -30,10 +30,8 @@ const applicationIdOffset = 68;
 const logHeaderBytes = 32;
 
 /**
- * Creates an empty database file and its missing parent directories, accessible only to their
- * owner. SQLite gives its own files (-wal, -shm, -journal) the mode of this one.
- *
- * @throws {StoreOpenError} `inaccessible`
+ * Creates an empty database file and its missing folders for their owner alone. SQLite gives its
+ * own files (-wal, -shm, -journal) the mode of this one. @throws {StoreOpenError} `inaccessible`
  */
 export function createFile(path: string): void {
   assertNoLostLog(path);
@@ -48,22 +46,18 @@ export function createFile(path: string): void {
 }
 
 /**
- * Reads the header before SQLite opens the file, because opening a database may already change it
- * (roll back a journal, checkpoint a log).
+ * Reads the header before SQLite opens the file, which may already change it (roll back a journal,
+ * checkpoint a log). Call only while no connection of this process has the file open: closing any
+ * descriptor of a file releases all POSIX locks that the process holds on it.
  *
- * Call only while no connection of this process has the file open: closing any descriptor of a file
- * releases all POSIX locks that the process holds on it.
- *
- * @param flags By default, it is opened for writing, too. SQLite would open a read-only file and fail
- * only at the first create.
+ * @param flags By default for writing: SQLite would fail only at the first create.
  * @throws {StoreOpenError} `foreign`, `inaccessible`, `damaged`
  */
 export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
   const header = readHeader(path, flags);
   if (header.byteLength === 0) return;
   if (header.every((byte) => byte === 0) && existsSync(`${path}-journal`)) {
-    // The machine stopped while the database was being created and left unwritten space. SQLite
-    // rolls that back; the schema is checked again then.
+    // The machine stopped while the database was created. SQLite rolls that back.
     return;
   }
   if (header.byteLength < headerBytes || header.toString("latin1", 0, magic.length) !== magic) {
@@ -78,9 +72,7 @@ export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
 
 /**
  * A log without its database holds confirmed plants: the file was moved or deleted while a server
- * ran. SQLite deletes such a log even to read, and so does a start that creates the database.
- *
- * @throws {StoreOpenError} `damaged`
+ * ran. SQLite deletes such a log even to read. @throws {StoreOpenError} `damaged`
  */
 export function assertNoLostLog(path: string, state?: string): void {
   const [file, log] = [realPath(path), `${realPath(path)}-wal`];
@@ -116,11 +108,9 @@ function readHeader(path: string, flags: string): Buffer {
 }
 
 /**
- * Makes the directory entries of the file and of every directory above it durable: a file whose
- * data is on the disk is lost with its name. Syncs all of them, not only new ones, because an
- * earlier start may have created them and then been killed.
- *
- * @throws {StoreOpenError} `inaccessible`
+ * Makes the entries of the file and of every directory above it durable: a file is lost with its
+ * name. All of them, because an earlier start may have created some and been killed. @throws
+ * {StoreOpenError} `inaccessible`
  */
 export function syncDirectories(path: string): void {
   // Windows cannot open a directory; NTFS journals its entries.
@@ -157,8 +147,7 @@ export function syncDirectory(directory: string): void {
   try {
     withFile(directory, "r", fsyncSync);
   } catch (error) {
-    // A directory that we may not read was not created by us, and some file systems cannot sync
-    // directories.
+    // We did not create a directory that we may not read. Some file systems cannot sync any.
     const code = codeOf((error as StoreOpenError).cause);
     if (code !== "EACCES" && code !== "EINVAL") throw error;
   }
@@ -168,13 +157,9 @@ const copyBytes = 1024 * 1024;
 
 /**
  * Rewrites a file in place, including its size, and syncs it. After a failed sync, the system may
- * show unwritten data as if it were on the disk. Every process sees it, and any number of later
- * syncs succeed, until the data is written again. A power failure during the rewrite leaves at most
- * a zero after the end, which a log tolerates.
- *
- * Call only while nobody else can write the file. Does nothing if it is empty.
- *
- * @throws {StoreOpenError} `inaccessible`
+ * show unwritten data as if it were on the disk, and later syncs succeed, until it is written
+ * again. A power failure meanwhile leaves at most a zero after the end, which a log tolerates. Call
+ * only while nobody else can write the file. @throws {StoreOpenError} `inaccessible`
  */
 export function rewriteFile(path: string): void {
   if (statSync(path).size === 0) return;
@@ -196,11 +181,9 @@ export function rewriteFile(path: string): void {
 
 /**
  * Watches whether the database, its log and the log's index are still the files at their paths.
- * SQLite keeps writing to files that were deleted, moved or replaced. What it confirms then is lost
- * when the process ends. The index also has the locks: another process that makes a new one writes
- * over the same log.
- *
- * @returns A check that throws if they are not.
+ * SQLite keeps writing to files that were deleted or replaced, which are lost when the process
+ * ends. The index has the locks: a process that makes a new one writes over the same log. @returns
+ * A check that throws if they are not.
  */
 export function watchFiles(path: string): () => void {
   const files = [path, logPath(path), `${realpathSync(path)}-shm`];
@@ -215,10 +198,8 @@ export function watchFiles(path: string): () => void {
 }
 
 /**
- * Equal for all paths to the same file; undefined if there is none. `existsSync` would say so of a
- * file in a folder that this user may not search, such as that of another user's service.
- *
- * @throws {StoreOpenError} `inaccessible`
+ * Equal for all paths to the same file; undefined if there is none. (`existsSync` would say so of
+ * one in a folder that this user may not search.) @throws {StoreOpenError} `inaccessible`
  */
 export function fileId(path: string): string | undefined {
   try {

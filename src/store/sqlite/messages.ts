@@ -7,8 +7,8 @@ export interface WorkerSetup {
   readonly path: string;
   readonly busyTimeoutMs: number;
   /**
-   * Two int32: one that changes with each request, on which the worker sleeps, and how many pages
-   * of the log are not in the database yet.
+   * Two int32: one that changes with each request, on which the worker sleeps, and the number of
+   * pages of the log that are not in the database yet.
    */
   readonly bell: SharedArrayBuffer;
 }

@@ -15,8 +15,7 @@ const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
- * Reads on the caller's thread, for commands that do nothing else. A server may have the file open.
- * Its log grows until the reader closes.
+ * Reads on the caller's thread, for commands alone. A server's log grows until the reader closes.
  */
 export class SqliteReader implements PlantReader {
   readonly count: number;
@@ -26,15 +25,11 @@ export class SqliteReader implements PlantReader {
   readonly #measure: StatementSync;
   readonly #selectBytes: StatementSync;
 
-  /**
-   * @param path Absolute.
-   * @throws {StoreOpenError}
-   */
+  /** @param path Absolute. @throws {StoreOpenError} */
   static open(path: string): SqliteReader {
     let db: Database | undefined;
     try {
-      // Does not read the file's header first, as opening for writing does: closing any descriptor
-      // of the file would release the locks that this process holds on it.
+      // Not with the header first: closing another descriptor would release this process's locks.
       db = openForReading(path);
       assertReadable(db, path);
       return new SqliteReader(db, path);
@@ -97,8 +92,8 @@ export class SqliteReader implements PlantReader {
   }
 
   /**
-   * Reads a plant whose text Node may have changed: Node replaces bytes that are not UTF-8 with
-   * U+FFFD, and before 26.10 it ends a text at U+0000. Other programs can write such text.
+   * Reads a plant whose text Node may have changed: Node replaces bytes that are not UTF-8, and
+   * before 26.10 ends a text at U+0000. Other programs can write such text.
    */
   #readBytes(id: bigint): NewPlant {
     const row = this.#selectBytes.get(id) as Readonly<Record<TextField, Uint8Array | null>>;

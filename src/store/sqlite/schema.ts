@@ -10,10 +10,8 @@ export const migrations = ["0001_plants.sql"] as const;
 
 /**
  * Migrates the schema to the latest version, one transaction a migration. The first one also marks
- * the database as ours, so that a crash leaves either an empty file or a complete database, never
- * something unrecognisable.
- *
- * @throws {StoreOpenError} `foreign`, `newer_schema`
+ * the database as ours, so a crash leaves an empty file or a complete database. @throws
+ * {StoreOpenError} `foreign`, `newer_schema`
  */
 export function migrate(db: Database): void {
   // IMMEDIATE: if two processes open a new file, the second one waits and then finds the migration
@@ -39,8 +37,7 @@ function migrateOnce(db: Database): boolean {
 }
 
 /**
- * @returns The schema version.
- * @throws {StoreOpenError} `foreign`, also for an empty database; `newer_schema`
+ * @returns The schema version. @throws {StoreOpenError} `foreign`, also if empty; `newer_schema`
  */
 export function assertPlantStore(db: Database): number {
   if (readValue(db, "PRAGMA application_id") === applicationId) return readVersion(db);

@@ -7,9 +7,8 @@ import { realPath } from "./files.ts";
 const waitingPagesMax = 16_384;
 
 /**
- * Tells an operator of other servers that have a database open.
- *
- * @returns Call it with the pages of the log that are not in the database yet.
+ * Tells an operator of other servers that have a database open. @returns Call it with the pages of
+ * the log that are not in the database yet.
  */
 export function tellOfUsers(
   path: string,
@@ -35,9 +34,8 @@ export function tellOfUsers(
 
 /**
  * Names other processes that have a database open, or read it now, by their locks on the index of
- * the log (sqlite.org/walformat.html). On Linux, and not those in other containers.
- *
- * @returns The end of a sentence.
+ * the log (sqlite.org/walformat.html). On Linux, not in other containers. @returns The end of a
+ * sentence.
  */
 export function describeUsers(path: string, what: "servers" | "readers"): string {
   if (process.platform !== "linux") return "";

@@ -1,7 +1,6 @@
 /**
- * The thread that owns the database. Every call into SQLite may block for as long as the disk does,
- * so none happens on the service's event loop. This thread has no event loop: it sleeps until its
- * bell rings.
+ * The thread that owns the database: every call into SQLite may block for as long as the disk does.
+ * It has no event loop, and sleeps until its bell rings.
  */
 import {
   type MessagePort,
@@ -18,15 +17,14 @@ import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } fro
 import { Writer } from "./writer.ts";
 
 /**
- * How long to wait for another process's lock after a commit has waited for it in vain. Short,
- * because commits and probes wait for each other, and all callers are to know soon.
+ * After a commit has waited for another process's lock in vain. Short, because commits and probes
+ * wait for each other, and all callers are to know soon.
  */
 const lockedTimeoutMs = 50;
 
 /**
- * How long commits may go on in a file that was deleted or replaced. Looking at a file makes the
- * next write change its times (multigrain timestamps, Linux 6.13), so a look after every commit
- * would add the inode to every sync.
+ * How long commits may go on in a file that was deleted or replaced. A look after every commit
+ * would add the inode to every sync: it makes the next write change its times (Linux 6.13).
  */
 const filesCheckMs = 10;
 
@@ -60,10 +58,8 @@ function main(): void {
   close();
 
   /**
-   * On a full disk, the database may be opened later, by a probe.
-   *
-   * @returns What prevents commits for now.
-   * @throws {StoreOpenError} Anything else.
+   * On a full disk, the database may be opened later, by a probe. @returns What prevents commits
+   * for now. @throws {StoreOpenError} Anything else.
    */
   function begin(): Failure | undefined {
     try {
@@ -150,8 +146,8 @@ function main(): void {
   }
 
   /**
-   * If a checkpoint finds no space or is locked out, the next one catches up, because the log keeps
-   * what was not copied. Any other failure is final.
+   * If a checkpoint finds no space or is locked out, the next one catches up: the log keeps what
+   * was not copied. Any other failure is final.
    */
   function checkpointWhenDue(): void {
     try {
@@ -185,8 +181,8 @@ function main(): void {
   }
 
   /**
-   * While another connection is open, closing does not checkpoint, and one that may only read never
-   * does. If files were replaced, a checkpoint could overwrite what another process has written.
+   * While another connection is open, closing does not checkpoint, and a read-only one never does.
+   * A checkpoint could overwrite what another process wrote to files that were replaced.
    */
   function openReader(): Database | undefined {
     try {

@@ -15,9 +15,8 @@ class Rejected extends Error {
 }
 
 /**
- * The number of frames (pages of 4 KiB) in the log that triggers a checkpoint. Few enough that the
- * commits behind it wait tens of milliseconds and startup after a crash is fast. Many enough that a
- * page is written once for several commits.
+ * The frames (pages of 4 KiB) in the log that trigger a checkpoint. Few enough that commits behind
+ * it wait tens of milliseconds, and many enough that a page is written once for several commits.
  */
 const logFramesMax = 4000;
 
@@ -93,10 +92,8 @@ export class Writer {
 
   /**
    * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
-   * overwrites the schema version with itself. A transaction that is rolled back never touches the
-   * disk. A missing table fails it, too.
-   *
-   * @throws The error that made it fail, after a rollback.
+   * overwrites the schema version with itself. (One that is rolled back never touches the disk.) A
+   * missing table fails it, too. @throws The error that made it fail, after a rollback.
    */
   probe(): void {
     assertRoom(this.#folder);
@@ -114,8 +111,8 @@ export class Writer {
   }
 
   /**
-   * @returns Whether a row is stored as it is; false if its id belongs to another plant.
-   * @throws {Rejected} If the id is not stored, although the insert succeeded.
+   * @returns Whether a row is stored as it is; false if another plant has its id. @throws
+   * {Rejected} If the id is not stored.
    */
   #isStored(row: readonly Value[]): boolean {
     const stored = this.#stored.get(...row);

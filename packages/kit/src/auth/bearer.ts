@@ -8,9 +8,10 @@ import {
 } from "./verifier.ts";
 
 /**
- * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifier is. It
- * throws `unauthenticated`, with a `WWW-Authenticate` challenge (RFC 6750, section 3), or `unavailable` if
- * the verifier cannot decide now. Errors contain no part of the token.
+ * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifier is.
+ *
+ * @throws {ConnectError} `unauthenticated` with a challenge (RFC 6750, section 3), or `unavailable`
+ * if the verifier cannot decide now. Without any part of the token.
  */
 export function createBearerGate(verify: Verifier, realm: string) {
   const refusal = createRefusals(realm);
@@ -40,8 +41,8 @@ export function requirePrincipal(realm: string): Interceptor {
   };
 }
 
-// Shared by all calls: strangers may call often, and creating an error costs more than rejecting
-// with it. Not created at startup: the first one loads undici, which takes 50 ms and 15 MiB.
+// Shared: creating an error costs more than rejecting with it. Not made at startup: it loads
+// undici.
 
 let unavailable: ConnectError | undefined;
 
@@ -86,9 +87,9 @@ function createRefusals(realm: string): (reason: RefusalReason | Problem) => Con
 }
 
 /**
- * Parses a header value by RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is
- * case-insensitive (RFC 9110, section 11.1). The rest is exact, so two headers joined with a comma, a
- * quoted token and a tab are malformed. The length of a token is limited only by the header limit.
+ * RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is case-insensitive (RFC 9110,
+ * section 11.1), the rest exact: two headers joined with a comma, a quoted token and a tab are
+ * malformed.
  */
 export function parseAuthorization(value: string | null) {
   if (value !== null && credentials.test(value)) {

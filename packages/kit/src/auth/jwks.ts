@@ -68,8 +68,8 @@ export function openKeySet(options: KeySetOptions) {
   }
 
   /**
-   * For a token whose key is not among those of a version: whether there are newer ones, after another
-   * fetch if necessary. Fetches at most once in 30 s, however many tokens strangers send.
+   * For a token whose key is not among those of a version: whether there are newer ones. Fetches at
+   * most once in 30 s, however many tokens strangers send.
    */
   async function hasNewerThan(known: number): Promise<boolean> {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
@@ -112,8 +112,8 @@ const bytesMax = 256 * 1024;
 const keysMax = 100;
 
 /**
- * Fetches a key set, and keeps the keys that can verify a signature. jose follows no redirect: only the
- * setting may decide where keys come from. @throws {Error} with one line for any other answer.
+ * Fetches a key set, without redirects, and keeps the keys that can verify a signature. @throws
+ * {Error} with one line for any other answer.
  */
 async function fetchKeySet(
   url: string,
@@ -166,8 +166,8 @@ function reasonOf(error: unknown): string {
 }
 
 /**
- * All that are asymmetric and widely used (RFC 7518, section 3.1; RFC 8037; RFC 9864). No HS*: its
- * verifiers can also sign, and a public key must never be used as a shared secret. No `none`.
+ * All that are asymmetric and widely used (RFC 7518, 3.1; RFC 8037; RFC 9864). No HS*, whose
+ * verifiers can also sign, and no `none`.
  */
 export const signatureAlgorithms: readonly string[] = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
@@ -177,8 +177,8 @@ export const signatureAlgorithms: readonly string[] = [
 type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
 
 /**
- * The members of a key set (RFC 7517, section 5) that jose can be given: it fails for keys that cannot be
- * parsed, and takes RSA keys that anybody can sign with.
+ * The members of a key set (RFC 7517, section 5) that jose can be given: it fails for keys that
+ * cannot be parsed, and takes RSA keys that anybody can sign with.
  *
  * @param onRefused Called with the reason, in one line, if an RSA key for verifying is rejected.
  */

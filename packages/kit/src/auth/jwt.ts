@@ -20,9 +20,8 @@ export interface JwtVerifierOptions {
 const clockToleranceSeconds = 30;
 
 /**
- * Verifies JWTs (RFC 7519, with the advice of RFC 8725). A key comes only from the set: `jwk`, `jku`,
- * `x5u` and `x5c` in a header are ignored, and `kid` is only compared. Tokens with extensions (`crit`) or
- * an unencoded payload and encrypted tokens are rejected.
+ * Verifies JWTs (RFC 7519, RFC 8725). A key comes only from the set: `jwk`, `jku`, `x5u` and `x5c`
+ * are ignored. Extensions (`crit`), unencoded payloads and encrypted tokens are rejected.
  */
 export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
   const { keys, issuer, audience, now = Date.now } = options;

@@ -50,8 +50,8 @@ export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
 }
 
 /**
- * Shorter tokens can be guessed: 16 random characters of base64 are 96 bits. Minted tokens have 48. The
- * maximum leaves room for the other headers of a request.
+ * Shorter ones can be guessed: 16 random characters of base64 are 96 bits. Longer ones leave no
+ * room for other headers.
  */
 const tokenLength = { min: 16, max: 8192 };
 

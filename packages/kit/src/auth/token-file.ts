@@ -1,13 +1,12 @@
 /**
  * The file with opaque tokens: a TokenLog of their digests, with mode 0600.
  *
- * Concurrency. Any number of processes may create and revoke tokens at once, while servers read. Each
- * change is one write in append mode, which the kernel puts after the previous one. The order in the file
- * decides: of several that create the same name, exactly one succeeds. (Except on NFS, which has no append
- * mode. And an editor that saves over a change undoes it.)
+ * Concurrency. Any number of processes may create and revoke tokens while servers read. Each change
+ * is one write in append mode, and the order in the file decides: of several that create one name,
+ * exactly one succeeds. (Not on NFS. And an editor that saves over a change undoes it.)
  *
- * Durability. A change that was reported as done is on the disk. One that failed with `changed` or `io`
- * may or may not have been made. List the tokens to find out.
+ * Durability. A change that was reported as done is on the disk. One that failed with `changed` or
+ * `io` may have been made.
  */
 import { hash, randomBytes } from "node:crypto";
 import {
@@ -192,9 +191,8 @@ function makeDirectory(directory: string): void {
 }
 
 /**
- * As root on Linux, creates the file for the owner of its folder, whose server has to read it. Works in
- * the open folder, because its owner could replace the path by a link. Elsewhere, does nothing, and if
- * there is a file.
+ * As root on Linux, creates the file for the owner of its folder, whose server has to read it.
+ * Works in the open folder, because its owner could replace the path by a link.
  */
 function makeFile(file: string): void {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return;

@@ -5,12 +5,12 @@
  *     create NAME SHA256 TIME
  *     revoke NAME TIME
  *
- * NAME has 1 to 64 of `A-Za-z0-9._-`, SHA256 is the digest of the whole token in 64 lower-case hex
- * digits, TIME is ISO 8601 in UTC. Events apply in order. Creating a live name has no effect, and neither
+ * NAME has 1 to 64 of `A-Za-z0-9._-`, SHA256 is the digest of the whole token in lower-case hex,
+ * TIME is ISO 8601 in UTC. Events apply in order. Creating a live name has no effect, and neither
  * has revoking one that is not live. So the file itself decides every race.
  *
- * The last line may be incomplete (a crash, a full disk). As each event ends with TIME, no part of one is
- * an event: it did not happen. The next writer turns it into a comment by appending {@link tornMark}.
+ * The last line may be incomplete (a crash, a full disk). As each event ends with TIME, it did not
+ * happen. The next writer turns it into a comment by appending {@link tornMark}.
  */
 export interface TokenLog {
   /** The tokens that are valid at the end of the log, in the order of their creation. */

@@ -32,16 +32,13 @@ const waitAfterMs = 500;
 const diskMsMax = 1000;
 
 /**
- * Opens a verifier of opaque tokens.
+ * Opens a verifier of opaque tokens. **A file with a line that cannot be parsed may revoke tokens,
+ * but never adds any.** So a mistake neither stops the service, nor keeps a revoked token alive,
+ * nor admits anyone. A file that cannot be read changes nothing: strangers can cause that, by using
+ * up file descriptors. A deleted file contains no token.
  *
- * A token file that is changed while a server runs may become invalid. The rule: **a file with a line
- * that cannot be parsed may revoke tokens, but never adds any.** So an editing mistake neither stops the
- * service for everybody, nor keeps a token alive that was revoked in the same edit, nor admits anyone. A
- * file that cannot be read changes nothing: strangers can cause that, by using up file descriptors. A
- * deleted file contains no token.
- *
- * The file is looked at by its path. Notifications (`fs.watch`) follow an inode. They miss a file that is
- * replaced, a symbolic link that is switched (mounted Kubernetes secrets), and changes over a network.
+ * The file is looked at by its path: `fs.watch` follows an inode, and misses a file that is
+ * replaced, a link that is switched (Kubernetes secrets), and changes over a network.
  *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
@@ -63,9 +60,8 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
   return { verify, look };
 
   /**
-   * Synchronous for a token that is known, and takes hardly any time for one in use. For one that is
-   * not, but looks like one from `token create`, it looks at the file first, so that a new token works
-   * at once. Runs one `stat` at a time, however many callers wait.
+   * Synchronous for a known token. For one that is not, but looks like one from `token create`, it
+   * looks at the file first, so that a new token works at once. Runs one `stat` at a time.
    */
   function verify(token: string): Verdict | Promise<Verdict> {
     const verdict = find(token);
@@ -79,8 +75,8 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
   }
 
   /**
-   * Looks at the file now. Resolves after a look that began after the call, as one under way may miss
-   * the change, or when the disk has not answered for a second. Never rejects.
+   * Looks at the file now. Resolves after a look that began after the call, or when the disk has
+   * not answered for a second. Never rejects.
    */
   function look(): Promise<void> {
     if (current === undefined) {
@@ -135,11 +131,9 @@ function withinTime(look: Promise<void>): Promise<void> {
 }
 
 /**
- * Looks tokens up by their SHA-256, in hex, and remembers those that were found: callers send the same
- * one with each request, and the digest costs more than everything else in a gate.
- *
- * Looking up secrets in a Map is safe: it compares characters only if the hashes, which are randomly
- * seeded, are equal. And no part of a SHA-256 leads back to 256 random bits.
+ * Looks tokens up by their SHA-256, in hex, and remembers those that were found: the digest costs
+ * more than everything else in a gate. A Map is safe for secrets: it compares characters only if
+ * the hashes, which are randomly seeded, are equal.
  */
 function rememberFound(entries: ReadonlyMap<string, Verdict>): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();

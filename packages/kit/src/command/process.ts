@@ -10,8 +10,8 @@ const repeatMs = 500;
 
 /**
  * Aborts at the first signal that would end the process, with its name as the reason. A second one
- * ends it, as it would without. Ctrl-C often arrives twice at once: the terminal sends it to
- * every process in the foreground, and those that started this one pass it on.
+ * ends it. Ctrl-C often arrives twice at once: from the terminal, and passed on by those that
+ * started this process.
  *
  * @param onHangup Called for each SIGHUP, which then stops nothing.
  */
@@ -38,8 +38,8 @@ export function listenForStop(onHangup?: () => void) {
 }
 
 /**
- * Tells systemd that calls are served, for units of `Type=notify`. Node has no datagrams on Unix sockets, so
- * systemd's own program sends it: https://www.freedesktop.org/software/systemd/man/systemd-notify.html
+ * Tells systemd that calls are served, for units of `Type=notify`. Node has no datagrams on Unix
+ * sockets, so systemd's own program sends it.
  */
 export function notifyReady(onError: (error: Error) => void): void {
   if (process.env["NOTIFY_SOCKET"] === undefined) return;
@@ -50,11 +50,11 @@ export function notifyReady(onError: (error: Error) => void): void {
 
 /** Shortens V8's pauses. Set before the start, these flags would make cached code invalid. */
 export function shortenCollections(): void {
-  // V8 may allocate the objects of requests in the old generation, because many of them survive a
-  // collection while their answer is due. There they keep younger objects alive until a full collection.
+  // V8 may allocate the objects of requests in the old generation, where they keep younger objects
+  // alive until a full collection.
   v8.setFlagsFromString("--no-allocation-site-pretenuring");
-  // node:http2 allocates each header value as a string outside the heap, which only a full collection
-  // frees, at some 150 ns each. By default there is one every few seconds under load, of up to 0.2 s.
+  // node:http2 allocates header values outside the heap, which only a full collection frees, at
+  // some 150 ns each. By default there is one every few seconds under load, of up to 0.2 s.
   v8.setFlagsFromString("--heap-growing-percent=20");
 }
 

@@ -111,10 +111,7 @@ type SystemError = Error & {
   readonly [name in "syscall" | "code" | "hostname" | "address" | "path" | "listener"]?: string;
 } & { readonly port?: number };
 
-/**
- * The reason why a file cannot be used, or why a program cannot listen at its address, and the flag
- * to change. Undefined for other errors.
- */
+/** The reason why a file or an address cannot be used, and the flag to change. Else undefined. */
 function describeSystemError(error: SystemError): string | undefined {
   const { syscall, address, path, port } = error;
   const flag = error.listener === "admin" ? "--admin" : "-";

@@ -39,9 +39,8 @@ function createLogger(format: string): Logger {
 }
 
 /**
- * Pino takes long to load, and most starts need no line of it. It is there soon after a start all the
- * same: what a log is needed for may be that no more files can be opened. If that is so already, it is
- * tried again.
+ * Pino takes long to load, and most starts need no line of it. Not only when it is needed: that may
+ * be because no more files can be opened.
  */
 export function loadLoggerSoon(): void {
   setTimeout(() => {

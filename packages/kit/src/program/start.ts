@@ -61,8 +61,8 @@ export interface StartedProgram extends Omit<ProgramOptions, "naming"> {
 type Close = () => unknown;
 
 /**
- * Opens what any server has beside its services: the port of the metrics, tokens and keys, and traces.
- * Loads little, because its caller has more to open. `serveOptions` makes the options of the port from it.
+ * Opens what any server has beside its services: the port of the metrics, tokens and keys, and
+ * traces. `serveOptions` makes the options of the port from it.
  *
  * @throws {TokenFileError} or the system's error if it cannot listen. Nothing is left open then.
  */
@@ -184,8 +184,7 @@ async function drainWhenStopped(
 }
 
 /**
- * Ends the process once its exit code is known. The exporter of spans may wait for a collector that
- * does not answer, and cannot be stopped.
+ * Ends the process once its exit code is known: an exporter of spans may wait for its collector.
  */
 function endSoon(): void {
   setImmediate(() => process.exit());

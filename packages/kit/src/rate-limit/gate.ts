@@ -12,10 +12,9 @@ export interface RateLimits {
 
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
- * token guessing. The token is counted after it is accepted.
+ * guessing; the token once it is accepted.
  *
- * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`; the answer's headers
- * have the delay too. Also what the gate throws.
+ * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`, or what the gate throws.
  */
 export function limitRates(
   gate: Gate,
@@ -42,9 +41,8 @@ function callerOf({ values }: GateContext): string {
 }
 
 /**
- * Headers of draft-ietf-httpapi-ratelimit-headers-11. Only rejections have them, as section 6.2
- * allows: writing the headers of an answer costs more than counting it. They are not the error's
- * metadata, which gRPC sends as trailers, where the draft forbids them.
+ * Headers of draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (section 6.2). They are
+ * not the error's metadata, which gRPC sends as trailers, where the draft forbids them.
  */
 function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf): Gate {
   const { perSecond } = limiter;
@@ -70,9 +68,8 @@ function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf
 const slack = 1e-6;
 
 /**
- * A token bucket for each key. A bucket is one number: the time at which it is full again (the
- * virtual scheduling of ITU-T I.371, known as GCRA). It is full within a second, so a key that asks
- * for nothing in that time is forgotten: memory holds the keys of at most two seconds.
+ * A token bucket for each key. A bucket is one number: the time at which it is full again (GCRA of
+ * ITU-T I.371). It is full within a second, so memory holds the keys of at most two seconds.
  */
 export class RateLimiter {
   readonly perSecond: number;

@@ -37,10 +37,8 @@ export function createSchema<T extends SettingTree>(
   return {
     entries,
     /**
-     * Checks the options and fills in the defaults. A given option overrides its default, also if it is
-     * `undefined`.
-     *
-     * @throws {SettingsError} with every problem.
+     * Checks the options and fills in the defaults. A given option overrides its default, also if
+     * it is `undefined`. @throws {SettingsError} with every problem.
      */
     resolve(options: OptionsOf<T>): SettingsOf<T> {
       const filled: OptionTree = {};
@@ -130,9 +128,9 @@ interface Described {
   /** Its name for operators, if that is not the option's identifier in kebab-case. */
   readonly name?: string;
   /**
-   * Where it can be set, if not by a flag. `variable`: by its variable or in the file, because other users
-   * of the machine can read command lines. `file`: the same, because few need it. `url`: in the URL that another
-   * setting is, by nothing else.
+   * Where it can be set, if not by a flag. `variable`: by its variable or in the file, because
+   * other users can read command lines. `file`: the same, because few need it. `url`: in the URL of
+   * another setting.
    */
   readonly from?: "variable" | "file" | "url";
   /** `whole`: the value is never shown. `password`: a URL, shown without its password. */

@@ -40,8 +40,8 @@ const flushTimeoutMs = 2000;
 export type Tracing = ReturnType<typeof createTracing>;
 
 /**
- * Opens nothing until its first span has ended. Registers only the handler of warnings: other code need
- * not find the spans, which are all the server's.
+ * Opens nothing until its first span has ended. Spans are the server's alone, so nothing is global
+ * but the handler of warnings.
  */
 export function createTracing(
   exporters: readonly ExporterName[],

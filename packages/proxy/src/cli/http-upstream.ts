@@ -12,9 +12,8 @@ import type { UpstreamPlace } from "./upstream-place.ts";
 type Options = Required<Pick<RestTransportOptions, "readMaxBytes" | "readMaxValues" | "int64">>;
 
 /**
- * Nothing is sent twice: a connection that is lost may have brought the call to the server.
- *
- * @param tls Called for each connection.
+ * Nothing is sent twice: a lost connection may have brought the call. @param tls For each
+ * connection.
  */
 export function openHttpUpstream(
   { url: baseUrl, protocol, authority }: UpstreamPlace,

@@ -39,9 +39,8 @@ export interface Sources {
 }
 
 /**
- * Gives each service to the upstream that names it, or else to the one that has it.
- *
- * @throws {CommandFailure} for a service that no upstream has, or that two have.
+ * Gives each service to the upstream that names it, or else to the one that has it. @throws
+ * {CommandFailure} for a service that no upstream has, or that two have.
  */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));

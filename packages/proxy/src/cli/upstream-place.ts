@@ -109,8 +109,8 @@ function wrong(setting: string, problem: string): SettingsError {
 }
 
 /**
- * For each connection, what the files hold by then; while they are wrong, what they held before. It throws
- * until they were right once: without its CA, a connection would trust others.
+ * For each connection, what the files hold by then; while they are wrong, what they held before.
+ * Throws until they were right once: without its CA, a connection would trust others.
  */
 export function watchUpstreamTls(
   { caFile, client, serverName }: UpstreamPlace["tls"],

@@ -53,10 +53,8 @@ export class DescriptorError extends Error {
 }
 
 /**
- * Reads a `google.protobuf.FileDescriptorSet`, as `buf build -o services.binpb` and
- * `protoc --include_imports --descriptor_set_out=services.binpb` write it.
- *
- * @throws {DescriptorError} if it has no service that can be used.
+ * Reads a `google.protobuf.FileDescriptorSet`, as `buf build -o services.binpb` and `protoc
+ * --include_imports` write it. @throws {DescriptorError} if it has no service that can be used.
  */
 export function readDescriptors(bytes: Uint8Array): Descriptors {
   const descriptors = createDescriptors(parseSet(bytes).file);
@@ -178,10 +176,8 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
 type DescType = DescMessage | DescEnum | DescExtension | DescService;
 
 /**
- * Objects have one property for names that differ only before they are in camelCase: a value would be
- * sent as that of another field, and a method never called.
- *
- * @returns Such names, with the name of their file.
+ * Objects have one property for names that differ only before they are in camelCase: a value would
+ * be sent as that of another field, and a method never called. @returns Such names, by file.
  */
 function clashesOf(type: DescType): readonly (readonly [file: string, clash: string])[] {
   return namesOf(type).flatMap((all) => {

@@ -4,10 +4,7 @@ import { peerAddressKey } from "connect-gateway";
 import { isOfConnection, LazyHeaders, toNodeHeaders } from "connect-gateway/client";
 import { requestIdHeader, requestIdKey } from "connect-gateway/logging";
 
-/**
- * The request headers that are passed on by default: caller, language and trace. Not cookies, and
- * not headers about proxies.
- */
+/** Passed on by default: caller, language and trace. Not cookies, and not headers about proxies. */
 export const defaultRequestMetadata: readonly string[] = [
   ...["accept-language", "authorization", "traceparent", "tracestate", "x-request-id"],
 ];

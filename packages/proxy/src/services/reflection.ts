@@ -21,8 +21,7 @@ import {
 
 export interface ReflectServicesOptions {
   /**
-   * Full names of the services that are read. Default: all that the upstream lists, without health,
-   * reflection and channelz.
+   * Full names of the services. Default: all that are listed, without health, reflection, channelz.
    */
   readonly services?: readonly string[] | undefined;
   /** Full names of messages that are read too, if the upstream knows them: for `google.protobuf.Any`. */
@@ -163,9 +162,8 @@ export interface ReflectionWatchOptions {
   /** How often the upstream is asked, in ms. Default: 5 minutes. */
   readonly intervalMs?: number;
   /**
-   * Told of the descriptors, the first and each that differ: make a gateway of them, and let it
-   * take the place of the one before. If it throws, the previous ones stay, and `onError` is
-   * called.
+   * Told of the descriptors, the first and each that differ: make a gateway of them. If it throws,
+   * the previous ones stay, and `onError` is called.
    */
   readonly onChange: (descriptors: Descriptors) => void;
   /** Called when reading has failed. The previous services stay, and reading is retried soon. */

@@ -35,10 +35,10 @@ export interface ProxyOptions {
   /** Calls the upstream: of `openGrpcTransport`, `createRestTransport`, or another of Connect. */
   readonly transport: Transport;
   /**
-   * Names of request headers that the upstream gets, without regard to case. Those of a connection
-   * or a protocol are refused. Where the gateway has `exposePeerAddress`, the upstream also gets
-   * the caller's address as `x-forwarded-for`; list that name only if a proxy that you trust is in
-   * front, whose addresses then stand before. Default: {@link defaultRequestMetadata}.
+   * Names of request headers that the upstream gets. Those of a connection or a protocol are
+   * refused. Where the gateway has `exposePeerAddress`, it also gets the caller's address as
+   * `x-forwarded-for`; list that name only if you trust the proxy in front. Default: {@link
+   * defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
   /** Deadline of a method's calls whose client sets none, in ms. Default: none. */
@@ -191,7 +191,7 @@ type Detail = ConnectError["details"][number];
 const commonDetails = createRegistry(file_google_rpc_error_details);
 
 /**
- * The error for a caller. What the upstream answered goes on as it is. Where it answered nothing, the
+ * The error for a caller: what the upstream answered, as it is. Where it answered nothing, the
  * addresses and reasons of the network behind the proxy are in the cause alone.
  */
 function forwardedError(reason: unknown, registry: Registry): unknown {
