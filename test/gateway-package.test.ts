@@ -4,6 +4,8 @@ import { once } from "node:events";
 import { cp, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { delimiter, dirname, join, resolve } from "node:path";
 import { promisify } from "node:util";
+import { gzipSync } from "node:zlib";
+import { rolldown } from "rolldown";
 import { beforeAll, expect, test } from "vitest";
 import { createCertificate } from "../packages/gateway/test/support/certificate.ts";
 import { findFreePort } from "../packages/gateway/test/support/free-port.ts";
@@ -67,6 +69,27 @@ test("brings its peers and nothing else, in less than 8 MB", async () => {
   const sizes = files.map(async (file) => (await stat(join(folder, "node_modules", file))).size);
   const bytes = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
   expect(bytes).toBeLessThan(8e6);
+});
+
+/** The size of a program, bundled for fetch, minified and gzipped, in bytes. */
+async function bundledBytes(program: string): Promise<number> {
+  const input = join(folder, "bundled.js");
+  await writeFile(input, program);
+  await using build = await rolldown({ input, platform: "browser" });
+  const { output } = await build.generate({ minify: true });
+  return gzipSync(output[0].code).length;
+}
+
+test("adds little to a bundle for fetch", async () => {
+  const router = `import { createConnectRouter } from "@connectrpc/connect";
+    import { createFetchHandler } from "@connectrpc/connect/protocol";
+    const [handler] = createConnectRouter().service({ methods: [] }, {}).handlers;
+    export const serve = createFetchHandler(handler);`;
+  const gateway = `import { gatewayFetchHandler } from "connect-gateway/fetch";
+    export const serve = gatewayFetchHandler({ routes: (router) => router });`;
+  const renderer = 'export { renderProblem } from "connect-gateway/fetch";';
+  expect(await bundledBytes(renderer)).toBeLessThan(1000);
+  expect((await bundledBytes(gateway)) - (await bundledBytes(router))).toBeLessThan(27_500);
 });
 
 test("brings the pages of its documentation", async () => {

@@ -33,5 +33,8 @@ test.each([
 ])("the status of code %i, which HTTP calls %i, is %i", (code, status, expected) => {
   const error = new ConnectError("no", code);
   const body = { error: code, message: "no" };
-  expect(renderPlantError({ status, error })).toEqual({ status: expected, body });
+  expect(renderPlantError({ status, error, details: () => [] })).toEqual({
+    status: expected,
+    body,
+  });
 });

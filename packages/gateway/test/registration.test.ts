@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { collectEndpoints } from "../src/rpc/endpoint.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { LibraryService } from "./gen/library/v1/library_pb.ts";
-import { probe, universal } from "./support/probe.ts";
+import { probe, short } from "./support/probe.ts";
 
 describe("registered routes", () => {
   const { service, rpc } = { service: FieldService, rpc: LibraryService.method.countBooks };
@@ -42,13 +42,13 @@ describe("registered routes", () => {
       router.service(LibraryService, new Library()),
     );
     const count = endpoints.find(({ rpc }) => rpc.method.name === "CountBooks");
-    const [first] = count === undefined ? [] : await probe(universal(count.rpc), []);
+    const [first] = count === undefined ? [] : await probe(short(count), []);
     expect(first).toMatchObject({ body: '{"count":"9007199254740993"}' });
   });
 
   test("answer UNIMPLEMENTED for methods without implementation", async () => {
     const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
-    const [first] = echo === undefined ? [] : await probe(universal(echo.rpc), []);
+    const [first] = echo === undefined ? [] : await probe(short(echo), []);
     expect(first).toMatchObject({
       status: 501,
       code: '"unimplemented"',

@@ -1,16 +1,11 @@
+import type { Registry } from "@bufbuild/protobuf";
 import type { HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { trailerMux } from "@connectrpc/connect/protocol-connect";
 import { smallResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
 import { toNodeHeaders } from "../http/headers.ts";
-import {
-  type RenderError,
-  type RestError,
-  RestFailure,
-  restErrorFrom,
-  retryAfterSeconds,
-} from "./http-error.ts";
+import { type RenderError, RestFailure, restErrorFrom, retryAfterSeconds } from "./http-error.ts";
 
 /** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
 export const statusHeader = "x-http-code";
@@ -18,7 +13,10 @@ export const statusHeader = "x-http-code";
 /** The answer for an error, of any face that renders it. @param context What the call has set. */
 export function errorResponse(
   reason: unknown,
-  { renderError, registry }: { readonly renderError: RenderError } & Pick<RestError, "registry">,
+  {
+    renderError,
+    registry,
+  }: { readonly renderError: RenderError; readonly registry?: Registry | undefined },
   context?: Pick<HandlerContext, "responseHeader" | "responseTrailer">,
 ): Response {
   const restError = restErrorFrom(reason, registry);

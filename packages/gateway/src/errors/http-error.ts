@@ -18,8 +18,8 @@ import { connectErrorFrom } from "./errors.ts";
 export interface RestError {
   readonly status: number;
   readonly error: ConnectError;
-  /** The types of the gateway, for a `google.protobuf.Any` in the details. */
-  readonly registry?: Registry | undefined;
+  /** The details of the error as JSON, each a `google.protobuf.Any`. */
+  readonly details: () => JsonValue[];
 }
 
 /** The answer to a client for an error. */
@@ -58,23 +58,22 @@ export class RestFailure extends ConnectError {
   }
 }
 
+/** @param registry The types of the gateway, for a `google.protobuf.Any` in the details. */
 export function restErrorFrom(reason: unknown, registry?: Registry): RestError {
-  if (reason instanceof RestFailure) {
-    // An answer over a limit. To a client of REST, its code says the same as its status.
-    const { status, rawMessage } = reason;
-    const error = status === 500 ? new ConnectError(rawMessage, Code.Internal) : reason;
-    return { status, error, registry };
+  let error = connectErrorFrom(reason);
+  const status = reason instanceof RestFailure ? reason.status : codeToHttpStatus(error.code);
+  // An answer over a limit. To a client of REST, its code says the same as its status.
+  if (status === 500 && reason instanceof RestFailure) {
+    error = new ConnectError(reason.rawMessage, Code.Internal);
   }
-  const error = connectErrorFrom(reason);
-  return { status: codeToHttpStatus(error.code), error, registry };
+  return { status, error, details: () => error.details.map((one) => renderDetail(one, registry)) };
 }
 
 /** The default rendering: `google.rpc.Status` in JSON, as in https://google.aip.dev/193. */
-export function renderStatus({ status, error, registry }: RestError) {
-  const details = error.details.map((detail) => renderDetail(detail, registry));
+export function renderStatus({ status, error, details }: RestError) {
   return {
     status,
-    body: { code: error.code, message: error.rawMessage, details },
+    body: { code: error.code, message: error.rawMessage, details: details() },
   } satisfies RenderedError;
 }
 
@@ -114,9 +113,7 @@ export const problemType = "application/problem+json";
  * `about:blank`, the title is that of the status, and the members `code` and `details` are those of
  * `google.rpc.Status`.
  */
-export function renderProblem(failure: RestError): RenderedError {
-  const { status, error } = failure;
-  const { code, details } = renderStatus(failure).body;
+export function renderProblem({ status, error, details }: RestError): RenderedError {
   const title = titles.get(status);
   return {
     status,
@@ -126,8 +123,8 @@ export function renderProblem(failure: RestError): RenderedError {
       ...(title !== undefined && { title }),
       status,
       ...(error.rawMessage !== "" && { detail: error.rawMessage }),
-      code,
-      details,
+      code: error.code,
+      details: details(),
     },
   };
 }

@@ -1,7 +1,10 @@
+import type { DescMethod } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
+  Code,
+  ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
-  createConnectRouter,
   createMethodImplSpec,
   createServiceImplSpec,
   type HandlerContext,
@@ -17,7 +20,6 @@ import { readMaxValuesDefault } from "../codec/decode.ts";
 import type { OnUnknownType } from "../codec/json-writer.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
-import { definedOnly } from "./options.ts";
 import { withLegacyCheck } from "./required-fields.ts";
 
 export interface MessageLimits {
@@ -66,8 +68,37 @@ export interface Endpoint {
   readonly spec: MethodImplSpec;
   readonly options: EndpointOptions & Required<MessageLimits>;
   readonly codecs: Codecs;
-  /** The handler of connect-es, for its path, protocols and HTTP methods. */
-  readonly rpc: UniversalHandler;
+  /** Its path, and the protocols and HTTP methods of RPC. */
+  readonly rpc: Rpc;
+}
+
+type Rpc = Omit<UniversalHandler, "supportedContentType">;
+
+const rpcProtocols = [
+  ["grpc", "grpc"],
+  ["grpcWeb", "grpc-web"],
+  ["connect", "connect"],
+] as const;
+
+/** @throws {ConnectError} INVALID_ARGUMENT if the options leave no protocol, as in connect-es. */
+function rpcProtocolsOf(options: ConnectRouterOptions): readonly string[] {
+  const names = rpcProtocols.flatMap(([option, name]) => (options[option] === false ? [] : [name]));
+  if (names.length > 0) return names;
+  const message = "cannot create handler, all protocols are disabled";
+  throw new ConnectError(message, Code.InvalidArgument);
+}
+
+function rpcOf(method: DescMethod, protocolNames: readonly string[]): Rpc {
+  const hasGet =
+    protocolNames.includes("connect") &&
+    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  return {
+    method,
+    service: method.parent,
+    requestPath: `/${method.parent.typeName}/${method.name}`,
+    protocolNames: [...protocolNames],
+    allowedMethods: hasGet ? ["POST", "GET"] : ["POST"],
+  };
 }
 
 /**
@@ -87,11 +118,12 @@ export function collectEndpoints(
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };
   const types = new TypeRegistry();
   types.addAll(base.jsonOptions?.registry);
-  const stock = createConnectRouter(base);
   const endpoints: Endpoint[] = [];
+  const handlers: Rpc[] = [];
+  rpcProtocolsOf(base);
 
   function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
-    const { grpc, grpcWeb, connect, ...merged } = { ...base, ...own };
+    const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };
     types.addAll(own?.jsonOptions?.registry);
@@ -99,16 +131,14 @@ export function collectEndpoints(
     options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
     options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
     // A service or method with its own options gets its protocols only from them.
-    const given = own ?? base;
-    const protocols = { grpc: given.grpc, grpcWeb: given.grpcWeb, connect: given.connect };
-    stock.rpc(spec.method, spec.impl as never, { ...options, ...definedOnly(protocols) });
-    const rpc = stock.handlers.at(-1);
-    const codecs = createCodecs(spec.method, options);
-    if (rpc !== undefined) endpoints.push({ spec, options, codecs, rpc });
+    const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
+    handlers.push(rpc);
+    endpoints.push({ spec, options, codecs: createCodecs(spec.method, options), rpc });
   }
 
   const recorder: ConnectRouter = {
-    handlers: stock.handlers,
+    // They say what is registered. Importing what could call them takes 8 KB of a bundle.
+    handlers: handlers as UniversalHandler[],
     service(service, implementation, own) {
       const { methods } = createServiceImplSpec(service, implementation);
       for (const spec of Object.values(methods)) register(spec, own);

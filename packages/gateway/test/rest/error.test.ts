@@ -22,7 +22,7 @@ describe("a code has its status in google.rpc.Code:", () => {
 
   test.each(codeStatuses)("%s: %s", (code, status) => {
     const error = new ConnectError("why", code);
-    expect(restErrorFrom(error)).toEqual({ status, error });
+    expect(restErrorFrom(error)).toMatchObject({ status, error });
     expect(renderStatus(restErrorFrom(error))).toEqual({
       status,
       body: { code, message: "why", details: [] },
@@ -56,7 +56,7 @@ describe("an error not meant for callers is an internal error:", () => {
 
 test("an HTTP failure keeps its own status", () => {
   const failure = new RestFailure(405, Code.Unimplemented, "not so", { allow: "GET" });
-  expect(restErrorFrom(failure)).toEqual({ status: 405, error: failure });
+  expect(restErrorFrom(failure)).toMatchObject({ status: 405, error: failure });
   expect(renderStatus(restErrorFrom(failure))).toEqual({
     status: 405,
     body: { code: Code.Unimplemented, message: "not so", details: [] },

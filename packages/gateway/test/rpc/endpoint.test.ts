@@ -11,21 +11,9 @@ import {
 import { compressionBrotli, compressionGzip } from "@connectrpc/connect-node";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { collectEndpoints, type Endpoint } from "../../src/rpc/endpoint.ts";
+import { collectEndpoints } from "../../src/rpc/endpoint.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { createMemoryExchange, headersOf } from "../support/memory-exchange.ts";
-import { type Handler, probe, universal } from "../support/probe.ts";
-import { serveEndpoint } from "../support/serve-endpoint.ts";
-
-/** The gateway's own handler. */
-function short(endpoint: Endpoint, target?: string): Handler {
-  return async (headers, body) => {
-    const exchange = createMemoryExchange({ headers, body: [body], ...(target && { target }) });
-    await serveEndpoint(endpoint, exchange);
-    if (exchange.response === undefined) throw new Error("nothing was answered");
-    return { ...exchange.response, header: headersOf(exchange.response.header) };
-  };
-}
+import { probe, short, universal } from "../support/probe.ts";
 
 /** A service whose implementation reports the options that it sees. */
 function routesFor(log: string[], own: ConnectRouterOptions | undefined, as: "service" | "rpc") {

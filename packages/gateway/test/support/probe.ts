@@ -1,6 +1,9 @@
 /** Requests that distinguish handlers by their answers and by what ran. */
 import { gzipSync } from "node:zlib";
 import { createAsyncIterable, type UniversalHandler } from "@connectrpc/connect/protocol";
+import type { Endpoint } from "../../src/rpc/endpoint.ts";
+import { createMemoryExchange, headersOf } from "./memory-exchange.ts";
+import { serveEndpoint } from "./serve-endpoint.ts";
 
 const probes: readonly [what: string, header: Record<string, string>, body: string | Uint8Array][] =
   [
@@ -55,5 +58,15 @@ export function universal(handler: UniversalHandler): Handler {
     const chunks: Uint8Array[] = [];
     for await (const chunk of body ?? []) chunks.push(chunk);
     return { status, header: header ?? new Headers(), body: Buffer.concat(chunks) };
+  };
+}
+
+/** The gateway's own handler. */
+export function short(endpoint: Endpoint, target?: string): Handler {
+  return async (headers, body) => {
+    const exchange = createMemoryExchange({ headers, body: [body], ...(target && { target }) });
+    await serveEndpoint(endpoint, exchange);
+    if (exchange.response === undefined) throw new Error("nothing was answered");
+    return { ...exchange.response, header: headersOf(exchange.response.header) };
   };
 }
