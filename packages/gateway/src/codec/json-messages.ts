@@ -1,14 +1,14 @@
 /**
  * Exact ProtoJSON. protobuf-es takes numbers from `JSON.parse`, which rounds them, and integers in
  * strings from `BigInt()` and `Number()`, which accept `"0x10"`, `" 1"` and `""`. Its errors do not
- * say where the value is. It reads only the types that have a JSON form of their own.
+ * say where the value is.
  */
 import {
   create,
   type DescExtension,
   type DescField,
   type DescMessage,
-  fromJson,
+  type JsonValue,
   type MessageShape,
   ScalarType,
   setExtension,
@@ -25,6 +25,7 @@ import {
 } from "./json-scalar.ts";
 import { type ExactJson, isJsonObject, JsonTextError, parseJsonText } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
+import { valueReaders } from "./well-known.ts";
 
 /**
  * Reads a message from JSON.
@@ -253,9 +254,7 @@ export function hasCustomJson(message: DescMessage): boolean {
 }
 
 const customNames: ReadonlySet<string> = new Set(
-  ["Timestamp", "Duration", "FieldMask", "Struct", "Value", "ListValue", "Any"].map(
-    (name) => `google.protobuf.${name}`,
-  ),
+  [...Object.keys(valueReaders), "Any"].map((name) => `google.protobuf.${name}`),
 );
 
 function wellKnownReader(desc: DescMessage): Reader | undefined {
@@ -265,30 +264,16 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
   }
   if (desc.typeName === "google.protobuf.Any") return readAny;
   if (!hasCustomJson(desc)) return undefined;
+  const read = valueReaders[desc.name] as (json: JsonValue, depth: number) => unknown;
   return (json, context) => {
     const value = plainJson(json);
     countValues(textValues);
     try {
-      if (desc.typeName === "google.protobuf.Timestamp") assertDateExists(String(value));
-      if (desc.typeName === "google.protobuf.Duration") assertDuration(String(value));
-      const recursionLimit = context.recursionLimit - context.depth;
-      return fromJson(desc, value, { ...context, recursionLimit });
+      return read(value, context.recursionLimit - context.depth - 1);
     } catch (cause) {
       throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
     }
   };
-}
-
-/** protobuf-es turns February 30 into March 2, and 24:00 into the next day. */
-function assertDateExists(text: string): void {
-  const [year = 0, month = 0, day = 0, hour = 0] = text.split(/[-T:]/, 4).map(Number);
-  const daysInMonth = new Date(Date.UTC(2000 + (year % 400), month, 0)).getUTCDate();
-  if (day > daysInMonth || hour > 23) throw new Error("there is no such date");
-}
-
-/** protobuf-es ignores text after the unit. */
-function assertDuration(text: string): void {
-  if (!/^-?\d+(?:\.\d+)?s$/.test(text)) throw new Error("this is no duration");
 }
 
 function readAny(json: ExactJson, context: Context) {
