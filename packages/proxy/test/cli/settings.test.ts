@@ -1,6 +1,19 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { type CorsOptions, gatewayNodeAdapter } from "connect-gateway";
+import { type GrpcTransportOptions, openGrpcTransport } from "connect-gateway/client";
+import { createMcp, type McpOptions } from "connect-gateway/mcp";
+import { createOpenApiDocument } from "connect-gateway/openapi";
+import { type ServeOptions, serve } from "connect-gateway/server";
 import { findProblem } from "connect-gateway-kit/settings";
 import { expect, test } from "vitest";
 import { proxyProgram } from "../../src/cli/settings.ts";
+import {
+  type ProxyOptions,
+  proxyServices,
+  type ReflectionWatchOptions,
+  watchReflection,
+} from "../../src/services/index.ts";
 
 test("the schema has no name twice", () => {
   const names = proxyProgram.entries.map(({ name }) => name);
@@ -13,3 +26,52 @@ test.each(proxyProgram.entries.map((entry) => [entry.name, entry.setting] as con
     expect(findProblem(setting, setting.default)).toBeUndefined();
   },
 );
+
+const page = readFileSync(join(import.meta.dirname, "../../docs/settings.md"), "utf8");
+const [, section = ""] = page.split(/^## Options of the libraries$/m);
+
+/** As the command sets them itself, or they are code or rarely needed. */
+const withoutSetting: Readonly<Record<string, string>> = {
+  serve:
+    "routes handlers interceptors acceptCompression exposePeerAddress notFoundError onError onTlsError onUnknownType admit binaryOptions compressMinBytes connect contextValues fallback grpc grpcWeb requireConnectProtocolHeader reusePort shutdownSignal streamIdleTimeoutMs writeMaxBytes",
+  rest: "onRuleError eventIdField fillUpdateMask services statuses streamFormat",
+  cors: "maxAgeSeconds",
+  mcp: "server descriptors hints streamBytesMax streamTimeMs textPattern",
+  createOpenApiDocument:
+    "names bearer security securitySchemes error errors examples license openapi textPattern",
+  proxyServices: "broken missing onDroppedMetadata onUnimplemented",
+  watchReflection: "onChange onError",
+  openGrpcTransport: "userAgent",
+};
+
+/** The options that each function has, by the error for another. */
+const nothing = { none: true } as object;
+const routes = () => {};
+test.each<[container: string, refuse: () => unknown]>([
+  ["serve", () => serve(nothing as ServeOptions)],
+  ["limits", () => serve({ routes, port: 0, limits: nothing })],
+  ["rest", () => gatewayNodeAdapter({ routes, rest: nothing })],
+  ["cors", () => gatewayNodeAdapter({ routes, cors: nothing as CorsOptions })],
+  ["mcp", () => createMcp(nothing as McpOptions)],
+  ["createOpenApiDocument", () => createOpenApiDocument([], nothing)],
+  ["openGrpcTransport", () => openGrpcTransport(nothing as GrpcTransportOptions)],
+  ["proxyServices", () => proxyServices(nothing as ProxyOptions)],
+  ["watchReflection", () => watchReflection(nothing as ReflectionWatchOptions)],
+])("the page says which settings the options of %s are", async (container, refuse) => {
+  const { message } = await (async () => refuse())().then(
+    () => expect.fail("it took an option that it does not have"),
+    (error: unknown) => error as TypeError,
+  );
+  const options = message.split("the options are ")[1]?.split(", ") ?? [];
+  expect(options.length, message).toBeGreaterThan(2);
+  const named = [...section.matchAll(/`(\w+)\.(\w+)`/g)];
+  const ofPage = named.flatMap(([, where, option = ""]) => (where === container ? [option] : []));
+  const others = withoutSetting[container]?.split(" ") ?? [];
+  expect([...new Set(ofPage), ...others].sort()).toEqual(options.sort());
+});
+
+test("the page says which options all settings are", () => {
+  const cells = [...section.matchAll(/^\| (`[^|]*)/gm)].map(([, cell = ""]) => cell);
+  const named = cells.flatMap((cell) => [...cell.matchAll(/`([^`]+)`/g)].map(([, name]) => name));
+  expect(named.sort()).toEqual(proxyProgram.entries.map(({ name }) => name).sort());
+});
