@@ -60,12 +60,17 @@ export class BatchedStore implements PlantStore {
   }
 
   /**
-   * Waits for the disk without a limit, or creates would have no answer. The owner can set its own.
+   * Waits until callers have their answers. A commit or check that nobody waits for is cut off where
+   * the engine can do so: a database that hangs would hold up the end of the process.
    */
   close(): Promise<void> {
-    this.#closed ??= Promise.all([this.#watch.stop(), this.#commits.drain()]).then(() =>
-      this.#engine.close(),
-    );
+    this.#closed ??= this.#close();
     return this.#closed;
+  }
+
+  async #close(): Promise<void> {
+    this.#watch.stop();
+    await this.#commits.drain();
+    await this.#engine.close();
   }
 }

@@ -27,7 +27,7 @@ export interface Engine extends BatchEngine {
   /** Classifies an error of a commit, `inspect` or `probe`. */
   obstacleFrom(error: unknown): Obstacle;
 
-  /** Releases every resource. Called once, after the last commit. */
+  /** Releases every resource. Called once, when no caller waits. Ends what is under way, as far as it can. */
   close(): Promise<void>;
 }
 

@@ -38,9 +38,13 @@ export class GroupCommit {
     return !this.#room.hasRoom(heapBytesMin);
   }
 
-  /** Resolves when all queues are empty and no commit is under way. */
+  /** Resolves when no caller waits. Commits that nobody waits for may be under way. */
   async drain(): Promise<void> {
-    await Promise.all([...this.#queues.values()].map((queue) => queue.drain()));
+    for (;;) {
+      const callers = [...this.#queues.values()].flatMap((queue) => queue.callers());
+      if (callers.length === 0) return;
+      await Promise.allSettled(callers.map(({ outcome }) => outcome));
+    }
   }
 
   /** One timer for all, so that a caller costs none. */
@@ -116,7 +120,6 @@ class CommitQueue {
   #underWay = 0;
   #rowsUnderWay = 0;
   #endedAt = 0;
-  #drained: PromiseWithResolvers<void> | undefined;
 
   constructor(part: string, options: QueueOptions) {
     const { engine, limits, share } = options;
@@ -146,8 +149,7 @@ class CommitQueue {
   tellLate(now: number): { readonly since: number; readonly error: unknown } {
     const error = this.#outage?.error ?? tooSlow;
     let since = now;
-    for (const waiter of [this.#waiting.waiters, this.#late.waiters, ...this.#begun].flat()) {
-      if (waiter.isSettled) continue;
+    for (const waiter of this.callers()) {
       since = Math.min(since, waiter.since);
       const isOver = now - waiter.since >= this.#options.limits.answerTimeoutMs;
       if (isOver) waiter.leave(unavailable(notConfirmed, error));
@@ -155,15 +157,9 @@ class CommitQueue {
     return { since, error };
   }
 
-  async drain(): Promise<void> {
-    while (!this.#isDrained()) {
-      this.#drained ??= Promise.withResolvers();
-      await this.#drained.promise;
-    }
-  }
-
-  #isDrained(): boolean {
-    return this.#underWay === 0 && !this.#isGathering && !this.#isRetrying;
+  callers(): Waiter[] {
+    const all = [this.#waiting.waiters, this.#late.waiters, ...this.#begun].flat();
+    return all.filter(({ isSettled }) => !isSettled);
   }
 
   /** Begins commits that are worthwhile, or else one when the expected rows have come. */
@@ -179,7 +175,6 @@ class CommitQueue {
       if (patienceMs > 0) this.#timer = setTimeout(this.#endGathering, patienceMs);
       else setImmediate(this.#endGathering);
     }
-    if (this.#drained !== undefined) this.#endDrain();
   }
 
   /** When a commit begins or ends, waiting plants have something else to wait for. */
@@ -187,12 +182,6 @@ class CommitQueue {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#isGathering = false;
-  }
-
-  #endDrain(): void {
-    if (!this.#isDrained()) return;
-    this.#drained?.resolve();
-    this.#drained = undefined;
   }
 
   readonly #endGathering = () => {
@@ -348,7 +337,6 @@ class CommitQueue {
       rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
     }
     this.#isRetrying = false;
-    this.#endDrain();
   }
 }
 

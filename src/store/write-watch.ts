@@ -83,11 +83,10 @@ export class WriteWatch {
     else if (waitedMs >= limitMs / 2) this.commitFailed(error);
   }
 
-  /** Waits for the running check. */
-  async stop(): Promise<void> {
+  /** A check that is under way ends with the engine. */
+  stop(): void {
     this.#isClosed = true;
     clearTimeout(this.#timer);
-    await this.#checking;
   }
 
   #schedule(ms: number): void {

@@ -94,8 +94,8 @@ export class SessionPool {
 
   async close(): Promise<void> {
     this.#closing.abort();
-    await this.#recovering;
-    const ends = [...this.#open].map((session) => session.close(this.#limits.connectTimeoutMs));
+    // One that it connects now is dropped when it is released.
+    const ends = [...this.#open].map((session) => session.close(this.#limits.aliveIntervalMs));
     await Promise.allSettled(ends);
   }
 
