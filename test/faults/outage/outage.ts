@@ -15,7 +15,7 @@ import { createRandom } from "../random.ts";
 import { endOf, startServer } from "../server.ts";
 import { type Wait, waits } from "./waits.ts";
 
-/** In ms; docs/health.md promises a second less. */
+/** In ms, as docs/health.md promises. */
 const limits = {
   answer: 11_000,
   readyz: 11_000,
