@@ -4,12 +4,8 @@ import { isBearerToken, parseAuthorization } from "../../src/auth/bearer.ts";
 const accepted: readonly [header: string, token: string][] = [
   ["Bearer abc", "abc"],
   ["bearer abc", "abc"],
-  ["BEARER abc", "abc"],
   ["bEaReR abc", "abc"],
   ["Bearer  abc", "abc"],
-  ["Bearer     abc", "abc"],
-  ["Bearer a", "a"],
-  ["Bearer abc=", "abc="],
   ["Bearer abc====", "abc===="],
   ["Bearer AZaz09-._~+/", "AZaz09-._~+/"],
   ["Bearer aaa.bbb.ccc", "aaa.bbb.ccc"],
@@ -24,50 +20,29 @@ const refused: readonly [header: string | null, problem: string][] = [
   [null, "missing"],
   ["", "missing"],
   ["Basic YWxhZGRpbjpvcGVuc2VzYW1l", "missing"],
-  ["Digest username=a", "missing"],
-  ["abc", "missing"],
   ["Bearerabc", "missing"],
-  ["Bearer-abc def", "missing"],
   ["Bearers abc", "missing"],
-  ["plst_0123456789", "missing"],
   [" Bearer abc", "missing"],
-  ["Basic Bearer abc", "missing"],
   ["Bearer", "empty"],
-  ["bearer ", "empty"],
   ["Bearer    ", "empty"],
   ["Bearer ! bearer", "malformed"],
   ["Bearer\tabc", "malformed"],
-  ["Bearer \tabc", "malformed"],
   ["Bearer\u00a0abc", "malformed"],
   ["Bearer abc ", "malformed"],
   ["Bearer abc\n", "malformed"],
-  ["Bearer abc\r\nX: y", "malformed"],
   ["Bearer abc def", "malformed"],
   ["Bearer abc,Bearer def", "malformed"],
-  ["Bearer abc, Bearer def", "malformed"],
-  ["Bearer abc,", "malformed"],
-  ["Bearer ,abc", "malformed"],
-  ["Bearer =", "malformed"],
   ["Bearer =abc", "malformed"],
   ["Bearer a=b", "malformed"],
   ['Bearer "abc"', "malformed"],
   ["Bearer token=abc", "malformed"],
-  ["Bearer abc;q=1", "malformed"],
-  ["Bearer ab\0c", "malformed"],
   ["Bearer äbc", "malformed"],
-  ["Bearer abc%20", "malformed"],
   ["Bearer abc\u212a", "malformed"],
-  ["Bearer: abc", "malformed"],
   ["Bearer=abc", "malformed"],
 ];
 
 test.each(refused)("%j contains none", (header, problem) => {
   expect(parseAuthorization(header)).toEqual({ problem });
-});
-
-test.each([8192, 8193, 1_000_000])("a token of %i characters is accepted", (length) => {
-  const token = "x".repeat(length);
-  expect(parseAuthorization(`Bearer ${token}`)).toEqual({ token });
 });
 
 test.each([

@@ -1,17 +1,7 @@
-import { create } from "@bufbuild/protobuf";
-import { EmptySchema } from "@bufbuild/protobuf/wkt";
-import {
-  Code,
-  ConnectError,
-  createClient,
-  createContextValues,
-  createRouterTransport,
-  type Interceptor,
-  type Transport,
-} from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createBearerGate, requirePrincipal } from "../../src/auth/bearer.ts";
-import { digestToken, mintToken } from "../../src/auth/token-file.ts";
+import { mintToken } from "../../src/auth/token-file.ts";
 import {
   orElse,
   type Principal,
@@ -22,7 +12,6 @@ import {
   type Verifier,
 } from "../../src/auth/verifier.ts";
 import { callGate } from "../support/auth/call-gate.ts";
-import { createStreamingService } from "../support/auth/streaming-service.ts";
 
 const alice: Principal = { kind: "token", name: "alice" };
 const token = mintToken("plst_");
@@ -42,15 +31,6 @@ function later(verdict: Verdict): Verifier {
 const name = "plant-store";
 const realm = `Bearer realm="${name}"`;
 
-const service = createStreamingService();
-
-function bearerToken(token: string): Interceptor {
-  return (next) => (request) => {
-    request.header.set("Authorization", `Bearer ${token}`);
-    return next(request);
-  };
-}
-
 describe("the gate", () => {
   const gate = createBearerGate(opaque(token, mintToken("plst_")), name);
 
@@ -61,9 +41,7 @@ describe("the gate", () => {
 
   const strangers: readonly [what: string, header: string | undefined][] = [
     ["no header", undefined],
-    ["an empty header", ""],
     ["another scheme", "Basic YTpi"],
-    ["the token without its scheme", token],
   ];
   test.each(strangers)("challenges %s without an error code", async (_what, header) => {
     expect(await callGate(gate, header)).toEqual({
@@ -73,21 +51,7 @@ describe("the gate", () => {
     });
   });
 
-  const wrong: readonly [what: string, sent: string][] = [
-    ["another token", mintToken("plst_")],
-    ["the first character", token.slice(0, 1)],
-    ["the prefix of all tokens", "plst_"],
-    ["half of the token", token.slice(0, token.length / 2)],
-    ["the token without its last character", token.slice(0, -1)],
-    ["the token without its first character", token.slice(1)],
-    ["the token with one more character", `${token}A`],
-    ["the token with padding", `${token}=`],
-    ["the token twice", token + token],
-    ["the token in upper case", token.toUpperCase()],
-    ["the token's digest in hex", digestToken(token).toString("hex")],
-    ["the token's digest in base64url", digestToken(token).toString("base64url")],
-    ["a name", "alice"],
-  ];
+  const wrong: readonly [what: string, sent: string][] = [["another token", mintToken("plst_")]];
   test.each(wrong)("rejects %s", async (_what, sent) => {
     expect(await callGate(gate, `Bearer ${sent}`)).toEqual({
       code: "Unauthenticated",
@@ -109,10 +73,6 @@ describe("the gate", () => {
     });
   });
 
-  test("rejects an empty token as empty", async () => {
-    expect(await callGate(gate, "Bearer ")).toMatchObject({ message: "the bearer token is empty" });
-  });
-
   test("reads no header but Authorization", async () => {
     const requestHeader = new Headers({
       "Proxy-Authorization": `Bearer ${token}`,
@@ -121,13 +81,6 @@ describe("the gate", () => {
     });
     const context = { requestHeader, values: createContextValues() };
     expect(() => gate(context)).toThrow(ConnectError);
-  });
-
-  test("is synchronous if its verifier is", () => {
-    const requestHeader = new Headers({ Authorization: `Bearer ${token}` });
-    const values = createContextValues();
-    expect(gate({ requestHeader, values })).toBeUndefined();
-    expect(values.get(principalKey)).toEqual(alice);
   });
 });
 
@@ -179,114 +132,14 @@ describe("verdicts", () => {
   });
 });
 
-describe("a call, through a router", () => {
-  let seen: Principal | undefined;
-
-  function streams(interceptors: Interceptor[], gated = true): Transport {
-    const requestGate = createBearerGate(opaque(token), name);
-    return createRouterTransport(
-      (router) =>
-        router.service(service, {
-          unary(_request, context) {
-            seen = context.values.get(principalKey);
-            return {};
-          },
-        }),
-      {
-        router: { interceptors: [requirePrincipal(name)], ...(gated && { requestGate }) },
-        transport: { interceptors },
-      },
-    );
-  }
-
-  async function call(transport: Transport): Promise<ConnectError | undefined> {
-    seen = undefined;
-    try {
-      await createClient(service, transport).unary({});
-      return undefined;
-    } catch (error) {
-      return ConnectError.from(error);
-    }
-  }
-
-  test("with the token reaches the implementation, with its principal", async () => {
-    expect(await call(streams([bearerToken(token)]))).toBeUndefined();
-    expect(seen).toEqual(alice);
-  });
-
-  test("with another token does not, and returns the challenge to the client", async () => {
-    const error = await call(streams([bearerToken(mintToken("plst_"))]));
-    expect(error?.code).toBe(Code.Unauthenticated);
-    expect(error?.metadata.get("WWW-Authenticate")).toContain('error="invalid_token"');
-    expect(seen).toBeUndefined();
-  });
-
-  test("that bypasses the gate is rejected by the interceptor, even with the token", async () => {
-    const error = await call(streams([bearerToken(token)], false));
-    expect(error?.code).toBe(Code.Unauthenticated);
-    expect(error?.metadata.get("WWW-Authenticate")).toBe(realm);
-    expect(seen).toBeUndefined();
-  });
-});
-
-describe("requirePrincipal", () => {
-  const empty = create(EmptySchema);
-
-  /** The implementations that ran. */
-  async function callAll(admit: boolean): Promise<{ ran: string[]; codes: string[] }> {
-    const ran: string[] = [];
-    const codes: string[] = [];
-    const requestGate = createBearerGate(always({ kind: "verified", principal: alice }), name);
-    const transport = createRouterTransport(
-      (router) =>
-        router.service(service, {
-          unary: () => run("unary"),
-          client: async () => run("client"),
-          server: () => runStream("server"),
-          bidi: () => runStream("bidi"),
-        }),
-      {
-        router: { interceptors: [requirePrincipal(name)], ...(admit && { requestGate }) },
-        transport: { interceptors: [bearerToken("t")] },
-      },
-    );
-    const { unary, server, client, bidi } = service.method;
-    await attempt(() => transport.unary(unary, undefined, undefined, undefined, empty));
-    for (const method of [server, client, bidi]) {
-      await attempt(async () => {
-        const answer = await transport.stream(method, undefined, undefined, undefined, one());
-        for await (const _ of answer.message);
-      });
-    }
-    return { ran, codes };
-
-    async function attempt(call: () => Promise<unknown>) {
-      try {
-        await call();
-      } catch (error) {
-        codes.push(Code[ConnectError.from(error).code]);
-      }
-    }
-    async function* one() {
-      yield empty;
-    }
-    function run(name: string) {
-      ran.push(name);
-      return empty;
-    }
-    async function* runStream(name: string) {
-      yield run(name);
-    }
-  }
-
-  test("accepts calls of every kind that a gate has verified", async () => {
-    expect(await callAll(true)).toEqual({ ran: ["unary", "server", "client", "bidi"], codes: [] });
-  });
-
-  test("rejects calls of every kind that no gate has verified", async () => {
-    expect(await callAll(false)).toEqual({
-      ran: [],
-      codes: Array.from({ length: 4 }, () => "Unauthenticated"),
-    });
-  });
-});
+test.each([true, false])(
+  "a call is served only if a gate has verified it: %s",
+  async (isVerified) => {
+    const contextValues = createContextValues();
+    if (isVerified) contextValues.set(principalKey, alice);
+    const served = { message: "of the method" } as never;
+    const call = async () => requirePrincipal(name)(async () => served)({ contextValues } as never);
+    if (isVerified) expect(await call()).toBe(served);
+    else await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
+  },
+);

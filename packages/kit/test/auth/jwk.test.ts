@@ -24,29 +24,14 @@ const rsa = rsaJwk(2048);
 const privateRsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 const privateEd25519 = generateKeyPairSync("ed25519").privateKey;
 
-const kept: readonly [what: string, jwk: object][] = [
-  ["no kid, alg or use", rsa],
-  ["use sig", { ...rsa, use: "sig" }],
-  ["an empty kid", { ...rsa, kid: "" }],
-  ["a kid like a path", { ...rsa, kid: "../../../dev/null" }],
-  ["members that mean nothing here", { ...rsa, x5u: "https://evil.example", x5c: ["AA=="] }],
-];
 test("a key of a SPIFFE bundle is kept, in the form that jose takes", () => {
   expect(findUsableKeys([{ ...rsa, use: "jwt-svid" }], ignore)).toEqual([{ ...rsa, use: "sig" }]);
 });
 
-test.each(kept)("a key with %s is kept", (_what, jwk) => {
-  expect(findUsableKeys([jwk], ignore)).toEqual([jwk]);
-});
-
 const leftOut: readonly [what: string, member: unknown][] = [
   ["null", null],
-  ["text", "key"],
   ["an array", [rsa]],
-  ["no kty", { ...rsa, kty: undefined }],
-  ["an unknown kty", { ...rsa, kty: "ABC" }],
   ["a symmetric key", { kty: "oct", k: "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0" }],
-  ["a symmetric key for HS256", { kty: "oct", k: "c2VjcmV0", alg: "HS256" }],
   ["a private RSA key", privateRsa.export({ format: "jwk" })],
   ["a private Ed25519 key", privateEd25519.export({ format: "jwk" })],
   ["alg HS256 on a public key", { ...rsa, alg: "HS256" }],
@@ -54,7 +39,6 @@ const leftOut: readonly [what: string, member: unknown][] = [
   ["an alg for encryption", { ...rsa, alg: "RSA-OAEP" }],
   ["use enc", { ...rsa, use: "enc" }],
   ["no modulus", { ...rsa, n: undefined }],
-  ["a modulus that is no text", { ...rsa, n: 7 }],
   ["an RSA key of 1024 bits", rsaJwk(1024)],
   ["an RSA key of 8200 bits", { ...rsa, n: Buffer.alloc(1025, 0xff).toString("base64url") }],
   ["a point off its curve", { kty: "EC", crv: "P-256", x: "AA".repeat(16), y: "AA".repeat(16) }],
@@ -73,7 +57,6 @@ const weak: readonly [what: string, jwk: object, problem: string][] = [
   ["an exponent of 1", { ...rsa, e: "AQ", kid: "a" }, 'the RSA key "a" has the exponent 1'],
   ["an exponent of 0", { ...rsa, e: "AA", kid: "a" }, 'the RSA key "a" has the exponent 0'],
   ["an even exponent", { ...rsa, e: "BA", kid: "a" }, 'the RSA key "a" has the exponent 4'],
-  ["1024 bits", { ...rsaJwk(1024), kid: "a" }, 'the RSA key "a" has 1024 bits, not 2048 to 8192'],
   [
     "2047 bits",
     { ...rsa, n: halved(rsa) },

@@ -163,17 +163,10 @@ const badAnswers: readonly [
   ["says nothing", () => silence, /time/, shortMs],
   ["sends a byte now and then", () => noise, /time/, shortMs],
   ["answers 404", () => status(404), /status 404/],
-  ["answers 500", () => status(500), /status 500/],
   ["answers 204", () => status(204), /status 204/],
-  ["redirects with 301", redirect(301), /status 301/],
-  ["redirects with 302", redirect(302), /status 302/],
   ["redirects with 307", redirect(307), /status 307/],
-  ["redirects with 308", redirect(308), /status 308/],
   ["answers nothing", () => text(""), /not JSON/],
   ["answers a web page", () => text("<html>"), /not JSON/],
-  ["answers a part of a key set", () => text('{"keys":[{"kty":'), /not JSON/],
-  ["answers null", () => text("null"), /not a key set/],
-  ["answers a list", () => text("[]"), /not a key set/],
   ["answers no keys", () => text("{}"), /not a key set/],
   ["answers keys that are no list", () => text('{"keys":{}}'), /not a key set/],
   ["answers an empty list", () => keySetOf(), /no key that can verify/],
@@ -240,17 +233,6 @@ describe("a token with an unknown key", () => {
     await Promise.all(Array.from({ length: 1000 }, () => ask(keys)));
     for (let n = 0; n < 1000; n++) await ask(keys);
     expect(server.hits).toBe(2);
-  });
-
-  test("causes no more fetches while the endpoint is down", async () => {
-    const server = await startKeyServer(keySetOf(old.jwk));
-    const keys = openKeys(server);
-    await kids(keys);
-    server.answer = status(500);
-    now += 30_000;
-    for (let n = 0; n < 1000; n++) expect(await ask(keys)).toBe(false);
-    expect(server.hits).toBe(2);
-    expect(problems).toHaveLength(1);
   });
 
   test("gets newer keys without a fetch if they arrived in the meantime", async () => {
