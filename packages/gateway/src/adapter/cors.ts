@@ -5,7 +5,7 @@ import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
 import { isRebindable } from "../http/target.ts";
 import type { Route } from "../rpc/face.ts";
-import { assertOptions } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 
 export interface CorsOptions {
   /** Origins that may call, for example `https://example.com`; `*` for any. */
@@ -33,14 +33,14 @@ export type ApplyCors = (exchange: CorsExchange, route?: Pick<Route, "allow">) =
 
 type CorsExchange = Pick<Exchange, "method" | "path" | "headers" | "addHeader" | "respond">;
 
+const kinds = optionKinds<CorsOptions>()({
+  list: "origins allowedHeaders exposedHeaders",
+  boolean: "credentials",
+  number: "maxAgeSeconds",
+});
+
 export function createCors(options: CorsOptions): ApplyCors {
-  assertOptions("cors", options, {
-    origins: "list",
-    allowedHeaders: "list",
-    exposedHeaders: "list",
-    credentials: "boolean",
-    maxAgeSeconds: "number",
-  });
+  assertOptions("cors", options, kinds);
   const { maxAgeSeconds = 7200, credentials = false } = options;
   const problem = findOriginProblem(options.origins);
   if (problem !== undefined) throw new TypeError(`cors.origins ${problem}`);

@@ -1,9 +1,8 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
-import { errorResponse } from "../errors/error-response.ts";
 import { logError } from "../errors/errors.ts";
-import { renderStatus } from "../errors/http-error.ts";
+import { errorResponse, renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

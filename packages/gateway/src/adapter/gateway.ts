@@ -11,9 +11,13 @@ import {
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
-import { errorResponse } from "../errors/error-response.ts";
 import { logError } from "../errors/errors.ts";
-import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
+import {
+  errorResponse,
+  type RenderError,
+  RestFailure,
+  renderStatus,
+} from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
@@ -30,7 +34,7 @@ import {
 } from "../rpc/endpoint.ts";
 import type { Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
-import type { OptionKindsOf } from "../rpc/options.ts";
+import { type OptionKindsOf, optionKinds } from "../rpc/options.ts";
 import { run } from "../rpc/run.ts";
 import { sendMessages } from "../rpc/streams.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
@@ -82,37 +86,15 @@ export interface CommonOptions
   readonly notFoundError?: () => ConnectError | undefined;
 }
 
-export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
-  routes: "function",
-  requestPathPrefix: "string",
-  rest: "object",
-  cors: "object",
-  mcp: "function",
-  bodyBudget: "object",
-  observer: "object",
-  exposePeerAddress: "boolean",
-  onError: "function",
-  notFoundError: "function",
-  onUnknownType: "function",
-  admit: "function",
-  readMaxValues: "number",
-  streamIdleTimeoutMs: "number",
-  // Those of connect-es:
-  grpc: "boolean",
-  grpcWeb: "boolean",
-  connect: "boolean",
-  acceptCompression: "list",
-  compressMinBytes: "number",
-  interceptors: "list",
-  readMaxBytes: "number",
-  writeMaxBytes: "number",
-  jsonOptions: "object",
-  binaryOptions: "object",
-  maxTimeoutMs: "number",
-  requireConnectProtocolHeader: "boolean",
-  shutdownSignal: "object",
-  requestGate: "function",
-};
+export const commonOptionKinds: OptionKindsOf<CommonOptions> = optionKinds<CommonOptions>()({
+  function: "routes mcp onError notFoundError onUnknownType admit requestGate",
+  object: "rest cors bodyBudget observer jsonOptions binaryOptions shutdownSignal",
+  boolean: "exposePeerAddress grpc grpcWeb connect requireConnectProtocolHeader",
+  number:
+    "readMaxValues streamIdleTimeoutMs compressMinBytes readMaxBytes writeMaxBytes maxTimeoutMs",
+  string: "requestPathPrefix",
+  list: "acceptCompression interceptors",
+});
 
 export interface Runtime {
   /** The compressions of RPC if `acceptCompression` is not set. */

@@ -17,8 +17,7 @@ import { smallBytes } from "../codec/decode.ts";
 import { FieldViolation } from "../codec/violation.ts";
 import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
-import type { EnvelopeErrors, EnvelopeReading } from "../rpc/envelope.ts";
-import { wrapEnvelope } from "../rpc/envelope-splitter.ts";
+import { type EnvelopeErrors, type EnvelopeReading, wrapEnvelope } from "../rpc/envelope.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { omittedField } from "./header-filter.ts";
 

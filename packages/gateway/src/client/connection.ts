@@ -6,8 +6,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { outliveStreams } from "../http/session-handle.ts";
-import { sessionMegabytesMax } from "../http/session-memory.ts";
+import { outliveStreams, sessionMegabytesMax } from "../http/session.ts";
 import { windowBytesMax, windows } from "../http/windows.ts";
 import {
   type GuardedSocket,

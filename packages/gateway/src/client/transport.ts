@@ -17,7 +17,7 @@ import {
 } from "../http/headers.ts";
 import type { Cancellation } from "../rpc/call.ts";
 import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
-import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import { acceptEncoding, MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
@@ -49,23 +49,18 @@ export interface GrpcTransportOptions {
   readonly userAgent?: string;
 }
 
-const optionKinds: OptionKindsOf<GrpcTransportOptions> = {
-  url: "string",
-  authority: "string",
-  tls: "function",
-  header: "function",
-  readMaxBytes: "number",
-  readMaxValues: "number",
-  quietMsMax: "number",
-  userAgent: "string",
-};
+const kinds = optionKinds<GrpcTransportOptions>()({
+  string: "url authority userAgent",
+  function: "tls header",
+  number: "readMaxBytes readMaxValues quietMsMax",
+});
 
 /** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and its one message is still there. */
 const triesMax = 3;
 
 /** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
-  assertOptions("openGrpcTransport", options, optionKinds);
+  assertOptions("openGrpcTransport", options, kinds);
   return new GrpcTransport(options);
 }
 

@@ -10,9 +10,14 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
 import { smallBytes } from "./decode.ts";
-import { messageFromJson, parseJson } from "./json-messages.ts";
+import {
+  messageFromJson,
+  type OnUnknownType,
+  parseJson,
+  telling,
+  writeJson,
+} from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
-import { type OnUnknownType, telling, writeJson } from "./json-writer.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 import { assertWireFormat } from "./wire-format.ts";
 

@@ -9,9 +9,13 @@ import {
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError } from "@connectrpc/connect";
-import { codeToHttpStatus } from "@connectrpc/connect/protocol-connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
+import { codeToHttpStatus, trailerMux } from "@connectrpc/connect/protocol-connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { smallResponse } from "../http/body.ts";
+import type { Response } from "../http/exchange.ts";
+import { toNodeHeaders } from "../http/headers.ts";
 import { connectErrorFrom } from "./errors.ts";
 
 /** An error of a REST call: the error that an RPC call would get, and its HTTP status. */
@@ -146,3 +150,37 @@ const phrases =
 const titles: ReadonlyMap<number, string> = new Map(
   phrases.split(", ").map((one) => [Number(one.slice(0, 3)), one.slice(4)]),
 );
+
+/** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
+export const statusHeader = "x-http-code";
+
+/** The answer for an error, of any face that renders it. @param context What the call has set. */
+export function errorResponse(
+  reason: unknown,
+  {
+    renderError,
+    registry,
+  }: { readonly renderError: RenderError; readonly registry?: Registry | undefined },
+  context?: Pick<HandlerContext, "responseHeader" | "responseTrailer">,
+): Response {
+  const restError = restErrorFrom(reason, registry);
+  const { status, body, contentType = "application/json" } = renderError(restError);
+  const header = context
+    ? trailerMux(context.responseHeader, context.responseTrailer)
+    : new Headers();
+  // They are about the answer that the implementation had in mind.
+  for (const name of ["content-encoding", statusHeader]) header.delete(name);
+  // If another service answered with this error, its headers are not ours to forward.
+  if (!restError.error.isWireError) mergeNonProtocolHeaders(header, restError.error.metadata);
+  if (reason instanceof RestFailure) {
+    for (const [name, value] of Object.entries(reason.header)) header.set(name, value);
+  }
+  const retryAfter = retryAfterSeconds(restError.error);
+  if ((retryAfter !== undefined || status === 503) && !header.has("retry-after")) {
+    header.set("retry-after", String(retryAfter ?? 1));
+  }
+  // RFC 9110 section 15.5.2.
+  if (status === 401 && !header.has("www-authenticate")) header.set("www-authenticate", "Bearer");
+  header.set("content-type", contentType);
+  return smallResponse(status, JSON.stringify(body), toNodeHeaders(header), restError.error);
+}

@@ -5,8 +5,12 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
-import { errorResponse } from "../errors/error-response.ts";
-import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
+import {
+  errorResponse,
+  type RenderError,
+  RestFailure,
+  renderStatus,
+} from "../errors/http-error.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

@@ -10,7 +10,7 @@ import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import { fitFields, mergeHeaders, type NodeHeaders, problemOf } from "./headers.ts";
 import { NodeExchange, NodeWriter } from "./node-exchange.ts";
-import { resetReason } from "./reset-reason.ts";
+import { resetReason } from "./session.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
 
 /**

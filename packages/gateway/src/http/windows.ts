@@ -1,7 +1,7 @@
 /** Flow control of HTTP/2: how much a peer may send before somebody reads it. */
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
-import { keepStreamsInTables, type StreamTable } from "./stream-table.ts";
+import { keepStreamsInTables, type StreamTable } from "./session.ts";
 
 /** Of a new connection's streams. Enough for 100 MB/s at 20 ms, more than a proxy transcodes in one. */
 export const windowBytesMax = 2 * 1024 * 1024;

@@ -2,9 +2,8 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
-import { telling } from "../codec/json-writer.ts";
-import { errorResponse } from "../errors/error-response.ts";
-import { type RenderError, restErrorFrom } from "../errors/http-error.ts";
+import { telling } from "../codec/json-messages.ts";
+import { errorResponse, type RenderError, restErrorFrom } from "../errors/http-error.ts";
 import {
   type Ending,
   type Exchange,

@@ -17,7 +17,7 @@ import {
 } from "@connectrpc/connect/protocol";
 import { type Codecs, createCodecs } from "../codec/codec.ts";
 import { readMaxValuesDefault } from "../codec/decode.ts";
-import type { OnUnknownType } from "../codec/json-writer.ts";
+import type { OnUnknownType } from "../codec/json-messages.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
 import { withLegacyCheck } from "./required-fields.ts";

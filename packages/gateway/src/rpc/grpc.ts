@@ -19,9 +19,9 @@ import {
   readEnvelope,
   readEnvelopes,
   requestErrors,
+  wrapEnvelope,
   writeEnvelope,
 } from "./envelope.ts";
-import { wrapEnvelope } from "./envelope-splitter.ts";
 import { needsDuplex, type Route, RpcRoute } from "./face.ts";
 
 const statusFields = ["grpc-status", "grpc-message", "grpc-status-details-bin"];

@@ -9,6 +9,22 @@ export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
 /** The kinds of all options of a type. */
 export type OptionKindsOf<T> = Readonly<Record<keyof T, OptionKinds[string]>>;
 
+type Words<S> = S extends `${infer First} ${infer Rest}` ? First | Words<Rest> : S;
+
+type Only<Name> = [Name] extends [never] ? unknown : { readonly misnamed: Name };
+
+/** The same, from the names of each kind: `{ string: "host path", number: "port" }`. */
+export function optionKinds<T>() {
+  return <const K extends { readonly [kind in Kind]?: string }>(
+    names: K & Only<Exclude<keyof T, Words<K[keyof K]>> | Exclude<Words<K[keyof K]>, keyof T>>,
+  ): Readonly<Record<keyof T, Kind>> =>
+    Object.fromEntries(
+      Object.entries(names as Record<Kind, string>).flatMap(([kind, all]) =>
+        all.split(" ").map((name) => [name, kind]),
+      ),
+    ) as Record<keyof T, Kind>;
+}
+
 /**
  * Asserts that all options are known and have the right type. Otherwise, a misspelled option would
  * be ignored, and one of another type would fail during a call. Undefined means the default.

@@ -1,6 +1,6 @@
 /** Limits of a port. Loads little, for programs that check settings before they start. */
 import { BlockList, isIP } from "node:net";
-import { assertOptions, definedOnly, timerMaxMs } from "../rpc/options.ts";
+import { assertOptions, definedOnly, optionKinds, timerMaxMs } from "../rpc/options.ts";
 
 /** Limits on the connections of a port, and on what they send. */
 export interface PortLimits {
@@ -34,6 +34,11 @@ export const defaultLimits: PortLimits = {
   streamsMax: 256,
 };
 
+const numberKinds = optionKinds<Omit<PortLimits, "connectionsExempt">>()({
+  number:
+    "headerBytesMax requestTimeoutMs idleTimeoutMs connectionsMax connectionsPerAddressMax streamsMax",
+});
+
 export { timerMaxMs };
 
 /**
@@ -43,15 +48,7 @@ export { timerMaxMs };
  * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
-  assertOptions("limits", given, {
-    headerBytesMax: "number",
-    requestTimeoutMs: "number",
-    idleTimeoutMs: "number",
-    connectionsMax: "number",
-    connectionsPerAddressMax: "number",
-    connectionsExempt: "list",
-    streamsMax: "number",
-  });
+  assertOptions("limits", given, { ...numberKinds, connectionsExempt: "list" });
   const limits: PortLimits = { ...defaultLimits, ...definedOnly(given) };
   const { connectionsExempt: _, ...numbers } = limits;
   for (const [name, value] of Object.entries(numbers)) {

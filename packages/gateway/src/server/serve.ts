@@ -4,7 +4,7 @@ import { createNodeGateway, type GatewayOptions, gatewayOptionKinds } from "../a
 import { logError } from "../errors/errors.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
-import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { assertOptions, type OptionKindsOf, optionKinds } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
 import { type ListenOptions, openPort } from "./port.ts";
 
@@ -48,26 +48,20 @@ export interface Server {
   drain(timeoutMs: number): Promise<void>;
 }
 
-const servedKinds: OptionKindsOf<ServedOptions> = {
-  routes: "function",
-  rest: "object",
-  jsonOptions: "object",
-  mcp: "function",
-};
+const servedKinds = optionKinds<ServedOptions>()({
+  function: "routes mcp",
+  object: "rest jsonOptions",
+});
 
-const optionKinds: OptionKindsOf<ServeOptions> = {
+const kinds: OptionKindsOf<ServeOptions> = {
   ...gatewayOptionKinds,
-  ...servedKinds,
-  host: "string",
-  port: "number",
-  path: "string",
-  socketMode: "number",
-  handlers: "function",
-  limits: "object",
-  tls: "object",
-  onTlsError: "function",
-  reusePort: "boolean",
-  traffic: "object",
+  ...optionKinds<Omit<ServeOptions, keyof GatewayOptions>>()({
+    string: "host path",
+    number: "port socketMode",
+    function: "handlers onTlsError",
+    object: "limits tls traffic",
+    boolean: "reusePort",
+  }),
 };
 
 const readMaxBytesDefault = 4 * 1024 * 1024;
@@ -87,7 +81,7 @@ const abortedCallsMs = 500;
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
-  assertOptions("serve", options, optionKinds);
+  assertOptions("serve", options, kinds);
   if ((options.port === undefined) === (options.path === undefined)) {
     throw new TypeError("serve: give a port or a path");
   }

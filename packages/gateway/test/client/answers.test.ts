@@ -10,7 +10,7 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { AnswerError } from "../../src/client/index.ts";
-import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {

@@ -3,7 +3,7 @@ import { constants } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { expect, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
-import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { patienceMs, within } from "../support/within.ts";
 import { grpcHead, openFakeServer } from "./fake-server.ts";

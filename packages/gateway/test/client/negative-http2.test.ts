@@ -8,7 +8,7 @@ import { toBinary } from "@bufbuild/protobuf";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
-import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import {
   type Frame,

@@ -16,7 +16,7 @@ import {
   LazyHeaders,
   openGrpcTransport,
 } from "../../src/client/index.ts";
-import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { hasIpv6 } from "../support/has-ipv6.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";

@@ -4,7 +4,7 @@ import { gzipSync } from "node:zlib";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";
 import { answerOk, answerWith, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";

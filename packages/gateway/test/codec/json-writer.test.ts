@@ -1,8 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { messageFromJson, parseJson } from "../../src/codec/json-messages.ts";
-import { messageToJson } from "../../src/codec/json-writer.ts";
+import { messageFromJson, messageToJson, parseJson } from "../../src/codec/json-messages.ts";
 import { type EveryField, EveryFieldSchema, type Genre } from "../gen/library/v1/fields_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
 

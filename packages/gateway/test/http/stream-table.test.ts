@@ -10,7 +10,7 @@ import fc from "fast-check";
 import { expect, onTestFinished, test } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { Health } from "../../src/health/index.ts";
-import { keepStreamsInTables, StreamTable } from "../../src/http/stream-table.ts";
+import { keepStreamsInTables, StreamTable } from "../../src/http/session.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import { openTestPort } from "../support/test-port.ts";
 

@@ -2,7 +2,7 @@
 import { toJson } from "@bufbuild/protobuf";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { messageToJson } from "../../src/codec/json-writer.ts";
+import { messageToJson } from "../../src/codec/json-messages.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
 import { documentOf, operationOf, validatorOf } from "./document-of.ts";

@@ -4,12 +4,13 @@ import { describe, expect, test } from "vitest";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 import {
   type EnvelopeReading,
+  EnvelopeSplitter,
   readEnvelope,
   readEnvelopes,
   requestErrors,
+  wrapEnvelope,
   writeEnvelope,
 } from "../../src/rpc/envelope.ts";
-import { EnvelopeSplitter, wrapEnvelope } from "../../src/rpc/envelope-splitter.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";

@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { BodyBudget } from "connect-gateway";
 import { expect, test, vi } from "vitest";
-import { wrapEnvelope } from "../../../gateway/src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../../gateway/src/rpc/envelope.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { patienceMs } from "../../../gateway/test/support/within.ts";

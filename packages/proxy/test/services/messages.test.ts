@@ -5,7 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { compressionGzip, createGrpcTransport } from "@connectrpc/connect-node";
 import { expect, test } from "vitest";
-import { wrapEnvelope } from "../../../gateway/src/rpc/envelope-splitter.ts";
+import { wrapEnvelope } from "../../../gateway/src/rpc/envelope.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { barcode, CardSchema } from "../../../gateway/test/gen/library/v1/card_pb.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";

@@ -10,9 +10,13 @@ import {
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { hasCustomJson, takesNull } from "../../codec/json-messages.ts";
+import {
+  hasCustomJson,
+  type JsonWriterOptions,
+  messageToJson,
+  takesNull,
+} from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { type JsonWriterOptions, messageToJson } from "../../codec/json-writer.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RouteTable } from "../routing/route-table.ts";
 import { findField, findFieldPath, jsonPath, parameterReader } from "../rule/field-path.ts";

@@ -21,7 +21,7 @@ import { readMaxValuesDefault } from "../../codec/decode.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { bytesOf } from "../../http/body.ts";
-import { assertOptions, type OptionKindsOf } from "../../rpc/options.ts";
+import { assertOptions, optionKinds } from "../../rpc/options.ts";
 import { createRule } from "../options.ts";
 import { isHttpBody } from "../rule/http-body.ts";
 import { readMessage, readMessages } from "./answer.ts";
@@ -54,16 +54,16 @@ export interface RestTransportOptions {
   readonly clientStreams?: boolean;
 }
 
-const optionKinds: OptionKindsOf<RestTransportOptions> = {
-  baseUrl: "string",
-  rules: "list",
-  fetch: "function",
-  interceptors: "list",
-  jsonOptions: "object",
+const kinds = {
+  ...optionKinds<Omit<RestTransportOptions, "int64">>()({
+    string: "baseUrl",
+    list: "rules interceptors",
+    function: "fetch",
+    object: "jsonOptions",
+    number: "readMaxBytes readMaxValues",
+    boolean: "clientStreams",
+  }),
   int64: ["string", "number"],
-  readMaxBytes: "number",
-  readMaxValues: "number",
-  clientStreams: "boolean",
 };
 
 /**
@@ -72,7 +72,7 @@ const optionKinds: OptionKindsOf<RestTransportOptions> = {
  * @throws {TypeError} for an option that there is not, or of another kind.
  */
 export function createRestTransport(options: RestTransportOptions): Transport {
-  assertOptions("createRestTransport", options, optionKinds);
+  assertOptions("createRestTransport", options, kinds);
   const caller = new RestCaller(options);
   return {
     unary: async (method, signal, timeoutMs, header, message, contextValues) => {

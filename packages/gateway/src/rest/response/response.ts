@@ -1,11 +1,11 @@
 import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import { base64Encode } from "@bufbuild/protobuf/wire";
+import type { HandlerContext } from "@connectrpc/connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
-import { hasCustomJson } from "../../codec/json-messages.ts";
+import { hasCustomJson, messageToJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { messageToJson } from "../../codec/json-writer.ts";
-import { statusHeader } from "../../errors/error-response.ts";
-import { RestFailure } from "../../errors/http-error.ts";
+import { RestFailure, statusHeader } from "../../errors/http-error.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
@@ -14,7 +14,6 @@ import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
 import type { Rest } from "../routing/route.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
-import { isKnown } from "./conditional.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -133,4 +132,40 @@ export function messageText(
   if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
   const { fieldKind, message: type } = responseBody;
   return fieldKind === "message" && type !== undefined && !hasCustomJson(type) ? "{}" : "null";
+}
+
+/** ETags: RFC 9110 sections 8.8.3 and 13.1.2. */
+
+type RequestContext = Pick<HandlerContext, "requestMethod" | "requestHeader">;
+
+/**
+ * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.
+ *
+ * @param header The headers of the answer.
+ * @param body The body before compression.
+ * @returns whether the client already has this answer.
+ */
+export async function isKnown(
+  { requestMethod, requestHeader }: RequestContext,
+  header: HeaderRecord,
+  body: Body,
+): Promise<boolean> {
+  if (requestMethod !== "GET" && requestMethod !== "HEAD") return false;
+  header["etag"] ??= await entityTagOf(body);
+  const known = requestHeader.get("if-none-match");
+  return known !== null && includesTag(known, String(header["etag"]));
+}
+
+/** Weak, because it is the same for all codings, whose bytes differ. */
+async function entityTagOf(body: Body): Promise<string> {
+  const bytes = bytesOf(body) as Uint8Array<ArrayBuffer>;
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  return `W/"${base64Encode(digest, "url").slice(0, 22)}"`; // 132 bits
+}
+
+/** By weak comparison, section 8.8.3.2. */
+function includesTag(list: string, tag: string): boolean {
+  if (list.trim() === "*") return true;
+  const opaque = tag.replace(/^W\//, "");
+  return list.match(/"[^"]*"/g)?.includes(opaque) ?? false;
 }

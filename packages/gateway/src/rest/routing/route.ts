@@ -1,6 +1,6 @@
 import type { MethodImplSpec } from "@connectrpc/connect";
+import type { JsonWriterOptions } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
-import type { JsonWriterOptions } from "../../codec/json-writer.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import type { RestServiceSettings } from "../options.ts";
 import type { MatchName } from "../request/bind.ts";

@@ -14,7 +14,7 @@ import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
-import { EnvelopeSplitter } from "../../../src/rpc/envelope-splitter.ts";
+import { EnvelopeSplitter } from "../../../src/rpc/envelope.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
 import { type AnswerPlan, messageOf, type Planned } from "./answer.ts";
 import type { ConnectionFault } from "./fault.ts";

@@ -1,0 +1,164 @@
+import { constants, type Http2Session, type Http2Stream } from "node:http2";
+import { types } from "node:util";
+import { Code, ConnectError } from "@connectrpc/connect";
+
+/**
+ * The streams of a session, in their order, in place of the Map and the Set of `node:http2`, with the
+ * methods that it calls.
+ *
+ * When V8 rehashes a Map or a Set, the old table keeps a reference to the new one. Once such a table
+ * is in the old generation, it keeps every later stream of the session alive until a full collection,
+ * with all that hangs on it. Under load that doubles the time of collections.
+ */
+export class StreamTable<T> implements Iterable<T> {
+  /** Ascending: a session numbers its streams in their order. */
+  readonly #keys: number[] = [];
+  readonly #streams: T[] = [];
+
+  get size(): number {
+    return this.#keys.length;
+  }
+
+  get(key: number): T | undefined {
+    const index = this.#placeOf(key);
+    return this.#keys[index] === key ? this.#streams[index] : undefined;
+  }
+
+  set(key: number, stream: T): void {
+    const index = this.#placeOf(key);
+    this.#keys.splice(index, 0, key);
+    this.#streams.splice(index, 0, stream);
+  }
+
+  delete(key: number): void {
+    const index = this.#placeOf(key);
+    if (this.#keys[index] !== key) return;
+    this.#keys.splice(index, 1);
+    this.#streams.splice(index, 1);
+  }
+
+  /** Visits the streams that are there at the start. The visitor may delete them. */
+  forEach(visit: (stream: T) => void): void {
+    for (const stream of this) visit(stream);
+  }
+
+  [Symbol.iterator](): Iterator<T> {
+    return [...this.#streams].values();
+  }
+
+  /** The index of the first key that is not less. */
+  #placeOf(key: number): number {
+    const keys = this.#keys;
+    let from = 0;
+    let to = keys.length;
+    if (to === 0 || (keys[to - 1] as number) < key) return to; // a new stream
+    while (from < to) {
+      const middle = (from + to) >>> 1;
+      if ((keys[middle] as number) < key) from = middle + 1;
+      else to = middle;
+    }
+    return from;
+  }
+}
+
+/** Streams without a number yet, in place of a Set. There are few. */
+class PendingStreams {
+  readonly #streams: Http2Stream[] = [];
+
+  get size(): number {
+    return this.#streams.length;
+  }
+
+  add(stream: Http2Stream): void {
+    this.#streams.push(stream);
+  }
+
+  delete(stream: Http2Stream): void {
+    const index = this.#streams.indexOf(stream);
+    if (index >= 0) this.#streams.splice(index, 1);
+  }
+
+  forEach(visit: (stream: Http2Stream) => void): void {
+    for (const stream of [...this.#streams]) visit(stream);
+  }
+}
+
+/**
+ * Call for a session without streams.
+ *
+ * @returns its streams; undefined if its state is not as expected. Then it stays as it is.
+ */
+export function keepStreamsInTables(session: Http2Session): StreamTable<Http2Stream> | undefined {
+  const symbol = Object.getOwnPropertySymbols(session).find(
+    ({ description }) => description === "state",
+  );
+  const state: SessionState = symbol === undefined ? undefined : Reflect.get(session, symbol);
+  if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return undefined;
+  if (state.streams.size > 0 || state.pendingStreams.size > 0) return undefined;
+  const streams = new StreamTable<Http2Stream>();
+  state.streams = streams;
+  state.pendingStreams = new PendingStreams();
+  return streams;
+}
+
+type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;
+
+/**
+ * Keeps the memory of a session for as long as its broken streams. A stream that ends between the
+ * headers and the trailers of its peer keeps headers in that memory. If V8 collects the session
+ * before such a stream, Node aborts the process (`current_nghttp2_memory_`). So anybody could end it.
+ *
+ * @returns what to call with each stream that opens. That returns what to call when it has closed.
+ */
+export function outliveStreams(session: Http2Session): (stream: Http2Stream) => () => void {
+  const symbol = Object.getOwnPropertySymbols(session).find(
+    ({ description }) => description === "kHandle",
+  );
+  const handleOf = (owner: object) => (symbol && Reflect.get(owner, symbol)) as object | undefined;
+  // Weakly: the streams of a handle would keep their session, and that the handle.
+  const kept = handleOf(session);
+  const handle = kept && new WeakRef(kept);
+  return (stream) => {
+    let own = handleOf(stream);
+    return () => {
+      const isWhole = stream.rstCode === 0 && stream.readableEnded;
+      if (!isWhole && own !== undefined) handles.register(own, handle?.deref());
+      own = undefined; // or the session would keep it
+    };
+  };
+}
+
+/** Holds the handle of a session until the handle of its stream is collected. */
+const handles = new FinalizationRegistry<unknown>(() => {});
+
+/**
+ * For `maxSessionMemory` of node:http2, in megabytes. Above it, Node refuses each stream whose headers
+ * arrive, because answers of others are unread. `Windows` bounds these instead. Node counts in 32 bits:
+ * 4,295 overflow.
+ */
+export const sessionMegabytesMax = 4000;
+
+/** The codes of RFC 9113 section 7 that say why a stream ended, with their names in connect-es. */
+const reasons: ReadonlyMap<number, readonly [name: string, code: Code]> = new Map([
+  [constants.NGHTTP2_PROTOCOL_ERROR, ["PROTOCOL_ERROR", Code.Internal]],
+  [constants.NGHTTP2_INTERNAL_ERROR, ["INTERNAL_ERROR", Code.Internal]],
+  [constants.NGHTTP2_FLOW_CONTROL_ERROR, ["FLOW_CONTROL_ERROR", Code.Internal]],
+  [constants.NGHTTP2_SETTINGS_TIMEOUT, ["SETTINGS_TIMEOUT", Code.Internal]],
+  [constants.NGHTTP2_FRAME_SIZE_ERROR, ["FRAME_SIZE_ERROR", Code.Internal]],
+  [constants.NGHTTP2_REFUSED_STREAM, ["REFUSED_STREAM", Code.Unavailable]],
+  [constants.NGHTTP2_CANCEL, ["CANCEL", Code.Canceled]],
+  [constants.NGHTTP2_COMPRESSION_ERROR, ["COMPRESSION_ERROR", Code.Internal]],
+  [constants.NGHTTP2_CONNECT_ERROR, ["CONNECT_ERROR", Code.Internal]],
+  [constants.NGHTTP2_ENHANCE_YOUR_CALM, ["ENHANCE_YOUR_CALM", Code.ResourceExhausted]],
+  [constants.NGHTTP2_INADEQUATE_SECURITY, ["INADEQUATE_SECURITY", Code.PermissionDenied]],
+  [constants.NGHTTP2_HTTP_1_1_REQUIRED, ["HTTP_1_1_REQUIRED", Code.PermissionDenied]],
+]);
+
+/** The error for a call whose stream was reset; undefined if the code gives no reason. */
+export function resetReason(resetCode: number | undefined): ConnectError | undefined {
+  const reason = reasons.get(resetCode ?? constants.NGHTTP2_NO_ERROR);
+  if (reason === undefined) return undefined;
+  const [name, code] = reason;
+  const text = `http/2 stream closed with error code ${name} (0x${resetCode?.toString(16)})`;
+  return new ConnectError(text, code);
+}
