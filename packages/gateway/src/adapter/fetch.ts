@@ -3,6 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { logError } from "../errors/errors.ts";
 import { errorResponse, renderStatus } from "../errors/http-error.ts";
+import { chunksOf } from "../http/body.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
@@ -87,17 +88,12 @@ async function through(
   bytesMax = Number.POSITIVE_INFINITY,
 ): Promise<Uint8Array<ArrayBuffer>> {
   const source = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
-  const reader = source.pipeThrough(transform).getReader();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
-  for (;;) {
-    const { done, value } = await reader.read();
-    if (done) break;
-    chunks.push(value);
-    length += value.byteLength;
-    if (length <= bytesMax) continue;
-    await reader.cancel();
-    throw messageTooLarge(bytesMax);
+  for await (const chunk of chunksOf(source.pipeThrough(transform))) {
+    chunks.push(chunk);
+    length += chunk.byteLength;
+    if (length > bytesMax) throw messageTooLarge(bytesMax);
   }
   return new Uint8Array(await new Blob(chunks).arrayBuffer());
 }

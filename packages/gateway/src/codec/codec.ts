@@ -24,7 +24,7 @@ import { assertWireFormat } from "./wire-format.ts";
 type Message = MessageShape<DescMessage>;
 
 export interface Codec {
-  /** @throws {ConnectError} INVALID_ARGUMENT, or RESOURCE_EXHAUSTED above `readMaxBytes`. */
+  /** @throws {ConnectError} INVALID_ARGUMENT. */
   readonly parse: (bytes: Uint8Array) => Message;
   /** @throws {ConnectError} INTERNAL, or RESOURCE_EXHAUSTED above `writeMaxBytes`. */
   readonly serialize: (message: Message) => Body;
@@ -37,15 +37,15 @@ export interface Codecs {
 
 type CodecOptions = Pick<
   UniversalHandlerOptions,
-  "binaryOptions" | "jsonOptions" | "readMaxBytes" | "writeMaxBytes"
+  "binaryOptions" | "jsonOptions" | "writeMaxBytes"
 > & { readonly onUnknownType?: OnUnknownType };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions } = options;
+  const { binaryOptions, writeMaxBytes } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   return {
-    binary: limited(options, {
+    binary: {
       parse: (bytes) =>
         attempt("parse binary", Code.InvalidArgument, () => {
           // The errors of protobuf-es come first, unless it could create too much.
@@ -56,12 +56,15 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
           return message;
         }),
       serialize: (message) =>
-        attempt("serialize binary", Code.Internal, () => toBinary(output, message, binaryOptions)),
-    }),
-    json: limited(options, {
+        attempt("serialize binary", Code.Internal, () =>
+          fitting(toBinary(output, message, binaryOptions), writeMaxBytes),
+        ),
+    },
+    json: {
       parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
-      serialize: (message) => writeJson(() => toJsonString(output, message, writerOptions)),
-    }),
+      serialize: (message) =>
+        writeJson(() => fitting(toJsonString(output, message, writerOptions), writeMaxBytes)),
+    },
   };
 }
 
@@ -70,27 +73,16 @@ function attempt<T>(what: string, code: Code, run: () => T): T {
     return run();
   } catch (cause) {
     if (cause instanceof FieldViolation) throw badRequest([cause]);
+    if (cause instanceof ConnectError) throw cause;
     const reason = cause instanceof Error ? cause.message : String(cause);
     throw new ConnectError(`${what}: ${reason}`, code);
   }
 }
 
-function limited(
-  { readMaxBytes, writeMaxBytes }: CodecOptions,
-  { parse, serialize }: Codec,
-): Codec {
-  return {
-    parse(bytes) {
-      if (byteLengthOf(bytes) > readMaxBytes) throw messageTooLarge(readMaxBytes);
-      return parse(bytes);
-    },
-    serialize(message) {
-      const body = serialize(message);
-      const size = byteLengthOf(body);
-      if (size > writeMaxBytes) throw answerTooLarge(size, writeMaxBytes);
-      return body;
-    },
-  };
+function fitting<T extends Body>(body: T, bytesMax: number): T {
+  const size = byteLengthOf(body);
+  if (size > bytesMax) throw answerTooLarge(size, bytesMax);
+  return body;
 }
 
 /** The error of a message above `readMaxBytes`, compressed or not, on every protocol. */

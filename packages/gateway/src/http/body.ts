@@ -151,6 +151,22 @@ export function readBody<T>(
   return exchange.readBody(sink);
 }
 
+/** The chunks of a stream, which is cancelled unless it is read to its end. */
+export async function* chunksOf(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+): AsyncGenerator<Uint8Array<ArrayBuffer>> {
+  const reader = stream.getReader();
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) return;
+      yield value;
+    }
+  } finally {
+    reader.cancel().catch(() => {});
+  }
+}
+
 /** Not the client's fault: the server's handlers are in the wrong order. */
 export class BodyAlreadyReadError extends Error {
   override readonly name = "BodyAlreadyReadError";

@@ -9,19 +9,13 @@ import {
 } from "@connectrpc/connect/protocol-connect";
 import type { Codec } from "../codec/codec.ts";
 import { connectErrorFrom } from "../errors/errors.ts";
-import { type Body, concat } from "../http/body.ts";
+import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { Call, type Failure, type Message, noTrailer, type StreamWire } from "./call.ts";
 import { versionErrorOf } from "./connect.ts";
 import type { Endpoint } from "./endpoint.ts";
-import {
-  type EnvelopeReading,
-  readEnvelope,
-  readEnvelopes,
-  requestErrors,
-  writeEnvelope,
-} from "./envelope.ts";
-import { needsDuplex, type Route, RpcRoute } from "./face.ts";
+import { EnvelopeRoute } from "./envelope.ts";
+import { needsDuplex, type Route } from "./face.ts";
 
 const terms = {
   protocol: "connect",
@@ -41,18 +35,11 @@ export function connectStreamRoutes(endpoint: Endpoint): Iterable<readonly [stri
   ];
 }
 
-class ConnectStreamRoute extends RpcRoute implements StreamWire {
+class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
   readonly trailer = noTrailer;
-  readonly #codec: Codec;
-  readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
 
   constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
-    super(endpoint, terms, contentType);
-    this.#codec = codec;
-    const { readMaxBytes, readMaxValues } = endpoint.options;
-    const limits = { readMaxBytes, readMaxValues };
-    const errors = requestErrors(endpoint.spec.kind);
-    this.#reading = { ...limits, endFlag: endStreamFlag, parse: codec.parse, errors };
+    super(endpoint, { terms, contentType, codec, endFlag: endStreamFlag, isText: false });
   }
 
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
@@ -60,14 +47,6 @@ class ConnectStreamRoute extends RpcRoute implements StreamWire {
     const refusal = isChecked ? versionErrorOf(exchange) : undefined;
     if (this.isBidi && !exchange.isDuplex) return needsDuplex();
     return new Call(this, exchange, values, { refusal });
-  }
-
-  read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
-    return readEnvelope(exchange, { ...this.#reading, compression });
-  }
-
-  readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
-    return readEnvelopes(exchange, { ...this.#reading, compression });
   }
 
   async write(call: Call, message: Message): Promise<Response> {
@@ -80,7 +59,7 @@ class ConnectStreamRoute extends RpcRoute implements StreamWire {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.#envelope(call, this.#codec.serialize(message));
+    return this.envelope(call, this.codec.serialize(message));
   }
 
   async end(
@@ -93,11 +72,6 @@ class ConnectStreamRoute extends RpcRoute implements StreamWire {
 
   #last(call: Call, error?: ConnectError): Uint8Array | Promise<Uint8Array> {
     const end = endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
-    return this.#envelope(call, JSON.stringify(end), endStreamFlag);
-  }
-
-  #envelope(call: Call, body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
-    const { response } = call.compression;
-    return writeEnvelope(body, response, this.options.compressMinBytes, flags);
+    return this.envelope(call, JSON.stringify(end), endStreamFlag);
   }
 }

@@ -77,7 +77,10 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
       const decodeNext = parse;
       parse = (bytes) => unpack(bytes, decompress, options).then(decodeNext);
     }
-    return url === undefined ? readBody(exchange, this.#limit, parse) : parse(messageOf(url));
+    if (url === undefined) return readBody(exchange, this.#limit, parse);
+    const bytes = messageOf(url);
+    if (bytes.byteLength > this.#limit.bytesMax) throw this.#limit.tooLarge();
+    return parse(bytes);
   }
 
   write(call: Call<URL | undefined>, message: Message): Response | Promise<Response> {

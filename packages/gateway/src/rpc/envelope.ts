@@ -1,11 +1,15 @@
 /** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
-import { messageTooLarge } from "../codec/codec.ts";
+import { type Codec, messageTooLarge } from "../codec/codec.ts";
 import { type Decoding, decode } from "../codec/decode.ts";
 import { type Body, BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
+import { Base64Decoder } from "./base64.ts";
+import type { Call, Message, Terms } from "./call.ts";
+import type { Endpoint } from "./endpoint.ts";
+import { RpcRoute } from "./face.ts";
 import { unpack } from "./unpack.ts";
 
 /** How the messages of a body are read. */
@@ -281,3 +285,56 @@ export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayB
 /** Uses Node's pool if there is one. A separate ArrayBuffer for each message would be the largest cost. */
 const allocate: (size: number) => Uint8Array<ArrayBuffer> =
   globalThis.Buffer?.allocUnsafe ?? ((size) => new Uint8Array(size));
+
+export interface EnvelopeVariant {
+  readonly terms: Terms;
+  readonly contentType: string;
+  readonly codec: Codec;
+  /** Marks envelopes that contain no message but the end; 0 for none. */
+  readonly endFlag: number;
+  /** Whether bodies are in base64. */
+  readonly isText: boolean;
+}
+
+/** A method by a protocol whose messages are in envelopes. */
+export abstract class EnvelopeRoute extends RpcRoute {
+  protected readonly codec: Codec;
+  protected readonly endFlag: number;
+  protected readonly isText: boolean;
+  readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
+
+  constructor(endpoint: Endpoint, variant: EnvelopeVariant) {
+    const { terms, contentType, codec, endFlag, isText } = variant;
+    super(endpoint, terms, contentType);
+    this.codec = codec;
+    this.endFlag = endFlag;
+    this.isText = isText;
+    const { readMaxBytes, readMaxValues } = endpoint.options;
+    const errors = requestErrors(endpoint.spec.kind);
+    this.#reading = { readMaxBytes, readMaxValues, endFlag, errors, parse: codec.parse };
+  }
+
+  read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
+    const reading = { ...this.#reading, compression };
+    return readEnvelope(exchange, this.isText ? inText(reading) : reading);
+  }
+
+  readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
+    const reading = { ...this.#reading, compression };
+    return readEnvelopes(exchange, this.isText ? inText(reading) : reading);
+  }
+
+  protected envelope(call: Call, body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
+    return writeEnvelope(body, call.compression.response, this.options.compressMinBytes, flags);
+  }
+}
+
+/** Reads what is in base64. */
+function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
+  const decoder = new Base64Decoder();
+  return {
+    ...reading,
+    decode: (chunk) => decoder.push(chunk),
+    assertDecoded: () => decoder.end(),
+  };
+}

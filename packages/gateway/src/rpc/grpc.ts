@@ -11,32 +11,16 @@ import { connectErrorFrom, encodeMessage, withTrailerMessage } from "../errors/e
 import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { toNodeHeaders, withoutLength } from "../http/headers.ts";
-import { Base64Decoder, base64Of } from "./base64.ts";
-import { Call, type Failure, type Message, type StreamWire, type Terms } from "./call.ts";
+import { base64Of } from "./base64.ts";
+import { Call, type Failure, type Message, type StreamWire } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import {
-  type EnvelopeReading,
-  readEnvelope,
-  readEnvelopes,
-  requestErrors,
-  wrapEnvelope,
-  writeEnvelope,
-} from "./envelope.ts";
-import { needsDuplex, type Route, RpcRoute } from "./face.ts";
+import { EnvelopeRoute, type EnvelopeVariant, wrapEnvelope, writeEnvelope } from "./envelope.ts";
+import { needsDuplex, type Route } from "./face.ts";
 
 const statusFields = ["grpc-status", "grpc-message", "grpc-status-details-bin"];
 
 /** The trailers of a call if the application added none. */
 const okTrailer = { "grpc-status": grpc.grpcStatusOk };
-
-interface Variant {
-  readonly terms: Terms;
-  /** Marks envelopes that contain no message but trailers; 0 for none. */
-  readonly endFlag: number;
-  readonly isText: boolean;
-  readonly codec: Codec;
-  readonly contentType: string;
-}
 
 const terms = {
   timeout: "grpc-timeout",
@@ -64,7 +48,7 @@ export function grpcWebRoutes(endpoint: Endpoint): Iterable<readonly [string, Ro
 
 function routes(
   endpoint: Endpoint,
-  variant: Omit<Variant, "codec" | "contentType">,
+  variant: Omit<EnvelopeVariant, "codec" | "contentType">,
   mediaType: string,
 ): readonly (readonly [string, Route])[] {
   const { binary, json } = endpoint.codecs;
@@ -101,41 +85,18 @@ export function trailersOnly(
   return { status: 200, header, body: "", error };
 }
 
-class GrpcRoute extends RpcRoute implements StreamWire {
+class GrpcRoute extends EnvelopeRoute implements StreamWire {
   readonly trailer = okTrailer;
-  readonly #variant: Variant;
-  readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
-
-  constructor(endpoint: Endpoint, variant: Variant) {
-    super(endpoint, variant.terms, variant.contentType);
-    const { endFlag, codec } = variant;
-    const { spec, options } = endpoint;
-    this.#variant = variant;
-    const { readMaxBytes, readMaxValues } = options;
-    const errors = requestErrors(spec.kind);
-    this.#reading = { readMaxBytes, readMaxValues, endFlag, errors, parse: codec.parse };
-  }
-
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
-    const canEnd = exchange.hasTrailers || this.#variant.endFlag !== 0;
+    const canEnd = exchange.hasTrailers || this.endFlag !== 0;
     if (!canEnd) return new Call(this, exchange, values, { refusal: missingTrailers() });
     const isRefused = this.isBidi && !exchange.isDuplex;
     return isRefused ? needsDuplex() : new Call(this, exchange, values);
   }
 
-  read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
-    const reading = { ...this.#reading, compression };
-    return readEnvelope(exchange, this.#variant.isText ? inText(reading) : reading);
-  }
-
-  readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
-    const reading = { ...this.#reading, compression };
-    return readEnvelopes(exchange, this.#variant.isText ? inText(reading) : reading);
-  }
-
   write(call: Call, message: Message): Response | Promise<Response> {
-    const body = this.#variant.codec.serialize(message);
+    const body = this.codec.serialize(message);
     const { compressMinBytes } = this.options;
     const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
     if (envelope instanceof Promise)
@@ -146,7 +107,7 @@ class GrpcRoute extends RpcRoute implements StreamWire {
   fail(call: Call, reason: unknown): Response | Promise<Response> {
     const error = setStatus(call, reason);
     const { exchange, responseHeader, responseTrailer } = call;
-    const hasHead = this.#variant.endFlag !== 0 || (exchange.hasTrailers && responseHeader.hasMore);
+    const hasHead = this.endFlag !== 0 || (exchange.hasTrailers && responseHeader.hasMore);
     if (hasHead) return this.#respond(call, undefined, error);
     // Trailers-Only: clients may retry only if they got no headers before the status. As in grpc-go,
     // unless the application has set one, which they would take for a trailer.
@@ -160,21 +121,17 @@ class GrpcRoute extends RpcRoute implements StreamWire {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const { codec, isText } = this.#variant;
-    const { compressMinBytes } = this.options;
-    const body = codec.serialize(message);
-    const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
-    if (!isText) return envelope;
+    const envelope = this.envelope(call, this.codec.serialize(message));
+    if (!this.isText) return envelope;
     return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
   }
 
   end(call: Call, failure: Failure | undefined): Ending | Promise<Ending> {
     const error = failure && setStatus(call, failure.error);
-    if (this.#variant.endFlag === 0)
-      return { trailer: withoutLength(call.responseTrailer.toNode()), error };
+    if (this.endFlag === 0) return { trailer: withoutLength(call.responseTrailer.toNode()), error };
     const last = this.#trailerEnvelope(call);
     const end = (bytes: Uint8Array) => {
-      return { body: this.#variant.isText ? base64Of(bytes) : bytes, error };
+      return { body: this.isText ? base64Of(bytes) : bytes, error };
     };
     return last instanceof Promise ? last.then(end) : end(last);
   }
@@ -185,7 +142,7 @@ class GrpcRoute extends RpcRoute implements StreamWire {
     error?: ConnectError,
   ): Response | Promise<Response> {
     const { responseHeader, responseTrailer } = call;
-    if (this.#variant.endFlag === 0) {
+    if (this.endFlag === 0) {
       const header = responseHeader.source ?? withoutLength(responseHeader.toNode());
       const trailer = responseTrailer.source ?? withoutLength(responseTrailer.toNode());
       return {
@@ -200,7 +157,7 @@ class GrpcRoute extends RpcRoute implements StreamWire {
     const trailer = this.#trailerEnvelope(call);
     const respond = (last: Uint8Array) => {
       const bytes = message === undefined ? last : concat(message, last);
-      const body = this.#variant.isText ? base64Of(bytes) : bytes;
+      const body = this.isText ? base64Of(bytes) : bytes;
       // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
       // missing.
       const sized = "trailer" in header ? header : { ...header, "content-length": body.length };
@@ -210,23 +167,13 @@ class GrpcRoute extends RpcRoute implements StreamWire {
   }
 
   /** The last envelope of gRPC-Web: the trailers as header lines. */
-  #trailerEnvelope({ compression, responseTrailer }: Call): Uint8Array | Promise<Uint8Array> {
+  #trailerEnvelope(call: Call): Uint8Array | Promise<Uint8Array> {
+    const { compression, responseTrailer } = call;
     const isOk = responseTrailer.source === okTrailer;
     if (isOk && compression.response === null) return okEnvelope;
     const lines = isOk ? okLines : grpcWeb.trailerSerialize(responseTrailer);
-    const { compressMinBytes } = this.options;
-    return writeEnvelope(lines, compression.response, compressMinBytes, grpcWeb.trailerFlag);
+    return this.envelope(call, lines, grpcWeb.trailerFlag);
   }
-}
-
-/** Reads what is in base64. */
-function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
-  const decoder = new Base64Decoder();
-  return {
-    ...reading,
-    decode: (chunk) => decoder.push(chunk),
-    assertDecoded: () => decoder.end(),
-  };
 }
 
 function setStatus({ responseTrailer }: Call, reason: unknown): ConnectError {

@@ -90,24 +90,20 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const shutdown = new AbortController();
   const lifetime: ServerLifetime = { draining: draining.signal };
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
-  const { host: _host, port: _port, path: _path, socketMode: _mode, ...beside } = options;
-  const { reusePort: _reusePort, ...others } = beside;
-  const { tls: _tls, traffic: _traffic, limits: _limits, handlers, ...rest } = others;
   const shutdownSignal =
     options.shutdownSignal === undefined
       ? shutdown.signal
       : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
-  const { onTlsError = onError, ...gatewayOptions } = rest;
   const gateway = createNodeGateway(
     {
-      ...gatewayOptions,
+      ...options,
       onError,
       bodyBudget,
       readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
       routes: (router) => options.routes(router, lifetime),
       shutdownSignal,
     },
-    handlers?.(lifetime),
+    options.handlers?.(lifetime),
   );
 
   const port = await openPort({
@@ -115,7 +111,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     limits,
     handler: gateway.handler,
     renderError: options.rest?.renderError,
-    onTlsError,
+    onTlsError: options.onTlsError ?? onError,
   });
 
   async function drain(timeoutMs: number): Promise<void> {

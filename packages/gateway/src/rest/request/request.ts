@@ -6,7 +6,7 @@ import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http-error.ts";
-import { readBody as readPacked } from "../../http/body.ts";
+import { chunksOf, readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import { mediaTypeOf } from "../../http/headers.ts";
 import type { Call } from "../../rpc/call.ts";
@@ -207,19 +207,12 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
     }
   })();
   writing.catch(() => {}); // reported below
-  const reader = readable.getReader();
   try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      yield value;
-    }
+    yield* chunksOf(readable);
   } catch (cause) {
     await writing;
     const text = "the body is not valid gzip";
     throw new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
-  } finally {
-    reader.cancel().catch(() => {});
   }
 }
 
