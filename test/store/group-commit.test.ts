@@ -165,6 +165,16 @@ describe("drain", () => {
     await Promise.all(drained);
     expect(ends).toEqual(["1", "2"]);
   });
+
+  test("does not wait for a commit whose callers have left: it may hang", async () => {
+    const { group, submit, nextCommit } = begin();
+    const leaving = new AbortController();
+    const left = submit(1, leaving.signal);
+    await nextCommit();
+    leaving.abort("left");
+    await expect(left).rejects.toBe("left");
+    await group.drain();
+  });
 });
 
 test("an observer is notified of queue changes and of each commit, also of a failed one", async () => {
