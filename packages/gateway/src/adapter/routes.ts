@@ -40,7 +40,6 @@ const faces: readonly CreateFace[] = [
   ({ endpoints, prefix, settings, codings }) => createRest(endpoints, prefix, settings, codings),
 ];
 
-/** The routes of a method, by media type. */
 type RoutesOf = (endpoint: Endpoint) => Iterable<readonly [mediaType: string, Route]>;
 
 function rpcFace(name: ProtocolName, byMethod: Readonly<Record<string, RoutesOf>>): CreateFace {

@@ -51,13 +51,11 @@ export class Attempt {
     return this.#head;
   }
 
-  /** The fields after the messages. */
   get trailer(): IncomingHttpHeaders {
     const trailer = this.#trailer ?? {};
     return trailer === this.#head ? {} : trailer;
   }
 
-  /** Whether its outcome is known. */
   get isDecided(): boolean {
     return this.#trailer !== undefined || this.#cancellation !== undefined;
   }
@@ -100,7 +98,6 @@ export class Attempt {
     this.stream.destroy();
   }
 
-  /** Nobody reads more of the answer. */
   leave(): void {
     const { stream } = this;
     this.#deadline.release();

@@ -40,7 +40,6 @@ export class CallDeadline {
     this.#end(reason instanceof ConnectError ? reason : canceled(reason));
   }
 
-  /** Call when the call is over. */
   release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.removeEventListener("abort", this);

@@ -18,7 +18,6 @@ export class Channel {
   readonly #options: ChannelOptions;
   readonly #host: string;
   readonly #subchannels = new Map<string, Subchannel>();
-  /** The same, in order. */
   #turn: readonly Subchannel[] = [];
   /** Those of addresses that are gone, until their calls are over. */
   readonly #left = new Set<Subchannel>();
@@ -56,7 +55,6 @@ export class Channel {
     });
   }
 
-  /** Closes all connections, and ends their calls. */
   close(): void {
     this.#isClosed = true;
     for (const one of [...this.#turn, ...this.#left]) one.destroy();

@@ -23,11 +23,9 @@ export interface ConnectionOptions extends SocketOptions {
 export interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
   opened(): void;
-  /** There may be room for another stream. */
   vacated(): void;
   /** It takes no more streams. Open ones go on. Called once. */
   left(error: ConnectError): void;
-  /** The connection and its streams have ended. */
   closed(connection: Connection): void;
 }
 
@@ -125,7 +123,6 @@ export class Connection {
     return this.#state === "open" && !this.isLost;
   }
 
-  /** The streams that are open or reserved. */
   get streams(): number {
     return this.#streams;
   }
@@ -194,7 +191,6 @@ export class Connection {
     return stream;
   }
 
-  /** Takes no more streams, and closes after the last. */
   close(): void {
     this.#leave();
     this.#closeIfVacant();
@@ -213,7 +209,6 @@ export class Connection {
   // Shared by all streams: creating functions for each costs more than calling them.
   readonly #onClose = () => this.vacate();
 
-  /** The event `close` reports the rest. */
   readonly #onError = ({ code }: NodeJS.ErrnoException) => {
     // After 2^30 calls, no stream id is left (RFC 9113, section 5.1.1).
     if (code === "ERR_HTTP2_OUT_OF_STREAMS") this.close();

@@ -41,7 +41,6 @@ export function openSocket({
   );
 }
 
-/** OpenSSL's code for bytes that are not TLS. */
 const wrongVersion = "0A00010B";
 
 /** The message of an error of a socket. Those of OpenSSL contain addresses and paths of its sources. */
@@ -51,7 +50,6 @@ export function socketMessage({ message }: Error): string {
   return `TLS failed: ${reason}${code === wrongVersion ? "; the server may speak plaintext" : ""}`;
 }
 
-/** The host of a URL, without the brackets of an IPv6 address. */
 export function unbracketed(hostname: string): string {
   return hostname.replace(/[[\]]/g, "");
 }

@@ -17,7 +17,6 @@ const fieldBytesMax = 1024;
 /** The size of the table. What replaces an omitted entry must at least fill it. */
 const tableBytes = 4096;
 
-/** Replaces the fields that were left out. */
 export const omittedField = "grpc-fields-omitted";
 
 /**
@@ -147,7 +146,6 @@ function endOfText(block: Buffer, at: number): number {
   return end + length;
 }
 
-/** Section 5.1. */
 function readInteger(block: Buffer, at: number, bits: number): { value: number; end: number } {
   const max = 2 ** bits - 1;
   let value = block.readUInt8(at) & max;
@@ -171,7 +169,6 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from(head), Buffer.from(value)]);
 }
 
-/** In frames like the first one. */
 function toFrames(block: Buffer, first: Buffer): readonly Buffer[] {
   const frames: Buffer[] = [];
   for (let begin = 0; begin < block.length; begin += frameBytesMax) {

@@ -15,7 +15,6 @@ const connectionsMax = 16;
 export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
   /** Called for each connection, so that renewed certificates are used. */
   readonly tls: () => ConnectionOptions["tls"];
-  /** Called when an open connection takes no more calls. */
   readonly onDisconnect?: () => void;
 };
 
@@ -55,7 +54,6 @@ export class Subchannel {
     return false;
   }
 
-  /** The connection with the fewest streams; undefined if none has room. */
   pick(): Connection | undefined {
     let least: Connection | undefined;
     let openCount = 0;
@@ -82,7 +80,6 @@ export class Subchannel {
     for (const one of this.#connections) one.destroy();
   }
 
-  /** Opens a connection, unless one is being opened. */
   #connect(): void {
     for (const { isConnecting } of this.#connections) if (isConnecting) return;
     const { tls, onDisconnect: _, ...options } = this.#options;

@@ -11,7 +11,6 @@ import { FieldViolation } from "./violation.ts";
 /** 10,000 messages of 10 fields. It takes about 50 ms, and 16 MiB. */
 export const readMaxValuesDefault: number = 256 * 1024;
 
-/** About the memory of one value. */
 export const valueBytes = 64;
 
 /** A message of so few bytes cannot become much. */
@@ -32,13 +31,11 @@ export function countValues(values: number): void {
   throw new FieldViolation("", `has more than ${decoding.max} values`);
 }
 
-/** Begins a message that may have so many. */
 export function beginMessage(valuesMax: number): void {
   decoding.values = 0;
   decoding.max = valuesMax;
 }
 
-/** Ends it. @returns how many it had. */
 export function endMessage(): number {
   decoding.max = Number.POSITIVE_INFINITY;
   return decoding.values;

@@ -67,7 +67,6 @@ export function parseJson(bytes: Uint8Array): ExactJson {
   }
 }
 
-/** What a client is told of an error of reading. */
 function rejected(error: unknown): unknown {
   if (error instanceof FieldViolation) return badRequest([error]);
   if (!(error instanceof JsonTextError)) return error;
@@ -76,7 +75,6 @@ function rejected(error: unknown): unknown {
 
 type Context = JsonOptions & {
   readonly recursionLimit: number;
-  /** The number of messages around a value. */
   depth: number;
 };
 

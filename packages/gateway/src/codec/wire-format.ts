@@ -19,13 +19,10 @@ export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursion
   walk(fieldsOf(desc), reader, reader.len, 2 * recursionLimit);
 }
 
-/** The wire format of a field. */
 interface FieldShape {
   readonly name: string;
   readonly wireTypes: readonly WireType[];
-  /** As which it counts. */
   readonly values: number;
-  /** Of a message: what is inside. */
   readonly inside?: Shapes | DescMessage | undefined;
   /** Text in which protobuf-es replaces what is not UTF-8. */
   readonly isLooseText?: boolean;
@@ -129,7 +126,6 @@ export function hasLooseText(desc: DescMessage): boolean {
   return false;
 }
 
-/** @param scalar Undefined for a message or an enum. */
 function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
   switch (scalar) {
     case undefined:

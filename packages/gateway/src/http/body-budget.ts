@@ -41,11 +41,8 @@ export class BodyBudget {
   heldBytes = 0;
   /** The number of rejected bodies. */
   refusals = 0;
-  /** The number of waiting ones. */
-  waiting = 0;
   /** By address and by token, of those holdings that have looked for room. */
   readonly #heldBy = new Map<string, number>();
-  /** Oldest first. */
   readonly #waiters = new Set<Waiter>();
   #isScheduled = false;
 
@@ -55,6 +52,11 @@ export class BodyBudget {
       throw new RangeError(`bytesMax must be a positive integer: ${bytesMax}`);
     }
     this.bytesMax = bytesMax;
+  }
+
+  /** The number of waiting bodies. */
+  get waiting(): number {
+    return this.#waiters.size;
   }
 
   /** Whether an error says that a budget has no room. */
@@ -73,19 +75,16 @@ export class BodyBudget {
       return undefined;
     }
     this.take(holding, here);
-    const { promise, resolve, reject } = Promise.withResolvers<void>();
-    promise.catch(() => {}); // whoever asked may not read on
     const timer = setTimeout(() => {
       this.#resume(); // others may just have given up
-      if (this.#forget(waiter)) reject(this.#refuse());
+      if (this.#forget(waiter)) waiter.reject(this.#refuse());
     }, waitMs);
-    const waiter: Waiter = { holding, more, resolve, reject, timer };
+    const waiter: Waiter = { holding, more, timer, ...Promise.withResolvers<void>() };
+    waiter.promise.catch(() => {}); // whoever asked may not read on
     this.#waiters.add(waiter);
-    this.waiting++;
-    return promise;
+    return waiter.promise;
   }
 
-  /** As `Holding.take`. */
   take(holding: Holding, bytes: number): void {
     if (!this.#fits(holding, bytes, waitingFactor)) throw this.#refuse();
     this.count(holding, bytes);
@@ -96,7 +95,7 @@ export class BodyBudget {
     holding.bytes += bytes;
     this.heldBytes += bytes;
     for (const key of holding.keys) this.#countFor(key, bytes);
-    if (bytes > 0 || this.waiting === 0 || this.#isScheduled) return;
+    if (bytes > 0 || this.#waiters.size === 0 || this.#isScheduled) return;
     // Once for everything that is given back in the same turn.
     this.#isScheduled = true;
     setTimeout(() => {
@@ -105,7 +104,6 @@ export class BodyBudget {
     });
   }
 
-  /** Whether it may hold so many bytes more. */
   #fits(holding: Holding, bytes: number, factor = 1): boolean {
     if (holding.keys.length === 0) {
       holding.keys = keysOf(holding.caller);
@@ -141,12 +139,9 @@ export class BodyBudget {
     }
   }
 
-  /** @returns whether it still waited. */
   #forget(waiter: Waiter): boolean {
     clearTimeout(waiter.timer);
-    const waited = this.#waiters.delete(waiter);
-    if (waited) this.waiting--;
-    return waited;
+    return this.#waiters.delete(waiter);
   }
 
   #refuse(): ConnectError {
@@ -163,11 +158,9 @@ export class BodyBudget {
   }
 }
 
-interface Waiter {
+interface Waiter extends PromiseWithResolvers<void> {
   readonly holding: Holding;
   readonly more: number;
-  readonly resolve: () => void;
-  readonly reject: (reason: unknown) => void;
   readonly timer: ReturnType<typeof setTimeout>;
 }
 
@@ -195,7 +188,6 @@ export class Holding {
   /** For whom it counts, once that matters. */
   declare keys: readonly string[];
   declare isReleased: boolean;
-  /** The part that is being made. */
   declare private making: number;
   declare private readonly budget: BodyBudget;
 
@@ -237,7 +229,6 @@ export class Holding {
     this.budget.take(this, bytes);
   }
 
-  /** Gives bytes back. */
   give(bytes: number): void {
     if (!this.isReleased) this.budget.count(this, -bytes);
   }

@@ -45,7 +45,6 @@ export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
  */
 export class BodyBuffer {
   declare length: number;
-  /** What has come is at its beginning. */
   declare protected buffer: Uint8Array;
   declare private readonly holding: Holding | undefined;
   declare private counted: number;

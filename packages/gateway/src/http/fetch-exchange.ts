@@ -34,7 +34,6 @@ export class FetchExchange implements Exchange {
   readonly hasTrailers = false;
   readonly hasLeft = false;
   readonly omitted = undefined;
-  /** Resolves with the head of the answer. Its body may follow. */
   readonly response: Promise<Response>;
   call: Abortable | undefined;
   status: number | undefined;

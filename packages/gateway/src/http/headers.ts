@@ -130,7 +130,6 @@ Object.setPrototypeOf(LazyHeaders.prototype, parent);
 
 const lowerCaseName = /^[a-z\d-]+$/;
 
-/** Pseudo-headers are left out. */
 export function fromNodeHeaders(source: NodeHeaders): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(source)) {
@@ -201,7 +200,6 @@ const connectionHeaders = new Set([
   "upgrade",
 ]);
 
-/** @param name In lower case. */
 export function isOfConnection(name: string): boolean {
   return connectionHeaders.has(name);
 }

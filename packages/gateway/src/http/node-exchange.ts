@@ -88,7 +88,6 @@ export abstract class NodeExchange implements Exchange {
   declare hasBody: boolean;
   declare protected source: Readable;
   declare protected readonly answer: Writable;
-  /** To call when the exchange ends. */
   declare protected readonly close: () => void;
   declare refusal: CallRefusal | undefined;
   declare reading: Reading | undefined;

@@ -33,7 +33,6 @@ export function exchangeFor(
 /** What ends the exchanges that wait behind others, by their connection. */
 const closersOf = new WeakMap<Socket, Set<() => void>>();
 
-/** An exchange over HTTP/1.1. */
 export class RequestExchange extends NodeExchange {
   declare protected readonly source: IncomingMessage;
   declare protected readonly answer: ServerResponse;

@@ -46,7 +46,6 @@ export class StreamTable<T> implements Iterable<T> {
     return [...this.#streams].values();
   }
 
-  /** The index of the first key that is not less. */
   #placeOf(key: number): number {
     const keys = this.#keys;
     let from = 0;

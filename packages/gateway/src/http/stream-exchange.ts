@@ -19,7 +19,6 @@ import { type RequestTarget, resolveUrl } from "./target.ts";
  */
 export class StreamExchange extends NodeExchange {
   declare protected readonly answer: ServerHttp2Stream;
-  /** Set by an earlier handler. */
   declare private preset: NodeHeaders | undefined;
   /** Handlers around this one may log its status. */
   declare private response: { statusCode: number } | undefined;

@@ -6,7 +6,6 @@ import { keepStreamsInTables, type StreamTable } from "./session.ts";
 /** Of a new connection's streams. Enough for 100 MB/s at 20 ms, more than a proxy transcodes in one. */
 export const windowBytesMax = 2 * 1024 * 1024;
 
-/** Node's default. */
 const windowBytesMin = 64 * 1024;
 
 /** Of a connection. It bounds nothing: Node counts bytes as read when they arrive. */
@@ -71,7 +70,6 @@ export class Windows {
     session.once("close", () => this.#sessions.delete(one));
   }
 
-  /** Call when a stream opens. */
   watch(): void {
     this.#timer ??= setTimeout(this.#look, lookIntervalMs).unref();
   }

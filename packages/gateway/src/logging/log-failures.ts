@@ -63,7 +63,6 @@ export interface DescribedError {
   readonly stack: string;
 }
 
-/** Limits the chain of causes, which may be circular. */
 const causesMax = 8;
 
 export function describeError(error: Error): DescribedError {

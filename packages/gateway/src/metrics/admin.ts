@@ -22,7 +22,6 @@ const requestTimeoutMs = 5000;
 /** Longer than most scrape intervals, so that a scraper keeps its connection. */
 const idleTimeoutMs = 75_000;
 
-/** How long a scrape under way may take at the end. */
 const closeTimeoutMs = 1000;
 
 /**

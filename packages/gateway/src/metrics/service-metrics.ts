@@ -133,7 +133,6 @@ const requestSeconds = [
   0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10,
 ];
 
-/** For everything without its own label. */
 const other = "other";
 
 class CallMetrics implements CallObserver {
@@ -206,7 +205,6 @@ const refusalKinds: readonly RefusalKind[] = [
  */
 class Traffic implements TrafficObserver {
   readonly #open = new Set<Socket>();
-  /** Of connections that are closed. */
   readonly #closed = { bytesRead: 0, bytesWritten: 0 };
   readonly #opened: Counter;
   readonly #refusals: Counter<"reason">;

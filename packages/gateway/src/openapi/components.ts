@@ -39,7 +39,6 @@ export class Names {
   }
 }
 
-/** Collects schemas as they are referred to. */
 export class Components {
   readonly schemas: { [name: string]: JsonObject } = {};
   readonly #names: Names;

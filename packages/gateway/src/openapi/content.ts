@@ -14,7 +14,6 @@ import { traitsOf } from "./schema/field-notes.ts";
 import { type Choice, choicesOf } from "./schema/rules.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
-/** Shared by the operations of a service. */
 export interface OperationContext {
   readonly settings: OpenApiSettings;
   readonly rest: RestServiceSettings;
@@ -126,13 +125,11 @@ function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): J
   return { schema: text("application/json", description, item) };
 }
 
-/** A text of several values. OpenAPI 3.1 cannot describe where each is in it. */
 function text(contentMediaType: string, description: string, item: JsonObject): JsonObject {
   return { type: "string", contentMediaType, contentSchema: item, description };
 }
 
 export interface ErrorForm {
-  /** The prefix of their names. */
   readonly name: string;
   readonly contentType: string;
   readonly schema: JsonObject;

@@ -19,9 +19,7 @@ interface Place {
   /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
-  /** That of an additional binding, from 2. */
   readonly number: string;
-  /** Which of several operations of one binding it is. */
   readonly suffix: string;
 }
 
@@ -195,7 +193,6 @@ function singularOf(plural: string): string {
 }
 
 export class Taken {
-  /** Relative to the current message. */
   readonly #paths: readonly (readonly DescField[])[];
 
   constructor(paths: readonly (readonly DescField[])[]) {

@@ -43,7 +43,6 @@ export function describeRequest(
   };
 }
 
-/** The type of the error is defined if the service failed. */
 export function describeEnding(
   { protocol }: ObservedRequest,
   { code, status }: CallEnding,

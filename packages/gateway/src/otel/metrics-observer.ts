@@ -37,7 +37,6 @@ export function createMetricsObserver(options: MetricsObserverOptions): CallObse
   };
 }
 
-/** The boundaries of both conventions. */
 const advice = {
   explicitBucketBoundaries: [
     0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10,

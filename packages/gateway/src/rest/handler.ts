@@ -98,7 +98,6 @@ const noHeader: NodeHeaders = {};
 
 const terms = { protocol: "rest", timeout: "connect-timeout-ms", parseTimeout } as const;
 
-/** What a stream of answers keeps. */
 interface Stream {
   readonly format: StreamFormat;
   index: number;

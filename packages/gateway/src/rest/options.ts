@@ -83,7 +83,6 @@ export interface RestOptions extends RestServiceOptions {
 /** Success statuses by method, `pkg.v1.Service.Method`. */
 export type SuccessStatuses = Readonly<Record<string, number>>;
 
-/** All options of one service. */
 export type RestServiceSettings = Required<RestServiceOptions>;
 
 export interface RestSettings extends RestServiceSettings {

@@ -2,7 +2,6 @@
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code } from "@connectrpc/connect";
 
-/** By the number of a google.rpc.Code. */
 const codeNames = [
   "OK",
   "CANCELLED",

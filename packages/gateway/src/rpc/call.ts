@@ -15,7 +15,6 @@ import type { Abortable, Ending, Exchange, Head, Response } from "../http/exchan
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 import { timerMaxMs } from "./options.ts";
 
-/** The names of connect-es, `rest` and `mcp`. */
 export const protocolNames = ["rest", "connect", "grpc", "grpc-web", "mcp"] as const;
 
 export type ProtocolName = (typeof protocolNames)[number];
@@ -39,9 +38,7 @@ export interface Terms {
   readonly protocol: ProtocolName;
   readonly timeout?: string;
   readonly parseTimeout?: typeof parseTimeout;
-  /** The compression of the request. */
   readonly coding?: string;
-  /** The compressions that the client accepts. */
   readonly acceptCoding?: string;
   /** The compression of the answer, if its messages say whether they are compressed. */
   readonly answerCoding?: string;
@@ -99,7 +96,6 @@ export interface CallInit<P> {
   readonly coding?: string | null;
 }
 
-/** The compressions of a request and of its answer. */
 type Negotiated = ReturnType<typeof compressionNegotiate>;
 
 const noParts = {};
@@ -116,7 +112,7 @@ const uncompressed: Negotiated = { request: null, response: null };
  *
  * @template P What its protocol keeps of it.
  */
-export class Call<P = unknown> implements HandlerContext, Abortable, Link {
+export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly method: DescMethod;
   declare readonly service: DescMethod["parent"];
   declare readonly requestMethod: string;
@@ -153,8 +149,9 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
   declare private controller: AbortController | undefined;
   declare private listeners: AbortListener[] | undefined;
   declare private timer: ReturnType<typeof setTimeout> | undefined;
-  declare previous: Link | undefined;
-  declare next: Link | undefined;
+  /** All calls that end with the server, and its place among them. */
+  declare private siblings: Call[] | undefined;
+  declare private place: number;
 
   // Fields are set here alone: initialisers would be a function more for each call.
   constructor(
@@ -216,8 +213,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
     this.controller = undefined;
     this.listeners = undefined;
     this.timer = undefined;
-    this.previous = undefined;
-    this.next = undefined;
+    this.siblings = undefined;
+    this.place = 0;
     Object.defineProperty(this, "signal", lazySignal);
     if (timeoutMs === undefined) {
       this.deadline = undefined;
@@ -234,11 +231,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
       exchange.call = this;
       if (timeoutMs !== undefined) this.timer = setTimeout(abortLate, timeoutMs, this);
       if (shutdownSignal !== undefined) {
-        const end = ringEnds.get(shutdownSignal) ?? listen(shutdownSignal);
-        this.previous = end.previous;
-        this.next = end;
-        if (end.previous !== undefined) end.previous.next = this;
-        end.previous = this;
+        this.siblings = callsOf.get(shutdownSignal) ?? listen(shutdownSignal);
+        this.place = this.siblings.push(this as unknown as Call) - 1;
       }
     }
   }
@@ -295,18 +289,17 @@ export class Call<P = unknown> implements HandlerContext, Abortable, Link {
     return ending;
   }
 
-  /** It is over. */
   release(): void {
     this.isOver = true;
     if (this.timer !== undefined) clearTimeout(this.timer);
     if (this.exchange.call === this) this.exchange.call = undefined;
-    const { previous, next } = this;
-    if (previous === undefined || next === undefined) return;
-    previous.next = next;
-    next.previous = previous;
-    // Keep no references to its neighbours.
-    this.previous = undefined;
-    this.next = undefined;
+    const { siblings, place } = this;
+    if (siblings === undefined) return;
+    const last = siblings.pop() as Call;
+    this.siblings = undefined;
+    if (place === siblings.length) return;
+    siblings[place] = last;
+    last.place = place;
   }
 
   /** @internal The signal, made on first use. */
@@ -385,30 +378,19 @@ export function headerWithTrailer({ responseHeader, responseTrailer }: Call): No
   return toNodeHeaders(trailerMux(responseHeader, responseTrailer));
 }
 
-/** In a ring of calls. */
-interface Link {
-  previous: Link | undefined;
-  next: Link | undefined;
-  abort?(reason: unknown): void;
-}
-
-const ringEnds = new WeakMap<AbortSignal, Link>();
-
 /**
- * Listens to a signal that outlives many calls once for all of them, and keeps these in a ring. Not in
- * a Set: when V8 replaces a Set's table, the old table keeps the new one reachable. Once a table is in
- * the old generation, everything that passes through the Set gets there, and collections take several
- * times as long. Node's own list of listeners has the same flaw.
- *
- * @returns the end of the ring.
+ * The calls that a signal aborts, which outlives them. Not in a Set, nor as listeners of Node's: when
+ * V8 replaces a Set's table, the old table keeps the new one reachable. Once a table is in the old
+ * generation, everything that passes through the Set gets there, and collections take several times as
+ * long.
  */
-function listen(signal: AbortSignal): Link {
-  const end: Link = { previous: undefined, next: undefined };
-  end.previous = end;
-  end.next = end;
-  ringEnds.set(signal, end);
+const callsOf = new WeakMap<AbortSignal, Call[]>();
+
+function listen(signal: AbortSignal): Call[] {
+  const calls: Call[] = [];
+  callsOf.set(signal, calls);
   signal.addEventListener("abort", () => {
-    while (end.next !== end) end.next?.abort?.(signal.reason);
+    for (const call of [...calls]) call.abort(signal.reason);
   });
-  return end;
+  return calls;
 }

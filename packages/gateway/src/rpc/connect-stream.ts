@@ -26,7 +26,6 @@ const terms = {
   answerCoding: "connect-content-encoding",
 } as const;
 
-/** The routes of a method, by media type. */
 export function connectStreamRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   const { binary, json } = endpoint.codecs;
   return [

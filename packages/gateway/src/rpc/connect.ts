@@ -39,7 +39,6 @@ export function connectRoutes(endpoint: Endpoint): Iterable<readonly [string, Ro
   ];
 }
 
-/** Those for GET. */
 export function connectGetRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   const { NO_SIDE_EFFECTS } = MethodOptions_IdempotencyLevel;
   if (endpoint.spec.method.idempotency !== NO_SIDE_EFFECTS) return [];
@@ -122,7 +121,6 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
  * one counts.
  */
 class ConnectGetRoute extends ConnectRoute {
-  /** For `encoding=json`. */
   readonly #json: ConnectRoute;
 
   constructor(endpoint: Endpoint) {

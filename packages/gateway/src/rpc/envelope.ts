@@ -12,9 +12,7 @@ import type { Endpoint } from "./endpoint.ts";
 import { RpcRoute } from "./face.ts";
 import { unpack } from "./unpack.ts";
 
-/** How the messages of a body are read. */
 export interface EnvelopeReading<T> extends Decoding<T> {
-  /** The compression that the headers announce. */
   readonly compression: Compression | null;
   readonly readMaxBytes: number;
   /** Envelopes with this flag contain no message and are skipped. 0 for none. Others are rejected. */
@@ -26,7 +24,6 @@ export interface EnvelopeReading<T> extends Decoding<T> {
   readonly errors: EnvelopeErrors;
 }
 
-/** Creates the errors for an invalid body. */
 export interface EnvelopeErrors {
   readonly incomplete: () => Error;
   readonly missing: () => Error;
@@ -34,7 +31,6 @@ export interface EnvelopeErrors {
   readonly extra: () => Error;
 }
 
-/** The errors of a request. */
 export function requestErrors(kind: string): EnvelopeErrors {
   const wrongCount = (what: string) => {
     const text = `protocol error: ${what} input message for ${kind.replace("_", "-")} method`;
@@ -151,7 +147,6 @@ export class EnvelopeReader<T> implements BodySink<T> {
     return room;
   }
 
-  /** @returns the single message. */
   end(): T | Promise<T> {
     assertComplete(this.#splitter, this.#reading);
     if (this.#message === undefined) throw this.#reading.errors.missing();
@@ -230,7 +225,6 @@ export const headBytes = 5;
 export class EnvelopeSplitter extends BodyBuffer {
   declare private readonly readMaxBytes: number;
 
-  /** @param counted As `BodyBuffer`. */
   constructor(readMaxBytes: number, holding?: Holding, counted?: number) {
     super(holding, counted);
     this.readMaxBytes = readMaxBytes;
@@ -262,7 +256,6 @@ export function isEnvelope(chunk: Uint8Array, readMaxBytes: number): boolean {
   return chunk.length >= headBytes && chunk.length === headBytes + lengthIn(chunk, readMaxBytes);
 }
 
-/** The announced length of an envelope. */
 export function lengthIn(head: Uint8Array, readMaxBytes: number): number {
   const length =
     (head[1] ?? 0) * 2 ** 24 + ((head[2] ?? 0) << 16) + ((head[3] ?? 0) << 8) + (head[4] ?? 0);
@@ -329,7 +322,6 @@ export abstract class EnvelopeRoute extends RpcRoute {
   }
 }
 
-/** Reads what is in base64. */
 function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
   const decoder = new Base64Decoder();
   return {

@@ -17,9 +17,7 @@ export interface Face {
   match?(method: string, path: string): Route | undefined;
 }
 
-/** The requests that a route serves. */
 export interface Entry {
-  /** With the prefix. */
   readonly path: string;
   readonly method: string;
   /** In lower case; `*` for any. */

@@ -33,7 +33,6 @@ const terms = {
 const grpcTerms = { ...terms, protocol: "grpc" } as const;
 const grpcWebTerms = { ...terms, protocol: "grpc-web" } as const;
 
-/** The routes of a method, by media type. */
 export function grpcRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   return routes(endpoint, { terms: grpcTerms, endFlag: 0, isText: false }, "application/grpc");
 }

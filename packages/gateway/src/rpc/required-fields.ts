@@ -146,7 +146,6 @@ function* childMessages(message: ReflectMessage, field: DescField): Generator<Ch
   }
 }
 
-/** What to check in messages of one type. */
 interface Plan {
   readonly desc: DescMessage;
   /** If it is an update: fields that the mask leaves out need not be set. */

@@ -107,7 +107,6 @@ async function implement(
   return { stream, method, service, header, trailer, message } as UnaryResponse | StreamResponse;
 }
 
-/** A stream of one message. */
 class One<T> implements AsyncIterable<T> {
   readonly take: () => Promise<T>;
 

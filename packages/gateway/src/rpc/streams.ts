@@ -16,7 +16,6 @@ export interface Messages {
   readonly messages: AsyncIterable<Message>;
   /** Of the answer, when it has ended. */
   readonly trailer: Headers;
-  /** To call for each message. */
   readonly moved: (() => void) | undefined;
 }
 

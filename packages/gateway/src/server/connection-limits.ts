@@ -11,7 +11,6 @@ import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
 export class ConnectionLimit {
   readonly #max: number;
   readonly #open = new Set<Socket>();
-  /** Those that make room, oldest first. */
   readonly #silent = new Set<Socket>();
 
   constructor(max: number) {
@@ -110,7 +109,6 @@ function isReset(socket: Socket & { readonly _handle?: Handle | null }): boolean
 
 /** The undocumented handle of a socket. Of a Unix socket, it knows no peer. */
 interface Handle {
-  /** @returns a negative number if it fails. */
   getpeername?(address: object): number;
 }
 

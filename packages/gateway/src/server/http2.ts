@@ -107,7 +107,6 @@ export function createHttp2Server(
   server.on("checkExpectation", (_request, response) =>
     refusals.onResponse(response, "expectation"),
   );
-  // The client broke the connection; nothing to report.
   server.on("sessionError", () => {});
   return server;
 }
@@ -139,7 +138,6 @@ type StreamListener = (
 /** The client aborted the stream; nothing to report. */
 function ignoreError(): void {}
 
-/** Removes the listener that creates requests from streams, and returns it. */
 function takeStreams(server: http2.Http2Server): StreamListener {
   const [serve] = server.listeners("stream") as StreamListener[];
   if (serve === undefined) throw new Error("node:http2 creates no requests from streams");
@@ -248,7 +246,6 @@ function limitSession(
   });
 }
 
-/** Whether the request has arrived, even if nobody reads it. */
 function isWhole({ state }: Stream): boolean {
   return state.remoteClose === 1;
 }

@@ -6,7 +6,6 @@ export const freeRequests = 4;
 /** Further requests that may begin in one turn, plus those that were read with the last of them. */
 const turnRequestsMax = 64;
 
-/** The most connections that are resumed in one turn. */
 const turnConnectionsMax = 64;
 
 /**
@@ -46,7 +45,6 @@ export class Intake {
   readonly requests = new TurnTotal(servedTogether);
   /** Connections that wait for their start, with it. */
   readonly #unstarted = new Map<Socket, () => void>();
-  /** In the last turn. */
   #hasStarted = false;
   /** Open connections, with the time of the last request of each. */
   readonly #asked = new Map<Socket, number>();
@@ -56,17 +54,14 @@ export class Intake {
   readonly #waiting = new Set<Socket>();
   /** Resumed before them: the others, and those whose last turn was full before they were read. */
   readonly #overdue = new Set<Socket>();
-  /** Resumed in this turn. */
   readonly #resumed = new Set<Socket>();
   /**
    * How many to resume in a turn, adapted so that few become overdue: resumed connections are not
    * necessarily read first.
    */
   #resumedMax = turnConnectionsMax;
-  /** Connections with counted requests in this turn. */
   readonly #served = new Set<Socket>();
   #counted = 0;
-  /** The connection that is being read, and the number of its requests. */
   #reading: Socket | undefined;
   #read = 0;
   #isScheduled = false;
@@ -168,7 +163,6 @@ export class Intake {
     if (this.#isAnyStopped || this.#unstarted.size > 0) this.#schedule();
   }
 
-  /** @returns whether there was any. */
   #startSome(): boolean {
     let started = 0;
     for (const [socket, begin] of this.#unstarted) {
@@ -288,7 +282,6 @@ export class Turns<T> {
 /** Counts the items of all `Turns` together: those served in one turn, and those that wait. */
 export class TurnTotal {
   readonly #max: number;
-  /** Items that wait. */
   waiting = 0;
   #served = 0;
   #isCounting = false;

@@ -89,7 +89,6 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
-  /** What makes each client leave. */
   const sessions = new Map<Http2Session, () => void>();
   let starting: Socket;
   const connections = new ConnectionLimit(limits.connectionsMax);

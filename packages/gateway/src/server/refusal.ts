@@ -27,7 +27,6 @@ export type RefusalKind = AnsweredRefusal | "handshake";
 /** A request, or a connection, that was rejected by the rules of HTTP. */
 export interface Refusal {
   readonly kind: RefusalKind;
-  /** The error; undefined for `handshake`. */
   readonly error: RestFailure | undefined;
   /** The HTTP status of the answer; undefined if none is possible. */
   readonly status: number | undefined;

@@ -78,9 +78,7 @@ export function traitsOf(field: DescField) {
   const { IMPLICIT, LEGACY_REQUIRED } = FeatureSet_FieldPresence;
   return {
     isRequired: behaviors.includes(FieldBehavior.REQUIRED) || field.presence === LEGACY_REQUIRED,
-    /** Only in answers. */
     isOutput: behaviors.includes(FieldBehavior.OUTPUT_ONLY),
-    /** Only in requests. */
     isInput: behaviors.includes(FieldBehavior.INPUT_ONLY),
     isImmutable: behaviors.includes(FieldBehavior.IMMUTABLE),
     /** Whether zero means "not set", so that JSON omits it. */

@@ -21,7 +21,6 @@ import { chunksOf, errorFrom, readUpTo } from "./error.ts";
 
 type Message = MessageShape<DescMessage>;
 
-/** How to read the responses of a method. */
 export interface Reading {
   readonly output: DescMessage;
   /** The field that the body is; undefined for the whole message. */

@@ -30,7 +30,6 @@ type JsonObject = { [key: string]: JsonValue };
 export interface RestRequest {
   readonly binding: Binding;
   readonly verb: string;
-  /** Path and query. */
   readonly target: string;
   /** JSON, or the bytes of a google.api.HttpBody. */
   readonly body?: string | Uint8Array | undefined;
@@ -128,7 +127,6 @@ export function unimplemented(method: DescMethod, reason: string): ConnectError 
   return new ConnectError(`REST cannot call ${selectorOf(method)}: ${reason}`, Code.Unimplemented);
 }
 
-/** The HTTP method that is sent. */
 export function verbOf({ method, body }: Binding): string {
   return method !== "*" ? method : body === undefined ? "GET" : "POST";
 }
@@ -147,7 +145,6 @@ function jsonOf(input: DescMessage, message: Message, options: WriterOptions): J
   }
 }
 
-/** Takes the body out of the JSON of a message. */
 function jsonBody(body: Binding["body"], json: JsonValue, options: WriterOptions) {
   let value = body === "*" ? json : undefined;
   if (typeof body === "object") {
@@ -212,7 +209,6 @@ function pathOf(
   throw new FieldViolation("", `cannot be sent to ${path}: a segment must not be . or ..`);
 }
 
-/** As templates write it. */
 function encodeLiteral(text: string): string {
   return encodeURIComponent(text).replaceAll(/%(?:24|26|2B|2C|3B|3D|40)/g, decodeURIComponent);
 }
@@ -258,7 +254,6 @@ function take(
   return text;
 }
 
-/** The text of a scalar. 64-bit integers may be raw numbers. */
 function textOf(json: JsonValue): string {
   if (json === null) return "NULL_VALUE";
   return String(isJsonObject(json) ? json["rawJSON"] : json);

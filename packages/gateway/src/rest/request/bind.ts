@@ -26,7 +26,6 @@ type JsonObject = { [key: string]: ExactJson };
 
 export interface RequestParts {
   readonly pathValues: readonly { readonly path: FieldPath; readonly text: string }[];
-  /** Raw, without the `?`. */
   readonly query: string;
   /** Whether to ignore an unknown parameter. Default: reject it. */
   readonly ignoresParameter?: MatchName;

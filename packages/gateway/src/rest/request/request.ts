@@ -108,7 +108,6 @@ async function* readStream(rest: Rest, request: Exchange): AsyncGenerator<Messag
   }
 }
 
-/** How the JSON of a body is read. */
 function textOf(rest: Rest, request: Exchange, isPatch = false): Decoding<Message> {
   const { readMaxValues } = rest.options;
   return { parse: (bytes) => bind(rest, request, parseJson(bytes), isPatch), readMaxValues };

@@ -1,7 +1,6 @@
 /** Compression of answers: RFC 9110 section 12.5.3. */
 import type { Compression } from "@connectrpc/connect/protocol";
 
-/** A content coding for answers. */
 export type AnswerCoding = Pick<Compression, "name" | "compress">;
 
 /**

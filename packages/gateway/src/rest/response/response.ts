@@ -65,7 +65,6 @@ export function messageResponse(
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
   const coding = accepted === null ? undefined : chooseCoding(accepted, rest.answerCodings);
   const finish = (isKnown: boolean) => {
-    // RFC 9110 section 15.4.5.
     if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
     return { status, header: { ...header, "content-length": size }, body: data };
@@ -115,7 +114,6 @@ export function httpBodyOf({ spec, binding }: Rest, message: Message): HttpBody 
   return getHttpBody(spec.method.output, message, binding.responseBody);
 }
 
-/** The JSON text of a message, or of the field that is the answer. */
 export function messageText(
   { spec, binding, writerOptions }: Pick<Rest, "spec" | "binding" | "writerOptions">,
   message: Message,

@@ -1,6 +1,5 @@
 import { type PathTemplate, type Segment, segmentsOf } from "../rule/path-template.ts";
 
-/** Stands for every method in a route. */
 const anyMethod = "*";
 
 /** The routes that end at a node: by verb (`""` for none), then by method. */
@@ -9,9 +8,7 @@ type Ends<T> = Map<string, Map<string, T>>;
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   any: Node<T> | undefined;
-  /** Routes whose last segment is this node. */
   readonly ends: Ends<T>;
-  /** Routes that continue with `**`. */
   readonly rests: Ends<T>;
 }
 
@@ -50,7 +47,6 @@ export class RouteTable<T extends object> {
     return this.#literals.get(path)?.get(method) ?? this.#search(path, method);
   }
 
-  /** The methods that a path has. */
   methodsOf(path: string): ReadonlyMap<string, T> {
     const all = new Map<string, T>();
     this.#search(path, undefined, all);
@@ -81,9 +77,7 @@ export class RouteTable<T extends object> {
 }
 
 interface Search<T> {
-  /** Undefined for none. */
   readonly method: string | undefined;
-  /** Decoded. */
   readonly segments: readonly string[];
   readonly verb: string;
   /** Collects the methods of the routes that match. */

@@ -12,24 +12,18 @@ import type { Binding } from "../rule/rule.ts";
 export interface Rest {
   readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
   readonly options: Endpoint["options"];
-  /** Of its path. */
   readonly prefix: string;
   readonly binding: Binding;
   /** Whether the body, and the answer, is a google.api.HttpBody. */
   readonly isHttpBody: { readonly request: boolean; readonly answer: boolean };
   readonly settings: RestServiceSettings;
-  /** The usual status of success. */
   readonly status: number;
-  /** The codings of its answers, in order of preference. */
   readonly answerCodings: readonly AnswerCoding[];
   /** How to fill the mask of a PATCH; undefined if it is not filled. */
   readonly updateMask: UpdateMask | undefined;
-  /** The media types accepted for a JSON body. */
   readonly bodyTypes: readonly string[];
-  /** Whether to ignore an unknown query parameter. */
   readonly ignoresParameter: MatchName;
   /** How to read JSON: the options of the method and of REST. */
   readonly jsonOptions: JsonOptions;
-  /** The same for writing. */
   readonly writerOptions: JsonWriterOptions;
 }

@@ -7,7 +7,6 @@ import { FieldViolation } from "../../codec/violation.ts";
 /** Fields from a message down to a nested one. Never empty. */
 export type FieldPath = readonly [DescField, ...DescField[]];
 
-/** The maximum nesting depth of a message. */
 const depthMax = 100;
 
 /**
@@ -60,7 +59,6 @@ export function findField(message: DescMessage, name: string): DescField | undef
   return message.fields.find((field) => field.name === name || field.jsonName === name);
 }
 
-/** Its JSON names, with dots between. */
 export function jsonPath(path: readonly DescField[]): string {
   return path.map(({ jsonName }) => jsonName).join(".");
 }

@@ -9,7 +9,6 @@ export type Segment =
 
 /** `{field.path=pattern}`: the part of the path that sets a field of the request. */
 export interface Variable {
-  /** Names of fields, from the request message down. */
   readonly fieldPath: readonly string[];
   /** The segments `[from, to)` of the template. */
   readonly from: number;
@@ -123,7 +122,6 @@ export function parsePathTemplate(text: string): PathTemplate {
   }
 }
 
-/** The raw segments of a path. */
 export function segmentsOf(path: string): string[] {
   return path === "/" ? [] : path.slice(1).split("/");
 }

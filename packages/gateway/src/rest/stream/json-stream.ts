@@ -34,7 +34,6 @@ export async function* splitLines(
   for await (const line of allLines(chunks, limits)) if (!isBlank(line)) yield line;
 }
 
-/** The same with blank lines. */
 export async function* allLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
