@@ -1,16 +1,5 @@
 /** Writes all files that users name. */
-import {
-  existsSync,
-  fchownSync,
-  fsyncSync,
-  linkSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from "node:fs";
+import fs from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { CommandFailure, cannot } from "connect-gateway-kit/command";
@@ -43,7 +32,7 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
   try {
     if (isStream(place)) return toStream(place, await open(place, "w"));
     tellUnfinished(place);
-    const temporary = join(mkdtempSync(unfinishedPrefix(place)), temporaryName);
+    const temporary = join(fs.mkdtempSync(unfinishedPrefix(place)), temporaryName);
     return toFile(target, temporary, await open(temporary, "wx", 0o600));
   } catch (error) {
     throw cannot("write", target.path, error);
@@ -101,11 +90,11 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
     write: (bytes) => handle.writeFile(bytes),
     async commit() {
       const old = statsOf(place);
-      if (old !== undefined && process.getuid?.() === 0) fchownSync(handle.fd, old.uid, old.gid);
-      fsyncSync(handle.fd);
+      if (old !== undefined && process.getuid?.() === 0) fs.fchownSync(handle.fd, old.uid, old.gid);
+      fs.fsyncSync(handle.fd);
       try {
         assertMayWrite(target);
-        if (target.force) renameSync(temporary, place);
+        if (target.force) fs.renameSync(temporary, place);
         else linkNew(temporary, place);
       } catch (error) {
         // Writing it may have taken hours, so keep it. Only its name is taken.
@@ -117,7 +106,7 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
     },
     async [Symbol.asyncDispose]() {
       await handle.close();
-      if (!isKept) rmSync(dirname(temporary), { recursive: true, force: true });
+      if (!isKept) fs.rmSync(dirname(temporary), { recursive: true, force: true });
     },
   };
 }
@@ -134,12 +123,12 @@ function toStream(place: string, handle: FileHandle): OutputFile {
 /** Unlike a rename, a link never replaces a file that was created in the meantime. */
 function linkNew(temporary: string, place: string): void {
   try {
-    linkSync(temporary, place);
+    fs.linkSync(temporary, place);
   } catch (error) {
     // Some file systems have no links.
-    if (existsSync(place)) throw alreadyThere(place);
+    if (fs.existsSync(place)) throw alreadyThere(place);
     if (error instanceof Error && "code" in error && error.code === "EEXIST") throw error;
-    renameSync(temporary, place);
+    fs.renameSync(temporary, place);
   }
 }
 
@@ -151,9 +140,9 @@ function alreadyThere(path: string): CommandFailure {
 }
 
 /** Undefined if there is nothing. @throws {CommandFailure} */
-export function statsOf(path: string): Stats | undefined {
+export function statsOf(path: string): fs.Stats | undefined {
   try {
-    return statSync(path, { throwIfNoEntry: false });
+    return fs.statSync(path, { throwIfNoEntry: false });
   } catch (error) {
     throw cannot("read", path, error);
   }
@@ -182,7 +171,7 @@ function tellUnfinished(place: string): void {
 /** Empty for a folder that cannot be listed. Creating files in it may still be allowed. */
 function namesIn(folder: string): readonly string[] {
   try {
-    return readdirSync(folder);
+    return fs.readdirSync(folder);
   } catch {
     return [];
   }

@@ -1,13 +1,27 @@
 import { Command } from "commander";
-import { CommandFailure, createConfigCommand, runCommandLine } from "connect-gateway-kit/command";
+import {
+  CommandFailure,
+  createConfigCommand,
+  createHealthCommand,
+  createTokenCommand,
+  runCommandLine,
+} from "connect-gateway-kit/command";
 import { assertPortTls } from "connect-gateway-kit/settings";
 import { version } from "../server/version.ts";
-import { BackupError, CopyError, StoreOpenError, StoreReadError } from "../store/open-error.ts";
+import { StoreError } from "../store/open-error.ts";
 
 /** In the order of the help. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve.ts")).createServeCommand(),
-  token: async () => (await import("./token.ts")).createTokens(),
+  token: async () => {
+    const { plantStore, schema, tokenPrefix } = await import("../server/settings.ts");
+    const { assertTokenFile } = await import("./output-file.ts");
+    return createTokenCommand(plantStore, tokenPrefix, (file) => {
+      const used = file ?? schema.auth.tokenFile.default ?? "";
+      assertTokenFile(used);
+      return used;
+    });
+  },
   migrate: async () => (await import("./migrate.ts")).createMigrateCommand(),
   copy: async () => (await import("./copy.ts")).createCopyCommand(),
   import: async () => (await import("./import.ts")).createImportCommand(),
@@ -19,7 +33,7 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
     const { plantStore } = await import("../server/settings.ts");
     return createConfigCommand(plantStore, ({ tls }) => assertPortTls(tls));
   },
-  health: async () => (await import("./health.ts")).createHealth(),
+  health: async () => createHealthCommand((await import("../server/settings.ts")).plantStore),
 };
 
 /**
@@ -42,10 +56,8 @@ export async function runCommand(args: readonly string[]): Promise<number> {
     .action(() => {
       throw new CommandFailure(2, "unknown command 'start'; did you mean serve?");
     });
-  return await runCommandLine(program, args, known);
+  return await runCommandLine(program, args, [StoreError]);
 }
-
-const known = [StoreOpenError, StoreReadError, CopyError, BackupError];
 
 /** Loads only the given command, to start faster. Help loads all of them. */
 function commandsFor([name = ""]: readonly string[]): readonly string[] {

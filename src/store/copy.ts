@@ -1,12 +1,11 @@
 import { isSamePlant, type NewPlant, PlantError, type PlantStore, textFields } from "../plant.ts";
 import { openPlantReader, openStore, type StoreLocation } from "./open.ts";
-import { CopyError } from "./open-error.ts";
+import { StoreError } from "./open-error.ts";
 import { type PlantReader, readPages } from "./plant-reader.ts";
 
 /** `comparing` what the target already holds, `copying` the rest, `verifying` everything. */
 export type CopyPhase = "comparing" | "copying" | "verifying";
 
-/** Called after each page. */
 export type OnCopyProgress = (phase: CopyPhase, done: number, total: number) => void;
 
 export interface CopyResult {
@@ -21,7 +20,7 @@ export interface CopyResult {
  * target may hold some of them already, after a copy that was killed. Both are compared row by row,
  * before and after. Nothing is overwritten: the target is written through its PlantStore.
  *
- * @throws {CopyError} {@link StoreOpenError} {@link StoreReadError}
+ * @throws {StoreError}
  */
 export async function copyPlants(
   { from, to }: Readonly<Record<"from" | "to", StoreLocation>>,
@@ -36,7 +35,7 @@ export async function copyPlants(
       await write(source, store, held, (done) => onProgress("copying", done, source.count));
       const { missing } = await compare(source, to, "verifying", onProgress);
       if (missing !== undefined) {
-        throw new CopyError(
+        throw new StoreError(
           `plant ${missing} is missing in the target: something deletes plants there`,
         );
       }
@@ -90,16 +89,16 @@ async function create(store: PlantStore, plant: NewPlant): Promise<void> {
   }
 }
 
-function copyError({ id }: NewPlant, { code, message, cause }: PlantError): CopyError {
+function copyError({ id }: NewPlant, { code, message, cause }: PlantError): StoreError {
   switch (code) {
     case "id_taken":
       return conflict(id);
     case "invalid":
-      return new CopyError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
+      return new StoreError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
     case "overloaded":
     case "unavailable": {
       const reason = cause instanceof Error ? cause.message : message;
-      return new CopyError(
+      return new StoreError(
         `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
       );
     }
@@ -119,7 +118,7 @@ export interface Comparison {
  * Compares every plant in the target with the source, in the order of the ids.
  *
  * @param onPlants Called with the number of plants in the target that have been compared.
- * @throws {CopyError} {@link StoreReadError}
+ * @throws {StoreError}
  */
 export async function compareStores(
   source: PlantReader,
@@ -152,20 +151,19 @@ export async function compareStores(
 function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   const { id } = plant;
   if (wanted?.id !== id) {
-    throw new CopyError(
+    throw new StoreError(
       `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that has only plants of this source`,
     );
   }
   if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
-export function conflict(id: bigint): CopyError {
-  return new CopyError(
+export function conflict(id: bigint): StoreError {
+  return new StoreError(
     `plant ${id} is another plant in the target, with another ${textFields.join(" or ")}; nothing was overwritten`,
   );
 }
 
-/** Reads one plant after another. */
 class Cursor {
   /** Undefined before the first and after the last. */
   plant: NewPlant | undefined;

@@ -3,7 +3,6 @@ import type { NewPlant, Obstacle } from "../plant.ts";
 /** `created`: stored, by this call or an earlier one. `id_taken`: another plant has the id. */
 export type RowOutcome = "created" | "id_taken";
 
-/** A database that holds plants. */
 export interface Engine extends BatchEngine {
   /** What prevented commits when it was opened, if that may pass. A probe says when it is gone. */
   readonly openedWith?: unknown;
@@ -76,7 +75,6 @@ export interface BatchEngine {
 }
 
 export interface Retries {
-  /** How long a plant is retried. */
   readonly retryLimitMs: number;
   /** The pauses between tries double from the minimum to the maximum. */
   readonly backoffMinMs: number;

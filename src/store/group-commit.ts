@@ -9,7 +9,6 @@ export class GroupCommit {
   readonly #shared: Omit<QueueOptions, "share">;
   readonly #room: WaitingRoom;
   readonly #queues = new Map<string, CommitQueue>();
-  /** While callers wait. */
   #clock: NodeJS.Timeout | undefined;
 
   constructor(
@@ -81,18 +80,15 @@ interface QueueOptions {
   readonly observer: CommitObserver | undefined;
 }
 
-/** Hears of commits whose callers get their result. */
 export interface CommitWatch {
   commitSucceeded(): void;
   commitFailed(error: unknown): void;
-  /** Called again and again. */
   callersWait(wait: CallersWait): void;
 }
 
 export interface CallersWait {
   /** From then on, callers have waited in all parts. */
   readonly since: number;
-  /** How long each of them waits at most. */
   readonly limitMs: number;
   /** For what, as far as is known. */
   readonly error: unknown;
@@ -241,7 +237,7 @@ class CommitQueue {
     }
   }
 
-  /** Finds the row that an error is due to, and rejects it alone. */
+  /** Finds the row at fault, and rejects it alone. */
   async #commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
     if (batch.length === 1) {
       batch[0]?.reject(unavailable(notStored, error));
@@ -256,7 +252,6 @@ class CommitQueue {
     return isDone;
   }
 
-  /** Commits the batch, and reports it to the observer and the pace. */
   async #observed(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
     const { engine, observer } = this.#options;
     const isAhead = this.#underWay > engine.commitsMax;

@@ -5,7 +5,6 @@ import { describeAddress, type PostgresAddress } from "./postgres/address.ts";
 import { fileId } from "./sqlite/files.ts";
 import { openSqlite } from "./sqlite/thread.ts";
 
-/** Where a store is. */
 export type StoreLocation = SqliteLocation | PostgresLocation;
 
 export interface SqliteLocation {
@@ -21,9 +20,8 @@ export interface PostgresLocation extends PostgresAddress {
   readonly engine: "postgres";
 }
 
-// Loaded on first use, for a fast startup. The SQLite thread starts while the caller loads other
-// code.
-const sqlite = () => import("./sqlite/direct.ts");
+// Loaded on first use. The SQLite thread starts while the caller loads other code.
+const sqlite = () => import("./sqlite/database.ts");
 const postgres = () => import("./postgres/open.ts");
 
 /** Opens a store, and migrates it if necessary. A missing SQLite database is created. @throws {StoreOpenError} */
@@ -39,7 +37,8 @@ export async function openStore(
  * Reads the plants that a store holds now. Creates and migrates nothing. @throws {StoreOpenError}
  */
 export async function openPlantReader(at: StoreLocation): Promise<PlantReader> {
-  if (at.engine === "sqlite") return (await sqlite()).SqliteReader.open(at.path);
+  if (at.engine === "sqlite")
+    return (await import("./sqlite/reader.ts")).SqliteReader.open(at.path);
   return await (await postgres()).openPostgresReader(at);
 }
 
@@ -57,7 +56,7 @@ export async function migrateStore(at: StoreLocation): Promise<void> {
 
 /** Checks a store without changing a plant. Yields each finding as soon as it is known. Never throws. */
 export async function* checkStore(at: StoreLocation): AsyncGenerator<Finding, void> {
-  if (at.engine === "sqlite") yield* (await sqlite()).checkDatabase(at.path);
+  if (at.engine === "sqlite") yield* (await import("./sqlite/check.ts")).checkDatabase(at.path);
   else yield* (await postgres()).checkPostgres(at);
 }
 

@@ -18,9 +18,7 @@ export interface StoreOptions {
   readonly onUnreachable?: OnUnreachable;
   /** Called with a line for an operator, about something unusual, although creates succeed. */
   readonly onNotice?: (text: string) => void;
-  /** Limits on the commit queue and on each commit. */
   readonly limits?: Partial<CommitLimits>;
-  /** Observes commits and the commit queue. Default: none. */
   readonly observer?: CommitObserver | undefined;
 }
 
@@ -41,8 +39,7 @@ export interface CommitLimits {
 export const defaultLimits: CommitLimits = {
   // A failover takes seconds; after ten, most callers have given up.
   answerTimeoutMs: 10_000,
-  // Spreads the cost of one sync. In a larger batch, the first caller would wait longer for the
-  // last.
+  // Spreads the cost of one sync. In a larger batch, the first caller waits longer for the last.
   batchRowsMax: 512,
   // Keeps a commit within tens of milliseconds, so that large plants do not delay small ones.
   batchBytesMax: 4 * 1024 * 1024,
@@ -69,7 +66,6 @@ export interface EndedCommit {
   readonly isFailed: boolean;
 }
 
-/** A result of checking a store. */
 export interface Finding {
   /** `warn` needs a decision. `fail`: the store does not run, or plants are at risk. */
   readonly level: "ok" | "warn" | "fail";
@@ -78,10 +74,8 @@ export interface Finding {
   readonly text: string;
 }
 
-/** The schema version of a database. */
 export interface SchemaState {
   /** The number of applied migrations; 0 if the database is empty or missing. */
   readonly version: number;
-  /** The number of migrations in this release. */
   readonly latest: number;
 }

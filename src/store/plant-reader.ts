@@ -5,16 +5,14 @@ import { int64Max, int64Min, type NewPlant } from "../plant.ts";
  * at all.
  */
 export interface PlantReader {
-  /** The number of plants in the snapshot. */
   readonly count: number;
 
   /**
    * @returns The plants from this id on, in the order of their ids: no more than the limits allow,
-   * but at least one if there is one. @throws {StoreReadError}
+   * but at least one if there is one. @throws {StoreError}
    */
   readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]>;
 
-  /** Ends the snapshot. */
   close(): Promise<void>;
 }
 
@@ -27,7 +25,7 @@ export interface PageLimits {
 
 export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
 
-/** Reads all plants in the order of their ids, page by page. @throws {StoreReadError} */
+/** Reads all plants in the order of their ids, page by page. @throws {StoreError} */
 export async function* readPages(
   reader: PlantReader,
   {

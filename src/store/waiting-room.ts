@@ -51,7 +51,6 @@ export interface Share extends Amount {
   readonly room: WaitingRoom;
 }
 
-/** Callers that wait, in order of arrival. */
 export class Line implements Amount {
   readonly share: Share;
   rows = 0;
@@ -97,7 +96,7 @@ export class Line implements Amount {
   }
 }
 
-/** A caller, with the plant it wants stored and its pending result. */
+/** A caller, with its plant. */
 export class Waiter implements AbortListener {
   readonly plant: NewPlant;
   readonly bytes: number;
@@ -117,7 +116,6 @@ export class Waiter implements AbortListener {
     signal?.addEventListener("abort", this);
   }
 
-  /** The caller's signal has aborted. */
   handleEvent(): void {
     this.leave(this.#signal?.reason);
   }

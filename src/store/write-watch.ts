@@ -5,9 +5,7 @@ import type { CallersWait } from "./group-commit.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OnObstacle } from "./options.ts";
 
-/** In milliseconds. */
 export interface WatchTimes {
-  /** How often a writable store is inspected. */
   readonly inspectIntervalMs: number;
   /** While the store is not writable, the pauses between probes double up to the maximum. */
   readonly backoffMinMs: number;
@@ -15,8 +13,7 @@ export interface WatchTimes {
 }
 
 export const defaultWatchTimes: WatchTimes = {
-  // If somebody turns off the database's durability, plants of this interval may be lost in a
-  // crash. An inspection costs one or two short reads.
+  // If somebody turns off durability, plants of this interval may be lost in a crash.
   inspectIntervalMs: 2000,
   backoffMinMs: 250,
   // The longest that operators wait after they have fixed the cause.
@@ -100,7 +97,6 @@ export class WriteWatch {
     if (this.#checking === undefined && performance.now() + ms < this.#dueAt) this.#schedule(ms);
   }
 
-  /** Runs one check at a time. */
   #check(): void {
     if (this.#isClosed || this.#checking !== undefined) return;
     clearTimeout(this.#timer);

@@ -22,7 +22,7 @@ vi.mock(import("node:fs"), async (original) => {
       if (!String(args[0]).endsWith(name)) return work(...args);
       throw Object.assign(new Error(`EACCES: ${name}`), { code: "EACCES" });
     });
-  return {
+  const mocked = {
     ...fs,
     openSync: forbid(fs.openSync, "/unreadable") as unknown as typeof fs.openSync,
     statSync: forbid(fs.statSync, "/hidden") as unknown as typeof fs.statSync,
@@ -30,6 +30,7 @@ vi.mock(import("node:fs"), async (original) => {
     linkSync: vi.fn(linkSync),
     renameSync: vi.fn(renameSync),
   };
+  return { ...mocked, default: mocked };
 });
 
 interface Place {

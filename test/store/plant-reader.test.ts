@@ -151,7 +151,7 @@ describe("SQLite only", () => {
     const reader = await open(url);
     expect(await reader.readPage(0n, { ...defaultPageLimits, rowsMax: 2 })).toHaveLength(2);
     await expect(reader.readPage(0n, defaultPageLimits)).rejects.toMatchObject({
-      name: "StoreReadError",
+      name: "StoreError",
       message: expect.stringMatching(/plant 3 .* not UTF-8/),
     });
   });
@@ -161,7 +161,7 @@ describe("SQLite only", () => {
     await seed(url, plantsOf(3000));
     await damageLeaf(url.slice("sqlite:".length), "its rows");
     const reading = pagesOf(await open(url));
-    await expect(reading).rejects.toMatchObject({ name: "StoreReadError" });
+    await expect(reading).rejects.toMatchObject({ name: "StoreError" });
   });
 });
 
@@ -208,7 +208,7 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     const reader = await openPlantReader(url);
     await other.stop("immediate");
     const error = await reader.readPage(0n, defaultPageLimits).catch((reason: Error) => reason);
-    expect(error).toMatchObject({ name: "StoreReadError", cause: expect.any(Error) });
+    expect(error).toMatchObject({ name: "StoreError", cause: expect.any(Error) });
     expect(String(error)).toMatch(/^[^\n]*could not be read[^\n]*$/);
     expect(String(error)).not.toContain(password);
     await reader.close();

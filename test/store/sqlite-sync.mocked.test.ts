@@ -16,7 +16,7 @@ const seen = vi.hoisted(() => ({
 
 vi.mock(import("node:fs"), async (original) => {
   const fs = await original();
-  return {
+  const mocked = {
     ...fs,
     openSync(...args) {
       const descriptor = fs.openSync(...args);
@@ -43,6 +43,7 @@ vi.mock(import("node:fs"), async (original) => {
       return part;
     },
   } as typeof fs;
+  return { ...mocked, default: mocked };
 });
 
 // A system that refuses to open a file for writing for a while. SQLite then silently opens it

@@ -6,9 +6,7 @@ export interface Host {
   readonly port: number;
 }
 
-/** Where a database is, and how to connect to it. */
 export interface PostgresAddress {
-  /** In the order in which they are tried. */
   readonly hosts: readonly Host[];
   readonly user: string;
   readonly password: string;
@@ -20,11 +18,10 @@ export interface PostgresAddress {
   /** A file of trusted certificates in PEM, instead of Node's. */
   readonly caFile: string | undefined;
   readonly connectionsMax: number;
-  /** Settings that the operator allows to be off. */
   readonly allowUnsafe: ReadonlySet<string>;
 }
 
-/** The address without its secrets, for messages and logs. */
+/** Without secrets. */
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(",")}/${encodeURIComponent(database)}`;
 }

@@ -2,8 +2,7 @@ import type { Finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import { openError } from "./failure.ts";
-import type { PostgresLimits } from "./limits.ts";
-import { safetySettings } from "./limits.ts";
+import { defaultPostgresLimits, safetySettings } from "./limits.ts";
 import { assertNodes, type Node, readNodes } from "./nodes.ts";
 import { coordinator, readPlacement } from "./placement.ts";
 import { assertTable, migrations, readSchemaVersion } from "./schema.ts";
@@ -12,26 +11,23 @@ import { readSettings } from "./settings.ts";
 import { tryInsert } from "./writer.ts";
 
 /** Makes the same checks as opening the store, and more that an operator may want to know. */
-export async function* checkAddress(
-  address: PostgresAddress,
-  limits: PostgresLimits,
-): AsyncGenerator<Finding, void> {
+export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<Finding, void> {
   let session: Session | undefined;
   let subject = "connection";
   try {
     // Connecting checks the encoding, that the host accepts writes, and the safety settings.
-    session = await connectToAny(address, limits);
+    session = await connectToAny(address, defaultPostgresLimits);
     yield { level: "ok", subject, text: `${describeHost(session.host)} accepts writes, in UTF8` };
     subject = "settings";
-    yield* settingsOf(session, limits);
+    yield* settingsOf(session);
     subject = "nodes";
-    const nodes = await readNodes(session, limits.connectTimeoutMs);
+    const nodes = await readNodes(session);
     yield* nodesOf(nodes, address);
     subject = "schema";
-    const version = await readSchemaVersion(session, limits.connectTimeoutMs);
+    const version = await readSchemaVersion(session);
     const text = `version ${version} of ${migrations.length}`;
     if (version < migrations.length) {
-      const [row] = await session.query(mayCreate, [], limits.connectTimeoutMs);
+      const [row] = await session.query(mayCreate);
       const level = row?.[0] === true ? "warn" : "fail";
       const advice = "the next start migrates it, or run: plant-store migrate up";
       const refusal = "this user may not create tables; run plant-store migrate up as another";
@@ -41,16 +37,16 @@ export async function* checkAddress(
     }
     if (version === 0) return;
     subject = "table";
-    await assertTable(session, limits.connectTimeoutMs);
-    await tryInsert(session, limits.connectTimeoutMs);
+    await assertTable(session);
+    await tryInsert(session);
     const state = "has its columns, is logged and can be written";
     yield { level: "ok", subject, text: `the table plants ${state}` };
     subject = "nodes";
-    if (nodes.length > 0) yield* distributionOf(session, address, limits);
+    if (nodes.length > 0) yield* distributionOf(session, address);
   } catch (error) {
     yield { level: "fail", subject, text: openError(error).message };
   } finally {
-    await session?.close(limits.connectTimeoutMs);
+    await session?.close();
   }
 }
 
@@ -82,9 +78,8 @@ function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<F
 async function* distributionOf(
   session: Session,
   address: PostgresAddress,
-  limits: PostgresLimits,
 ): AsyncGenerator<Finding> {
-  const placement = await readPlacement(session, limits.connectTimeoutMs);
+  const placement = await readPlacement(session);
   if (placement === undefined) {
     yield warn("plants is not distributed; run SELECT create_distributed_table('plants', 'id')");
     return;
@@ -102,8 +97,8 @@ async function* distributionOf(
       continue;
     }
     try {
-      const own = await connectToAny({ ...address, hosts: [host] }, limits);
-      await own.close(limits.connectTimeoutMs);
+      const own = await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits);
+      await own.close();
       yield {
         level: "ok",
         subject: "nodes",
@@ -115,9 +110,9 @@ async function* distributionOf(
   }
 }
 
-async function* settingsOf(session: Session, limits: PostgresLimits): AsyncGenerator<Finding> {
+async function* settingsOf(session: Session): AsyncGenerator<Finding> {
   const names = ["server_version", ...safetySettings];
-  const rows = await session.query(readSettings, [names], limits.connectTimeoutMs);
+  const rows = await session.query(readSettings, [names]);
   for (const [name, value] of rows) {
     if (name === "server_version") {
       yield { level: "ok", subject: "PostgreSQL", text: String(value) };

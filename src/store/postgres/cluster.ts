@@ -75,14 +75,14 @@ export class Cluster {
       if (outcomes !== undefined) return outcomes;
       await this.#locate();
     }
-    const { statementTimeoutMs, connectTimeoutMs, aliveIntervalMs } = this.#options.limits;
+    const { statementTimeoutMs, aliveIntervalMs } = this.#options.limits;
     // A worker that was lost may not answer the coordinator either.
     const isDoubtful = name !== coordinator && this.#open.has(name) && node === undefined;
     const timeoutMs = isDoubtful ? aliveIntervalMs : statementTimeoutMs;
     try {
       return await this.#options.attempt(
         async (session) => {
-          if (placement !== undefined) await assertCoordinator(session, connectTimeoutMs);
+          if (placement !== undefined) await assertCoordinator(session);
           return await this.#insert(session, plants, timeoutMs);
         },
         this.main,
@@ -144,9 +144,7 @@ export class Cluster {
       const answer = await this.#coordinator.ask(placement, name, node.host);
       if (answer !== "unknown") return answer === "current" ? outcomes : undefined;
       const shards = placement.shardsOf(name);
-      const isSafe = await node.pool.use((session) =>
-        isUntouched(session, shards, this.#options.limits.connectTimeoutMs),
-      );
+      const isSafe = await node.pool.use((session) => isUntouched(session, shards));
       if (isSafe) return outcomes;
       throw new Unconfirmed("the table may be about to be replaced");
     } catch (error) {
@@ -196,7 +194,7 @@ export class Cluster {
     if (session === undefined) return;
     try {
       await this.#inspection.run(session);
-      await tryInsert(session, this.#options.limits.statementTimeoutMs);
+      await tryInsert(session);
       const pool = new SessionPool(
         () => this.#options.connectTo(host),
         this.#options.limits,

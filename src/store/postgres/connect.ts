@@ -45,7 +45,7 @@ async function connectTo(
 ): Promise<Session> {
   const session = await Session.open(address, host, limits);
   try {
-    await assertServer(session, address, limits.connectTimeoutMs);
+    await assertServer(session, address);
     return session;
   } catch (error) {
     session.destroy();

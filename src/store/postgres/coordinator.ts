@@ -21,7 +21,6 @@ export class Coordinator {
   #running: Promise<unknown> = Promise.resolve();
   #next: Promise<readonly Row[]> | undefined;
 
-  /** @param query Runs a statement on the coordinator. */
   constructor(query: (text: string) => Promise<readonly Row[]>) {
     this.#query = query;
   }
@@ -64,8 +63,8 @@ const question = `
   FROM pg_dist_node WHERE noderole = 'primary' AND isactive`;
 
 /** A statement on a worker for plants of other workers meets no lock either. @throws {Unconfirmed} */
-export async function assertCoordinator(session: Session, timeoutMs: number): Promise<void> {
-  const [row] = await session.query("SELECT groupid FROM pg_dist_local_group", [], timeoutMs);
+export async function assertCoordinator(session: Session): Promise<void> {
+  const [row] = await session.query("SELECT groupid FROM pg_dist_local_group");
   if (String(row?.[0]) !== coordinator) throw new Unconfirmed("the coordinator cannot be reached");
 }
 
@@ -74,14 +73,10 @@ export async function assertCoordinator(session: Session, timeoutMs: number): Pr
  * nobody copies the table's shards now, which takes locks until the end, and nobody has replaced or
  * moved them. A reader may prevent that, but not for long without a coordinator.
  */
-export async function isUntouched(
-  session: Session,
-  shards: readonly string[],
-  timeoutMs: number,
-): Promise<boolean> {
+export async function isUntouched(session: Session, shards: readonly string[]): Promise<boolean> {
   // Two statements: the second must not see an older state than the first.
-  const [locks] = await session.query(findLocks, [shards], timeoutMs);
-  const [found] = await session.query(countShards, [shards], timeoutMs);
+  const [locks] = await session.query(findLocks, [shards]);
+  const [found] = await session.query(countShards, [shards]);
   return locks?.[0] === false && Number(found?.[0]) === shards.length;
 }
 

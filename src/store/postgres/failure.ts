@@ -20,7 +20,6 @@ export class Unconfirmed extends Error {
   override readonly name = "Unconfirmed";
 }
 
-/** No host could be used. */
 export class NoHost extends Error {
   override readonly name = "NoHost";
   /** By host; at least one. */
@@ -39,7 +38,6 @@ export class NoHost extends Error {
  */
 export type Remedy = "again" | "elsewhere" | "none";
 
-/** What an error of the server means. */
 interface Meaning {
   /** Default: `none`. */
   readonly remedy?: Remedy;

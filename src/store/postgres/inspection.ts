@@ -21,7 +21,6 @@ export class Inspection {
     this.#limits = limits;
   }
 
-  /** Where plants are stored, as of the last whole inspection. */
   get placement(): Placement | undefined {
     return this.#placement;
   }
@@ -42,23 +41,23 @@ export class Inspection {
    */
   async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
     await this.run(session);
-    this.#placement = await readPlacement(session, this.#limits.connectTimeoutMs);
+    this.#placement = await readPlacement(session);
     if (this.#placement === undefined || [...this.#placement.nodes.keys()].every(isOpen)) return;
-    const nodes = await readNodes(session, this.#limits.connectTimeoutMs).catch(() => []);
+    const nodes = await readNodes(session).catch(() => []);
     assertNodes(nodes, this.#address);
   }
 
   /** @throws {StoreOpenError} or the error that prevented the inspection. */
   async runOnNode(session: Session): Promise<void> {
     await this.runWhenDue(session);
-    assertNodes([await readNode(session, this.#limits.connectTimeoutMs)], this.#address);
+    assertNodes([await readNode(session)], this.#address);
   }
 
   /** @throws {StoreOpenError} or the error that prevented the inspection. */
   async run(session: Session): Promise<void> {
     const startedAt = performance.now();
-    await assertServer(session, this.#address, this.#limits.connectTimeoutMs);
-    await assertTable(session, this.#limits.connectTimeoutMs);
+    await assertServer(session, this.#address);
+    await assertTable(session);
     this.#passedAt.set(session, startedAt);
   }
 }

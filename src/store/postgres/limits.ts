@@ -20,11 +20,9 @@ export interface PostgresLimits {
   readonly backoffMaxMs: number;
   /** A connection is inspected before a write if its last inspection is older than this. */
   readonly inspectIntervalMs: number;
-  /** An idle connection is closed after this time, except the last one. */
+  /** Except the last connection. */
   readonly idleTimeoutMs: number;
-  /** How long a connection may be silent before TCP checks whether the server is there. */
   readonly keepAliveDelayMs: number;
-  /** The timeout of a migration, and of waiting for another process's migration. */
   readonly migrationTimeoutMs: number;
   /** The timeout of reading a page of plants, or of counting them. */
   readonly readTimeoutMs: number;

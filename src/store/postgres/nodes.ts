@@ -20,10 +20,10 @@ const decoders = "output_plugin_libraries";
 const names = [...safetySettings, "synchronous_commit", "wal_level", decoders];
 
 /** @returns Empty for a database that is not a cluster. */
-export async function readNodes(session: Session, timeoutMs: number): Promise<readonly Node[]> {
-  const [row] = await session.query(findCluster, [], timeoutMs);
+export async function readNodes(session: Session): Promise<readonly Node[]> {
+  const [row] = await session.query(findCluster);
   if (row?.[0] !== true) return [];
-  const rows = await session.query(askNodes, [question], timeoutMs);
+  const rows = await session.query(askNodes, [question]);
   return rows.map(([name, hasShards, isAnswered, answer]) => ({
     name: String(name),
     hasShards: hasShards === true,
@@ -32,8 +32,8 @@ export async function readNodes(session: Session, timeoutMs: number): Promise<re
 }
 
 /** Asks a node with shards over a session of its own. */
-export async function readNode(session: Session, timeoutMs: number): Promise<Node> {
-  const [row] = await session.query(question, [], timeoutMs);
+export async function readNode(session: Session): Promise<Node> {
+  const [row] = await session.query(question);
   return { name: describeHost(session.host), hasShards: true, settings: parseAnswer(row?.[0]) };
 }
 

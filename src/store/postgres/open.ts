@@ -2,10 +2,9 @@ import { backoffMs } from "../../backoff.ts";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
 import { StoreOpenError } from "../open-error.ts";
-import type { Finding, OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
+import type { OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
-import { checkAddress } from "./check.ts";
 import { connectToAny } from "./connect.ts";
 import { PostgresEngine } from "./engine.ts";
 import { isPassing, openError } from "./failure.ts";
@@ -16,6 +15,8 @@ import { PostgresReader } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { tryInsert } from "./writer.ts";
+
+export { checkPostgres } from "./check.ts";
 
 /** @throws {StoreOpenError} */
 export async function openPostgres(
@@ -35,12 +36,12 @@ export async function openEngine(
   return await withPatience(limits, async () => {
     const session = await connectToAny(address, limits);
     return await orDestroy(session, async () => {
-      const version = await readSchemaVersion(session, limits.connectTimeoutMs);
+      const version = await readSchemaVersion(session);
       if (version < migrations.length) await migrate(session, limits);
       const found = { ...address, schema: session.schema };
       const inspection = new Inspection(found, limits);
       await inspection.runWhole(session);
-      await tryInsert(session, limits.connectTimeoutMs);
+      await tryInsert(session);
       const pool = new SessionPool(() => connectToAny(found, limits), limits, session);
       const connectTo = (host: Host) =>
         connectToAny({ ...found, hosts: [host] }, limitsOfNode(limits));
@@ -64,16 +65,25 @@ function limitsOfNode(limits: PostgresLimits): PostgresLimits {
 
 /** @throws {StoreOpenError} */
 export async function readPostgresSchema(address: PostgresAddress): Promise<SchemaState> {
-  const limits = defaultPostgresLimits;
-  return await withPatience(limits, () => readState(address, limits));
+  const version = await withSession(address, (session) => readSchemaVersion(session));
+  return { version, latest: migrations.length };
 }
 
 /** @throws {StoreOpenError} */
 export async function migratePostgres(address: PostgresAddress): Promise<void> {
-  const limits = defaultPostgresLimits;
-  await withPatience(limits, () =>
-    withSession(address, limits, (session) => migrate(session, limits)),
-  );
+  await withSession(address, (session) => migrate(session, defaultPostgresLimits));
+}
+
+async function withSession<T>(
+  address: PostgresAddress,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
+  return await withPatience(defaultPostgresLimits, async () => {
+    const session = await connectToAny(address, defaultPostgresLimits);
+    const result = await orDestroy(session, () => work(session));
+    await session.close();
+    return result;
+  });
 }
 
 /** @throws {StoreOpenError} */
@@ -82,39 +92,17 @@ export async function openPostgresReader(address: PostgresAddress): Promise<Plan
   return await withPatience(limits, async () => {
     const session = await connectToAny(address, limits);
     return await orDestroy(session, async () => {
-      const version = await readSchemaVersion(session, limits.connectTimeoutMs);
+      const version = await readSchemaVersion(session);
       if (version < migrations.length) {
         throw new StoreOpenError(
           "unsupported",
           `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`,
         );
       }
-      await assertTable(session, limits.connectTimeoutMs);
+      await assertTable(session);
       return await PostgresReader.begin(session, limits);
     });
   });
-}
-
-export function checkPostgres(address: PostgresAddress): AsyncIterable<Finding> {
-  return checkAddress(address, defaultPostgresLimits);
-}
-
-async function readState(address: PostgresAddress, limits: PostgresLimits): Promise<SchemaState> {
-  const version = await withSession(address, limits, (session) =>
-    readSchemaVersion(session, limits.connectTimeoutMs),
-  );
-  return { version, latest: migrations.length };
-}
-
-async function withSession<T>(
-  address: PostgresAddress,
-  limits: PostgresLimits,
-  work: (session: Session) => Promise<T>,
-): Promise<T> {
-  const session = await connectToAny(address, limits);
-  const result = await orDestroy(session, () => work(session));
-  await session.close(limits.connectTimeoutMs);
-  return result;
 }
 
 async function orDestroy<T>(session: Session, work: () => Promise<T>): Promise<T> {

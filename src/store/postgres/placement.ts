@@ -34,7 +34,6 @@ export class Placement {
     this.hosts = new Map([[coordinator, coordinatorHost], ...this.nodes]);
   }
 
-  /** The ids of the shards of a node. */
   shardsOf(name: string): readonly string[] {
     return this.#shards.filter(({ node }) => node === name).map(({ id }) => id);
   }
@@ -45,14 +44,10 @@ export class Placement {
   }
 }
 
-/** @returns undefined for a table that is not distributed. */
-export async function readPlacement(
-  session: Session,
-  timeoutMs: number,
-): Promise<Placement | undefined> {
-  const [found] = await session.query(findTable, [], timeoutMs);
+export async function readPlacement(session: Session): Promise<Placement | undefined> {
+  const [found] = await session.query(findTable);
   if (found?.[1] !== true) return undefined;
-  const rows = await session.query(findShards, [], timeoutMs);
+  const rows = await session.query(findShards);
   const [first] = rows;
   if (first === undefined) return undefined;
   const shards = rows.map(([hashMin, node, id, name, port]) => ({

@@ -54,7 +54,7 @@ export class SessionPool {
     const timer = setTimeout(() => {
       if (this.#open.size === 1) return;
       this.#forget(session);
-      void session.close(this.#limits.connectTimeoutMs);
+      void session.close();
     }, this.#limits.idleTimeoutMs).unref();
     this.#idle.push({ session, timer });
   }
@@ -95,7 +95,7 @@ export class SessionPool {
   async close(): Promise<void> {
     this.#closing.abort();
     // One that it connects now is dropped when it is released.
-    const ends = [...this.#open].map((session) => session.close(this.#limits.aliveIntervalMs));
+    const ends = [...this.#open].map((session) => session.close());
     await Promise.allSettled(ends);
   }
 

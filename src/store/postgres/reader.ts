@@ -1,5 +1,5 @@
 import { type NewPlant, plantFrom, type TextField, textFields } from "../../plant.ts";
-import { StoreReadError } from "../open-error.ts";
+import { StoreError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { describeHost } from "./address.ts";
 import { failureCode } from "./failure.ts";
@@ -33,7 +33,7 @@ export class PostgresReader implements PlantReader {
       const rows = await this.#session.query(select, values, this.#limits.readTimeoutMs);
       return rows.map(toPlant);
     } catch (error) {
-      throw new StoreReadError(
+      throw new StoreError(
         `the database at ${describeHost(this.#session.host)} could not be read (${failureCode(error)})`,
         { cause: error },
       );
@@ -41,7 +41,7 @@ export class PostgresReader implements PlantReader {
   }
 
   async close(): Promise<void> {
-    await this.#session.close(this.#limits.connectTimeoutMs);
+    await this.#session.close();
   }
 }
 

@@ -27,7 +27,7 @@ const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "427
 const racesMax = 20;
 
 /** @returns The number of applied migrations. @throws {StoreOpenError} `foreign`, `newer_schema` */
-export async function readSchemaVersion(session: Session, timeoutMs: number): Promise<number> {
+export async function readSchemaVersion(session: Session, timeoutMs?: number): Promise<number> {
   const host = describeHost(session.host);
   session.schema ??= await findSchema(session, timeoutMs);
   let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
@@ -53,7 +53,7 @@ export async function readSchemaVersion(session: Session, timeoutMs: number): Pr
   return version;
 }
 
-async function lookForTables(session: Session, timeoutMs: number): Promise<Row> {
+async function lookForTables(session: Session, timeoutMs?: number): Promise<Row> {
   const [found] = await session.query(findTables, [], timeoutMs);
   return found ?? [];
 }
@@ -63,7 +63,7 @@ const findTables = `
     to_regclass('@schema@.plants') IS NOT NULL`;
 
 /** That of our tables, or else the one in which they would be created. */
-async function findSchema(session: Session, timeoutMs: number): Promise<string> {
+async function findSchema(session: Session, timeoutMs?: number): Promise<string> {
   const path = `the search_path of this user at ${describeHost(session.host)}`;
   const [[schema, isOther, other] = []] = await session.query(findBySearchPath, [], timeoutMs);
   if (isOther === true) {
@@ -138,8 +138,8 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
  *
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
-export async function assertTable(session: Session, timeoutMs: number): Promise<void> {
-  const rows = await session.query(findColumns, [], timeoutMs);
+export async function assertTable(session: Session): Promise<void> {
+  const rows = await session.query(findColumns);
   const host = describeHost(session.host);
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
     throw new StoreOpenError(

@@ -16,7 +16,6 @@ export type Row = readonly unknown[];
 /** Asks whether the server speaks TLS (protocol 3.0). It answers with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
-/** One connection to one host. */
 export class Session {
   readonly host: Host;
   /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
@@ -88,18 +87,16 @@ export class Session {
     }
   }
 
-  /** Whether the connection is there, as far as is known. */
   get isOpen(): boolean {
     return !this.#isLost;
   }
 
-  /** Resolves when the connection is lost, for any reason. */
   get lost(): Promise<void> {
     return this.#lost.promise;
   }
 
   /**
-   * Runs a statement. Cancels it if it takes too long, and closes the connection if that is not
+   * Runs a statement, by default a short one. Cancels it if it takes too long, and closes the connection if that is not
    * answered.
    *
    * @returns After the end of its transaction, unless a transaction was already open.
@@ -107,8 +104,8 @@ export class Session {
    */
   async query(
     text: string,
-    values: readonly (readonly string[] | string | null)[],
-    timeoutMs: number,
+    values: readonly (readonly string[] | string | null)[] = [],
+    timeoutMs = this.#limits.connectTimeoutMs,
   ): Promise<readonly Row[]> {
     const config = { text: this.#qualify(text), values: [...values], rowMode: "array" as const };
     // Rows may arrive before COMMIT. The driver waits for ReadyForQuery, which arrives after it.
@@ -148,8 +145,8 @@ export class Session {
   }
 
   /** Closes it cleanly. Call only while no statement is running. */
-  async close(timeoutMs: number): Promise<void> {
-    setTimeout(() => this.destroy(), timeoutMs).unref();
+  async close(): Promise<void> {
+    setTimeout(() => this.destroy(), this.#limits.aliveIntervalMs).unref();
     await this.#client.end();
   }
 

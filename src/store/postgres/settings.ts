@@ -14,19 +14,14 @@ type Settings = ReadonlyMap<string, string | null>;
  * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
  * writes.
  */
-export async function assertServer(
-  session: Session,
-  address: PostgresAddress,
-  timeoutMs: number,
-): Promise<void> {
+export async function assertServer(session: Session, address: PostgresAddress): Promise<void> {
   const host = describeHost(session.host);
-  const settings = await read(session, timeoutMs);
+  const settings = await read(session);
   assertUtf8(host, settings);
   assertWritable(host, settings);
   for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
 }
 
-/** @param where The host, for the message. */
 export function assertSafe(
   where: string,
   name: (typeof safetySettings)[number],
@@ -46,8 +41,8 @@ const names = [...safetySettings, "server_encoding", "transaction_read_only"];
 export const readSettings =
   "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
 
-async function read(session: Session, timeoutMs: number): Promise<Settings> {
-  const rows = await session.query(readSettings, [names], timeoutMs);
+async function read(session: Session): Promise<Settings> {
+  const rows = await session.query(readSettings, [names]);
   return new Map(rows.map(([name, value]) => [String(name), value as string | null]));
 }
 

@@ -139,8 +139,8 @@ export async function probeWrite(
 const logMessage = "SELECT pg_logical_emit_message(true, 'plant-store', '');";
 
 /** Checks that the statement is valid and permitted. */
-export async function tryInsert(session: Session, timeoutMs: number): Promise<void> {
-  await session.query(insertNothing, [], timeoutMs);
+export async function tryInsert(session: Session): Promise<void> {
+  await session.query(insertNothing);
 }
 
 /** Sorted, so that batches with common ids lock them in the same order. */

@@ -1,5 +1,5 @@
 import { chmodSync, statSync } from "node:fs";
-import { BackupError } from "../open-error.ts";
+import { StoreError } from "../open-error.ts";
 import { openError, openForReading } from "./database.ts";
 import { backup, Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
@@ -25,7 +25,7 @@ const pagesEach = 2000;
  *
  * @param path Absolute.
  * @returns The number of plants in the copy.
- * @throws {StoreOpenError} {@link BackupError}
+ * @throws {StoreError}
  */
 export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
   const { file } = options;
@@ -41,7 +41,7 @@ export async function backupDatabase(path: string, options: BackupOptions): Prom
 
 async function copy(path: string, { file, signal, onProgress }: BackupOptions): Promise<number> {
   const assertWanted = () => {
-    if (signal.aborted) throw new BackupError("interrupted");
+    if (signal.aborted) throw new StoreError("interrupted");
   };
   try {
     using db = openForReading(path);
@@ -61,7 +61,7 @@ async function copy(path: string, { file, signal, onProgress }: BackupOptions): 
     assertWanted();
     return count;
   } catch (error) {
-    throw error instanceof BackupError ? error : openError(path, error);
+    throw error instanceof StoreError ? error : openError(path, error);
   }
 }
 
@@ -71,18 +71,18 @@ function verify(file: string, count: number): void {
   const fault = readValue(db, "PRAGMA integrity_check(1)");
   const found = Number(readValue(db, "SELECT count(*) FROM plants"));
   if (fault !== "ok") {
-    throw new BackupError(
+    throw new StoreError(
       `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
     );
   }
   if (found !== count) {
-    throw new BackupError(
+    throw new StoreError(
       `the copy has ${found} plants instead of ${count}, and was not kept; back up again`,
     );
   }
 }
 
-function backupError(what: string, cause: unknown): BackupError {
-  if (cause instanceof BackupError) return cause;
-  return new BackupError(`${what} (${failureCode(cause)})`, { cause });
+function backupError(what: string, cause: unknown): StoreError {
+  if (cause instanceof StoreError) return cause;
+  return new StoreError(`${what} (${failureCode(cause)})`, { cause });
 }

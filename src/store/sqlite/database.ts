@@ -46,6 +46,11 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
+/** Migrates a database to the latest version. @throws {StoreOpenError} */
+export function migrateDatabase(path: string): void {
+  openDatabase(path, busyTimeoutMs).close();
+}
+
 /** @throws {StoreOpenError} `inaccessible`, `damaged` */
 export function assertExists(path: string): void {
   assertNoLostLog(path);
@@ -137,7 +142,7 @@ export function assertUsable(db: Database): void {
     ON CONFLICT (id) DO NOTHING`);
 }
 
-/** Result of SQLite's wal_checkpoint. The counts are frames of one page each. */
+/** Frames of one page each. */
 export interface Checkpoint {
   readonly log: number;
   readonly checkpointed: number;
@@ -161,7 +166,6 @@ const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>
   SQLITE_READONLY: ["inaccessible", "it is read-only; give this user the right to write it"],
 };
 
-/** Explains why a database could not be opened, so that an operator can fix it. */
 export function openError(path: string, error: unknown): StoreOpenError {
   if (error instanceof StoreOpenError) return error;
   const { syscall, path: file = path } = error as NodeJS.ErrnoException;

@@ -79,10 +79,9 @@ export const pageBytes = 4096;
 /** What the index of a long log needs, and what other programs may write meanwhile. */
 const bytesMin = 1024 * 1024;
 
-/** The disk is full, with the code of SQLite for it. */
-class DiskFull extends Error {
-  override readonly name = "DiskFull";
-  readonly errcode = 13;
+/** An error of our own, with a code of SQLite. */
+export function sqliteError(message: string, errcode: number): Error {
+  return Object.assign(new Error(message), { errcode });
 }
 
 /**
@@ -95,7 +94,7 @@ class DiskFull extends Error {
  */
 export function assertRoom(path: string, pages = 0): void {
   if (statfsSync(path).bsize >= pageBytes || hasRoom(path, pages)) return;
-  throw new DiskFull("the disk is almost full");
+  throw sqliteError("the disk is almost full", 13);
 }
 
 /** Whether some space is left for the index, and for these pages. */

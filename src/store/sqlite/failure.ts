@@ -62,7 +62,6 @@ export function failureCode(error: unknown): string {
   return code === "ENOSPC" || code === "EDQUOT" ? "SQLITE_FULL" : error.name;
 }
 
-/** For a message to the other thread. */
 export function describe(error: unknown): Failure {
   const cause = error instanceof StoreOpenError ? (error.cause ?? error) : error;
   return { code: failureCode(error), message: (cause as Error).message };

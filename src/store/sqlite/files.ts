@@ -1,17 +1,4 @@
-import {
-  closeSync,
-  existsSync,
-  fsyncSync,
-  ftruncateSync,
-  lstatSync,
-  mkdirSync,
-  openSync,
-  readlinkSync,
-  readSync,
-  realpathSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import fs from "node:fs";
 import { dirname, resolve } from "node:path";
 import { getSystemErrorMap } from "node:util";
 import { StoreOpenError } from "../open-error.ts";
@@ -36,9 +23,9 @@ const logHeaderBytes = 32;
 export function createFile(path: string): void {
   assertNoLostLog(path);
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-    if (!existsSync(path)) closeSync(openSync(path, "a", 0o600));
-    if (statSync(path).isFile()) return;
+    fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600));
+    if (fs.statSync(path).isFile()) return;
   } catch (error) {
     throw inaccessible(path, error);
   }
@@ -56,7 +43,7 @@ export function createFile(path: string): void {
 export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
   const header = readHeader(path, flags);
   if (header.byteLength === 0) return;
-  if (header.every((byte) => byte === 0) && existsSync(`${path}-journal`)) {
+  if (header.every((byte) => byte === 0) && fs.existsSync(`${path}-journal`)) {
     // The machine stopped while the database was created. SQLite rolls that back.
     return;
   }
@@ -76,7 +63,7 @@ export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
  */
 export function assertNoLostLog(path: string, state?: string): void {
   const [file, log] = [realPath(path), `${realPath(path)}-wal`];
-  const found = state ?? (sizeOf(file) > 0 ? undefined : existsSync(file) ? "empty" : "missing");
+  const found = state ?? (sizeOf(file) > 0 ? undefined : fs.existsSync(file) ? "empty" : "missing");
   if (found === undefined || sizeOf(log) <= logHeaderBytes) return;
   throw new StoreOpenError(
     "damaged",
@@ -87,7 +74,7 @@ export function assertNoLostLog(path: string, state?: string): void {
 /** @throws {StoreOpenError} `inaccessible` */
 function sizeOf(path: string): number {
   try {
-    return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+    return fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
   } catch (error) {
     throw inaccessible(path, error);
   }
@@ -103,7 +90,7 @@ function foreign(path: string, what: string): StoreOpenError {
 function readHeader(path: string, flags: string): Buffer {
   const header = Buffer.alloc(headerBytes);
   return withFile(path, flags, (descriptor) =>
-    header.subarray(0, readSync(descriptor, header, 0, headerBytes, 0)),
+    header.subarray(0, fs.readSync(descriptor, header, 0, headerBytes, 0)),
   );
 }
 
@@ -115,7 +102,7 @@ function readHeader(path: string, flags: string): Buffer {
 export function syncDirectories(path: string): void {
   // Windows cannot open a directory; NTFS journals its entries.
   if (process.platform === "win32") return;
-  for (const file of new Set([path, realpathSync(path)])) {
+  for (const file of new Set([path, fs.realpathSync(path)])) {
     let directory = file;
     do {
       directory = dirname(directory);
@@ -126,26 +113,26 @@ export function syncDirectories(path: string): void {
 
 /** The log of an existing database: beside the file itself, not beside a link to it. */
 export function logPath(path: string): string {
-  return `${realpathSync(path)}-wal`;
+  return `${fs.realpathSync(path)}-wal`;
 }
 
 /** Follows a link, also to a file that does not exist yet. */
 export function realPath(path: string): string {
   try {
-    const real = realpathSync(path);
+    const real = fs.realpathSync(path);
     // The target of /dev/stdout may be a pipe, which has no path.
-    return existsSync(real) ? real : path;
+    return fs.existsSync(real) ? real : path;
   } catch (error) {
     const isMissing = codeOf(error) === "ENOENT";
-    const isLink = isMissing && lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
-    return isLink ? realPath(resolve(realpathSync(dirname(path)), readlinkSync(path))) : path;
+    const isLink = isMissing && fs.lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink();
+    return isLink ? realPath(resolve(fs.realpathSync(dirname(path)), fs.readlinkSync(path))) : path;
   }
 }
 
 /** @throws {StoreOpenError} `inaccessible` */
 export function syncDirectory(directory: string): void {
   try {
-    withFile(directory, "r", fsyncSync);
+    withFile(directory, "r", fs.fsyncSync);
   } catch (error) {
     // We did not create a directory that we may not read. Some file systems cannot sync any.
     const code = codeOf((error as StoreOpenError).cause);
@@ -162,20 +149,20 @@ const copyBytes = 1024 * 1024;
  * only while nobody else can write the file. @throws {StoreOpenError} `inaccessible`
  */
 export function rewriteFile(path: string): void {
-  if (statSync(path).size === 0) return;
+  if (fs.statSync(path).size === 0) return;
   withFile(path, "r+", (descriptor) => {
     const bytes = Buffer.alloc(copyBytes);
     let position = 0;
     for (;;) {
-      const length = readSync(descriptor, bytes, 0, copyBytes, position);
+      const length = fs.readSync(descriptor, bytes, 0, copyBytes, position);
       if (length === 0) break;
       // It may write less. The next iteration reads the rest again.
-      position += writeSync(descriptor, bytes, 0, length, position);
+      position += fs.writeSync(descriptor, bytes, 0, length, position);
     }
     // An unchanged size would not be written.
-    ftruncateSync(descriptor, position + 1);
-    ftruncateSync(descriptor, position);
-    fsyncSync(descriptor);
+    fs.ftruncateSync(descriptor, position + 1);
+    fs.ftruncateSync(descriptor, position);
+    fs.fsyncSync(descriptor);
   });
 }
 
@@ -186,7 +173,7 @@ export function rewriteFile(path: string): void {
  * A check that throws if they are not.
  */
 export function watchFiles(path: string): () => void {
-  const files = [path, logPath(path), `${realpathSync(path)}-shm`];
+  const files = [path, logPath(path), `${fs.realpathSync(path)}-shm`];
   const watched = files.map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {
@@ -203,7 +190,7 @@ export function watchFiles(path: string): () => void {
  */
 export function fileId(path: string): string | undefined {
   try {
-    const stats = statSync(path, { bigint: true, throwIfNoEntry: false });
+    const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
     return stats && `${stats.dev}:${stats.ino}`;
   } catch (error) {
     throw inaccessible(path, error);
@@ -213,11 +200,11 @@ export function fileId(path: string): string | undefined {
 /** @throws {StoreOpenError} `inaccessible` */
 function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
   try {
-    const descriptor = openSync(path, flags);
+    const descriptor = fs.openSync(path, flags);
     try {
       return work(descriptor);
     } finally {
-      closeSync(descriptor);
+      fs.closeSync(descriptor);
     }
   } catch (error) {
     throw inaccessible(path, error);

@@ -22,7 +22,6 @@ export type Request =
   | { readonly kind: "probe" }
   | { readonly kind: "close" };
 
-/** An id, or a text. */
 export type Value = bigint | string | null;
 
 /** The number of values of a row: the id, then the texts. */
@@ -38,7 +37,6 @@ export function valuesOf(plants: readonly NewPlant[]): readonly Value[] {
   return values;
 }
 
-/** An error of SQLite, or of our checks. */
 export interface Failure {
   readonly code: string;
   readonly message: string;
@@ -47,13 +45,11 @@ export interface Failure {
 /** Rows of a commit that were not stored, and why: without an error, another plant has the id. */
 export type Unstored = readonly (readonly [row: number, error?: Failure])[];
 
-/** The first message from the worker. */
 export type Start =
   /** `failure`: why nothing can be committed yet. The next request may succeed. */
   | { readonly kind: "opened"; readonly failure: Failure | undefined }
   | { readonly kind: "refused"; readonly code: StoreOpenErrorCode; readonly message: string };
 
-/** Every other message from the worker. */
 export type Reply =
   | { readonly kind: "done"; readonly unstored: Unstored }
   /** It was rolled back; the next may succeed. */

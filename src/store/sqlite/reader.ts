@@ -1,6 +1,6 @@
 import type { StatementSync } from "node:sqlite";
 import { type NewPlant, plantFrom, type TextField, textFields } from "../../plant.ts";
-import { StoreOpenError, StoreReadError } from "../open-error.ts";
+import { StoreError, StoreOpenError } from "../open-error.ts";
 import type { PageLimits, PlantReader } from "../plant-reader.ts";
 import { openError, openForReading } from "./database.ts";
 import { type Database, readValue } from "./driver.ts";
@@ -60,8 +60,8 @@ export class SqliteReader implements PlantReader {
     try {
       return this.#read(from, limits);
     } catch (error) {
-      if (error instanceof StoreReadError) throw error;
-      throw new StoreReadError(`${this.#path} could not be read (${failureCode(error)})`, {
+      if (error instanceof StoreError) throw error;
+      throw new StoreError(`${this.#path} could not be read (${failureCode(error)})`, {
         cause: error,
       });
     }
@@ -85,7 +85,7 @@ export class SqliteReader implements PlantReader {
     return rows.map(([id, ...texts]) => {
       const textOf = (field: TextField) => texts[textFields.indexOf(field)];
       if (textOf("name") === null) {
-        throw new StoreReadError(`plant ${id} in ${this.#path} has no name, but NULL; fix it`);
+        throw new StoreError(`plant ${id} in ${this.#path} has no name, but NULL; fix it`);
       }
       return isExact ? plantFrom(id, textOf) : this.#readBytes(id);
     });
@@ -101,7 +101,7 @@ export class SqliteReader implements PlantReader {
       return plantFrom(id, (field) => row[field] && utf8.decode(row[field]));
     } catch (cause) {
       const message = `the text of plant ${id} in ${this.#path} is not UTF-8; fix it`;
-      throw new StoreReadError(message, { cause });
+      throw new StoreError(message, { cause });
     }
   }
 }

@@ -14,8 +14,7 @@ export const migrations = ["0001_plants.sql"] as const;
  * {StoreOpenError} `foreign`, `newer_schema`
  */
 export function migrate(db: Database): void {
-  // IMMEDIATE: if two processes open a new file, the second one waits and then finds the migration
-  // done.
+  // IMMEDIATE: of two processes, the second one waits and finds the migration done.
   while (inTransaction(db, () => migrateOnce(db)));
 }
 

@@ -36,6 +36,14 @@ class SqliteFailure extends Error {
   }
 }
 
+type Options = Pick<StoreOptions, "onFailure" | "onNotice" | "observer">;
+
+interface Opened extends Omit<WorkerSetup, "busyTimeoutMs"> {
+  readonly worker: Worker;
+  readonly ended: Promise<void>;
+  readonly failure: Failure | undefined;
+}
+
 /** The service's side of the thread that owns the database. */
 export class SqliteThread implements Engine {
   readonly commitsMax = 1;
@@ -56,7 +64,7 @@ export class SqliteThread implements Engine {
   static async open(
     path: string,
     busyTimeoutMs: number,
-    options: Pick<StoreOptions, "onFailure" | "onNotice" | "observer"> = {},
+    options: Options = {},
   ): Promise<SqliteThread> {
     if (openPaths.has(path)) {
       throw new StoreOpenError("in_use", `${path} is already open in this process`);
@@ -69,33 +77,19 @@ export class SqliteThread implements Engine {
     void ended.then(() => openPaths.delete(path));
     const start = await startOf(worker, ended);
     if (start.kind === "opened") {
-      const openedWith = start.failure && new SqliteFailure(start.failure);
-      const { onFailure } = options;
-      const tellOfLog = tellOfUsers(path, options);
-      const opened = { bell: new Int32Array(bell), ended, openedWith, onFailure, tellOfLog };
-      return new SqliteThread(worker, opened);
+      return new SqliteThread({ path, worker, bell, ended, failure: start.failure }, options);
     }
     await ended;
     throw new StoreOpenError(start.code, start.message);
   }
 
-  private constructor(
-    worker: Worker,
-    options: {
-      bell: Int32Array;
-      ended: Promise<void>;
-      openedWith: Error | undefined;
-      onFailure: StoreOptions["onFailure"];
-      tellOfLog: (waitingPages: number) => void;
-    },
-  ) {
-    const { bell, ended, openedWith, onFailure, tellOfLog } = options;
+  private constructor({ path, worker, bell, ended, failure }: Opened, options: Options) {
     this.#worker = worker;
-    this.#bell = bell;
+    this.#bell = new Int32Array(bell);
     this.#ended = ended;
-    this.openedWith = openedWith;
-    this.#onFailure = onFailure;
-    this.#tellOfLog = tellOfLog;
+    this.openedWith = failure && new SqliteFailure(failure);
+    this.#onFailure = options.onFailure;
+    this.#tellOfLog = tellOfUsers(path, options);
     worker.on("message", (reply: Reply) => this.#receive(reply));
     worker.on("error", (error: Error) => this.#fail(error));
     void ended.then(() => {

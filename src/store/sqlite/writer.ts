@@ -2,17 +2,21 @@ import { dirname } from "node:path";
 import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { assertUsable, checkpoint } from "./database.ts";
-import { assertRoom, type Database, inTransaction, pageBytes, readValue } from "./driver.ts";
+import {
+  assertRoom,
+  type Database,
+  inTransaction,
+  pageBytes,
+  readValue,
+  sqliteError,
+} from "./driver.ts";
 import { describe, failureCode, isOfRow } from "./failure.ts";
 import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
 
 const sqlError = "SQLITE_ERROR";
 
-/** With SQLite's code for a row that a trigger rejects. */
-class Rejected extends Error {
-  override readonly name = "Rejected";
-  readonly errcode = 1811;
-}
+/** SQLite's code for a row that a trigger rejects. */
+const rejected = 1811;
 
 /**
  * The frames (pages of 4 KiB) in the log that trigger a checkpoint. Few enough that commits behind
@@ -23,7 +27,6 @@ const logFramesMax = 4000;
 /** How many frames may be written, about, before the length of the log is read again. */
 const framesPerLook = 256;
 
-/** Writes batches of plants to an open database. */
 export class Writer {
   readonly #db: Database;
   readonly #folder: string;
@@ -84,7 +87,7 @@ export class Writer {
       // Triggers have changed something, perhaps these rows.
       for (const [index, row] of batch.entries()) {
         if (unstored.some(([other]) => other === index) || this.#isStored(row)) continue;
-        throw new Rejected("a trigger changed the plant");
+        throw sqliteError("a trigger changed the plant", rejected);
       }
     });
     return unstored;
@@ -102,7 +105,6 @@ export class Writer {
     inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
   }
 
-  /** Copies the log into the database once it is long enough. */
   checkpointWhenDue(): void {
     if (this.#frames < framesPerLook) return;
     this.#frames = 0;
@@ -112,11 +114,11 @@ export class Writer {
 
   /**
    * @returns Whether a row is stored as it is; false if another plant has its id. @throws
-   * {Rejected} If the id is not stored.
+   * {Error} If the id is not stored.
    */
   #isStored(row: readonly Value[]): boolean {
     const stored = this.#stored.get(...row);
-    if (stored === undefined) throw new Rejected("a trigger left the plant out");
+    if (stored === undefined) throw sqliteError("a trigger left the plant out", rejected);
     return stored["isSame"] === 1;
   }
 

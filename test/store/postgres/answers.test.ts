@@ -64,7 +64,7 @@ test.each<[answer: string | undefined, hasShards: boolean, object | undefined]>(
   ["on off on", true, notDurable],
 ])("a node that answers %s, with shards: %s", async (answer, hasShards, failure) => {
   const row = ["w1:5432", hasShards, answer !== undefined, answer];
-  const nodes = await readNodes(answering([[true]], [row]), 1);
+  const nodes = await readNodes(answering([[true]], [row]));
   expect(nodes).toMatchObject([{ name: "w1:5432", hasShards }]);
   const assert = async (given = address) => assertNodes(nodes, given);
   await expectFailure(assert(), failure);
@@ -73,7 +73,7 @@ test.each<[answer: string | undefined, hasShards: boolean, object | undefined]>(
 
 test("a table that another process creates between two lookups is ours", async () => {
   const session = answering([[false, true]], [[true, true]], [["1"]]);
-  expect(await readSchemaVersion(session, 1000)).toBe(1);
+  expect(await readSchemaVersion(session)).toBe(1);
 });
 
 test.each([
@@ -97,7 +97,7 @@ test.each([
   ["without Citus", [[[99, false]]]],
   ["before it is distributed", [[[99, true]], []]],
 ])("a table has no nodes %s", async (_, answers) => {
-  expect(await readPlacement(answering(...answers), 1)).toBeUndefined();
+  expect(await readPlacement(answering(...answers))).toBeUndefined();
 });
 
 test.each([
