@@ -1,6 +1,5 @@
 /** The domain: what a plant is, which plants are valid, and what the store promises. */
 
-/** A plant as requested by a client. */
 export interface NewPlant {
   /** Any int64, including 0 and negative values. */
   readonly id: bigint;
@@ -9,7 +8,6 @@ export interface NewPlant {
   readonly tag?: string | undefined;
 }
 
-/** A plant as the store returns it. */
 export type Plant = Omit<NewPlant, "id">;
 
 export type TextField = keyof Plant;
@@ -33,12 +31,10 @@ export function plantFrom(
   return plant;
 }
 
-/** Whether two plants with the same id are the same plant. */
 export function isSamePlant(one: Plant, other: Plant): boolean {
   return textFields.every((field) => one[field] === other[field]);
 }
 
-/** What a store returns for a plant. */
 export function withoutId({ id: _id, ...plant }: NewPlant): Plant {
   return plant;
 }
@@ -46,7 +42,6 @@ export function withoutId({ id: _id, ...plant }: NewPlant): Plant {
 /** The rest after every field was destructured. tsc rejects a rest that still has a field. */
 export type NothingLeft = Readonly<Record<PropertyKey, never>>;
 
-/** Why a plant was not created. */
 export type PlantErrorCode =
   /** A field has an invalid value; `field` names it. */
   | "invalid"

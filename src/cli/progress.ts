@@ -1,4 +1,3 @@
-/** The part of a stream such as standard error that a progress display needs. */
 export interface ProgressStream {
   readonly isTTY?: boolean;
   write(text: string): unknown;
@@ -59,7 +58,6 @@ export class Progress {
 }
 
 interface Pace {
-  /** A second. */
   readonly rate: number;
   readonly secondsLeft: number | undefined;
 }

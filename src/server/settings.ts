@@ -6,26 +6,18 @@ import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import {
-  adminSettings,
+  common,
   corsOptions,
-  corsSettings,
   createSchema,
-  drainSettings,
-  findAdminProblems,
-  findTlsProblems,
-  limitSettings,
-  listenerSettings,
-  logSettings,
+  findCommonProblems,
   type OptionsOf,
   off,
   on,
   type Program,
-  rateLimitSettings,
   type SettingProblem,
   type SettingsOf,
   text,
   tlsFilesOf,
-  tlsSettings,
 } from "connect-gateway-kit/settings";
 import { findStoreProblem } from "./store-url.ts";
 
@@ -34,7 +26,7 @@ export const tokenPrefix = "plst_";
 
 /** All settings, in the order of the help. Groups are those of ServerOptions. */
 export const schema = {
-  ...listenerSettings,
+  ...common.listener,
   store: {
     ...text,
     default: "sqlite:./data/plants.db",
@@ -57,11 +49,11 @@ export const schema = {
     ...authSettings,
     tokenFile: { ...authSettings.tokenFile, default: "./data/tokens" as string | undefined },
   },
-  tls: tlsSettings,
+  tls: common.tls,
   limits: {
-    ...limitSettings,
+    ...common.limits,
     bodyBytesMax: {
-      ...limitSettings.bodyBytesMax,
+      ...common.limits.bodyBytesMax,
       default: 1024 * 1024, // plants are small
       // Half of what may wait for a commit: a larger plant could never be stored.
       max: 32 * 1024 * 1024,
@@ -71,15 +63,15 @@ export const schema = {
     ...off,
     summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
   },
-  ...logSettings,
-  ...drainSettings,
-  ...adminSettings,
+  ...common.log,
+  ...common.drain,
+  ...common.admin,
   health: { ...on, summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`" },
   reflection: { ...on, summary: "`off`: no `grpc.reflection`" },
   page: { ...on, summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`" },
   mcp: { ...off, summary: "`on`: language models may create plants, at `/mcp`" },
-  ...corsSettings,
-  ...rateLimitSettings,
+  ...common.cors,
+  ...common.rateLimit,
 } as const;
 
 /**
@@ -103,8 +95,7 @@ export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
 export type ServerOptions = OptionsOf<typeof schema> & { readonly log?: Log };
 
 const { entries, resolve } = createSchema(schema, (settings) => [
-  ...findTlsProblems(settings.tls),
-  ...findAdminProblems(settings),
+  ...findCommonProblems(settings),
   ...findSharingProblems(settings),
   ...findAuthProblems(settings.auth),
   ...findAccessProblems(settings),

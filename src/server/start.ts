@@ -17,7 +17,6 @@ import {
 import { parseStoreUrl } from "./store-url.ts";
 import { version } from "./version.ts";
 
-/** A running plant-store server. */
 export interface RunningServer extends Pick<StartedProgram, "close" | "metricsUrl"> {
   /** Its address with the base path, for calls from this machine. */
   readonly url: string;

@@ -3,7 +3,6 @@ import { openGrpcTransport } from "connect-gateway/client";
 import { type NewPlantSchema, PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import type { NewPlant } from "../plant.ts";
 
-/** Creates plants on a server, over one gRPC connection. */
 export interface PlantCreator {
   /** @throws {ConnectError} */
   create(plant: NewPlant): Promise<void>;

@@ -8,7 +8,6 @@ import { Slots } from "./slots.ts";
 import { judge } from "./verdict.ts";
 
 export interface ImportOptions {
-  /** Calls in flight. */
   readonly concurrency: number;
   /** How long a row is retried, in ms. */
   readonly retryForMs: number;

@@ -20,7 +20,6 @@ export interface MalformedRow extends Place {
   readonly row?: string | undefined;
 }
 
-/** The position of a row. */
 export interface Place {
   /** The number of its first line, from 1. */
   readonly line: number;
@@ -36,7 +35,6 @@ export class RowError extends Error {
   override readonly name = "RowError";
 }
 
-/** Bounds the memory of one row. */
 export interface RowLimits {
   readonly lineBytesMax: number;
 }

@@ -9,18 +9,7 @@
  * `io` may have been made.
  */
 import { hash, randomBytes } from "node:crypto";
-import {
-  type BigIntStats,
-  closeSync,
-  constants,
-  fchownSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  writeSync,
-} from "node:fs";
+import fs from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, dirname, join, resolve } from "node:path";
 import {
@@ -33,15 +22,11 @@ import {
 } from "./token-log.ts";
 
 export type TokenFileErrorCode =
-  /** A name outside `[A-Za-z0-9._-]{1,64}`. */
   | "invalid_name"
-  /** A live token has this name. */
   | "name_in_use"
-  /** No live token has this name. */
   | "unknown_name"
   /** The file has reached its maximum size or exceeds it. */
   | "full"
-  /** A line cannot be parsed. */
   | "malformed"
   /** Not a regular file, or writable by others than its owner. */
   | "unsafe"
@@ -118,7 +103,7 @@ export async function revokeToken(file: string, name: string): Promise<void> {
 /** Reads the file, even with bad lines, or missing. @throws {TokenFileError} `unsafe`, `full` or `io`. */
 export function readTokenFile(file: string): TokenFileContent {
   // O_NONBLOCK: opening a named pipe must not wait for a writer.
-  const flags = constants.O_RDONLY | constants.O_NONBLOCK;
+  const flags = fs.constants.O_RDONLY | fs.constants.O_NONBLOCK;
   const missing = { log: parseTokenLog(""), version: "missing" };
   return withErrors(file, () => withFile(file, flags, (fd) => readOpen(file, fd)), missing);
 }
@@ -140,14 +125,14 @@ export function assertSound(file: string, log: TokenLog): TokenLog {
 
 /** Taken before the bytes are read: a change in between is another version. */
 function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes: number } {
-  const facts = fstatSync(fd, { bigint: true });
+  const facts = fs.fstatSync(fd, { bigint: true });
   assertSafe(file, facts);
-  const log = parseTokenLog(readFileSync(fd, "utf8"));
+  const log = parseTokenLog(fs.readFileSync(fd, "utf8"));
   return { log, version: versionOf(facts), bytes: Number(facts.size) };
 }
 
 /** Anyone who can write this file can create tokens, so only its owner may. Windows has no such modes. */
-function assertSafe(file: string, facts: BigIntStats): void {
+function assertSafe(file: string, facts: fs.BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
   if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {
     throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
@@ -157,7 +142,7 @@ function assertSafe(file: string, facts: BigIntStats): void {
   }
 }
 
-function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: BigIntStats): string {
+function versionOf({ dev, ino, size, mode, mtimeNs, ctimeNs }: fs.BigIntStats): string {
   return `${dev} ${ino} ${size} ${mode} ${mtimeNs} ${ctimeNs}`;
 }
 
@@ -168,15 +153,16 @@ function append(
   assertAllowed: (log: TokenLog, bytes: number) => void,
 ): void {
   const creates = event.kind === "create";
-  const flags = constants.O_RDWR | constants.O_APPEND | (creates ? constants.O_CREAT : 0);
+  const flags = fs.constants.O_RDWR | fs.constants.O_APPEND | (creates ? fs.constants.O_CREAT : 0);
   withErrors(file, () => {
     withFile(file, flags, (fd) => {
       const { log, bytes } = readOpen(file, fd);
       assertAllowed(assertSound(file, log), bytes);
       const line = Buffer.from(log.tail + formatTokenEvent(event));
       // Part of a line is harmless, see TokenLog. The rest might land after another process's line.
-      if (writeSync(fd, line) !== line.length) throw new Error("only part of the line was written");
-      fsyncSync(fd);
+      if (fs.writeSync(fd, line) !== line.length)
+        throw new Error("only part of the line was written");
+      fs.fsyncSync(fd);
     });
     if (creates) syncDirectory(dirname(file));
   });
@@ -184,7 +170,7 @@ function append(
 
 /** Creates a directory and its parents, each durable in its own parent. */
 function makeDirectory(directory: string): void {
-  const topmost = mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const topmost = fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
   if (topmost === undefined) return;
   const end = dirname(topmost);
   for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
@@ -196,12 +182,12 @@ function makeDirectory(directory: string): void {
  */
 function makeFile(file: string): void {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return;
-  const flags = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL;
-  withFile(dirname(file), constants.O_RDONLY | constants.O_DIRECTORY, (folder) => {
-    const { uid, gid } = fstatSync(folder);
+  const flags = fs.constants.O_WRONLY | fs.constants.O_CREAT | fs.constants.O_EXCL;
+  withFile(dirname(file), fs.constants.O_RDONLY | fs.constants.O_DIRECTORY, (folder) => {
+    const { uid, gid } = fs.fstatSync(folder);
     try {
       const path = join("/proc/self/fd", String(folder), basename(file));
-      withFile(path, flags, (fd) => fchownSync(fd, uid, gid));
+      withFile(path, flags, (fd) => fs.fchownSync(fd, uid, gid));
     } catch (error) {
       // Without the right to do so, the file stays root's.
       const { code = "" } = error as NodeJS.ErrnoException;
@@ -212,15 +198,15 @@ function makeFile(file: string): void {
 
 function syncDirectory(directory: string): void {
   // Windows cannot open a directory, and needs no fsync for one.
-  if (process.platform !== "win32") withFile(directory, constants.O_RDONLY, fsyncSync);
+  if (process.platform !== "win32") withFile(directory, fs.constants.O_RDONLY, fs.fsyncSync);
 }
 
 function withFile<T>(file: string, flags: number, work: (fd: number) => T): T {
-  const fd = openSync(file, flags, 0o600);
+  const fd = fs.openSync(file, flags, 0o600);
   try {
     return work(fd);
   } finally {
-    closeSync(fd);
+    fs.closeSync(fd);
   }
 }
 

@@ -21,7 +21,6 @@ export interface TokenLog {
   readonly tail: "" | "\n" | typeof tornMark;
 }
 
-/** A token that was created and not revoked. */
 export interface TokenRecord {
   readonly name: string;
   /** SHA-256 of the token, in lower-case hex. */

@@ -1,13 +1,12 @@
 import { request as requestPlain } from "node:http";
 import { request as requestTls } from "node:https";
 import { Command } from "commander";
-import { adminSettings, listenerSettings } from "../settings/common.ts";
+import { common } from "../settings/common.ts";
 import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
 import { reachable } from "../settings/place.ts";
 import type { Program } from "../settings/schema.ts";
 import { CommandFailure } from "./run.ts";
 
-/** As much of a program's options as is read. */
 interface Options {
   readonly host?: string | undefined;
   readonly port?: number | undefined;
@@ -33,14 +32,14 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
 
 function placeOf({ host, port, tls, adminHost, adminPort }: Options) {
   if (tls?.clientCaFile === undefined) {
-    const { host: byDefault, port: portByDefault } = listenerSettings;
+    const { host: byDefault, port: portByDefault } = common.listener;
     const isTls = tls?.certFile !== undefined;
     return { host: host ?? byDefault.default, port: port ?? portByDefault.default, isTls };
   }
   if (adminPort === undefined) {
     throw new CommandFailure(2, "with --tls-client-ca it asks on the admin port: set --admin-port");
   }
-  return { host: adminHost ?? adminSettings.adminHost.default, port: adminPort, isTls: false };
+  return { host: adminHost ?? common.admin.adminHost.default, port: adminPort, isTls: false };
 }
 
 const answerTimeoutMs = 4000;

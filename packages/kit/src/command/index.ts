@@ -2,6 +2,7 @@
 
 export { createConfigCommand } from "./config.ts";
 export { createHealthCommand } from "./health.ts";
-export { listenForStop, serveMcp, shortenCollections } from "./process.ts";
+export { listenForStop, shortenCollections } from "./process.ts";
 export { CommandFailure, cannot, runCommandLine } from "./run.ts";
+export { serveMcp } from "./stdio.ts";
 export { createTokenCommand } from "./token.ts";

@@ -1,7 +1,5 @@
 import { execFile } from "node:child_process";
 import v8 from "node:v8";
-import { serveStdio } from "connect-gateway/mcp";
-import { CommandFailure } from "./run.ts";
 
 const signals = ["SIGINT", "SIGTERM", "SIGQUIT", "SIGUSR2", "SIGHUP"] as const;
 
@@ -56,22 +54,4 @@ export function shortenCollections(): void {
   // node:http2 allocates header values outside the heap, which only a full collection frees, at
   // some 150 ns each. By default there is one every few seconds under load, of up to 0.2 s.
   v8.setFlagsFromString("--heap-growing-percent=20");
-}
-
-/** Serves MCP on standard input and output until the input ends, or a signal does. @throws {CommandFailure} */
-export async function serveMcp(
-  handler: (request: Request) => Promise<Response>,
-  stop: AbortSignal,
-): Promise<void> {
-  const { stdin: input, stdout: output } = process;
-  const end = () => input.destroy();
-  stop.addEventListener("abort", end);
-  try {
-    await serveStdio(handler, { input, output });
-  } catch (error) {
-    if (error instanceof RangeError) throw new CommandFailure(1, error.message);
-    if (!stop.aborted) throw error; // it is the end of the input
-  } finally {
-    stop.removeEventListener("abort", end);
-  }
 }

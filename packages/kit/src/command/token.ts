@@ -5,7 +5,6 @@ import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/schema.ts";
 
-/** As much of a program's options as is read. */
 interface Options {
   readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
 }

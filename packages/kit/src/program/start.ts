@@ -8,32 +8,23 @@ import type { TlsFiles } from "connect-gateway/server";
 import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
 import { type AuthSettings, hasAuth } from "../auth/settings.ts";
 import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
-import type {
-  adminSettings,
-  drainSettings,
-  limitSettings,
-  listenerSettings,
-  logSettings,
-  rateLimitSettings,
-} from "../settings/common.ts";
+import type { common } from "../settings/common.ts";
 import { isThisMachine, localUrl } from "../settings/place.ts";
 import type { ValuesOf } from "../settings/schema.ts";
-import { openTracing, type Tracing } from "../tracing/index.ts";
+import { openTracing } from "../tracing/open.ts";
+import type { Tracing } from "../tracing/sdk.ts";
 
-type Values = ValuesOf<
-  typeof listenerSettings &
-    typeof adminSettings &
-    typeof drainSettings &
-    typeof logSettings &
-    typeof rateLimitSettings
->;
+type Common = typeof common;
 
-export interface ProgramSettings extends Values {
+export interface ProgramSettings
+  extends ValuesOf<
+    Common["listener"] & Common["admin"] & Common["drain"] & Common["log"] & Common["rateLimit"]
+  > {
   /** In place of host and port. */
   readonly socketPath?: string | undefined;
   readonly tls: TlsFiles | undefined;
   readonly auth: AuthSettings;
-  readonly limits: ValuesOf<typeof limitSettings> & { readonly messageValuesMax: number };
+  readonly limits: ValuesOf<Common["limits"]> & { readonly messageValuesMax: number };
   readonly cors: CorsOptions | undefined;
 }
 
@@ -128,9 +119,7 @@ export function schemeOf({ tls }: Pick<ProgramSettings, "tls">): "http" | "https
   return tls === undefined ? "http" : "https";
 }
 
-/** What differs among programs. */
 export interface Running {
-  /** Prints that the server runs. */
   announce(): void | Promise<void>;
   /** Reads again what operators may have changed, beside tokens and keys. */
   reload?(): void | Promise<void>;

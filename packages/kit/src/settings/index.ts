@@ -5,4 +5,3 @@ export * from "./given.ts";
 export * from "./place.ts";
 export * from "./schema.ts";
 export * from "./schema.ts";
-export * from "./tls-files.ts";

@@ -156,7 +156,6 @@ export interface IntegerSetting extends Described {
   readonly unit?: "bytes" | "ms";
 }
 
-/** Written `on` or `off`. */
 interface SwitchSetting extends Omit<Described, "placeholder"> {
   readonly type: "switch";
   readonly default: boolean;

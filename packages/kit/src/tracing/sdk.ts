@@ -1,35 +1,10 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
 import type { Interceptor } from "@connectrpc/connect";
 import { DiagLogLevel, diag, trace } from "@opentelemetry/api";
-import {
-  ExportResultCode,
-  getNumberFromEnv,
-  getStringFromEnv,
-  setGlobalErrorHandler,
-  W3CTraceContextPropagator,
-} from "@opentelemetry/core";
+import * as core from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
-import {
-  defaultResource,
-  detectResources,
-  type Resource,
-  resourceAttributesEnvDetector,
-  resourceFromAttributes,
-  serviceNameEnvDetector,
-} from "@opentelemetry/resources";
-import {
-  AlwaysOffSampler,
-  AlwaysOnSampler,
-  BatchSpanProcessor,
-  ConsoleSpanExporter,
-  ParentBasedSampler,
-  type Sampler,
-  SimpleSpanProcessor,
-  type SpanExporter,
-  type SpanProcessor,
-  TraceIdRatioBasedSampler,
-  TracerProvider,
-} from "@opentelemetry/sdk-trace";
+import * as resources from "@opentelemetry/resources";
+import * as sdk from "@opentelemetry/sdk-trace";
 import type { ObservedRequest } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import { callContextKey, createTracingObserver } from "connect-gateway/otel";
@@ -48,23 +23,23 @@ export function createTracing(
   { program, scheme, log }: TracingOptions,
 ) {
   logSdkWarnings(log);
-  setGlobalErrorHandler(ignore); // reportOutcomes reports failed exports
-  const spanProcessors: SpanProcessor[] = [];
+  core.setGlobalErrorHandler(ignore); // reportOutcomes reports failed exports
+  const spanProcessors: sdk.SpanProcessor[] = [];
   if (exporters.includes("otlp")) {
     warnOfOtherProtocols();
     const exporter = reportOutcomes(new OTLPTraceExporter(), log);
-    spanProcessors.push(new BatchSpanProcessor({ exporter, ...readBatchLimits() }));
+    spanProcessors.push(new sdk.BatchSpanProcessor({ exporter, ...readBatchLimits() }));
   }
   if (exporters.includes("console")) {
-    spanProcessors.push(new SimpleSpanProcessor({ exporter: new ConsoleSpanExporter() }));
+    spanProcessors.push(new sdk.SimpleSpanProcessor({ exporter: new sdk.ConsoleSpanExporter() }));
   }
-  const provider = new TracerProvider({
+  const provider = new sdk.TracerProvider({
     resource: readResource(program),
     sampler: readSampler(),
     spanProcessors,
   });
   const tracer = provider.getTracer(program.name, program.version);
-  const propagator = new W3CTraceContextPropagator();
+  const propagator = new core.W3CTraceContextPropagator();
   const calls = createTracingObserver({ tracer, propagator, scheme });
 
   /** Sends the remaining spans, within a short time. */
@@ -82,13 +57,13 @@ export function createTracing(
 }
 
 /** Logs when exports start to fail and when they work again, but not each failure between. */
-function reportOutcomes(exporter: SpanExporter, log: Log): SpanExporter {
+function reportOutcomes(exporter: sdk.SpanExporter, log: Log): sdk.SpanExporter {
   let isFailing = false;
   return {
     export(spans, done) {
       exporter.export(spans, (result) => {
         const wasFailing = isFailing;
-        isFailing = result.code !== ExportResultCode.SUCCESS;
+        isFailing = result.code !== core.ExportResultCode.SUCCESS;
         if (isFailing && !wasFailing) log.warn("cannot export spans; they are lost", result.error);
         if (!isFailing && wasFailing) log.info("spans are exported again");
         done(result);
@@ -133,37 +108,38 @@ function readBatchLimits() {
 }
 
 /** The sampler of `OTEL_TRACES_SAMPLER`. Default: every call, unless the caller does not sample. */
-function readSampler(): Sampler {
-  const name = getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? "parentbased_always_on";
+function readSampler(): sdk.Sampler {
+  const name = core.getStringFromEnv("OTEL_TRACES_SAMPLER")?.trim() ?? "parentbased_always_on";
   const [, parentBased, rootName = ""] = /^(parentbased_)?(.*)$/s.exec(name) ?? [];
   let root = roots.get(rootName)?.();
   if (root === undefined) {
     diag.warn(`OTEL_TRACES_SAMPLER: unknown sampler ${name}; using parentbased_always_on`);
-    root = new AlwaysOnSampler();
+    root = new sdk.AlwaysOnSampler();
   } else if (parentBased === undefined) return root;
-  return new ParentBasedSampler({ root });
+  return new sdk.ParentBasedSampler({ root });
 }
 
 const ratio = () => readNumber("OTEL_TRACES_SAMPLER_ARG", 1, isRatio);
-const roots: ReadonlyMap<string, () => Sampler> = new Map<string, () => Sampler>([
-  ["always_on", () => new AlwaysOnSampler()],
-  ["always_off", () => new AlwaysOffSampler()],
-  ["traceidratio", () => new TraceIdRatioBasedSampler(ratio())],
+const roots: ReadonlyMap<string, () => sdk.Sampler> = new Map<string, () => sdk.Sampler>([
+  ["always_on", () => new sdk.AlwaysOnSampler()],
+  ["always_off", () => new sdk.AlwaysOffSampler()],
+  ["traceidratio", () => new sdk.TraceIdRatioBasedSampler(ratio())],
 ]);
 
 /** The service that creates the spans. `OTEL_SERVICE_NAME` and `OTEL_RESOURCE_ATTRIBUTES` override it. */
-function readResource({ name, version }: TracingOptions["program"]): Resource {
+function readResource({ name, version }: TracingOptions["program"]): resources.Resource {
   const ours = { "service.name": name, "service.version": version };
-  const detectors = [resourceAttributesEnvDetector, serviceNameEnvDetector];
-  return defaultResource()
-    .merge(resourceFromAttributes(ours))
-    .merge(detectResources({ detectors }));
+  const detectors = [resources.resourceAttributesEnvDetector, resources.serviceNameEnvDetector];
+  return resources
+    .defaultResource()
+    .merge(resources.resourceFromAttributes(ours))
+    .merge(resources.detectResources({ detectors }));
 }
 
 /** The SDK's exporter sends protobuf over HTTP, and ignores a variable that selects another form. */
 function warnOfOtherProtocols(): void {
   const names = ["OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL"];
-  const given = names.map((name) => getStringFromEnv(name)?.trim()).find((one) => one);
+  const given = names.map((name) => core.getStringFromEnv(name)?.trim()).find((one) => one);
   if (given === undefined || given === "http/protobuf") return;
   const problem = `${given} is not supported; spans are sent as http/protobuf`;
   diag.warn(`OTEL_EXPORTER_OTLP_PROTOCOL: ${problem}`);
@@ -178,7 +154,7 @@ const isCount: Rule = [
 const isRatio: Rule = ["from 0 to 1", (value) => value >= 0 && value <= 1];
 
 function readNumber(name: string, byDefault: number, [text, allows]: Rule): number {
-  const given = getNumberFromEnv(name) ?? byDefault;
+  const given = core.getNumberFromEnv(name) ?? byDefault;
   if (allows(given)) return given;
   diag.warn(`${name}: must be ${text}, not ${given}; using ${byDefault}`);
   return byDefault;

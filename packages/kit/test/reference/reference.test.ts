@@ -3,7 +3,7 @@ import { createOpenApiDocument } from "connect-gateway/openapi";
 import { expect, test } from "vitest";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../../../gateway/test/gen/library/v1/library_pb.ts";
-import { type ApiDocument, renderReference } from "../../src/reference/index.ts";
+import { type ApiDocument, renderReference } from "../../src/reference/reference.ts";
 
 const catalog = createOpenApiDocument([CatalogService], {
   names: "full",

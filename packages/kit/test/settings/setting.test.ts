@@ -1,7 +1,7 @@
 /** What an operator wrote, as a value of its setting. */
 import { describe, expect, test } from "vitest";
 import { authSettings as auth } from "../../src/auth/settings.ts";
-import { listenerSettings } from "../../src/settings/common.ts";
+import { common } from "../../src/settings/common.ts";
 import {
   findProblem,
   formatValue,
@@ -10,7 +10,7 @@ import {
   type SettingValue,
 } from "../../src/settings/schema.ts";
 
-const { port, host } = listenerSettings;
+const { port, host } = common.listener;
 const basePath: Setting = {
   type: "text",
   default: "",

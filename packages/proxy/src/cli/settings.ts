@@ -3,34 +3,26 @@ import { type CorsOptions, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
 import {
-  adminSettings,
   assertPortTls,
   assertTlsFiles,
-  corsSettings,
+  common,
+  corsOptions,
   createSchema,
-  drainSettings,
   file,
-  findAdminProblems,
-  findTlsProblems,
+  findCommonProblems,
   inFileOnly,
-  limitSettings,
   list,
-  listenerSettings,
-  logSettings,
   milliseconds,
   number,
   type OptionsOf,
   off,
   type Program,
   problemsOf,
-  rateLimitHeaders,
-  rateLimitSettings,
   type SettingProblem,
   SettingsError,
   type SettingsOf,
   text,
   tlsFilesOf,
-  tlsSettings,
 } from "connect-gateway-kit/settings";
 import { isPassable } from "../services/metadata.ts";
 import { readHeaderFile } from "./header-file.ts";
@@ -39,7 +31,7 @@ import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 const fileOfService = { ...list, placeholder: "[SERVICE=]file" } as const;
 const nameOfService = { ...list, placeholder: "[SERVICE=]name" } as const;
 
-const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = limitSettings;
+const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = common.limits;
 
 function restSwitch(name: string, summary: string) {
   return { ...off, name: `rest-${name}`, summary: `\`on\`: ${summary}` };
@@ -62,8 +54,8 @@ export const schema = {
     summary: "How often the upstreams are asked for their services",
   },
   rules: { ...file, summary: "`google.api.http` rules in YAML, for methods without annotations" },
-  host: { ...listenerSettings.host, summary: "Address to listen on, or `unix:PATH`" },
-  port: listenerSettings.port,
+  host: { ...common.listener.host, summary: "Address to listen on, or `unix:PATH`" },
+  port: common.listener.port,
   ...inFileOnly({
     socketMode: {
       ...text,
@@ -79,7 +71,7 @@ export const schema = {
       pattern: { form: /^(\/[\w.~-]+)+$/, rule: "must be a path like /api" },
     },
   }),
-  tls: tlsSettings,
+  tls: common.tls,
   upstreamCa: {
     ...fileOfService,
     summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
@@ -110,13 +102,13 @@ export const schema = {
     },
   }),
   auth: authSettings,
-  ...rateLimitSettings,
+  ...common.rateLimit,
   requestMetadata: {
     ...list,
     summary: "Request headers to pass on, besides `authorization` and those of tracing",
     check: findHeaderProblem,
   },
-  ...corsSettings,
+  ...common.cors,
   corsExposedHeaders: {
     ...list,
     summary: "Response headers that those pages may read, besides `x-request-id`",
@@ -189,9 +181,9 @@ export const schema = {
       summary: "Longest deadline of a client, in ms. A longer one is refused; 0: any",
     },
   }),
-  ...drainSettings,
-  ...adminSettings,
-  ...logSettings,
+  ...common.drain,
+  ...common.admin,
+  ...common.log,
   rest: inFileOnly({
     ignoreUnknownFields: restSwitch("ignore-unknown-fields", "REST ignores unknown JSON fields"),
     int64Numbers: restSwitch(
@@ -221,8 +213,7 @@ export interface Settings extends Omit<Values, "upstreams" | "tls"> {
 
 const { entries, resolve } = createSchema(schema, (settings) => [
   ...findContradictions(settings),
-  ...findTlsProblems(settings.tls),
-  ...findAdminProblems(settings),
+  ...findCommonProblems(settings),
   ...problemsOf(() => parseUpstreams(settings)),
   ...findAuthProblems(settings.auth),
 ]);
@@ -239,7 +230,12 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
       upstreams: parseUpstreams(settings),
       socketPath: socketPathOf(settings.host),
       tls: tlsFilesOf(settings.tls),
-      cors: corsOf(settings),
+      cors: corsOptions(settings.corsOrigins, {
+        credentials: settings.corsCredentials,
+        // Pages may send the headers that are passed on.
+        allowedHeaders: settings.requestMetadata,
+        exposedHeaders: settings.corsExposedHeaders,
+      }),
     };
   },
 };
@@ -266,18 +262,6 @@ function assertHeaders(setting: string, file: string | undefined): void {
 
 function socketPathOf(host: string): string | undefined {
   return host.startsWith("unix:") ? host.slice("unix:".length) : undefined;
-}
-
-function corsOf(settings: Values): CorsOptions | undefined {
-  const { corsOrigins, corsExposedHeaders, corsCredentials, requestMetadata } = settings;
-  if (corsOrigins.length === 0) return undefined;
-  return {
-    origins: corsOrigins,
-    credentials: corsCredentials,
-    // Pages may send the headers that are passed on.
-    allowedHeaders: requestMetadata,
-    exposedHeaders: [...rateLimitHeaders, ...corsExposedHeaders],
-  };
 }
 
 export function restOptionsOf({ rest }: Settings) {
