@@ -5,7 +5,7 @@ import { CommandFailure } from "connect-gateway-kit/command";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { version } from "../server/version.ts";
 import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";
-import type { Finding } from "../store/options.ts";
+import { type Finding, finding } from "../store/options.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 /** `plant-store check`: finds problems of the store, its disk and the tokens. */
@@ -48,7 +48,7 @@ async function* findings(
   store: StoreLocation,
   tokenFile: string | undefined,
 ): AsyncGenerator<Finding, void> {
-  yield { level: "ok", subject: "Node", text: process.versions.node };
+  yield finding("ok", "Node", process.versions.node);
   if (tokenFile !== undefined) yield* checkTokenFile(tokenFile);
   yield* checkStore(store);
 }
@@ -59,19 +59,18 @@ async function* checkTokenFile(file: string): AsyncGenerator<Finding, void> {
     const { length } = await listTokens(file);
     const stats = statSync(file, { throwIfNoEntry: false });
     if (stats === undefined) {
-      const text = `${file} does not exist; to use opaque tokens, run: plant-store token create NAME`;
-      yield { level: "warn", subject, text };
+      const advice = "to use opaque tokens, run: plant-store token create NAME";
+      yield finding("warn", subject, `${file} does not exist; ${advice}`);
       return;
     }
     const none = "; plant-store token create makes one";
-    const text = `${length} in ${file}${length === 0 ? none : ""}`;
-    yield { level: length === 0 ? "warn" : "ok", subject, text };
+    if (length === 0) yield finding("warn", subject, `0 in ${file}${none}`);
+    else yield finding("ok", subject, `${length} in ${file}`);
     if (process.platform !== "win32" && (stats.mode & 0o044) !== 0) {
-      const advice = `other users can read the digests; run: chmod 600 ${file}`;
-      yield { level: "warn", subject, text: advice };
+      yield finding("warn", subject, `other users can read the digests; run: chmod 600 ${file}`);
     }
   } catch (error) {
     if (!(error instanceof TokenFileError)) throw error;
-    yield { level: "fail", subject, text: error.message };
+    yield finding("fail", subject, error.message);
   }
 }

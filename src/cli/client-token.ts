@@ -31,8 +31,6 @@ function assertToken(token: string, place: string): string {
   const hint = /^(create|revoke) \S+ /m.test(token)
     ? "it is a server's token file, which contains digests, not tokens"
     : "it must contain one token and nothing else";
-  throw new CommandFailure(
-    2,
-    `${place} contains no token: ${hint}; plant-store token create makes one`,
-  );
+  const problem = `${place} contains no token: ${hint}; plant-store token create makes one`;
+  throw new CommandFailure(2, problem);
 }

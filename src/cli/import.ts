@@ -118,20 +118,16 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
 
 function rejectFormat(file: string): never {
   const what = file === "-" ? "standard input" : `${file} does not say`;
-  throw new CommandFailure(
-    2,
-    `the format is unknown (${what}): set --format ${formatNames.join(" or ")}`,
-  );
+  const problem = `the format is unknown (${what}): set --format ${formatNames.join(" or ")}`;
+  throw new CommandFailure(2, problem);
 }
 
 function parseUrl(text: string): string {
   const url = URL.parse(text);
   const isBare = url !== null && url.search === "" && url.hash === "" && url.username === "";
   if (isBare && /^https?:$/.test(url.protocol)) return text;
-  throw new CommandFailure(
-    2,
-    "--url must be http://HOST:PORT or https://HOST:PORT, with a path at most",
-  );
+  const problem = "--url must be http://HOST:PORT or https://HOST:PORT, with a path at most";
+  throw new CommandFailure(2, problem);
 }
 
 /** A dry run sends nothing. Reading a row makes all the checks of a server. */
@@ -185,10 +181,8 @@ function report(
   switch (end.kind) {
     case "complete":
       if (rejected > 0) {
-        throw new CommandFailure(
-          3,
-          `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`,
-        );
+        const problem = `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`;
+        throw new CommandFailure(3, problem);
       }
       process.stdout.write(
         `imported ${file} to ${url}: ${done} ${count(stored, "row")}, rejected none\n`,

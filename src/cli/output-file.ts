@@ -67,16 +67,12 @@ export function assertTokenFile(path: string): void {
 
 function assertName(path: string): void {
   if (basename(path) === "-") {
-    throw new CommandFailure(
-      2,
-      `cannot write ${path}: it looks like a standard stream; name a file`,
-    );
+    const problem = `cannot write ${path}: it looks like a standard stream; name a file`;
+    throw new CommandFailure(2, problem);
   }
   if (!besideName.test(realPath(path))) return;
-  throw new CommandFailure(
-    1,
-    `cannot write ${path}: SQLite uses such names beside a store; name another file`,
-  );
+  const problem = `cannot write ${path}: SQLite uses such names beside a store; name another file`;
+  throw new CommandFailure(1, problem);
 }
 
 /** A short name, because SQLite opens no path of more than 512 bytes. */

@@ -12,6 +12,7 @@ export interface CommitMetrics extends CommitObserver {
 /** @returns an observer that counts and times commits. */
 export function createCommitMetrics(registry: Registry): CommitMetrics {
   const registers = [registry];
+  const gauge = (name: string, help: string) => new Gauge({ name, help, registers });
   const seconds = new Histogram({
     name: "plant_store_commit_duration_seconds",
     help: "From a batch to the answer that it is durable, or not.",
@@ -29,26 +30,16 @@ export function createCommitMetrics(registry: Registry): CommitMetrics {
     help: "Commits that failed, or of which that is not known.",
     registers,
   });
-  const queueRows = new Gauge({
-    name: "plant_store_queue_rows",
-    help: "Plants that wait for a commit.",
-    registers,
-  });
-  const queueBytes = new Gauge({
-    name: "plant_store_queue_bytes",
-    help: "What they may hold of the heap.",
-    registers,
-  });
-  const logBytes = new Gauge({
-    name: "plant_store_log_bytes",
-    help: "What SQLite's log has that is not in the database yet.",
-    registers,
-  });
-  const nodesUnreachable = new Gauge({
-    name: "plant_store_nodes_unreachable",
-    help: "Nodes of a Citus cluster without a connection.",
-    registers,
-  });
+  const queueRows = gauge("plant_store_queue_rows", "Plants that wait for a commit.");
+  const queueBytes = gauge("plant_store_queue_bytes", "What they may hold of the heap.");
+  const logBytes = gauge(
+    "plant_store_log_bytes",
+    "What SQLite's log has that is not in the database yet.",
+  );
+  const nodesUnreachable = gauge(
+    "plant_store_nodes_unreachable",
+    "Nodes of a Citus cluster without a connection.",
+  );
   return {
     logChanged: (bytes) => logBytes.set(bytes),
     nodesUnreachable: (count) => nodesUnreachable.set(count),

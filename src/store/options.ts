@@ -74,6 +74,10 @@ export interface Finding {
   readonly text: string;
 }
 
+export function finding(level: Finding["level"], subject: string, text: string): Finding {
+  return { level, subject, text };
+}
+
 export interface SchemaState {
   /** The number of applied migrations; 0 if the database is empty or missing. */
   readonly version: number;

@@ -1,10 +1,9 @@
 /** The form: what it would send, what was sent, and what came back. */
-import { element } from "./element.js";
 import { remember } from "./history.js";
 import { codeNames, fieldOf, protocols, toBytes } from "./request.js";
 import { snippets } from "./snippets.js";
 import { specimen } from "./specimen.js";
-import { shortenText } from "./text.js";
+import { element, shortenText } from "./text.js";
 import { FieldError, hex } from "./wire.js";
 
 const answerTimeoutMs = 30_000;

@@ -143,7 +143,6 @@ export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
   ["/page/docs.css", file(own("docs.css"), "text/css")],
   ["/page/page.js", file(own("page.js"), "text/javascript")],
   ["/page/create.js", file(own("create.js"), "text/javascript")],
-  ["/page/element.js", file(own("element.js"), "text/javascript")],
   ["/page/history.js", file(own("history.js"), "text/javascript")],
   ["/page/request.js", file(own("request.js"), "text/javascript")],
   ["/page/snippets.js", file(own("snippets.js"), "text/javascript")],

@@ -1,6 +1,5 @@
 /** What this visit has sent, newest first. */
-import { element } from "./element.js";
-import { shortenText } from "./text.js";
+import { element, shortenText } from "./text.js";
 
 const rowsMax = 20;
 

@@ -21,3 +21,10 @@ const shownMax = 2000;
 export function shortenText(text) {
   return text.length <= shownMax ? text : `${text.slice(0, shownMax)}… (${text.length} characters)`;
 }
+
+export function element(name, className = "", text = "") {
+  const created = document.createElement(name);
+  if (className !== "") created.className = className;
+  created.textContent = text;
+  return created;
+}

@@ -1,4 +1,4 @@
-import type { Finding } from "../options.ts";
+import { type Finding, finding } from "../options.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
 import { openError } from "./failure.ts";
@@ -17,7 +17,7 @@ export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<F
   try {
     // Connecting checks the encoding, that the host accepts writes, and the safety settings.
     session = await connectToAny(address, defaultPostgresLimits);
-    yield { level: "ok", subject, text: `${describeHost(session.host)} accepts writes, in UTF8` };
+    yield finding("ok", subject, `${describeHost(session.host)} accepts writes, in UTF8`);
     subject = "settings";
     yield* settingsOf(session);
     subject = "nodes";
@@ -31,20 +31,19 @@ export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<F
       const level = row?.[0] === true ? "warn" : "fail";
       const advice = "the next start migrates it, or run: plant-store migrate up";
       const refusal = "this user may not create tables; run plant-store migrate up as another";
-      yield { level, subject, text: `${text}; ${level === "warn" ? advice : refusal}` };
+      yield finding(level, subject, `${text}; ${level === "warn" ? advice : refusal}`);
     } else {
-      yield { level: "ok", subject, text };
+      yield finding("ok", subject, text);
     }
     if (version === 0) return;
     subject = "table";
     await assertTable(session);
     await tryInsert(session);
-    const state = "has its columns, is logged and can be written";
-    yield { level: "ok", subject, text: `the table plants ${state}` };
+    yield finding("ok", subject, "the table plants has its columns, is logged and can be written");
     subject = "nodes";
     if (nodes.length > 0) yield* distributionOf(session, address);
   } catch (error) {
-    yield { level: "fail", subject, text: openError(error).message };
+    yield finding("fail", subject, openError(error).message);
   } finally {
     await session?.close();
   }
@@ -52,7 +51,7 @@ export async function* checkPostgres(address: PostgresAddress): AsyncGenerator<F
 
 const mayCreate = "SELECT has_schema_privilege(to_regnamespace('@schema@')::oid, 'CREATE')";
 
-const warn = (text: string) => ({ level: "warn", subject: "nodes", text }) as const;
+const warn = (text: string) => finding("warn", "nodes", text);
 
 function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<Finding> {
   if (nodes.length === 0) return;
@@ -71,7 +70,7 @@ function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<F
       yield warn(`${unable}; add citus to output_plugin_libraries there`);
     }
   }
-  yield { level: "ok", subject: "nodes", text: `${answered} have safe settings` };
+  yield finding("ok", "nodes", `${answered} have safe settings`);
 }
 
 /** Whether the plants are on workers, and can be written there directly. */
@@ -99,11 +98,7 @@ async function* distributionOf(
     try {
       const own = await connectToAny({ ...address, hosts: [host] }, defaultPostgresLimits);
       await own.close();
-      yield {
-        level: "ok",
-        subject: "nodes",
-        text: `${describeHost(host)} can be reached directly`,
-      };
+      yield finding("ok", "nodes", `${describeHost(host)} can be reached directly`);
     } catch (error) {
       yield warn(`${describeHost(host)} is not written to directly: ${openError(error).message}`);
     }
@@ -115,12 +110,12 @@ async function* settingsOf(session: Session): AsyncGenerator<Finding> {
   const rows = await session.query(readSettings, [names]);
   for (const [name, value] of rows) {
     if (name === "server_version") {
-      yield { level: "ok", subject: "PostgreSQL", text: String(value) };
+      yield finding("ok", "PostgreSQL", String(value));
     } else if (value === "off") {
-      const text = `${name} is off, as allow_unsafe accepts; a crash of the machine may lose plants`;
-      yield { level: "warn", subject: "settings", text };
+      const risk = "as allow_unsafe accepts; a crash of the machine may lose plants";
+      yield finding("warn", "settings", `${name} is off, ${risk}`);
     } else {
-      yield { level: "ok", subject: "settings", text: `${name} is ${value ?? "unknown there"}` };
+      yield finding("ok", "settings", `${name} is ${value ?? "unknown there"}`);
     }
   }
 }

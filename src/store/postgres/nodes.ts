@@ -55,10 +55,8 @@ export function assertNodes(nodes: readonly Node[], address: PostgresAddress): v
     }
     const commit = settings.get("synchronous_commit") ?? "";
     if (!hasShards || ["on", "remote_apply"].includes(commit)) continue;
-    throw new StoreOpenError(
-      "not_durable",
-      `the node ${name} runs with synchronous_commit=${commit} for this user, and a crash of it would lose plants; set it to on there`,
-    );
+    const problem = `the node ${name} runs with synchronous_commit=${commit} for this user, and a crash of it would lose plants; set it to on there`;
+    throw new StoreOpenError("not_durable", problem);
   }
 }
 

@@ -94,10 +94,8 @@ export async function openPostgresReader(address: PostgresAddress): Promise<Plan
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session);
       if (version < migrations.length) {
-        throw new StoreOpenError(
-          "unsupported",
-          `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`,
-        );
+        const problem = `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`;
+        throw new StoreOpenError("unsupported", problem);
       }
       await assertTable(session);
       return await PostgresReader.begin(session, limits);

@@ -37,18 +37,14 @@ export async function readSchemaVersion(session: Session, timeoutMs?: number): P
   }
   if (!hasMigrations) {
     if (!hasPlants) return 0;
-    throw new StoreOpenError(
-      "foreign",
-      `the database at ${host} has a table plants of another program; name another database in the store URL`,
-    );
+    const problem = `the database at ${host} has a table plants of another program; name another database in the store URL`;
+    throw new StoreOpenError("foreign", problem);
   }
   const [row] = await session.query(findVersion, [], timeoutMs);
   const version = Number(row?.[0]);
   if (version > migrations.length + newerMax) {
-    throw new StoreOpenError(
-      "newer_schema",
-      `the database at ${host} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
-    );
+    const problem = `the database at ${host} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`;
+    throw new StoreOpenError("newer_schema", problem);
   }
   return version;
 }
@@ -67,16 +63,12 @@ async function findSchema(session: Session, timeoutMs?: number): Promise<string>
   const path = `the search_path of this user at ${describeHost(session.host)}`;
   const [[schema, isOther, other] = []] = await session.query(findBySearchPath, [], timeoutMs);
   if (isOther === true) {
-    throw new StoreOpenError(
-      "foreign",
-      `${path} finds plants in the schema ${other}, but plant_store_migrations in ${schema}; name the right one first, or move the table`,
-    );
+    const problem = `${path} finds plants in the schema ${other}, but plant_store_migrations in ${schema}; name the right one first, or move the table`;
+    throw new StoreOpenError("foreign", problem);
   }
   if (typeof schema === "string") return schema;
-  throw new StoreOpenError(
-    "inaccessible",
-    `${path} names no schema that it may use; create one, or grant USAGE on it`,
-  );
+  const problem = `${path} names no schema that it may use; create one, or grant USAGE on it`;
+  throw new StoreOpenError("inaccessible", problem);
 }
 
 const schemaOf = (table: string) => `(
@@ -142,23 +134,17 @@ export async function assertTable(session: Session): Promise<void> {
   const rows = await session.query(findColumns);
   const host = describeHost(session.host);
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
-    throw new StoreOpenError(
-      "unsupported",
-      `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`,
-    );
+    const problem = `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`;
+    throw new StoreOpenError("unsupported", problem);
   }
   for (const [name, type] of Object.entries(columnTypes)) {
     if (rows.some((row) => row[0] === name && row[1] === type)) continue;
-    throw new StoreOpenError(
-      "damaged",
-      `the column ${name} of plants at ${host} is missing, has another type or no NOT NULL; change it back, or restore a backup`,
-    );
+    const problem = `the column ${name} of plants at ${host} is missing, has another type or no NOT NULL; change it back, or restore a backup`;
+    throw new StoreOpenError("damaged", problem);
   }
   if (rows.some(([, , persistence]) => persistence !== "p")) {
-    throw new StoreOpenError(
-      "not_durable",
-      `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`,
-    );
+    const problem = `the table plants at ${host} or a partition of it is unlogged or temporary, and a crash would empty it; run ALTER TABLE plants, or the partition, SET LOGGED`;
+    throw new StoreOpenError("not_durable", problem);
   }
   session.hasTriggers = rows[0]?.[4] === true;
 }

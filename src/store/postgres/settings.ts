@@ -29,10 +29,8 @@ export function assertSafe(
   { allowUnsafe }: PostgresAddress,
 ): void {
   if (value !== "off" || allowUnsafe.has(name)) return;
-  throw new StoreOpenError(
-    "not_durable",
-    `${where} runs with ${name}=off, and a crash of its machine would lose plants; turn it on, or accept that with allow_unsafe=${name} in the store URL`,
-  );
+  const problem = `${where} runs with ${name}=off, and a crash of its machine would lose plants; turn it on, or accept that with allow_unsafe=${name} in the store URL`;
+  throw new StoreOpenError("not_durable", problem);
 }
 
 const names = [...safetySettings, "server_encoding", "transaction_read_only"];
@@ -51,16 +49,12 @@ function assertUtf8(host: string, settings: Settings): void {
   // A pooler may have lost the connection between two statements.
   if (encoding === undefined) throw new ConnectionLost(`${host} did not tell its settings`);
   if (encoding === "UTF8") return;
-  throw new StoreOpenError(
-    "unsupported",
-    `the database at ${host} is encoded in ${encoding}, which cannot hold every text; create one with ENCODING 'UTF8' TEMPLATE template0`,
-  );
+  const problem = `the database at ${host} is encoded in ${encoding}, which cannot hold every text; create one with ENCODING 'UTF8' TEMPLATE template0`;
+  throw new StoreOpenError("unsupported", problem);
 }
 
 function assertWritable(host: string, settings: Settings): void {
   if (settings.get("transaction_read_only") !== "on") return;
-  throw new StoreOpenError(
-    "inaccessible",
-    `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`,
-  );
+  const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
+  throw new StoreOpenError("inaccessible", problem);
 }

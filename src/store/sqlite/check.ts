@@ -1,6 +1,6 @@
 import { accessSync, constants, realpathSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import type { Finding } from "../options.ts";
+import { type Finding, finding } from "../options.ts";
 import { assertDurable, assertExists, configure, openError, openForReading } from "./database.ts";
 import { assertDriver, type Database, readValue } from "./driver.ts";
 import { failureCode } from "./failure.ts";
@@ -25,14 +25,17 @@ export async function* checkDatabase(path: string): AsyncGenerator<Finding, void
     yield checkLog(file);
     const servers = describeUsers(file, "servers");
     if (servers.includes(",")) {
-      const text = `more than one has it open, run one for each file${servers}`;
-      yield { level: "warn", subject: "servers", text };
+      yield finding(
+        "warn",
+        "servers",
+        `more than one has it open, run one for each file${servers}`,
+      );
     }
     assertOurs(file, "r");
     using db = openForReading(file);
     yield* checkOpen(db, file);
   } catch (error) {
-    yield { level: "fail", subject: "store", text: openError(path, error).message };
+    yield finding("fail", "store", openError(path, error).message);
   }
 }
 
@@ -40,8 +43,8 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   const version = assertPlantStore(db);
   const isDue = version < migrations.length;
   const due = isDue ? "; the next start migrates it, or run: plant-store migrate up" : "";
-  const text = `version ${version} of ${migrations.length}${due}`;
-  yield { level: isDue ? "warn" : "ok", subject: "schema", text };
+  const level = isDue ? "warn" : "ok";
+  yield finding(level, "schema", `version ${version} of ${migrations.length}${due}`);
   yield checkSettings(db, path);
   // Last, because it reads the whole database.
   yield checkIntegrity(db);
@@ -65,10 +68,10 @@ function checkIntegrity(db: Database): Finding {
   const faults = faultsOf(db);
   if (faults.length > 0) {
     const advice = "stop the server and restore the store from a backup";
-    return { level: "fail", subject: "integrity", text: `${faults.join("; ")}: ${advice}` };
+    return finding("fail", "integrity", `${faults.join("; ")}: ${advice}`);
   }
   const count = readValue(db, "SELECT count(*) FROM plants");
-  return { level: "ok", subject: "integrity", text: `whole; plants: ${count}` };
+  return finding("ok", "integrity", `whole; plants: ${count}`);
 }
 
 /** Some faults make it impossible to look for others. */
@@ -91,17 +94,16 @@ function* checkRights(path: string): Generator<Finding, void> {
   if (process.platform === "win32") return;
   const mode = statSync(path).mode;
   if ((mode & 0o022) !== 0) {
-    const text = `other users can write ${path}; run: chmod 600 ${path}`;
-    yield { level: "fail", subject: "rights", text };
+    yield finding("fail", "rights", `other users can write ${path}; run: chmod 600 ${path}`);
   } else if ((mode & 0o044) !== 0) {
-    const text = `other users can read ${path}; to prevent that, run: chmod 600 ${path}`;
-    yield { level: "warn", subject: "rights", text };
+    const advice = `to prevent that, run: chmod 600 ${path}`;
+    yield finding("warn", "rights", `other users can read ${path}; ${advice}`);
   }
   const folder = statSync(dirname(path)).mode;
   // With the sticky bit, users cannot replace each other's files.
   if ((folder & 0o022) !== 0 && (folder & 0o1000) === 0) {
-    const text = `other users can replace files in ${dirname(path)}; run: chmod 700 ${dirname(path)}`;
-    yield { level: "fail", subject: "rights", text };
+    const advice = `run: chmod 700 ${dirname(path)}`;
+    yield finding("fail", "rights", `other users can replace files in ${dirname(path)}; ${advice}`);
   }
 }
 
@@ -116,29 +118,28 @@ const fileSystems: ReadonlyMap<number, string> = new Map([
 function* checkDisk(path: string): Generator<Finding, void> {
   const { type, bavail, bsize } = statfsSync(dirname(path));
   const fileSystem = process.platform === "linux" ? fileSystems.get(type) : undefined;
-  if (fileSystem !== undefined) yield { level: "warn", subject: "disk", text: `it ${fileSystem}` };
+  if (fileSystem !== undefined) yield finding("warn", "disk", `it ${fileSystem}`);
   const free = bavail * bsize;
   const text = `${Math.floor(free / 1024 / 1024)} MiB free`;
-  if (free >= freeBytesMin.warn) yield { level: "ok", subject: "disk", text };
+  if (free >= freeBytesMin.warn) yield finding("ok", "disk", text);
   else {
     const level = free < freeBytesMin.fail ? "fail" : "warn";
-    yield { level, subject: "disk", text: `${text}; free some space, or move the store` };
+    yield finding(level, "disk", `${text}; free some space, or move the store`);
   }
 }
 
 function checkLog(path: string): Finding {
   const bytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0;
   const text = `its log has ${Math.ceil(bytes / 1024 / 1024)} MiB`;
-  if (bytes <= logBytesMax) return { level: "ok", subject: "log", text };
+  if (bytes <= logBytesMax) return finding("ok", "log", text);
   const advice = "stop whatever reads the store for long, such as a copy or an export";
-  const readers = describeUsers(path, "readers");
-  return { level: "warn", subject: "log", text: `${text}; ${advice}${readers}` };
+  return finding("warn", "log", `${text}; ${advice}${describeUsers(path, "readers")}`);
 }
 
 function attempt(path: string, subject: string, look: () => string): Finding {
   try {
-    return { level: "ok", subject, text: look() };
+    return finding("ok", subject, look());
   } catch (error) {
-    return { level: "fail", subject, text: openError(path, error).message };
+    return finding("fail", subject, openError(path, error).message);
   }
 }

@@ -107,10 +107,8 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
     const actual = readValue(db, `PRAGMA ${name}`);
     if (actual !== wanted) {
       const advice = name === "journal_mode" ? "a local disk" : "another build of Node";
-      throw new StoreOpenError(
-        "not_durable",
-        `${db.location()} is not durable: SQLite's ${name} is ${actual} instead of ${wanted}; use ${advice}`,
-      );
+      const problem = `${db.location()} is not durable: SQLite's ${name} is ${actual} instead of ${wanted}; use ${advice}`;
+      throw new StoreOpenError("not_durable", problem);
     }
   }
 }

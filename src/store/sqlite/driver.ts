@@ -28,10 +28,8 @@ export function assertDriver(): string {
   const version = String(readValue(db, "SELECT sqlite_version()"));
   db.close();
   if (isBelow(version, sqliteMin)) {
-    throw new StoreOpenError(
-      "unsupported",
-      `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin.join(".")} or later is needed; use Node 22.23, 24.15, 26 or later`,
-    );
+    const problem = `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin.join(".")} or later is needed; use Node 22.23, 24.15, 26 or later`;
+    throw new StoreOpenError("unsupported", problem);
   }
   return version;
 }

@@ -65,10 +65,8 @@ export function assertNoLostLog(path: string, state?: string): void {
   const [file, log] = [realPath(path), `${realPath(path)}-wal`];
   const found = state ?? (sizeOf(file) > 0 ? undefined : fs.existsSync(file) ? "empty" : "missing");
   if (found === undefined || sizeOf(log) <= logHeaderBytes) return;
-  throw new StoreOpenError(
-    "damaged",
-    `${file} is ${found}, but ${log} may hold confirmed plants; put back the database that the log belongs to, or move the log away`,
-  );
+  const problem = `${file} is ${found}, but ${log} may hold confirmed plants; put back the database that the log belongs to, or move the log away`;
+  throw new StoreOpenError("damaged", problem);
 }
 
 /** @throws {StoreOpenError} `inaccessible` */

@@ -109,8 +109,6 @@ export class SqliteReader implements PlantReader {
 /** @throws {StoreOpenError} `foreign`, `newer_schema`, `unsupported` */
 function assertReadable(db: Database, path: string): void {
   if (assertPlantStore(db) === migrations.length) return;
-  throw new StoreOpenError(
-    "unsupported",
-    `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`,
-  );
+  const problem = `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`;
+  throw new StoreOpenError("unsupported", problem);
 }

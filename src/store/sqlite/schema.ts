@@ -21,10 +21,8 @@ export function migrate(db: Database): void {
 /** @returns Whether there was a migration to apply. */
 function migrateOnce(db: Database): boolean {
   if (!isOurs(db)) {
-    throw new StoreOpenError(
-      "foreign",
-      `${db.location()} is the database of another program; name another file in the store URL`,
-    );
+    const problem = `${db.location()} is the database of another program; name another file in the store URL`;
+    throw new StoreOpenError("foreign", problem);
   }
   const version = readVersion(db);
   const migration = migrations[version];
@@ -47,10 +45,8 @@ export function assertPlantStore(db: Database): number {
 export function readVersion(db: Database): number {
   const version = Number(readValue(db, "PRAGMA user_version"));
   if (version <= migrations.length) return version;
-  throw new StoreOpenError(
-    "newer_schema",
-    `${db.location()} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`,
-  );
+  const problem = `${db.location()} has schema version ${version}, and this release knows ${migrations.length}; run the newer release`;
+  throw new StoreOpenError("newer_schema", problem);
 }
 
 function isOurs(db: Database): boolean {

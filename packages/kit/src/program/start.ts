@@ -3,16 +3,15 @@ import module from "node:module";
 import { isatty } from "node:tty";
 import type { CorsOptions } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
-import type { ServiceMetrics, ServiceMetricsOptions } from "connect-gateway/metrics";
+import type { ServiceMetricsOptions } from "connect-gateway/metrics";
 import type { TlsFiles } from "connect-gateway/server";
-import { type Authenticator, openAuthenticator } from "../auth/authenticator.ts";
+import { openAuthenticator } from "../auth/authenticator.ts";
 import { type AuthSettings, hasAuth } from "../auth/settings.ts";
 import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
 import type { common } from "../settings/common.ts";
 import { isThisMachine, localUrl } from "../settings/place.ts";
 import type { ValuesOf } from "../settings/schema.ts";
 import { openTracing } from "../tracing/open.ts";
-import type { Tracing } from "../tracing/sdk.ts";
 
 type Common = typeof common;
 
@@ -36,20 +35,8 @@ export interface ProgramOptions {
   readonly naming: Omit<ServiceMetricsOptions, "version">;
 }
 
-export interface StartedProgram extends Omit<ProgramOptions, "naming"> {
-  /** Adds something to close, before all that was added earlier. */
-  defer(close: Close): void;
-  /** Undefined if metrics are off. Then nothing is measured. */
-  readonly metrics: ServiceMetrics | undefined;
-  readonly metricsUrl: string | undefined;
-  /** Undefined if neither tokens nor JWTs are configured. */
-  readonly authenticator: Authenticator | undefined;
-  readonly tracing: Tracing | undefined;
-  /** Closes everything, the last first. Idempotent. */
-  close(): Promise<void>;
-}
-
-type Close = () => unknown;
+/** What is off or not configured in it is undefined. */
+export type StartedProgram = Awaited<ReturnType<typeof startProgram>>;
 
 /**
  * Opens what any server has beside its services: the port of the metrics, tokens and keys, and
@@ -57,7 +44,7 @@ type Close = () => unknown;
  *
  * @throws {TokenFileError} or the system's error if it cannot listen. Nothing is left open then.
  */
-export async function startProgram(options: ProgramOptions): Promise<StartedProgram> {
+export async function startProgram(options: ProgramOptions) {
   const { naming, ...program } = options;
   const { name, version, settings, log } = program;
   const { defer, close } = createClosers();
@@ -80,7 +67,7 @@ export async function startProgram(options: ProgramOptions): Promise<StartedProg
 
 /** AsyncDisposableStack, which Node 22 has not. */
 function createClosers() {
-  const all: Close[] = [];
+  const all: (() => unknown)[] = [];
   let closed: Promise<void> | undefined;
   async function closeAll(): Promise<void> {
     const one = all.pop();
@@ -92,7 +79,9 @@ function createClosers() {
     }
   }
   return {
-    defer: (close: Close) => void all.push(close),
+    /** Adds something to close, before all that was added earlier. */
+    defer: (close: () => unknown) => void all.push(close),
+    /** Closes everything, the last first. Idempotent. */
     close: () => (closed ??= closeAll()),
   };
 }

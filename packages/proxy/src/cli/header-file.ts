@@ -2,20 +2,15 @@
 import { readFileSync } from "node:fs";
 import { findMetadataProblem } from "../services/metadata.ts";
 
-/** Reads a file again when it is told to. While it is wrong, the old headers stay. */
-export class HeaderFile {
-  readonly #file: string | undefined;
-  headers: Readonly<Record<string, string>>;
-
-  /** @throws {Error} as {@link readHeaderFile}. */
-  constructor(file: string | undefined) {
-    this.#file = file;
-    this.headers = readHeaderFile(file);
-  }
-
-  reload(): void {
-    this.headers = readHeaderFile(this.#file);
-  }
+/** A file that is read again when told to. While it is wrong, the old headers stay. @throws {Error} */
+export function openHeaderFile(file: string | undefined) {
+  let headers = readHeaderFile(file);
+  return {
+    headers: () => headers,
+    reload() {
+      headers = readHeaderFile(file);
+    },
+  };
 }
 
 /** One `NAME: VALUE` a line. @throws {Error} that names the file and the line. */

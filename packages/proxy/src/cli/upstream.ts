@@ -12,7 +12,7 @@ import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/healt
 import type { HttpRule } from "connect-gateway/protos";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
-import { HeaderFile } from "./header-file.ts";
+import { openHeaderFile } from "./header-file.ts";
 import { openHttpUpstream } from "./http-upstream.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
@@ -41,11 +41,11 @@ export function openUpstreams(
   return settings.upstreams.map((place) => {
     const { url, authority, protocol } = place;
     const tls = watchUpstreamTls(place.tls, onTlsError);
-    const files = [new HeaderFile(place.headerFile), new HeaderFile(place.ownHeaderFile)] as const;
-    const header = () => files[0].headers;
-    const ownHeaders = () => files[1].headers;
+    const { headers: header, reload: reloadHeader } = openHeaderFile(place.headerFile);
+    const { headers: ownHeaders, reload: reloadOwn } = openHeaderFile(place.ownHeaderFile);
     const reload = () => {
-      for (const file of files) file.reload();
+      reloadHeader();
+      reloadOwn();
     };
     const common = { place, ownHeaders, reload };
     if (protocol !== "grpc") {
