@@ -3,7 +3,6 @@
 import http from "node:http";
 import http2 from "node:http2";
 import { buffer, text } from "node:stream/consumers";
-import { setImmediate } from "node:timers/promises";
 import { fromBinary, fromJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { Load } from "../../bench/load/load.ts";
@@ -106,28 +105,6 @@ describe.each<RequestKind>(["rest", "connect", "mcp", "grpc"])("a load of %s", (
     expect(created).toBe(50 + (kind === "grpc" ? 3 * load.connections : 0));
     expect(requestsPerSecond).toBeLessThanOrEqual(200);
   });
-});
-
-test("an answer in pieces is put together, whatever other connections get meanwhile", async () => {
-  await using slow = await openSimple(async (response) => {
-    response.writeHead(200, { "content-length": answers.rest.length });
-    for (const byte of answers.rest) {
-      response.write(Buffer.of(byte));
-      await setImmediate();
-    }
-    response.end();
-  });
-  const load: Load = { ...loadOf(slow.url, "rest"), until: { requests: 40 } };
-  expect(await runLoad(load)).toMatchObject({ created: 40, failed: 0 });
-});
-
-test("a connection that the server ends fails the load", async () => {
-  let answered = 0;
-  await using ending = await openSimple((response) => {
-    if (++answered > 20) response.socket?.end();
-    else response.end(answers.rest);
-  });
-  await expect(runLoad(loadOf(ending.url, "rest"))).rejects.toThrow("ended the connection");
 });
 
 test("what is sent to warm up is stored, and not measured", async () => {

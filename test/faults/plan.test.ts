@@ -1,45 +1,6 @@
 /** The parameters of a run: how long, which campaigns, which plan. */
 import { describe, expect, test } from "vitest";
-import { campaigns } from "./campaigns.ts";
-import { parseFlags } from "./flags.ts";
 import { createRandom } from "./random.ts";
-
-const names = ["one", "two"];
-
-describe("the command line", () => {
-  test("chooses campaigns, time and seed", () => {
-    const args = ["--only", "two", "--minutes", "0.5", "--seed", "7"];
-    expect(parseFlags(args, names)).toEqual({ only: ["two"], minutes: 0.5, seed: 7 });
-  });
-
-  test("without any, runs all for three minutes with a random seed", () => {
-    const flags = parseFlags([], names);
-    expect(flags).toEqual({ only: names, minutes: 3, seed: expect.any(Number) });
-    expect(parseFlags([], names).seed).not.toBe(flags.seed);
-  });
-
-  test("runs a soak alone, for hours, in a directory", () => {
-    const args = ["soak", "--hours", "1.5", "--folder", "there", "--seed", "7"];
-    expect(parseFlags(args, names)).toMatchObject({ minutes: 90, soak: "there", seed: 7 });
-    expect(parseFlags(["soak"], names)).toMatchObject({ minutes: 180, soak: "data/soak" });
-  });
-
-  test.each([
-    { args: ["--hours", "1"], message: "--hours is of soak" },
-    { args: ["soap"], message: "soap is nothing to run; there is soak" },
-    { args: ["soak", "--hours", "long"], message: "--hours must be a number, not long" },
-    { args: ["--only", "three"], message: "there is no campaign three; there are one, two" },
-    { args: ["--minutes", "long"], message: "--minutes must be a number, not long" },
-    { args: ["--seed", "-1"], message: /seed/ },
-    { args: ["--fast"], message: /--fast/ },
-  ])("$args is rejected", ({ args, message }) => {
-    expect(() => parseFlags(args, names)).toThrow(message);
-  });
-});
-
-test("campaigns have distinct names", () => {
-  expect(new Set(campaigns.map(({ name }) => name)).size).toBe(campaigns.length);
-});
 
 describe("a plan", () => {
   const numbers = (seed: number, name: string) => {
