@@ -12,7 +12,7 @@ import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { expectKept, untilObstacle } from "../suite.ts";
+import { expectKept } from "../suite.ts";
 import { fakeCitus } from "./fake-citus.ts";
 import {
   openDatabase,
@@ -176,16 +176,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await creating;
   });
 
-  test("with all nodes down, the store is unreachable until one is back", async () => {
-    const { store, citus, ones, twos } = await openFresh();
-    for (const node of [1, 2]) await citus.fail(node, "08006");
-    const creating = startCreating(store, [...ones, ...twos]).done;
-    await untilObstacle(store, "unreachable");
-    await citus.mend();
-    await creating;
-    expect(store.obstacle()).toBeUndefined();
-  });
-
   test("a node that is down does not prevent opening the store; check warns", async () => {
     const { url, citus, sessions } = await openCitus(server.current);
     await citus.open(1, server.current.port);
@@ -233,18 +223,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await engine.inspect();
     await engine.close();
   });
-
-  test("a node whose settings change while the store is open", async () => {
-    const { url, store, citus, ones } = await openFresh();
-    await citus.answer({ w1: undefined, w2: "on on off" });
-    await untilObstacle(store, "not_durable");
-    await expect(store.create(ones[0] as NewPlant)).rejects.toMatchObject(unavailable);
-    await expect(openTestStore(url)).rejects.toMatchObject({ code: "not_durable" });
-    const text = expect.stringMatching(/the node w2:5432 .*synchronous_commit=off/);
-    expect((await findingsOf(url)).at(-1)).toEqual({ level: "fail", subject: "nodes", text });
-    await citus.answer({ w1: safe, w2: safe });
-    await untilObstacle(store);
-  });
 });
 
 describe.skipIf(!hasPostgres)("with a worker of its own", () => {
@@ -285,24 +263,6 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
     await replacing.query("COMMIT");
     await creating.done;
     expect(await kept()).toEqual([second]);
-  });
-
-  test("a worker that does not wait for its disk is found by an inspection", async () => {
-    const { database, url } = await openBoth();
-    await worker.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
-    const engine = await openTestEngine(url);
-    onTestFinished(() => engine.close());
-    await expect(engine.inspect()).rejects.toMatchObject({ code: "not_durable" });
-  });
-
-  test("a host that the cluster has replaced gets no more plants, although it is up", async () => {
-    const { url, citus, kept, plants, first } = await openBoth();
-    const store = await openTestStore(url);
-    await store.create(first);
-    expect(await kept()).toEqual([]);
-    await citus.open(1, coordinator.current.port);
-    for (const plant of plants.slice(1)) await store.create(plant);
-    expect(await kept()).toHaveLength(plants.length - 1);
   });
 
   test.each(["refuse", "hang"] as const)(
