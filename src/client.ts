@@ -16,8 +16,7 @@ export interface PlantClientOptions {
 }
 
 /**
- * Creates a client of `PlantService`, by the Connect protocol in binary over `fetch`. Ids are
- * exact: they are `bigint`. Calls reject with a `ConnectError`; its `code` tells why.
+ * Speaks Connect in binary over `fetch`: ids are exact `bigint`s. Calls reject with `ConnectError`.
  */
 export function createPlantClient(options: PlantClientOptions): Client<typeof PlantService> {
   const transport = createConnectTransport({

@@ -146,16 +146,10 @@ export interface PlantStore {
   /** Whether any `create` would now fail with `overloaded` because the queue is full. */
   isFull(): boolean;
 
-  /**
-   * What prevents any `create` now, as far as is known; undefined if nothing does. The store
-   * detects by itself when an obstacle is gone.
-   */
+  /** What prevents any `create` now, as far as is known. The store detects when it is gone. */
   obstacle(): Obstacle | undefined;
 
-  /**
-   * Finishes the creates under way, then releases every resource. Later creates fail with
-   * `unavailable`. Idempotent.
-   */
+  /** Finishes the creates under way. Later ones fail with `unavailable`. Idempotent. */
   close(): Promise<void>;
 }
 

@@ -34,9 +34,7 @@ export function createPlantService(
   };
 }
 
-/**
- * Rejects a call before its body is read if the store would. @throws {ConnectError} `unavailable`.
- */
+/** Before a body is read, if the store would reject it. @throws {ConnectError} `unavailable`. */
 export function assertRoom(store: PlantStore): void {
   if (!store.isFull()) return;
   noRoom ??= connectErrorFrom(overloaded());
@@ -93,7 +91,5 @@ function connectErrorFrom(error: PlantError): ConnectError {
 /** Long enough to write a burst, and short enough that clients do not idle. */
 const retryAfterSeconds = 1n;
 
-/**
- * Shared, because creating it costs more than returning it. Not made at startup: it loads undici.
- */
+/** Creating it costs more than returning it. Not made at startup: it loads undici. */
 let noRoom: ConnectError | undefined;

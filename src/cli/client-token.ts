@@ -5,10 +5,7 @@ import { isBearerToken } from "../client-token.ts";
 /** Longer than any token. A larger file holds something else, and is not read whole. */
 const bytesMax = 16 * 1024;
 
-/**
- * The bearer token of a client, from a file or from PLANT_STORE_TOKEN: every user of the machine
- * can see the command line. @throws {CommandFailure} Without any part of the token.
- */
+/** From a file or PLANT_STORE_TOKEN: all users see command lines. @throws {CommandFailure} */
 export async function readClientToken(file: string | undefined): Promise<string> {
   if (file !== undefined) return assertToken(await readStart(file), file);
   const token = process.env["PLANT_STORE_TOKEN"];

@@ -22,10 +22,7 @@ export interface OutputFile extends AsyncDisposable {
   commit(): Promise<void>;
 }
 
-/**
- * Opens a file for writing. Pipes and character devices are written to as they are. @throws
- * {CommandFailure}
- */
+/** Pipes and character devices are written to as they are. @throws {CommandFailure} */
 export async function openOutputFile(target: OutputTarget): Promise<OutputFile> {
   assertMayWrite(target);
   const place = realPath(target.path);
@@ -39,10 +36,7 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
   }
 }
 
-/**
- * Never replaces a store or its files, a token file, a key or a file of another kind, and others
- * only with `force`. @throws {CommandFailure}
- */
+/** Replaces files of the same kind alone, and only with `force`. @throws {CommandFailure} */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertName(path);
   assertNoLostLog(path);

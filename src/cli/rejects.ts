@@ -19,11 +19,7 @@ export class Rejects {
   /** Rejections come from concurrent calls and are written one at a time. */
   #last: Promise<void> = Promise.resolve();
 
-  /**
-   * Creates the file only if a row is rejected. @throws {CommandFailure}
-   *
-   * @param beforeWrite Called before a line goes to standard error.
-   */
+  /** @param beforeWrite Called before a line goes to standard error. @throws {CommandFailure} */
   static async open(
     source: string,
     { rejects, force }: { readonly rejects?: string; readonly force: boolean },

@@ -85,10 +85,7 @@ export const storeUrl: Program<OptionsOf<typeof schema>, UrlOptions> = {
 const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
 const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
 
-/**
- * @param location The URL after `postgres:`. Messages repeat no part: any may be the password.
- * @throws {SettingsError}
- */
+/** Messages repeat no part of the URL: any may be the password. @throws {SettingsError} */
 export function parsePostgresUrl(location: string): PostgresLocation {
   const [, userInfoText = "", hostList = "", database = "", query = ""] = form.exec(location) ?? [
     refuse(

@@ -28,8 +28,7 @@ import { tokenCommand } from "./token-command.ts";
 import { version } from "./version.ts";
 
 /**
- * Serves a store until the program is closed. @returns the port. @throws {SettingsError} for TLS
- * files; the system's error if it cannot listen.
+ * @returns the port. @throws {SettingsError} for TLS files; the system's error if it cannot listen.
  */
 export async function serve(
   program: StartedProgram,

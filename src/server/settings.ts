@@ -74,10 +74,7 @@ export const schema = {
   ...common.rateLimit,
 } as const;
 
-/**
- * JSON values or fields of one message; a plant has three. 1 MiB could hold half a million, which
- * would block the event loop for 200 ms.
- */
+/** A plant has three. 1 MiB could hold half a million, which would block for 200 ms. */
 const messageValuesMax = 1000;
 
 type Values = SettingsOf<typeof schema>;

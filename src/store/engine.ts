@@ -14,10 +14,7 @@ export interface Engine extends BatchEngine {
    */
   inspect(): Promise<void>;
 
-  /**
-   * Inspects, then writes to the same disk with the same permissions as a commit. Leaves nothing
-   * behind. @throws If either fails.
-   */
+  /** Inspects, then writes as a commit does, and leaves nothing behind. @throws If either fails. */
   probe(): Promise<void>;
 
   /** The obstacle that the engine already knows of, without a check: `failed` or `unreachable`. */
@@ -32,31 +29,19 @@ export interface Engine extends BatchEngine {
 
 /** The part of an engine that commits batches. */
 export interface BatchEngine {
-  /**
-   * How many commits of a part run in parallel. If more than one, the database decides which of
-   * several rows with the same id comes first.
-   */
+  /** Of a part, in parallel. If more than one, the database decides which row of an id is first. */
   readonly commitsMax: number;
 
   /** How many commits it takes beyond these, so that it never waits for the next one. */
   readonly commitsAhead: number;
 
-  /**
-   * Whether a commit with few rows waits for those of its part that are under way, to share the
-   * next. Not if the database does more with more commits in parallel.
-   */
+  /** Whether a commit with few rows waits for those of its part that are under way. */
   readonly mergesCommits: boolean;
 
-  /**
-   * The part of the database that stores an id. Parts fail and stall by themselves, so a batch is
-   * of one part.
-   */
+  /** Parts fail and stall by themselves, so a batch has ids of one part. */
   partOf(id: bigint): string;
 
-  /**
-   * Whether an error may be due to a single row, so that the others may be stored without it.
-   * Nothing of the batch was stored.
-   */
+  /** Whether the others may be stored without a single row. Nothing of the batch was stored. */
   isOfRow(error: unknown): boolean;
 
   /** When a commit that failed is tried again. Undefined: never. */

@@ -311,10 +311,7 @@ class CommitQueue {
     return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
   }
 
-  /**
-   * Runs until nothing is left to retry. A single row may be the cause, so each failure retries
-   * fewer rows at once, and others first.
-   */
+  /** A single row may be the cause: each failure retries fewer rows at once, and others first. */
   async #retry(): Promise<void> {
     const { engine, limits } = this.#options;
     this.#isRetrying = true;

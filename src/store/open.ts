@@ -33,9 +33,7 @@ export async function openStore(
   return await (await postgres()).openPostgres(at, options);
 }
 
-/**
- * Reads the plants that a store holds now. Creates and migrates nothing. @throws {StoreOpenError}
- */
+/** Reads a snapshot. Creates and migrates nothing. @throws {StoreOpenError} */
 export async function openPlantReader(at: StoreLocation): Promise<PlantReader> {
   if (at.engine === "sqlite")
     return (await import("./sqlite/reader.ts")).SqliteReader.open(at.path);

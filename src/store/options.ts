@@ -7,10 +7,7 @@ export type OnObstacle = (obstacle: Obstacle | undefined, cause: unknown) => voi
 export type OnUnreachable = (nodes: readonly string[]) => void;
 
 export interface StoreOptions {
-  /**
-   * Called at most once, if the store has failed for good: every create fails with `unavailable`
-   * until the store is opened again, preferably in a new process.
-   */
+  /** Called at most once, if the store must be opened again, preferably in a new process. */
   readonly onFailure?: (error: Error) => void;
   /** Called when an obstacle prevents creates, and again when there is none any more. */
   readonly onObstacle?: OnObstacle;

@@ -1,9 +1,6 @@
 import { int64Max, int64Min, type NewPlant } from "../plant.ts";
 
-/**
- * Reads one snapshot of the plants of a store, for operators: id, name and tag bit for bit, or not
- * at all.
- */
+/** One snapshot of the plants of a store: id, name and tag bit for bit, or not at all. */
 export interface PlantReader {
   readonly count: number;
 

@@ -142,10 +142,7 @@ export class Waiter implements AbortListener {
 /** For a plant without any text. */
 export const heapBytesMin = 512;
 
-/**
- * An upper bound of the heap of a waiting plant: two bytes for each UTF-16 code unit, and its
- * objects.
- */
+/** An upper bound: two bytes for each UTF-16 code unit, and the objects of a plant. */
 export function heapBytes(plant: NewPlant): number {
   let units = 0;
   for (const field of textFields) units += plant[field]?.length ?? 0;

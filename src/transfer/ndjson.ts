@@ -5,9 +5,8 @@ import { withoutMark } from "./peek.ts";
 import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
 
 /**
- * Reads plants from NDJSON: one JSON object per line, `{"id", "name", "tag"}`, or a rejected row of
- * an earlier import, `{"line", "reason", "row"}`. Skips empty lines. A line that is too long is not
- * buffered.
+ * One JSON object per line, `{"id", "name", "tag"}`, or a rejected row of an earlier import. Skips
+ * empty lines. A line that is too long is not buffered.
  */
 export async function* readNdjson(
   chunks: AsyncIterable<Uint8Array>,

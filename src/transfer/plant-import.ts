@@ -47,9 +47,7 @@ const flightBytesMax = 32 * 1024 * 1024;
 const graceMs = 2000;
 const pauses = { backoffMinMs: 50, backoffMaxMs: 2000 };
 
-/**
- * Creates the plant of each row, many at once. Safe to repeat: rows that are stored succeed again.
- */
+/** Many rows at once. Safe to repeat: rows that are stored succeed again. */
 export class PlantImport {
   readonly #creator: PlantCreator;
   readonly #options: ImportOptions;

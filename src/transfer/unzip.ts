@@ -6,9 +6,7 @@ import { FormatError } from "./row.ts";
 
 const magic = Buffer.from([0x1f, 0x8b]);
 
-/**
- * Decompresses a file that starts as gzip does (RFC 1952). @throws {FormatError} if it is damaged.
- */
+/** If it starts as gzip does (RFC 1952). @throws {FormatError} if it is damaged. */
 export async function* unzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { start, all } = await peek(chunks, magic.length);
   if (!start.equals(magic)) return yield* all;

@@ -51,8 +51,7 @@ function judgeConnection(error: ConnectError): Verdict {
       reason: `cannot make a trusted TLS connection (${ofTls}); check the URL, or set --ca`,
     };
   }
-  // The last cause is nearest to the network: ECONNREFUSED says more than the errors around it.
-  // HTTP/2 codes say less: one stands for every way in which a stream may be reset. So does EPROTO.
+  // The last cause is nearest to the network. HTTP/2 codes say less: one stands for many.
   const code = codes.findLast((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
   return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
 }

@@ -14,9 +14,7 @@ export interface PageOptions extends PageFacts {
   readonly onError: (error: unknown) => void;
 }
 
-/**
- * The page at `/`, the reference at `/docs`, and their files, by full paths. They need no token.
- */
+/** The page at `/`, the reference at `/docs`, and their files. They need no token. */
 export function createPageHandlers(options: PageOptions): ReadonlyMap<string, NodeHandler> {
   const { basePath } = options;
   const handlers = new Map<string, NodeHandler>();

@@ -6,10 +6,7 @@ import { decodeResponse, encodeRequest, joinParts } from "./wire.js";
 /** JSON's integers (RFC 8259 section 6). */
 const integer = /^-?(0|[1-9][0-9]*)$/;
 
-/**
- * The plant as JSON. The id is copied as typed, because numbers round above 2^53. Anything but an
- * integer is sent as text, so that the service explains the error.
- */
+/** The id is as typed: numbers round above 2^53. Other text makes the service explain the error. */
 export function createBody({ id, ...texts }) {
   const members = id === "" ? [] : [`"id": ${integer.test(id) ? id : quoteText(id)}`];
   for (const [field, text] of Object.entries(texts)) {

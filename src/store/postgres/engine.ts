@@ -60,10 +60,7 @@ export class PostgresEngine implements Engine {
     return this.#inspection.placement !== undefined;
   }
 
-  /**
-   * The node that stores a plant: a commit on one node needs no second phase, and if a node fails
-   * or hangs, only its own plants wait.
-   */
+  /** A commit on one node needs no second phase. If a node hangs, only its own plants wait. */
   partOf(id: bigint): string {
     return this.#inspection.placement?.nodeOf(id) ?? whole;
   }

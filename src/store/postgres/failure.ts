@@ -32,10 +32,7 @@ export class NoHost extends Error {
   }
 }
 
-/**
- * What helps after a failure: running the statement `again`, or on another connection, perhaps to
- * another host (`elsewhere`). All our statements may be run twice.
- */
+/** Run the statement `again`, or on another connection (`elsewhere`). All may be run twice. */
 export type Remedy = "again" | "elsewhere" | "none";
 
 interface Meaning {
@@ -127,10 +124,7 @@ export function mayPass(error: unknown): boolean {
   return remedyFor(error) !== "none" || sqlState(error) === "XX000";
 }
 
-/**
- * Whether an error may be due to one row of a statement. Not a name that is null: it is if the
- * settings of a commit have no effect. Citus may not tell which column is null.
- */
+/** Not a name that is null: that is if the settings of a commit have no effect. */
 export function isOfRow(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === "23502") return !["name", undefined].includes(error.column);

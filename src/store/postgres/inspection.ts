@@ -6,10 +6,7 @@ import { assertTable } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
-/**
- * Repeats the checks of opening the store on open sessions: a reload of the server's configuration
- * or an ALTER TABLE takes effect in all sessions without notice.
- */
+/** Repeats the checks of opening: a reload or an ALTER TABLE takes effect without notice. */
 export class Inspection {
   readonly #address: PostgresAddress;
   readonly #limits: PostgresLimits;
@@ -25,19 +22,16 @@ export class Inspection {
     return this.#placement;
   }
 
-  /**
-   * Runs before each write, unless the session passed a moment ago, so that no write is unguarded.
-   */
+  /** Before each write, unless the session passed a moment ago, so that none is unguarded. */
   async runWhenDue(session: Session): Promise<void> {
     const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
     if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
   }
 
   /**
-   * Inspects a whole cluster. Not before writes: a node that does not answer takes long.
-   *
-   * @param isOpen Whether there is a session on a node, which is inspected there.
-   * @throws {StoreOpenError} or the error that prevented the inspection.
+   * Not before writes: a node that does not answer takes long. @param isOpen Whether there is a
+   * session on a node, which is inspected there. @throws {StoreOpenError} or what prevented the
+   * inspection.
    */
   async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
     await this.run(session);

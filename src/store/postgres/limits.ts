@@ -4,10 +4,7 @@ export interface PostgresLimits {
   readonly connectTimeoutMs: number;
   /** How long a host may take before the next one is tried as well. */
   readonly nextHostDelayMs: number;
-  /**
-   * How often a host is asked whether it is there while a statement takes long, and its time to
-   * answer.
-   */
+  /** How often a host is asked whether it is there during a statement, and its time to answer. */
   readonly aliveIntervalMs: number;
   /** When a statement that stores plants is cancelled. Most likely it waits for a lock. */
   readonly statementTimeoutMs: number;

@@ -13,10 +13,7 @@ interface Shard {
 /** The name of the coordinator among the nodes: its group in Citus's tables. */
 export const coordinator = "0";
 
-/**
- * Maps plants to the nodes of a table that Citus has distributed. If it is outdated, that only
- * costs time: any statement may contain any plant.
- */
+/** Maps plants to nodes of Citus. If it is outdated, statements take longer. */
 export class Placement {
   /** The OID of the table on the node that was asked. Another table gets another one. */
   readonly table: string;

@@ -5,10 +5,7 @@ import { remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/**
- * The sessions of one store. If it has none, it opens one by itself, or the end of an outage would
- * go unnoticed until the next plant.
- */
+/** Without a session, it opens one by itself, or the end of an outage would go unnoticed. */
 export class SessionPool {
   readonly #connect: Connect;
   readonly #limits: PostgresLimits;
@@ -33,11 +30,7 @@ export class SessionPool {
     return this.#open.size > 0;
   }
 
-  /**
-   * Acquires a session, which must be released or dropped. The engine limits how many.
-   *
-   * @throws The error that prevented opening a session.
-   */
+  /** To release or drop. The engine limits how many. @throws What prevented opening one. */
   async acquire(): Promise<Session> {
     if (!this.isUp) await this.#recovery;
     const entry = this.#idle.pop();

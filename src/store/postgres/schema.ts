@@ -19,10 +19,7 @@ const newerMax = 1;
 /** "PLNT": the advisory lock for migrating this database. */
 const lockKey = 0x50_4c_4e_54;
 
-/**
- * If advisory locks have no effect and another process migrates at the same time:
- * serialization_failure, unique_violation, duplicate_table, duplicate_object.
- */
+/** Of races without advisory locks: serialization_failure, unique_violation, duplicate_*. */
 const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
 const racesMax = 20;
 
@@ -81,10 +78,7 @@ const findBySearchPath = `
 
 const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_migrations";
 
-/**
- * Migrates the schema to the latest version, one transaction a migration. Safe if other processes
- * do the same. @throws {StoreOpenError} `foreign`, `newer_schema`
- */
+/** One transaction a migration. Safe if others do the same. @throws {StoreOpenError} */
 export async function migrate(
   session: Session,
   { migrationTimeoutMs }: PostgresLimits,
@@ -157,10 +151,7 @@ const columnTypes: Readonly<Record<string, string>> = {
 
 const triggersOnInsert = 4;
 
-/**
- * Of the table, and what is so of any table beneath it. A name must be NOT NULL: it is null if the
- * settings of a commit have no effect, and then nothing must be stored.
- */
+/** NOT NULL, because a name is null if the settings of a commit have no effect. */
 const findColumns = `
   WITH RECURSIVE tables (oid, parent) AS (
     SELECT '@schema@.plants'::regclass::oid, NULL::oid

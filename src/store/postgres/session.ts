@@ -96,8 +96,7 @@ export class Session {
   }
 
   /**
-   * Runs a statement, by default a short one. Cancels it if it takes too long, and closes the connection if that is not
-   * answered.
+   * Runs a statement, by default a short one. Cancels it if it takes too long, and else gives up.
    *
    * @returns After the end of its transaction, unless a transaction was already open.
    * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
@@ -208,10 +207,7 @@ export class Session {
     });
   }
 
-  /**
-   * Closes the connection if its host hangs: one that is only busy answers whether it speaks TLS.
-   * Otherwise the time of a statement would pass before another host is tried.
-   */
+  /** Closes the connection if its host hangs: a busy one answers whether it speaks TLS. */
   #assertAlive(): void {
     const socket = this.#connectAgain(this.#limits.aliveIntervalMs);
     socket.once("timeout", () => this.#giveUp());

@@ -8,8 +8,7 @@ import type { Session } from "./session.ts";
 type Settings = ReadonlyMap<string, string | null>;
 
 /**
- * Checks the settings that the server reports. Sets none: behind a pooler, the next statement may
- * run in another session, so each statement sets what its plants need.
+ * Sets none: behind a pooler, the next statement may run in another session.
  *
  * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
  * writes.

@@ -28,8 +28,8 @@ const lockOrInsert =
   "ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false RETURNING kept.id";
 
 /**
- * The first row carries the promise: if the settings have no effect, its name is null and nothing
- * is stored. Uses VALUES, because Citus would collect and copy the rows of a SELECT first.
+ * Without the promise, the first name is null, and nothing is stored. VALUES, because Citus would
+ * collect the rows of a SELECT first.
  */
 function insertOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) =>

@@ -18,14 +18,10 @@ export interface BackupOptions {
 const pagesEach = 2000;
 
 /**
- * Copies a database while servers use it, and verifies the copy: one file without a log. The caller
- * syncs it. One read transaction, so no writer waits, and SQLite does not start over after each
+ * Copies a database while servers use it, and verifies the copy: one file without a log, which the
+ * caller syncs. One read transaction, so no writer waits, and SQLite does not start over after each
  * commit. The log grows until the end, so the fastest copy is best (VACUUM INTO rebuilds the
- * database).
- *
- * @param path Absolute.
- * @returns The number of plants in the copy.
- * @throws {StoreError}
+ * database). @throws {StoreError}
  */
 export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
   const { file } = options;

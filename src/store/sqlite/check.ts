@@ -50,10 +50,7 @@ function* checkOpen(db: Database, path: string): Generator<Finding, void> {
   yield checkIntegrity(db);
 }
 
-/**
- * Settings belong to a connection: this checks that SQLite accepts a server's settings here. A
- * backup is not in WAL mode until a server starts on it.
- */
+/** Whether SQLite accepts a server's settings here. A backup is not in WAL mode yet. */
 function checkSettings(db: Database, path: string): Finding {
   return attempt(path, "settings", () => {
     configure(db);

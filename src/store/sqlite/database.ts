@@ -58,9 +58,7 @@ export function assertExists(path: string): void {
   throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
 
-/**
- * Opens a database for reading. @throws {StoreOpenError} `inaccessible`, or the error of SQLite.
- */
+/** @throws {StoreOpenError} `inaccessible`, or the error of SQLite. */
 export function openForReading(path: string): Database {
   assertExists(path);
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs });

@@ -55,9 +55,7 @@ export function readValue(db: Database, sql: string): SQLOutputValue | undefined
   return Object.values(db.prepare(sql).get() ?? {})[0];
 }
 
-/**
- * Runs `work` in a transaction that may write. @throws Its error or the commit's, after a rollback.
- */
+/** A transaction that may write. @throws Its error or the commit's, after a rollback. */
 export function inTransaction<T>(db: Database, work: () => T): T {
   db.exec("BEGIN IMMEDIATE");
   try {
@@ -83,12 +81,8 @@ export function sqliteError(message: string, errcode: number): Error {
 }
 
 /**
- * Call before SQLite writes. It writes the last byte of a page of its wal-index, and the rest
- * through a memory map. On a full disk with smaller blocks, the kernel ends the process for that
- * (SIGBUS).
- *
- * @param path On the disk.
- * @throws An error with the code SQLITE_FULL.
+ * Before SQLite writes: it writes its wal-index through a memory map, for which the kernel ends the
+ * process (SIGBUS) on a full disk with smaller blocks. @throws An error with the code SQLITE_FULL.
  */
 export function assertRoom(path: string, pages = 0): void {
   if (statfsSync(path).bsize >= pageBytes || hasRoom(path, pages)) return;

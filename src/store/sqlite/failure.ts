@@ -89,10 +89,7 @@ const extensions: Readonly<Record<string, readonly string[]>> = {
   READONLY: "RECOVERY CANTLOCK ROLLBACK DBMOVED CANTINIT DIRECTORY".split(" "),
 };
 
-/**
- * @param code An extended result code. The low byte is the primary code.
- * @returns SQLite's name, such as `SQLITE_IOERR_FSYNC` for 1034, or the number if it is unknown.
- */
+/** SQLite's name of an extended code, such as `SQLITE_IOERR_FSYNC` for 1034. */
 export function resultCodeName(code: number): string {
   const primary = primaries[(code & 0xff) - 1];
   const extension = code >> 8;

@@ -16,10 +16,7 @@ const versionOffset = 18;
 const applicationIdOffset = 68;
 const logHeaderBytes = 32;
 
-/**
- * Creates an empty database file and its missing folders for their owner alone. SQLite gives its
- * own files (-wal, -shm, -journal) the mode of this one. @throws {StoreOpenError} `inaccessible`
- */
+/** Creates a database for its owner alone, as SQLite does its own files (-wal, -shm) then. */
 export function createFile(path: string): void {
   assertNoLostLog(path);
   try {
@@ -58,8 +55,7 @@ export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
 }
 
 /**
- * A log without its database holds confirmed plants: the file was moved or deleted while a server
- * ran. SQLite deletes such a log even to read. @throws {StoreOpenError} `damaged`
+ * Such a log holds confirmed plants, and SQLite deletes it even to read. @throws {StoreOpenError}
  */
 export function assertNoLostLog(path: string, state?: string): void {
   const [file, log] = [realPath(path), `${realPath(path)}-wal`];
@@ -182,10 +178,7 @@ export function watchFiles(path: string): () => void {
   };
 }
 
-/**
- * Equal for all paths to the same file; undefined if there is none. (`existsSync` would say so of
- * one in a folder that this user may not search.) @throws {StoreOpenError} `inaccessible`
- */
+/** Undefined if there is no file. (`existsSync` says so of what may not be searched.) */
 export function fileId(path: string): string | undefined {
   try {
     const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });

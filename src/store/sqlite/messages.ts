@@ -6,10 +6,7 @@ export interface WorkerSetup {
   /** Absolute. */
   readonly path: string;
   readonly busyTimeoutMs: number;
-  /**
-   * Two int32: one that changes with each request, on which the worker sleeps, and the number of
-   * pages of the log that are not in the database yet.
-   */
+  /** Two int32: a count of requests, on which the worker sleeps, and waiting pages of the log. */
   readonly bell: SharedArrayBuffer;
 }
 

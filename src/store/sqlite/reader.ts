@@ -14,9 +14,7 @@ const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)
 
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
-/**
- * Reads on the caller's thread, for commands alone. A server's log grows until the reader closes.
- */
+/** For commands, on the caller's thread. A server's log grows until it closes. */
 export class SqliteReader implements PlantReader {
   readonly count: number;
   readonly #db: Database;
@@ -91,10 +89,7 @@ export class SqliteReader implements PlantReader {
     });
   }
 
-  /**
-   * Reads a plant whose text Node may have changed: Node replaces bytes that are not UTF-8, and
-   * before 26.10 ends a text at U+0000. Other programs can write such text.
-   */
+  /** Node replaces bytes that are not UTF-8, and before 26.10 ends a text at U+0000. */
   #readBytes(id: bigint): NewPlant {
     const row = this.#selectBytes.get(id) as Readonly<Record<TextField, Uint8Array | null>>;
     try {

@@ -9,9 +9,8 @@ export const applicationId = 0x50_4c_4e_54;
 export const migrations = ["0001_plants.sql"] as const;
 
 /**
- * Migrates the schema to the latest version, one transaction a migration. The first one also marks
- * the database as ours, so a crash leaves an empty file or a complete database. @throws
- * {StoreOpenError} `foreign`, `newer_schema`
+ * One transaction a migration. The first marks the database as ours, so a crash leaves an empty
+ * file or a complete database. @throws {StoreOpenError}
  */
 export function migrate(db: Database): void {
   // IMMEDIATE: of two processes, the second one waits and finds the migration done.
@@ -33,9 +32,7 @@ function migrateOnce(db: Database): boolean {
   return true;
 }
 
-/**
- * @returns The schema version. @throws {StoreOpenError} `foreign`, also if empty; `newer_schema`
- */
+/** @throws {StoreOpenError} `foreign`, also if empty; `newer_schema` */
 export function assertPlantStore(db: Database): number {
   if (readValue(db, "PRAGMA application_id") === applicationId) return readVersion(db);
   throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);

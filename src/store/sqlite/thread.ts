@@ -197,10 +197,7 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
   }
 }
 
-/**
- * @param path Absolute. @param busyTimeoutMs How long a commit waits for other processes' locks.
- * @throws {StoreOpenError}
- */
+/** @param busyTimeoutMs For other processes' locks. @throws {StoreOpenError} */
 export async function openSqlite(
   path: string,
   options: StoreOptions,

@@ -6,10 +6,7 @@ import { realPath } from "./files.ts";
 /** Four times what usually waits for a checkpoint. A reader has been open for long. */
 const waitingPagesMax = 16_384;
 
-/**
- * Tells an operator of other servers that have a database open. @returns Call it with the pages of
- * the log that are not in the database yet.
- */
+/** @returns Call it with the pages of the log that are not in the database yet. */
 export function tellOfUsers(
   path: string,
   { observer, onNotice }: Pick<StoreOptions, "observer" | "onNotice">,

@@ -16,10 +16,7 @@ import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { Writer } from "./writer.ts";
 
-/**
- * After a commit has waited for another process's lock in vain. Short, because commits and probes
- * wait for each other, and all callers are to know soon.
- */
+/** After a commit has waited in vain. Short: commits and probes wait for each other. */
 const lockedTimeoutMs = 50;
 
 /**
@@ -57,10 +54,7 @@ function main(): void {
   }
   close();
 
-  /**
-   * On a full disk, the database may be opened later, by a probe. @returns What prevents commits
-   * for now. @throws {StoreOpenError} Anything else.
-   */
+  /** @returns What prevents commits for now, such as a full disk. @throws {StoreOpenError} */
   function begin(): Failure | undefined {
     try {
       probe();
@@ -145,10 +139,7 @@ function main(): void {
     return [];
   }
 
-  /**
-   * If a checkpoint finds no space or is locked out, the next one catches up: the log keeps what
-   * was not copied. Any other failure is final.
-   */
+  /** A checkpoint without space or lock is made up for by the next. Other failures are final. */
   function checkpointWhenDue(): void {
     try {
       opened?.writer.checkpointWhenDue();
@@ -180,10 +171,7 @@ function main(): void {
     db.close();
   }
 
-  /**
-   * While another connection is open, closing does not checkpoint, and a read-only one never does.
-   * A checkpoint could overwrite what another process wrote to files that were replaced.
-   */
+  /** While it is open, closing does not checkpoint, which could overwrite replaced files. */
   function openReader(): Database | undefined {
     try {
       const reader = openForReading(path);

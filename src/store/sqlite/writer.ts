@@ -112,10 +112,7 @@ export class Writer {
     if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
   }
 
-  /**
-   * @returns Whether a row is stored as it is; false if another plant has its id. @throws
-   * {Error} If the id is not stored.
-   */
+  /** False if another plant has its id. @throws {Error} If the id is not stored. */
   #isStored(row: readonly Value[]): boolean {
     const stored = this.#stored.get(...row);
     if (stored === undefined) throw sqliteError("a trigger left the plant out", rejected);

@@ -49,7 +49,6 @@ export async function createFirstToken(
   }
 }
 
-/** Revokes the first token, because the start that created it failed. */
 export async function revokeFirstToken({ tokenFile }: AuthSettings): Promise<void> {
   if (tokenFile !== undefined) await revokeToken(tokenFile, firstTokenName);
 }

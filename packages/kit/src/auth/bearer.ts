@@ -41,8 +41,7 @@ export function requirePrincipal(realm: string): Interceptor {
   };
 }
 
-// Shared: creating an error costs more than rejecting with it. Not made at startup: it loads
-// undici.
+// Creating an error costs more than throwing it. Not made at startup: it loads undici.
 
 let unavailable: ConnectError | undefined;
 
@@ -87,9 +86,7 @@ function createRefusals(realm: string): (reason: RefusalReason | Problem) => Con
 }
 
 /**
- * RFC 6750, section 2.1: `"Bearer" 1*SP b64token`. The scheme is case-insensitive (RFC 9110,
- * section 11.1), the rest exact: two headers joined with a comma, a quoted token and a tab are
- * malformed.
+ * RFC 6750, section 2.1. The scheme is case-insensitive (RFC 9110, section 11.1), the rest exact.
  */
 export function parseAuthorization(value: string | null) {
   if (value !== null && credentials.test(value)) {

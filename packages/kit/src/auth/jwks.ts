@@ -7,7 +7,6 @@ export type KeySet = ReturnType<typeof openKeySet>;
 interface KeySetOptions {
   readonly url: URL;
   readonly report: ReportProblem;
-  /** A monotonic clock, in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
   /** The timeout of a whole fetch. Default: 5 s. */
   readonly timeoutMs?: number;
@@ -31,8 +30,7 @@ export function openKeySet(options: KeySetOptions) {
   const told = new Set<string>();
   const remote = createRemoteJWKSet(url, {
     timeoutDuration: timeoutMs,
-    // When to fetch is decided here: jose would refuse tokens while old keys cannot be renewed, and
-    // would not wait between fetches that fail.
+    // Decided here: jose would refuse tokens while keys cannot be renewed, and not wait to retry.
     cacheMaxAge: Number.POSITIVE_INFINITY,
     cooldownDuration: Number.POSITIVE_INFINITY,
     [customFetch]: (url, init) => fetchKeySet(url, init, onRefused),
@@ -67,10 +65,7 @@ export function openKeySet(options: KeySetOptions) {
     return hasKeys();
   }
 
-  /**
-   * For a token whose key is not among those of a version: whether there are newer ones. Fetches at
-   * most once in 30 s, however many tokens strangers send.
-   */
+  /** Whether there are newer ones. Fetches at most once in 30 s, whatever strangers send. */
   async function hasNewerThan(known: number): Promise<boolean> {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
     if (version === known && mayFetch) await reload();
@@ -111,10 +106,7 @@ const bytesMax = 256 * 1024;
 /** Issuers have a handful, and each takes time to parse. They might rename rejected ones each time. */
 const keysMax = 100;
 
-/**
- * Fetches a key set, without redirects, and keeps the keys that can verify a signature. @throws
- * {Error} with one line for any other answer.
- */
+/** Without redirects. @throws {Error} with one line for any other answer than a key set. */
 async function fetchKeySet(
   url: string,
   init: RequestInit,
@@ -165,10 +157,7 @@ function reasonOf(error: unknown): string {
   return error.cause instanceof Error ? `${error.message}: ${error.cause.message}` : error.message;
 }
 
-/**
- * All that are asymmetric and widely used (RFC 7518, 3.1; RFC 8037; RFC 9864). No HS*, whose
- * verifiers can also sign, and no `none`.
- */
+/** RFC 7518, 3.1; RFC 8037; RFC 9864. No HS*, whose verifiers can sign, and no `none`. */
 export const signatureAlgorithms: readonly string[] = [
   ...["RS256", "RS384", "RS512", "PS256", "PS384", "PS512"],
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
@@ -177,10 +166,8 @@ export const signatureAlgorithms: readonly string[] = [
 type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
 
 /**
- * The members of a key set (RFC 7517, section 5) that jose can be given: it fails for keys that
- * cannot be parsed, and takes RSA keys that anybody can sign with.
- *
- * @param onRefused Called with the reason, in one line, if an RSA key for verifying is rejected.
+ * The members (RFC 7517, section 5) that jose can be given: it fails for keys that cannot be
+ * parsed, and takes RSA keys that anybody can sign with, which are reported.
  */
 export function findUsableKeys(
   members: readonly unknown[],

@@ -11,7 +11,6 @@ import {
 export interface JwtVerifierOptions {
   readonly keys: Omit<KeySet, "reload">;
   readonly issuer: string;
-  /** The exact value that `aud` must have or contain. */
   readonly audience: string;
   /** The clock that `exp` and `nbf` are compared with, in milliseconds. Default: `Date.now`. */
   readonly now?: () => number;

@@ -49,10 +49,7 @@ export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
   return tokenFile !== undefined || tokens.length > 0 || jwksUrl !== undefined;
 }
 
-/**
- * Shorter ones can be guessed: 16 random characters of base64 are 96 bits. Longer ones leave no
- * room for other headers.
- */
+/** 16 random characters of base64 are 96 bits. Longer ones leave no room for other headers. */
 const tokenLength = { min: 16, max: 8192 };
 
 /** Shows no token. */

@@ -177,8 +177,8 @@ function makeDirectory(directory: string): void {
 }
 
 /**
- * As root on Linux, creates the file for the owner of its folder, whose server has to read it.
- * Works in the open folder, because its owner could replace the path by a link.
+ * As root on Linux, the file is for the owner of its folder, whose server has to read it. Works in
+ * the open folder, because its owner could replace the path by a link.
  */
 function makeFile(file: string): void {
   if (process.platform !== "linux" || process.getuid?.() !== 0) return;

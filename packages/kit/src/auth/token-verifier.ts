@@ -13,10 +13,8 @@ import { type ReportProblem, unknownToken, type Verdict, type Verifier } from ".
 export interface TokenVerifierOptions {
   /** The token file. It need not exist yet. Default: none. */
   readonly file?: string | undefined;
-  /** Tokens as plain text. Only their digests are kept. */
   readonly tokens: readonly string[];
   readonly report: ReportProblem;
-  /** A monotonic clock, in milliseconds. Default: `performance.now`. */
   readonly now?: () => number;
 }
 
@@ -59,10 +57,7 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
   let following: Promise<void> | undefined;
   return { verify, look };
 
-  /**
-   * Synchronous for a known token. For one that is not, but looks like one from `token create`, it
-   * looks at the file first, so that a new token works at once. Runs one `stat` at a time.
-   */
+  /** Synchronous for a known token. For one that looks like a new one, looks at the file first. */
   function verify(token: string): Verdict | Promise<Verdict> {
     const verdict = find(token);
     if (lasting.has(verdict)) return verdict;
@@ -74,10 +69,7 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
     return verdict;
   }
 
-  /**
-   * Looks at the file now. Resolves after a look that began after the call, or when the disk has
-   * not answered for a second. Never rejects.
-   */
+  /** Resolves after a look that began after the call, or after a second. Never rejects. */
   function look(): Promise<void> {
     if (current === undefined) {
       current = lookOnce(file ?? "").finally(() => {
@@ -131,9 +123,8 @@ function withinTime(look: Promise<void>): Promise<void> {
 }
 
 /**
- * Looks tokens up by their SHA-256, in hex, and remembers those that were found: the digest costs
- * more than everything else in a gate. A Map is safe for secrets: it compares characters only if
- * the hashes, which are randomly seeded, are equal.
+ * By SHA-256, in hex. Remembers those that were found: the digest costs more than all else in a
+ * gate. A Map is safe for secrets: it compares characters only if the random hashes are equal.
  */
 function rememberFound(entries: ReadonlyMap<string, Verdict>): (token: string) => Verdict {
   const seen = new Map<string, Verdict>();

@@ -35,10 +35,7 @@ export function listenForStop(onHangup?: () => void) {
   };
 }
 
-/**
- * Tells systemd that calls are served, for units of `Type=notify`. Node has no datagrams on Unix
- * sockets, so systemd's own program sends it.
- */
+/** For `Type=notify`. Node has no datagrams on Unix sockets, so systemd's own program sends it. */
 export function notifyReady(onError: (error: Error) => void): void {
   if (process.env["NOTIFY_SOCKET"] === undefined) return;
   execFile("systemd-notify", ["--ready"], (error) => {
@@ -48,8 +45,7 @@ export function notifyReady(onError: (error: Error) => void): void {
 
 /** Shortens V8's pauses. Set before the start, these flags would make cached code invalid. */
 export function shortenCollections(): void {
-  // V8 may allocate the objects of requests in the old generation, where they keep younger objects
-  // alive until a full collection.
+  // Objects of requests in the old generation keep younger ones alive until a full collection.
   v8.setFlagsFromString("--no-allocation-site-pretenuring");
   // node:http2 allocates header values outside the heap, which only a full collection frees, at
   // some 150 ns each. By default there is one every few seconds under load, of up to 0.2 s.

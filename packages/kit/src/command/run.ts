@@ -83,7 +83,6 @@ function withSubcommands(command: Command): Command[] {
   return [command, ...command.commands.flatMap(withSubcommands)];
 }
 
-/** A command ends with this exit code; the lines are for whoever runs it. */
 export class CommandFailure extends Error {
   override readonly name = "CommandFailure";
   readonly exitCode: 1 | 2 | 3;
@@ -96,17 +95,14 @@ export class CommandFailure extends Error {
   }
 }
 
-/** The reason of the operating system, for a path that a user gave. */
 export function cannot(verb: string, path: string, error: unknown): CommandFailure {
   if (error instanceof CommandFailure) return error;
   const reason = error instanceof Error && "code" in error ? String(error.code) : String(error);
   return new CommandFailure(1, `cannot ${verb} ${path}: ${reasons.get(reason) ?? reason}`);
 }
 
-/** By code. */
 const reasons: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
 
-/** @param listener Absent for that of the service. */
 type SystemError = Error & {
   readonly [name in "syscall" | "code" | "hostname" | "address" | "path" | "listener"]?: string;
 } & { readonly port?: number };

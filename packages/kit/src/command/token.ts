@@ -10,10 +10,7 @@ interface Options {
 }
 
 /**
- * `token`: the opaque tokens of a token file.
- *
- * @param prefix Of each token: letters and an underscore.
- * @param fileOf The token file of the settings. Throws if no token may be written to it.
+ * `token`. @param fileOf The token file of the settings. Throws if no token may be written to it.
  */
 export function createTokenCommand<O extends Options>(
   program: Program<O, unknown>,

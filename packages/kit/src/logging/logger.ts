@@ -9,7 +9,6 @@ const stderrFd = 2;
 /** The maximum text that waits for standard error. Further lines are dropped. */
 const waitingBytesMax = 64 * 1024;
 
-/** One for each format. */
 const loggers = new Map<string, Logger>();
 
 /** Writes each line before it returns, so that none is lost. Throws nothing. @param format As in `log-format`. */
@@ -38,10 +37,7 @@ function createLogger(format: string): Logger {
   );
 }
 
-/**
- * Pino takes long to load, and most starts need no line of it. Not only when it is needed: that may
- * be because no more files can be opened.
- */
+/** Pino takes long to load. Not when it is needed: that may be when no file can be opened. */
 export function loadLoggerSoon(): void {
   setTimeout(() => {
     try {

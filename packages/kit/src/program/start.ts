@@ -161,9 +161,7 @@ async function drainWhenStopped(
   log.info("stopped");
 }
 
-/**
- * Ends the process once its exit code is known: an exporter of spans may wait for its collector.
- */
+/** An exporter of spans may wait for its collector. */
 function endSoon(): void {
   setImmediate(() => process.exit());
 }
@@ -171,10 +169,7 @@ function endSoon(): void {
 /** How long after the drain timeout a stuck process is ended, in ms. */
 export const stuckGraceMs = 2000;
 
-/**
- * A disk that hangs blocks the thread that writes to it, and with it a clean shutdown. All requests
- * have ended by then, and confirmed plants are durable.
- */
+/** A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable. */
 function endIfStuck(log: Log, drainTimeoutMs: number): void {
   setTimeout(() => {
     log.error("the server hangs: the process kills itself");

@@ -4,7 +4,6 @@ import { RetryInfoSchema } from "connect-gateway/protos";
 import { type Gate, type GateContext, inOrder } from "../auth/bearer.ts";
 import { principalId, principalKey } from "../auth/verifier.ts";
 
-/** Requests per second; 0 is off. */
 export interface RateLimits {
   readonly rateLimitPerToken: number;
   readonly rateLimitPerAddress: number;
@@ -41,8 +40,8 @@ function callerOf({ values }: GateContext): string {
 }
 
 /**
- * Headers of draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (section 6.2). They are
- * not the error's metadata, which gRPC sends as trailers, where the draft forbids them.
+ * draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (6.2). Not as metadata: gRPC sends
+ * it as trailers, where the draft forbids them.
  */
 function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf): Gate {
   const { perSecond } = limiter;
@@ -68,8 +67,8 @@ function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf
 const slack = 1e-6;
 
 /**
- * A token bucket for each key. A bucket is one number: the time at which it is full again (GCRA of
- * ITU-T I.371). It is full within a second, so memory holds the keys of at most two seconds.
+ * A token bucket for each key: the time at which it is full again (GCRA of ITU-T I.371). That is
+ * within a second, so memory holds the keys of at most two seconds.
  */
 export class RateLimiter {
   readonly perSecond: number;

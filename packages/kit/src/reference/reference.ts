@@ -205,7 +205,6 @@ function table(titles: readonly string[], rows: readonly (readonly string[])[]):
 <tbody>${body}</tbody></table>`;
 }
 
-/** The used part of an OpenAPI document. */
 export interface ApiDocument {
   readonly servers?: readonly { readonly url: string }[];
   readonly tags?: readonly { readonly name: string; readonly description?: string }[];

@@ -5,7 +5,6 @@ import { suggestName } from "./environment.ts";
 import type { GivenValue, SettingProblem } from "./schema.ts";
 
 export interface ConfigFile {
-  /** By the names of the settings. */
   readonly values: ReadonlyMap<string, GivenValue>;
   readonly problems: readonly SettingProblem[];
 }

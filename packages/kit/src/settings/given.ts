@@ -103,9 +103,7 @@ export function assembleOptions<Options>(
   const problems = found.filter((one) => isUsed(nameOf(one)));
   return {
     options: options as Options,
-    /** All that is wrong, in the operator's words. */
     problems: [...given.problems, ...problems.map((one) => nameProblem(program, one, given))],
-    /** The names of the settings at fault. */
     wrong: new Set(problems.map(nameOf)),
   };
 }

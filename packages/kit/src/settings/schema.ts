@@ -3,7 +3,6 @@ type SettingTree = Readonly<Record<string, Setting | Group>>;
 
 type ValueIn<T> = T extends Setting ? ValueOf<T> : T extends Group ? ValuesOf<T> : never;
 
-/** All settings, checked, with defaults. */
 export type SettingsOf<T extends SettingTree> = { readonly [K in keyof T]: ValueIn<T[K]> };
 
 /** Options of a caller: all are optional. */
@@ -37,8 +36,7 @@ export function createSchema<T extends SettingTree>(
   return {
     entries,
     /**
-     * Checks the options and fills in the defaults. A given option overrides its default, also if
-     * it is `undefined`. @throws {SettingsError} with every problem.
+     * A given option overrides its default, also by `undefined`. @throws {SettingsError} with all.
      */
     resolve(options: OptionsOf<T>): SettingsOf<T> {
       const filled: OptionTree = {};
@@ -108,12 +106,10 @@ export function variableOf({ variablePrefix }: Named, name: string): string {
   return variablePrefix + name.replaceAll("-", "_").toUpperCase();
 }
 
-/** A value as it was given. */
 export interface GivenValue {
   readonly text: string;
   /** The setting as the operator wrote it: `--port`, or `port (FILE, line 3)`. */
   readonly written: string;
-  /** Where, for a table. */
   readonly origin: string;
 }
 
@@ -123,7 +119,6 @@ export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting
 interface Described {
   /** One line for operators, in Markdown with no markup but `code`. */
   readonly summary: string;
-  /** The placeholder of the value in the help. */
   readonly placeholder: string;
   /** Its name for operators, if that is not the option's identifier in kebab-case. */
   readonly name?: string;
@@ -167,7 +162,6 @@ interface ListSetting extends Described {
   readonly default: readonly string[];
   /** Whether the flag may stand without a value, which is `on` then. */
   readonly isBareFlag?: boolean;
-  /** @returns the problem of the list. */
   readonly check?: (values: readonly string[]) => string | undefined;
 }
 
@@ -243,7 +237,6 @@ export interface SettingProblem {
 /** Settings are invalid or contradict each other. Thrown at startup only, never for a request. */
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
-  /** At least one. */
   readonly problems: readonly SettingProblem[];
   /** The same in words, a line each. */
   readonly lines: readonly string[];

@@ -14,10 +14,7 @@ const flushTimeoutMs = 2000;
 
 export type Tracing = ReturnType<typeof createTracing>;
 
-/**
- * Opens nothing until its first span has ended. Spans are the server's alone, so nothing is global
- * but the handler of warnings.
- */
+/** Opens nothing before its first span has ended. Nothing is global but the handler of warnings. */
 export function createTracing(
   exporters: readonly ExporterName[],
   { program, scheme, log }: TracingOptions,
@@ -42,7 +39,6 @@ export function createTracing(
   const propagator = new core.W3CTraceContextPropagator();
   const calls = createTracingObserver({ tracer, propagator, scheme });
 
-  /** Sends the remaining spans, within a short time. */
   async function close(): Promise<void> {
     const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();
     const timeout = setTimeout(() => resolve("out of time"), flushTimeoutMs);
@@ -171,11 +167,9 @@ const passOnSpan: Interceptor = (next) => (request) => {
 };
 
 export interface TracingOptions {
-  /** The instrumented package, and the default of `service.name`. */
   readonly program: { readonly name: string; readonly version: string };
   readonly scheme: "http" | "https";
   readonly log: Log;
 }
 
-/** The destination of spans: a collector or standard output. */
 export type ExporterName = "otlp" | "console";

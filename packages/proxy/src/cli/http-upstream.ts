@@ -11,10 +11,7 @@ import type { UpstreamPlace } from "./upstream-place.ts";
 
 type Options = Required<Pick<RestTransportOptions, "readMaxBytes" | "readMaxValues" | "int64">>;
 
-/**
- * Nothing is sent twice: a lost connection may have brought the call. @param tls For each
- * connection.
- */
+/** Nothing is sent twice: a lost connection may have brought the call. */
 export function openHttpUpstream(
   { url: baseUrl, protocol, authority }: UpstreamPlace,
   rest: Options,

@@ -19,7 +19,6 @@ interface Sources {
   readonly program: StartedProgram;
   readonly settings: Settings;
   readonly upstreams: readonly Upstream[];
-  /** Those at startup. */
   readonly rules: readonly HttpRule[];
 }
 
@@ -29,7 +28,6 @@ interface Prepared {
   commit(): void;
 }
 
-/** The maximum number of unknown types that are logged. */
 const unknownMax = 100;
 
 export class LiveServices {
@@ -80,7 +78,6 @@ export class LiveServices {
     return served?.parts.length === this.#sources.upstreams.length;
   }
 
-  /** @throws {CommandFailure} {@link RuleError} */
   first(): Prepared {
     const { descriptors } = this.#sources.settings;
     return this.#prepare(descriptors === undefined ? undefined : this.#read(descriptors));
@@ -197,7 +194,6 @@ export class LiveServices {
         log.info(`${place.url} serves ${names}`);
       },
       onError(error) {
-        // It is tried again each second.
         if (failure === String(error)) return;
         failure = String(error);
         log.warn(`cannot read the services of ${place.url}`, error);
@@ -266,9 +262,7 @@ export async function createProxyMetrics(registry: Registry) {
     registers,
   });
   return {
-    /** Called with the number of rules that are left out, as they cannot be served. */
     leftOut: (count: number) => rules.set(count),
-    /** For `proxyServices`. The names are those of a setting. */
     onDroppedMetadata: (name: string) => dropped.inc({ header: name }),
   };
 }

@@ -31,7 +31,6 @@ export interface Served {
 }
 
 export interface Sources {
-  /** Those that are known by now. */
   readonly parts: readonly Part[];
   /** All upstreams, including those whose services are not known yet. */
   readonly upstreams: readonly Upstream[];
@@ -39,8 +38,7 @@ export interface Sources {
 }
 
 /**
- * Gives each service to the upstream that names it, or else to the one that has it. @throws
- * {CommandFailure} for a service that no upstream has, or that two have.
+ * To the upstream that names a service, or else has it. @throws {CommandFailure} if none or two do.
  */
 export function createServed({ parts, upstreams, rules }: Sources): Served {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));

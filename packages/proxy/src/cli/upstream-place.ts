@@ -9,11 +9,9 @@ export interface UpstreamPlace {
   readonly services: readonly string[] | undefined;
   readonly tls: {
     readonly caFile: string | undefined;
-    /** The client's own certificate. */
     readonly client: TlsFiles | undefined;
     readonly serverName: string | undefined;
   };
-  /** What `:authority` says. */
   readonly authority: string | undefined;
   /** The file of headers of each call, and that of our own. */
   readonly headerFile: string | undefined;
@@ -109,8 +107,8 @@ function wrong(setting: string, problem: string): SettingsError {
 }
 
 /**
- * For each connection, what the files hold by then; while they are wrong, what they held before.
- * Throws until they were right once: without its CA, a connection would trust others.
+ * What the files hold, or held before they were wrong. Throws until they were right once: without
+ * its CA, a connection would trust others.
  */
 export function watchUpstreamTls(
   { caFile, client, serverName }: UpstreamPlace["tls"],

@@ -1,4 +1,3 @@
-/** Upstreams: their services and their health. */
 import { readFileSync } from "node:fs";
 import {
   type CallOptions,
@@ -27,7 +26,6 @@ export interface Upstream {
   readonly ownHeaders: () => Readonly<Record<string, string>>;
   /** Reads the files of headers again. @throws {Error} if one is wrong. */
   readonly reload: () => void;
-  /** Rejects unless the server is ready. */
   readonly ask: (signal: AbortSignal) => Promise<void>;
   readonly close: () => void;
 }

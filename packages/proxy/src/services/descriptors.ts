@@ -52,10 +52,7 @@ export class DescriptorError extends Error {
   override readonly name = "DescriptorError";
 }
 
-/**
- * Reads a `google.protobuf.FileDescriptorSet`, as `buf build -o services.binpb` and `protoc
- * --include_imports` write it. @throws {DescriptorError} if it has no service that can be used.
- */
+/** Reads what `buf build -o FILE` writes. @throws {DescriptorError} if no service can be used. */
 export function readDescriptors(bytes: Uint8Array): Descriptors {
   const descriptors = createDescriptors(parseSet(bytes).file);
   assertServices(descriptors, "the descriptor set has no service");
@@ -176,8 +173,7 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
 type DescType = DescMessage | DescEnum | DescExtension | DescService;
 
 /**
- * Objects have one property for names that differ only before they are in camelCase: a value would
- * be sent as that of another field, and a method never called. @returns Such names, by file.
+ * Names that are the same in camelCase: a value would be sent as that of another field. By file.
  */
 function clashesOf(type: DescType): readonly (readonly [file: string, clash: string])[] {
   return namesOf(type).flatMap((all) => {

@@ -20,9 +20,7 @@ import {
 } from "./descriptors.ts";
 
 export interface ReflectServicesOptions {
-  /**
-   * Full names of the services. Default: all that are listed, without health, reflection, channelz.
-   */
+  /** Full names. Default: all that are listed, without health, reflection and channelz. */
   readonly services?: readonly string[] | undefined;
   /** Full names of messages that are read too, if the upstream knows them: for `google.protobuf.Any`. */
   readonly types?: readonly string[];
@@ -161,10 +159,7 @@ export interface ReflectionWatchOptions {
   readonly header?: ReflectServicesOptions["header"];
   /** How often the upstream is asked, in ms. Default: 5 minutes. */
   readonly intervalMs?: number;
-  /**
-   * Told of the descriptors, the first and each that differ: make a gateway of them. If it throws,
-   * the previous ones stay, and `onError` is called.
-   */
+  /** Makes a gateway of descriptors. If it throws, the previous ones stay. */
   readonly onChange: (descriptors: Descriptors) => void;
   /** Called when reading has failed. The previous services stay, and reading is retried soon. */
   readonly onError: (error: unknown) => void;
@@ -179,7 +174,6 @@ const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
   onError: "function",
 };
 
-/** The services of an upstream, which may become others. */
 export type ReflectionWatch = ReturnType<typeof watchReflection>;
 
 /** Also between attempts while reading fails. */
@@ -268,7 +262,6 @@ export function watchReflection(options: ReflectionWatchOptions) {
       types.add(typeName);
       refresh();
     },
-    /** Asks no more. */
     close(): void {
       isClosed = true;
       forget();

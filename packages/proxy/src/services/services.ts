@@ -30,7 +30,6 @@ import {
 
 export interface ProxyOptions {
   readonly services: readonly DescService[];
-  /** For the details of errors. */
   readonly registry: Registry;
   /** Calls the upstream: of `openGrpcTransport`, `createRestTransport`, or another of Connect. */
   readonly transport: Transport;
@@ -190,10 +189,7 @@ type Detail = ConnectError["details"][number];
 
 const commonDetails = createRegistry(file_google_rpc_error_details);
 
-/**
- * The error for a caller: what the upstream answered, as it is. Where it answered nothing, the
- * addresses and reasons of the network behind the proxy are in the cause alone.
- */
+/** What the upstream answered, as it is. Addresses of the network are in the cause alone. */
 function forwardedError(reason: unknown, registry: Registry): unknown {
   if (reason instanceof ConnectError && reason.isWireError) {
     const metadata = new Headers();
