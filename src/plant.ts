@@ -72,19 +72,15 @@ export class PlantError extends Error {
 
 /** What prevents a store from creating plants. */
 export const obstacles = [
-  /** The store is closed or closing. */
   "closed",
   /** The store has failed for good and must be opened again. */
   "failed",
   /** There is no connection to the database. */
   "unreachable",
-  /** There is no space left for the database. */
   "disk_full",
   /** Another session holds a lock on the database or its table. */
   "locked",
-  /** A permission that a create needs is missing in the database. */
   "forbidden",
-  /** The database rejects all writes. */
   "read_only",
   /** The database no longer guarantees that its commits survive a crash. */
   "not_durable",

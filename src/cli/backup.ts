@@ -9,7 +9,6 @@ import { openOutputFile } from "./output-file.ts";
 import { count, Progress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
-/** `plant-store backup`: copies an SQLite store to one file, also while a server uses it. */
 export function createBackupCommand(): Command {
   const command = new Command("backup")
     .description("Copy an SQLite store to one file, and verify the copy.")

@@ -8,7 +8,6 @@ import { checkStore, describeStore, type StoreLocation } from "../store/open.ts"
 import { type Finding, finding } from "../store/options.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
-/** `plant-store check`: finds problems of the store, its disk and the tokens. */
 export function createCheckCommand(): Command {
   const command = new Command("check")
     .description("Check the store, its disk and the token file. Changes no plant.")

@@ -11,7 +11,6 @@ interface CopyFlags {
   readonly to: string;
 }
 
-/** `plant-store copy`: copies a store to another, on any engine. */
 export function createCopyCommand(): Command {
   return new Command("copy")
     .description("Copy all plants of one store to another and verify each of them.")

@@ -22,7 +22,6 @@ type ExportFlags = Flags & {
   readonly output: string;
 };
 
-/** `plant-store export`: writes all plants of a store to a file that `import` reads. */
 export function createExportCommand(): Command {
   const command = new Command("export")
     .description("Write all plants of a store to a file or standard output.")

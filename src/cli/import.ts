@@ -30,7 +30,6 @@ interface ImportFlags {
   readonly dryRun: boolean;
 }
 
-/** `plant-store import`: creates the plants of a file on a server. */
 export function createImportCommand(): Command {
   return new Command("import")
     .description("Create the plants of a file on a running server, over gRPC.")

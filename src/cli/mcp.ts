@@ -7,7 +7,6 @@ import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 const used = ["store", "log-format"];
 
-/** `plant-store mcp`: the tool on standard input and output, for programs that start their servers. */
 export function createMcpCommand(): Command {
   const command = new Command("mcp")
     .description("Serve language models on standard input and output, by MCP, without a port.")

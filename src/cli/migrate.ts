@@ -3,7 +3,6 @@ import { parseStoreUrl } from "../server/store-url.ts";
 import { describeStore, migrateStore, readSchemaState, type StoreLocation } from "../store/open.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
-/** `plant-store migrate`: the schema of the store's database. `serve` migrates by itself. */
 export function createMigrateCommand(): Command {
   const command = new Command("migrate").description(
     "Show or migrate the schema of the store's database.",

@@ -10,7 +10,6 @@ export interface OutputTarget {
   readonly path: string;
   /** The kind of the file. Only an empty file or one of the same kind is replaced. */
   readonly kind: "a file of plants" | "a backup";
-  /** Whether to replace an existing file. */
   readonly force: boolean;
 }
 

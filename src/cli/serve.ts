@@ -7,7 +7,6 @@ import { tokenCommand } from "../server/token-command.ts";
 import { assertTokenFile } from "./output-file.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
-/** `plant-store serve`: runs until a signal ends it, then drains. */
 export function createServeCommand(): Command {
   const command = new Command("serve").description("Run the server.");
   return addSettingFlags(command).action(async (flags: Flags) => {

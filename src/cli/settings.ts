@@ -5,7 +5,6 @@ import { plantStore } from "../server/settings.ts";
 
 export type Flags = settings.Flags;
 
-/** Adds flags for settings, all of them or those named. */
 export function addSettingFlags(command: Command, ...only: readonly string[]): Command {
   return settings.addSettingFlags(plantStore, command, ...only);
 }

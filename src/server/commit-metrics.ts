@@ -9,7 +9,6 @@ export interface CommitMetrics extends CommitObserver {
   nodesUnreachable(count: number): void;
 }
 
-/** @returns an observer that counts and times commits. */
 export function createCommitMetrics(registry: Registry): CommitMetrics {
   const registers = [registry];
   const gauge = (name: string, help: string) => new Gauge({ name, help, registers });

@@ -40,7 +40,6 @@ export function reportUnreachable(
   };
 }
 
-/** Adds the reason to the error of `/readyz`. */
 export function explainUnready(failure: RestError, obstacle: Obstacle | undefined): RestError {
   const isReason = obstacle !== undefined && obstacle !== "closed";
   if (!isReason || failure.error.code !== Code.Unavailable) return failure;

@@ -81,7 +81,6 @@ type Values = SettingsOf<typeof schema>;
 
 /** All settings, checked, with defaults. */
 export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
-  /** Serves TLS instead of plaintext, if set. */
   readonly tls: TlsFiles | undefined;
   readonly cors: CorsOptions | undefined;
   readonly limits: Values["limits"] & { readonly messageValuesMax: number };
@@ -98,7 +97,6 @@ const { entries, resolve } = createSchema(schema, (settings) => [
   ...findAccessProblems(settings),
 ]);
 
-/** Checks the options and fills in the defaults. @throws {SettingsError} with every problem. */
 export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
   const settings = resolve(options);
   const { tls, corsOrigins, limits, logFormat } = settings;

@@ -21,7 +21,6 @@ export interface RunningServer extends Pick<StartedProgram, "close" | "metricsUr
   /** Its address with the base path, for calls from this machine. */
   readonly url: string;
   readonly settings: ServerSettings;
-  /** Whether this start created the store. */
   readonly isNewStore: boolean;
   /** The token created by a first start, in plain text. It is stored nowhere else. */
   readonly firstToken: string | undefined;

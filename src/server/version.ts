@@ -4,5 +4,4 @@ import { findPackageJSON } from "node:module";
 const file = findPackageJSON("..", import.meta.url);
 const packageJson = file === undefined ? {} : JSON.parse(readFileSync(file, "utf8"));
 
-/** The version of this package. */
 export const version: string = packageJson.version ?? "unknown";

@@ -3,8 +3,8 @@ import { Readable } from "node:stream";
 import type { ExactJson } from "connect-gateway";
 import { CsvError, type InfoField, type InfoRecord, type Parser, parse } from "csv-parse";
 import { type NewPlant, textFields } from "../plant.ts";
-import { withoutMark } from "./peek.ts";
 import { FormatError, type Row, RowError, type RowLimits, toRow } from "./row.ts";
+import { withoutMark } from "./unzip.ts";
 
 /** Written in this order; read in any. */
 const columns = ["id", ...textFields] as const;
@@ -95,7 +95,6 @@ export async function* readCsv(
 
 export const csvHeader = `${columns.join(",")}\r\n`;
 
-/** Formats a plant as a record. */
 export function writeCsvRecord(plant: NewPlant): string {
   return `${[plant.id, ...textFields.map((name) => field(plant[name]))].join(",")}\r\n`;
 }

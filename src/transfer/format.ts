@@ -9,7 +9,6 @@ export type FormatName = (typeof formatNames)[number];
 
 /** A file format. What is written is read back as the same plants. */
 export interface Format {
-  /** @throws {FormatError} */
   readonly read: (chunks: AsyncIterable<Uint8Array>, limits: RowLimits) => AsyncGenerator<Row>;
   /** Written before the first plant. */
   readonly header: string;

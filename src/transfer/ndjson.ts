@@ -1,8 +1,8 @@
 import { isUtf8 } from "node:buffer";
 import { type ExactJson, parseJson, rawJson } from "connect-gateway";
 import type { NewPlant } from "../plant.ts";
-import { withoutMark } from "./peek.ts";
 import { type Row, RowError, type RowLimits, toRow } from "./row.ts";
+import { withoutMark } from "./unzip.ts";
 
 /**
  * One JSON object per line, `{"id", "name", "tag"}`, or a rejected row of an earlier import. Skips

@@ -4,7 +4,6 @@ import { textFields } from "../plant.ts";
 import type { PlantCreator } from "./grpc-client.ts";
 import { writeNdjsonLine } from "./ndjson.ts";
 import type { PlantRow, Row } from "./row.ts";
-import { Slots } from "./slots.ts";
 import { judge } from "./verdict.ts";
 
 export interface ImportOptions {
@@ -201,4 +200,42 @@ export class PlantImport {
 function sizeOf(row: Row): number {
   if (row.kind === "malformed") return 2 * (row.row?.length ?? 0);
   return textFields.reduce((bytes, field) => bytes + 2 * (row.plant[field]?.length ?? 0), 0);
+}
+
+/** Limits concurrent work by number and by bytes. One caller at a time waits. */
+class Slots {
+  readonly #max: { readonly count: number; readonly bytes: number };
+  #count = 0;
+  #bytes = 0;
+  #released: PromiseWithResolvers<void> | undefined;
+
+  constructor(max: { readonly count: number; readonly bytes: number }) {
+    this.#max = max;
+  }
+
+  /** Waits for room. An item above the limit waits until it is alone. */
+  async take(bytes: number): Promise<void> {
+    while (
+      this.#count > 0 &&
+      (this.#count >= this.#max.count || this.#bytes + bytes > this.#max.bytes)
+    ) {
+      this.#released = Promise.withResolvers();
+      await this.#released.promise;
+    }
+    this.#count++;
+    this.#bytes += bytes;
+  }
+
+  release(bytes: number): void {
+    this.#count--;
+    this.#bytes -= bytes;
+    this.#released?.resolve();
+  }
+
+  async empty(): Promise<void> {
+    while (this.#count > 0) {
+      this.#released = Promise.withResolvers();
+      await this.#released.promise;
+    }
+  }
 }

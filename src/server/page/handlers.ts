@@ -116,9 +116,7 @@ function refuse(
 export interface PageFile {
   readonly url: URL;
   readonly type: string;
-  /** Its Content-Security-Policy. */
   readonly policy: string;
-  /** Fills in the content. */
   readonly render?: (text: string, facts: PageFacts) => string;
 }
 

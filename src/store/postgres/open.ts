@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
 import type { PlantStore } from "../../plant.ts";
 import { BatchedStore } from "../batched-store.ts";
@@ -122,7 +123,7 @@ async function withPatience<T>(limits: PostgresLimits, work: () => Promise<T>): 
       const pauseMs = backoffMs(tries, limits);
       const isLate = performance.now() + pauseMs - begin > limits.retryLimitMs;
       if (isLate || !isPassing(error)) throw openError(error);
-      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      await delay(pauseMs);
     }
   }
 }
