@@ -1,20 +1,6 @@
 /** The URL of a PostgreSQL store. Its options are named as in libpq where it has them. */
 import { readFileSync } from "node:fs";
-import {
-  assembleOptions,
-  createSchema,
-  file,
-  type GivenValue,
-  isThisMachine,
-  list,
-  number,
-  type OptionsOf,
-  type Program,
-  type Setting,
-  SettingsError,
-  type SettingsOf,
-  text,
-} from "connect-gateway-kit/settings";
+import * as kit from "connect-gateway-kit/settings";
 import type { PostgresLocation } from "../store/open.ts";
 import type { Host } from "../store/postgres/address.ts";
 import {
@@ -24,11 +10,11 @@ import {
 } from "../store/postgres/limits.ts";
 
 /** Values are never told: after a typo in a URL, any part may be the password. */
-const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<Setting>;
+const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<kit.Setting>;
 
 const schema = {
   sslMode: {
-    ...{ ...text, ...ofUrl },
+    ...{ ...kit.text, ...ofUrl },
     name: "sslmode",
     summary:
       "`disable`, `require` (encrypted alone) or `verify-full` (name and CA checked). None: `require`; for local hosts `disable`",
@@ -38,27 +24,27 @@ const schema = {
     },
   },
   sslRootCert: {
-    ...{ ...file, ...ofUrl },
+    ...{ ...kit.file, ...ofUrl },
     name: "sslrootcert",
     summary: "CAs to trust in place of Node's, in PEM, for `verify-full`. Read for each connection",
     check: findFileProblem,
   },
   connectionsMax: {
-    ...{ ...number, ...ofUrl },
+    ...{ ...kit.number, ...ofUrl },
     name: "pool_max_conns",
     default: defaultConnectionsMax,
     max: connectionsCeiling,
     summary: `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
   },
   allowUnsafe: {
-    ...{ ...list, ...ofUrl },
+    ...{ ...kit.list, ...ofUrl },
     name: "allow_unsafe",
     summary: "`fsync`, `full_page_writes`: accept a server that runs without them",
     check: findUnsafeProblem,
   },
   /** A store writes, so hosts that reject writes are always skipped, with or without it. */
   targetSessionAttrs: {
-    ...{ ...text, ...ofUrl },
+    ...{ ...kit.text, ...ofUrl },
     name: "target_session_attrs",
     default: "read-write",
     summary: "`read-write` or `primary`, for compatibility. Read-only hosts are never used",
@@ -66,15 +52,15 @@ const schema = {
   },
 } as const;
 
-type UrlOptions = SettingsOf<typeof schema>;
+type UrlOptions = kit.SettingsOf<typeof schema>;
 
-const { entries, resolve } = createSchema(schema, ({ sslMode, sslRootCert }) =>
+const { entries, resolve } = kit.createSchema(schema, ({ sslMode, sslRootCert }) =>
   sslRootCert === undefined || sslMode === "verify-full"
     ? []
     : [{ setting: "sslrootcert", other: "sslmode", problem: "requires sslmode=verify-full" }],
 );
 
-export const storeUrl: Program<OptionsOf<typeof schema>, UrlOptions> = {
+export const storeUrl: kit.Program<kit.OptionsOf<typeof schema>, UrlOptions> = {
   name: "store URL",
   variablePrefix: "",
   otherVariables: [],
@@ -101,7 +87,7 @@ export function parsePostgresUrl(location: string): PostgresLocation {
     user,
     password: decode(passwordParts.join(":")) || (process.env["PGPASSWORD"] ?? ""),
     database: decode(database) || user,
-    sslModeOf: (host) => sslMode ?? (isThisMachine(host) ? "disable" : "require"),
+    sslModeOf: (host) => sslMode ?? (kit.isThisMachine(host) ? "disable" : "require"),
     caFile: sslRootCert,
     connectionsMax,
     allowUnsafe: new Set(allowUnsafe),
@@ -127,12 +113,12 @@ function decode(text: string): string {
 
 function refuse(advice: string): never {
   const problem = `cannot use the store URL: ${advice}`;
-  throw new SettingsError([{ setting: "store", problem }]);
+  throw new kit.SettingsError([{ setting: "store", problem }]);
 }
 
 /** An entry of the schema is all that an option needs. @throws {SettingsError} */
 function parseUrlOptions(query: string): UrlOptions {
-  const values = new Map<string, GivenValue>();
+  const values = new Map<string, kit.GivenValue>();
   const found = new Set<string>();
   for (const [name, text] of new URLSearchParams(query)) {
     const known = entries.map((entry) => entry.name);
@@ -142,8 +128,8 @@ function parseUrlOptions(query: string): UrlOptions {
     else values.set(name, { text, written: name, origin: "URL" });
   }
   const problems = [...found].map((problem) => ({ setting: "store", problem }));
-  const assembled = assembleOptions(storeUrl, { values, problems, warnings: [] });
-  if (assembled.problems.length > 0) throw new SettingsError(assembled.problems);
+  const assembled = kit.assembleOptions(storeUrl, { values, problems, warnings: [] });
+  if (assembled.problems.length > 0) throw new kit.SettingsError(assembled.problems);
   return resolve(assembled.options);
 }
 

@@ -5,20 +5,7 @@ import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
 import { createStderrLog } from "connect-gateway-kit/logging";
-import {
-  common,
-  corsOptions,
-  createSchema,
-  findCommonProblems,
-  type OptionsOf,
-  off,
-  on,
-  type Program,
-  type SettingProblem,
-  type SettingsOf,
-  text,
-  tlsFilesOf,
-} from "connect-gateway-kit/settings";
+import * as kit from "connect-gateway-kit/settings";
 import { findStoreProblem } from "./store-url.ts";
 
 /** The prefix of tokens of `plant-store token`. */
@@ -26,9 +13,9 @@ export const tokenPrefix = "plst_";
 
 /** All settings, in the order of the help. Groups are those of ServerOptions. */
 export const schema = {
-  ...common.listener,
+  ...kit.common.listener,
   store: {
-    ...text,
+    ...kit.text,
     default: "sqlite:./data/plants.db",
     placeholder: "url",
     summary: "Where plants are kept: `sqlite:PATH` or `postgres://…`",
@@ -36,7 +23,7 @@ export const schema = {
     check: findStoreProblem,
   },
   basePath: {
-    ...text,
+    ...kit.text,
     default: "",
     placeholder: "path",
     summary: "Prefix of every path, RPC too, for example `/api`",
@@ -49,35 +36,38 @@ export const schema = {
     ...authSettings,
     tokenFile: { ...authSettings.tokenFile, default: "./data/tokens" as string | undefined },
   },
-  tls: common.tls,
+  tls: kit.common.tls,
   limits: {
-    ...common.limits,
+    ...kit.common.limits,
     bodyBytesMax: {
-      ...common.limits.bodyBytesMax,
+      ...kit.common.limits.bodyBytesMax,
       default: 1024 * 1024, // plants are small
       // Half of what may wait for a commit: a larger plant could never be stored.
       max: 32 * 1024 * 1024,
     },
   },
   reusePort: {
-    ...off,
+    ...kit.off,
     summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
   },
-  ...common.log,
-  ...common.drain,
-  ...common.admin,
-  health: { ...on, summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`" },
-  reflection: { ...on, summary: "`off`: no `grpc.reflection`" },
-  page: { ...on, summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`" },
-  mcp: { ...off, summary: "`on`: language models may create plants, at `/mcp`" },
-  ...common.cors,
-  ...common.rateLimit,
+  ...kit.common.log,
+  ...kit.common.drain,
+  ...kit.common.admin,
+  health: { ...kit.on, summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`" },
+  reflection: { ...kit.on, summary: "`off`: no `grpc.reflection`" },
+  page: {
+    ...kit.on,
+    summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
+  },
+  mcp: { ...kit.off, summary: "`on`: language models may create plants, at `/mcp`" },
+  ...kit.common.cors,
+  ...kit.common.rateLimit,
 } as const;
 
 /** A plant has three. 1 MiB could hold half a million, which would block for 200 ms. */
 const messageValuesMax = 1000;
 
-type Values = SettingsOf<typeof schema>;
+type Values = kit.SettingsOf<typeof schema>;
 
 /** All settings, checked, with defaults. */
 export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
@@ -88,10 +78,10 @@ export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
 }
 
 /** Options of a caller: all are optional. */
-export type ServerOptions = OptionsOf<typeof schema> & { readonly log?: Log };
+export type ServerOptions = kit.OptionsOf<typeof schema> & { readonly log?: Log };
 
-const { entries, resolve } = createSchema(schema, (settings) => [
-  ...findCommonProblems(settings),
+const { entries, resolve } = kit.createSchema(schema, (settings) => [
+  ...kit.findCommonProblems(settings),
   ...findSharingProblems(settings),
   ...findAuthProblems(settings.auth),
   ...findAccessProblems(settings),
@@ -102,14 +92,14 @@ export function resolveSettings({ log, ...options }: ServerOptions): ServerSetti
   const { tls, corsOrigins, limits, logFormat } = settings;
   return {
     ...settings,
-    tls: tlsFilesOf(tls),
-    cors: corsOptions(corsOrigins),
+    tls: kit.tlsFilesOf(tls),
+    cors: kit.corsOptions(corsOrigins),
     limits: { ...limits, messageValuesMax },
     log: log ?? createStderrLog(logFormat),
   };
 }
 
-export const plantStore: Program<ServerOptions, ServerSettings> = {
+export const plantStore: kit.Program<ServerOptions, ServerSettings> = {
   name: "plant-store",
   variablePrefix: "PLANT_STORE_",
   entries,
@@ -119,7 +109,7 @@ export const plantStore: Program<ServerOptions, ServerSettings> = {
 };
 
 /** Other systems give all connections to one process, or refuse. */
-function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {
+function findSharingProblems({ reusePort, store }: Values): kit.SettingProblem[] {
   const setting = "reusePort";
   if (!reusePort) return [];
   if (process.platform !== "linux") {
@@ -132,7 +122,7 @@ function findSharingProblems({ reusePort, store }: Values): SettingProblem[] {
   return [];
 }
 
-function findAccessProblems({ auth, store }: Values): SettingProblem[] {
+function findAccessProblems({ auth, store }: Values): kit.SettingProblem[] {
   const setting = "tokenFile";
   const [, path] = /^sqlite:(.*)$/is.exec(store) ?? [];
   const files = [path, auth.tokenFile].map((file) => file && resolvePath(file));

@@ -2,76 +2,58 @@
 import { type CorsOptions, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
-import {
-  assertPortTls,
-  assertTlsFiles,
-  common,
-  corsOptions,
-  createSchema,
-  file,
-  findCommonProblems,
-  inFileOnly,
-  list,
-  milliseconds,
-  number,
-  type OptionsOf,
-  off,
-  type Program,
-  problemsOf,
-  type SettingProblem,
-  SettingsError,
-  type SettingsOf,
-  text,
-  tlsFilesOf,
-} from "connect-gateway-kit/settings";
+import * as kit from "connect-gateway-kit/settings";
 import { isPassable } from "../services/metadata.ts";
 import { readHeaderFile } from "./header-file.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 
-const fileOfService = { ...list, placeholder: "[SERVICE=]file" } as const;
-const nameOfService = { ...list, placeholder: "[SERVICE=]name" } as const;
+const fileOfService = { ...kit.list, placeholder: "[SERVICE=]file" } as const;
+const nameOfService = { ...kit.list, placeholder: "[SERVICE=]name" } as const;
 
-const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = common.limits;
+const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = kit.common.limits;
 
 function restSwitch(name: string, summary: string) {
-  return { ...off, name: `rest-${name}`, summary: `\`on\`: ${summary}` };
+  return { ...kit.off, name: `rest-${name}`, summary: `\`on\`: ${summary}` };
 }
 
 export const schema = {
   upstreams: {
     name: "upstream",
-    ...list,
+    ...kit.list,
     placeholder: "[SERVICE=]URL",
     summary:
       "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
   },
-  descriptors: { ...file, summary: "The services, as a descriptor set: `buf build -o FILE`" },
-  reflection: { ...off, summary: "The services, from the upstreams' server reflection" },
+  descriptors: { ...kit.file, summary: "The services, as a descriptor set: `buf build -o FILE`" },
+  reflection: { ...kit.off, summary: "The services, from the upstreams' server reflection" },
   reflectionIntervalMs: {
-    ...milliseconds,
+    ...kit.milliseconds,
     name: "reflection-interval",
     default: 300_000,
     summary: "How often the upstreams are asked for their services",
   },
-  rules: { ...file, summary: "`google.api.http` rules in YAML, for methods without annotations" },
-  host: { ...common.listener.host, summary: "Address to listen on, or `unix:PATH`" },
-  port: common.listener.port,
-  ...inFileOnly({
+  rules: {
+    ...kit.file,
+    summary: "`google.api.http` rules in YAML, for methods without annotations",
+  },
+  host: { ...kit.common.listener.host, summary: "Address to listen on, or `unix:PATH`" },
+  port: kit.common.listener.port,
+  ...kit.inFileOnly({
     socketMode: {
-      ...text,
+      ...kit.text,
       placeholder: "mode",
       summary:
         "Mode of that socket, in octal: `0660` lets the group connect. By default by the umask",
       pattern: { form: /^0?[0-7]{3}$/, rule: "must be octal, as 0660" },
     },
     pathPrefix: {
-      ...text,
+      ...kit.text,
       placeholder: "path",
       summary: "Path before all others, for a proxy that does not remove it: `/api`",
       pattern: { form: /^(\/[\w.~-]+)+$/, rule: "must be a path like /api" },
     },
   }),
-  tls: common.tls,
+  tls: kit.common.tls,
   upstreamCa: {
     ...fileOfService,
     summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
@@ -94,44 +76,44 @@ export const schema = {
     ...fileOfService,
     summary: "The same for reflection and health checks alone",
   },
-  ...inFileOnly({
+  ...kit.inFileOnly({
     upstreamQuietMs: {
-      ...milliseconds,
+      ...kit.milliseconds,
       default: 5000,
       summary: "How long an upstream may be silent while it owes a response, until it is asked",
     },
   }),
   auth: authSettings,
-  ...common.rateLimit,
+  ...kit.common.rateLimit,
   requestMetadata: {
-    ...list,
+    ...kit.list,
     summary: "Request headers to pass on, besides `authorization` and those of tracing",
     check: findHeaderProblem,
   },
-  ...common.cors,
+  ...kit.common.cors,
   corsExposedHeaders: {
-    ...list,
+    ...kit.list,
     summary: "Response headers that those pages may read, besides `x-request-id`",
   },
-  corsCredentials: { ...off, summary: "Those pages may send cookies and client certificates" },
+  corsCredentials: { ...kit.off, summary: "Those pages may send cookies and client certificates" },
   mcp: {
-    ...list,
+    ...kit.list,
     placeholder: "SERVICE[/METHOD]",
     isBareFlag: true,
     summary: "Offer these methods to language models at `/mcp`; alone, or `on`: all",
   },
-  ...inFileOnly({
+  ...kit.inFileOnly({
     mcpSchemas: {
-      ...text,
+      ...kit.text,
       default: "full",
       placeholder: "full|plain",
       summary:
         "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models refuse",
       pattern: { form: /^(full|plain)$/, rule: "must be full or plain" },
     },
-    mcpInstructions: { ...text, summary: "What models should know to use the tools" },
+    mcpInstructions: { ...kit.text, summary: "What models should know to use the tools" },
     mcpResource: {
-      ...text,
+      ...kit.text,
       placeholder: "url",
       summary: "URL of `/mcp` for clients, which then find the issuer of their JWTs (RFC 9728)",
       check: (url: string) =>
@@ -141,50 +123,50 @@ export const schema = {
     },
   }),
   openapi: {
-    ...off,
+    ...kit.off,
     summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",
   },
-  ...inFileOnly({
-    openapiTitle: { ...text, summary: "Its title. By default the names of the services" },
-    openapiVersion: { ...text, default: "0.0.0", summary: "Its version" },
+  ...kit.inFileOnly({
+    openapiTitle: { ...kit.text, summary: "Its title. By default the names of the services" },
+    openapiVersion: { ...kit.text, default: "0.0.0", summary: "Its version" },
     openapiServers: {
-      ...list,
+      ...kit.list,
       summary: "URLs of the service for clients. By default the path prefix",
     },
   }),
   limits: {
     bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
     messageValuesMax: {
-      ...number,
+      ...kit.number,
       default: 256 * 1024,
       summary: "Values in a message: fields, and those of JSON",
     },
     bodyBudgetBytes,
     requestTimeoutMs,
-    ...inFileOnly(otherLimits),
+    ...kit.inFileOnly(otherLimits),
   },
   timeoutMs: {
-    ...milliseconds,
+    ...kit.milliseconds,
     min: 0,
     summary: "Deadline of unary calls whose client sets none; 0: none",
   },
-  ...inFileOnly({
+  ...kit.inFileOnly({
     methodTimeoutsMs: {
-      ...list,
+      ...kit.list,
       placeholder: "SERVICE[/METHOD]=ms",
       summary: "The same for these methods, streams too",
       check: findTimeoutProblem,
     },
     maxTimeoutMs: {
-      ...milliseconds,
+      ...kit.milliseconds,
       min: 0,
       summary: "Longest deadline of a client, in ms. A longer one is refused; 0: any",
     },
   }),
-  ...common.drain,
-  ...common.admin,
-  ...common.log,
-  rest: inFileOnly({
+  ...kit.common.drain,
+  ...kit.common.admin,
+  ...kit.common.log,
+  rest: kit.inFileOnly({
     ignoreUnknownFields: restSwitch("ignore-unknown-fields", "REST ignores unknown JSON fields"),
     int64Numbers: restSwitch(
       "int64-numbers",
@@ -194,14 +176,14 @@ export const schema = {
     problemJson: restSwitch("problem-json", "REST errors are `application/problem+json`, RFC 9457"),
     etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
     ignoreQueryParameters: {
-      ...list,
+      ...kit.list,
       name: "rest-ignore-query-parameters",
       summary: "Query parameters that are not for the service: `key,utm_*`",
     },
   }),
 } as const;
 
-type Values = SettingsOf<typeof schema>;
+type Values = kit.SettingsOf<typeof schema>;
 
 export interface Settings extends Omit<Values, "upstreams" | "tls"> {
   readonly upstreams: readonly UpstreamPlace[];
@@ -211,14 +193,14 @@ export interface Settings extends Omit<Values, "upstreams" | "tls"> {
   readonly cors: CorsOptions | undefined;
 }
 
-const { entries, resolve } = createSchema(schema, (settings) => [
+const { entries, resolve } = kit.createSchema(schema, (settings) => [
   ...findContradictions(settings),
-  ...findCommonProblems(settings),
-  ...problemsOf(() => parseUpstreams(settings)),
+  ...kit.findCommonProblems(settings),
+  ...kit.problemsOf(() => parseUpstreams(settings)),
   ...findAuthProblems(settings.auth),
 ]);
 
-export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
+export const proxyProgram: kit.Program<kit.OptionsOf<typeof schema>, Settings> = {
   name: "connect-gateway-proxy",
   variablePrefix: "CONNECT_GATEWAY_",
   entries,
@@ -229,8 +211,8 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
       ...settings,
       upstreams: parseUpstreams(settings),
       socketPath: socketPathOf(settings.host),
-      tls: tlsFilesOf(settings.tls),
-      cors: corsOptions(settings.corsOrigins, {
+      tls: kit.tlsFilesOf(settings.tls),
+      cors: kit.corsOptions(settings.corsOrigins, {
         credentials: settings.corsCredentials,
         // Pages may send the headers that are passed on.
         allowedHeaders: settings.requestMetadata,
@@ -242,13 +224,13 @@ export const proxyProgram: Program<OptionsOf<typeof schema>, Settings> = {
 
 /** @throws {SettingsError} for files of TLS or headers that cannot be used. */
 export function assertFiles({ tls, upstreams }: Settings): void {
-  assertPortTls(tls);
+  kit.assertPortTls(tls);
   for (const { tls, headerFile, ownHeaderFile } of upstreams) {
     const { caFile, client } = tls;
     assertHeaders("upstreamHeaders", headerFile);
     assertHeaders("reflectionHeaders", ownHeaderFile);
-    if (caFile !== undefined) assertTlsFiles("upstreamCa", () => readCa(caFile));
-    if (client !== undefined) assertTlsFiles("upstreamCert", () => readTlsMaterial(client));
+    if (caFile !== undefined) kit.assertTlsFiles("upstreamCa", () => readCa(caFile));
+    if (client !== undefined) kit.assertTlsFiles("upstreamCert", () => readTlsMaterial(client));
   }
 }
 
@@ -256,7 +238,7 @@ function assertHeaders(setting: string, file: string | undefined): void {
   try {
     readHeaderFile(file);
   } catch (cause) {
-    throw new SettingsError([{ setting, problem: (cause as Error).message }], { cause });
+    throw new kit.SettingsError([{ setting, problem: (cause as Error).message }], { cause });
   }
 }
 
@@ -298,10 +280,10 @@ export function timeoutsOf({ methodTimeoutsMs }: Pick<Settings, "methodTimeoutsM
   );
 }
 
-function findContradictions(settings: Values): SettingProblem[] {
+function findContradictions(settings: Values): kit.SettingProblem[] {
   const { upstreams, descriptors, reflection, host, port, adminPort, adminHost } = settings;
   const { corsOrigins, corsExposedHeaders, corsCredentials, auth, rateLimitPerToken } = settings;
-  const found: SettingProblem[] = [];
+  const found: kit.SettingProblem[] = [];
   const refuse = (isWrong: boolean, setting: string, problem: string, other?: string) => {
     if (isWrong) found.push({ setting, problem, ...(other !== undefined && { other }) });
   };
