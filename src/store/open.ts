@@ -21,7 +21,7 @@ export interface PostgresLocation extends PostgresAddress {
 }
 
 // Loaded on first use. The SQLite thread starts while the caller loads other code.
-const sqlite = () => import("./sqlite/database.ts");
+const sqlite = () => import("./sqlite/direct.ts");
 const postgres = () => import("./postgres/open.ts");
 
 /** Opens a store, and migrates it if necessary. A missing SQLite database is created. @throws {StoreOpenError} */
@@ -35,8 +35,7 @@ export async function openStore(
 
 /** Reads a snapshot. Creates and migrates nothing. @throws {StoreOpenError} */
 export async function openPlantReader(at: StoreLocation): Promise<PlantReader> {
-  if (at.engine === "sqlite")
-    return (await import("./sqlite/reader.ts")).SqliteReader.open(at.path);
+  if (at.engine === "sqlite") return (await sqlite()).SqliteReader.open(at.path);
   return await (await postgres()).openPostgresReader(at);
 }
 
@@ -54,7 +53,7 @@ export async function migrateStore(at: StoreLocation): Promise<void> {
 
 /** Checks a store without changing a plant. Yields each finding as soon as it is known. Never throws. */
 export async function* checkStore(at: StoreLocation): AsyncGenerator<Finding, void> {
-  if (at.engine === "sqlite") yield* (await import("./sqlite/check.ts")).checkDatabase(at.path);
+  if (at.engine === "sqlite") yield* (await sqlite()).checkDatabase(at.path);
   else yield* (await postgres()).checkPostgres(at);
 }
 

@@ -46,11 +46,6 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
-/** Migrates a database to the latest version. @throws {StoreOpenError} */
-export function migrateDatabase(path: string): void {
-  openDatabase(path, busyTimeoutMs).close();
-}
-
 /** @throws {StoreOpenError} `inaccessible`, `damaged` */
 export function assertExists(path: string): void {
   assertNoLostLog(path);
