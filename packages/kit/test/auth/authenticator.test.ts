@@ -92,6 +92,11 @@ test("a reload reads tokens and keys, at once", async () => {
   expect(await ask(authenticator, await sign(before))).toBe("Unauthenticated");
 });
 
+test("a given token that looks like a JWT is still opaque", async () => {
+  const authenticator = await open({ tokens: ["opaque.opaque.opaque"] });
+  expect(await ask(authenticator, "opaque.opaque.opaque")).toBe("token:tokens#1");
+});
+
 test("neither an open authenticator nor its endpoint keeps a process alive", async () => {
   const key = await createSigningKey("ES256", "k");
   const { url } = await startKeyServer(keySetOf(key.jwk));
@@ -118,6 +123,11 @@ describe("the first token", () => {
     const token = await createFirstToken(settings(), "plst_");
     expect((await listTokens(tokenFile)).map(({ name }) => name)).toEqual(["first"]);
     expect(await ask(await open({ tokenFile }), token ?? "")).toBe("token:first");
+    expect(await createFirstToken(settings(), "plst_")).toBeUndefined();
+  });
+
+  test("is not created if there is a token with another name", async () => {
+    await createToken(tokenFile, "ada", "plst_");
     expect(await createFirstToken(settings(), "plst_")).toBeUndefined();
   });
 
