@@ -46,6 +46,13 @@ describe("config show", () => {
   test.each<[Given, name: string, expected: string]>([
     [{}, "port", "8080 | default"],
     [{}, "tls-cert", "none | default"],
+    [{}, "health", "on | default"],
+    [{}, "reuse-port", "off | default"],
+    [
+      { yaml: "cors-origin: [http://a, http://b]" },
+      "cors-origin",
+      "http://a,http://b | file FILE, line 1",
+    ],
     [{}, "tokens", "none | default"],
     [{ yaml: "port: 1" }, "port", "1 | file FILE, line 1"],
     [{ yaml: "# ours\n\nport: 1 # free\n" }, "port", "1 | file FILE, line 3"],

@@ -2,32 +2,11 @@
 import { describe, expect, test } from "vitest";
 import { authSettings as auth } from "../../src/auth/settings.ts";
 import { common } from "../../src/settings/common.ts";
-import {
-  findProblem,
-  formatValue,
-  parseSetting,
-  type Setting,
-  type SettingValue,
-} from "../../src/settings/schema.ts";
+import { findProblem, parseSetting, type Setting } from "../../src/settings/schema.ts";
 
 const { port, host } = common.listener;
-const basePath: Setting = {
-  type: "text",
-  default: "",
-  placeholder: "path",
-  summary: "One",
-  pattern: { form: /^(\/\w+)*$/, rule: "must look like /api" },
-};
 const described = { placeholder: "value", summary: "One" };
 const health: Setting = { ...described, type: "switch", default: true };
-const adminPort: Setting = { ...port, default: undefined };
-const origins: Setting = {
-  ...described,
-  type: "list",
-  default: [],
-  check: (values) => (values.includes("") ? "one is empty" : undefined),
-};
-
 describe("a value", () => {
   test.each<[Setting, text: string, value: unknown]>([
     [port, "0", 0],
@@ -54,42 +33,4 @@ describe("a value", () => {
       expect(findProblem(port, parseSetting(port, text))).toBe(problem);
     },
   );
-
-  test.each(["", "true", "1", "On", "yes"])("that is not on or off is refused: %j", (text) => {
-    const problem = "must be on or off";
-    expect(findProblem(health, parseSetting(health, text))).toBe(problem);
-  });
-
-  test.each<[SettingValue, text: string]>([
-    [undefined, ""],
-    ["", ""],
-    ["a", "a"],
-    [0, "0"],
-    [true, "on"],
-    [false, "off"],
-    [[], ""],
-    [["a", "b"], "a,b"],
-  ])("%j is written %j", (value, text) => {
-    expect(formatValue(value)).toBe(text);
-  });
-
-  test.each<[Setting, value: SettingValue, problem: RegExp | undefined]>([
-    [port, 65_535, undefined],
-    [port, 65_536, /from 0 to 65535: 65536$/],
-    [port, undefined, /from 0 to 65535/],
-    [adminPort, undefined, undefined],
-    [adminPort, 65_536, /from 0 to 65535: 65536$/],
-    [health, false, undefined],
-    [health, "off", /must be on or off/],
-    [origins, ["a"], undefined],
-    [origins, ["a", ""], /one is empty/],
-    [host, "", /must not be empty/],
-    [basePath, "/api", undefined],
-    [basePath, "api", /must look like/],
-    [auth.jwtIssuer, undefined, undefined],
-  ])("is checked: %j, %j", (setting, value, problem) => {
-    const found = findProblem(setting, value);
-    if (problem === undefined) expect(found).toBeUndefined();
-    else expect(found).toMatch(problem);
-  });
 });
