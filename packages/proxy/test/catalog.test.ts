@@ -51,6 +51,13 @@ const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[
       ]
     : [["through the command", () => openRemoteCatalog(remote)]];
 
+const inShelf = (path: string) => get(`/v1/shelves/${path}`);
+const create = (body: unknown, query = "") => send("POST", `/v1/shelves/c/volumes${query}`, body);
+const change = (body: unknown, query = "") =>
+  send("PATCH", `/v1/shelves/a/volumes/1${query}`, body);
+const move = (body: unknown, query = "") =>
+  send("POST", `/v1/shelves/a/volumes/1:move${query}`, body);
+
 /** Of the bodies of requests. */
 const codings: readonly (readonly [name: string, encode: (bytes: Buffer) => Buffer])[] = [
   ["identity", (bytes) => bytes],
@@ -63,11 +70,11 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
     type Row = readonly [what: string, request: SentRequest, status: number, answer: unknown];
 
     const rows: readonly Row[] = [
-      ["a volume is read by its name", get("/v1/shelves/a/volumes/1"), 200, walden],
+      ["a volume is read by its name", inShelf("a/volumes/1"), 200, walden],
       ["its name may be percent-encoded", get("/v1/%73helves/%61/volumes/%31"), 200, walden],
       ["by its number, exactly", get(`/v1/volumes/${big}`), 200, emma],
       ["a number with a fraction", get("/v1/volumes/3.0"), 400, refused("id")],
-      ["a variable leaves the rest to the query", get("/v1/shelves/a/volumes/1?id=7"), 200, walden],
+      ["a variable leaves the rest to the query", inShelf("a/volumes/1?id=7"), 200, walden],
       ["a query may repeat what the path says", get("/v1/volumes/3?id=3"), 200, ulysses],
       ["but not contradict it", get("/v1/volumes/3?id=4"), 400, refused("id")],
       ["a number that is none", get("/v1/volumes/three"), 400, refused("id")],
@@ -76,115 +83,80 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       ["the smallest int64", get("/v1/volumes/-9223372036854775808"), 404, { code: Code.NotFound }],
       [
         "a volume that is not there",
-        get("/v1/shelves/a/volumes/9"),
+        inShelf("a/volumes/9"),
         404,
         notFound("there is no shelves/a/volumes/9"),
       ],
       [
         "a verb that no method has is part of the name",
-        get("/v1/shelves/a/volumes/1:lend"),
+        inShelf("a/volumes/1:lend"),
         404,
         notFound("there is no shelves/a/volumes/1:lend"),
       ],
       [
         "a slash that is encoded stays so in a name of several segments",
-        get("/v1/shelves/a/volumes/x%2Fy"),
+        inShelf("a/volumes/x%2Fy"),
         404,
         notFound("there is no shelves/a/volumes/x%2Fy"),
       ],
       [
         "all else of a name is decoded",
-        get("/v1/shelves/a/volumes/%C3%A9%20%3A"),
+        inShelf("a/volumes/%C3%A9%20%3A"),
         404,
         notFound("there is no shelves/a/volumes/é :"),
       ],
-      ["bytes that are no UTF-8", get("/v1/shelves/a/volumes/%ff"), 400, refused("name")],
-      ["a name that is cut short", get("/v1/shelves/a"), 404, { message: expect.any(String) }],
-      ["an empty segment is no shelf", get("/v1/shelves//volumes"), 404, { code: Code.NotFound }],
+      ["bytes that are no UTF-8", inShelf("a/volumes/%ff"), 400, refused("name")],
+      ["a name that is cut short", inShelf("a"), 404, { message: expect.any(String) }],
+      ["an empty segment is no shelf", inShelf("/volumes"), 404, { code: Code.NotFound }],
 
-      ["a shelf is listed", get("/v1/shelves/a/volumes"), 200, { volumes: [walden, emma] }],
-      ["an empty list is left out", get("/v1/shelves/z/volumes"), 200, {}],
-      ["by JSON name", get("/v1/shelves/a/volumes?pageSize=1"), 200, { volumes: [walden] }],
-      ["by proto name", get("/v1/shelves/a/volumes?page_size=1"), 200, { volumes: [walden] }],
-      [
-        "a repeated parameter once",
-        get("/v1/shelves/a/volumes?titles=Emma"),
-        200,
-        { volumes: [emma] },
-      ],
+      ["a shelf is listed", inShelf("a/volumes"), 200, { volumes: [walden, emma] }],
+      ["an empty list is left out", inShelf("z/volumes"), 200, {}],
+      ["by JSON name", inShelf("a/volumes?pageSize=1"), 200, { volumes: [walden] }],
+      ["by proto name", inShelf("a/volumes?page_size=1"), 200, { volumes: [walden] }],
+      ["a repeated parameter once", inShelf("a/volumes?titles=Emma"), 200, { volumes: [emma] }],
       [
         "and twice",
-        get("/v1/shelves/a/volumes?titles=Emma&titles=Walden"),
+        inShelf("a/volumes?titles=Emma&titles=Walden"),
         200,
         { volumes: [walden, emma] },
       ],
-      ["a plus is a space", get("/v1/shelves/a/volumes?titles=Em+ma"), 200, {}],
-      ["a parameter no field has", get("/v1/shelves/a/volumes?size=1"), 400, refused("size")],
+      ["a plus is a space", inShelf("a/volumes?titles=Em+ma"), 200, {}],
+      ["a parameter no field has", inShelf("a/volumes?size=1"), 400, refused("size")],
       [
         "a scalar that is given twice",
-        get("/v1/shelves/a/volumes?pageSize=1&page_size=1"),
+        inShelf("a/volumes?pageSize=1&page_size=1"),
         400,
         refused("page_size"),
       ],
-      ["a size that is none", get("/v1/shelves/a/volumes?pageSize=x"), 400, refused("pageSize")],
-      [
-        "a size past int32",
-        get("/v1/shelves/a/volumes?pageSize=2147483648"),
-        400,
-        refused("pageSize"),
-      ],
-      ["a shelf that contradicts", get("/v1/shelves/a/volumes?parent=b"), 400, refused("parent")],
+      ["a size that is none", inShelf("a/volumes?pageSize=x"), 400, refused("pageSize")],
+      ["a size past int32", inShelf("a/volumes?pageSize=2147483648"), 400, refused("pageSize")],
+      ["a shelf that contradicts", inShelf("a/volumes?parent=b"), 400, refused("parent")],
 
       [
         "a volume is created",
-        send("POST", "/v1/shelves/c/volumes", { id: "5", title: "Dune" }),
+        create({ id: "5", title: "Dune" }),
         200,
         { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
       ],
       [
         "from a number as well, exactly",
-        send("POST", "/v1/shelves/c/volumes", `{"id":${big}}`),
+        create(`{"id":${big}}`),
         200,
         { name: `shelves/c/volumes/${big}`, id: big },
       ],
-      [
-        "from an empty body of JSON",
-        send("POST", "/v1/shelves/c/volumes", {}),
-        200,
-        { name: "shelves/c/volumes/0" },
-      ],
-      [
-        "from null, which is no volume",
-        send("POST", "/v1/shelves/c/volumes", null),
-        200,
-        { name: "shelves/c/volumes/0" },
-      ],
+      ["from an empty body of JSON", create({}), 200, { name: "shelves/c/volumes/0" }],
+      ["from null, which is no volume", create(null), 200, { name: "shelves/c/volumes/0" }],
       [
         "what is beside the body comes by the query",
-        send("POST", "/v1/shelves/c/volumes?validateOnly=true", {}),
+        create({}, "?validateOnly=true"),
         200,
         { name: "shelves/c/volumes/0" },
       ],
-      [
-        "what is in the body does not",
-        send("POST", "/v1/shelves/c/volumes?volume.title=x", {}),
-        400,
-        refused("volume.title"),
-      ],
-      ["a body cut short", send("POST", "/v1/shelves/c/volumes", "{"), 400, refused("")],
-      [
-        "a body that is not there",
-        send("POST", "/v1/shelves/c/volumes", ""),
-        200,
-        { name: "shelves/c/volumes/0" },
-      ],
-      ["an array is no volume", send("POST", "/v1/shelves/c/volumes", []), 400, refused("")],
-      [
-        "a member that no field has",
-        send("POST", "/v1/shelves/c/volumes", { isbn: 1 }),
-        400,
-        { code: Code.InvalidArgument },
-      ],
+      ["what is in the body does not", create({}, "?volume.title=x"), 400, refused("volume.title")],
+      ["a body cut short", create("{"), 400, refused("")],
+      ["a body that is not there", create(""), 200, { name: "shelves/c/volumes/0" }],
+      ["an array is no volume", create([]), 400, refused("")],
+      ["a member that no field has", create({ isbn: 1 }), 400, { code: Code.InvalidArgument }],
       [
         "a body that is no JSON by its type",
         { path: "/v1/shelves/c/volumes", headers: { "content-type": "text/plain" }, body: "{}" },
@@ -194,52 +166,32 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
 
       [
         "a volume is changed as the mask says",
-        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", { title: "Cape Cod" }),
+        change({ title: "Cape Cod" }, "?updateMask=title"),
         200,
         { ...walden, title: "Cape Cod" },
       ],
       [
         "by the proto name of the mask, and of several paths",
-        send("PATCH", "/v1/shelves/a/volumes/1?update_mask=id,title", { title: "Cape Cod" }),
+        change({ title: "Cape Cod" }, "?update_mask=id,title"),
         200,
         { ...walden, title: "Cape Cod" },
       ],
       [
         "without a mask, as the body says",
-        send("PATCH", "/v1/shelves/a/volumes/1", { title: "Cape Cod" }),
+        change({ title: "Cape Cod" }),
         200,
         { ...walden, title: "Cape Cod" },
       ],
       [
         "to nothing, if the body says so",
-        send("PATCH", "/v1/shelves/a/volumes/1", { title: null }),
+        change({ title: null }),
         200,
         { name: walden.name, id: walden.id },
       ],
-      [
-        "not by a body that says nothing",
-        send("PATCH", "/v1/shelves/a/volumes/1", {}),
-        200,
-        walden,
-      ],
-      [
-        "a body may repeat the name of the path",
-        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", walden),
-        200,
-        walden,
-      ],
-      [
-        "but not name another",
-        send("PATCH", "/v1/shelves/a/volumes/1?updateMask=title", emma),
-        400,
-        refused("volume.name"),
-      ],
-      [
-        "a name that is null says nothing",
-        send("PATCH", "/v1/shelves/a/volumes/1", { name: null }),
-        200,
-        walden,
-      ],
+      ["not by a body that says nothing", change({}), 200, walden],
+      ["a body may repeat the name of the path", change(walden, "?updateMask=title"), 200, walden],
+      ["but not name another", change(emma, "?updateMask=title"), 400, refused("volume.name")],
+      ["a name that is null says nothing", change({ name: null }), 200, walden],
 
       ["a volume is deleted", { method: "DELETE", path: "/v1/shelves/a/volumes/1" }, 200, {}],
       [
@@ -262,28 +214,18 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
 
       [
         "a verb is a method of its own",
-        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b" }),
+        move({ to: "shelves/b" }),
         200,
         { ...walden, name: "shelves/b/volumes/1" },
       ],
       [
         "its body is the whole message, which may repeat the name",
-        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b", name: walden.name }),
+        move({ to: "shelves/b", name: walden.name }),
         200,
         { ...walden, name: "shelves/b/volumes/1" },
       ],
-      [
-        "but not name another",
-        send("POST", "/v1/shelves/a/volumes/1:move", { to: "shelves/b", name: emma.name }),
-        400,
-        refused("name"),
-      ],
-      [
-        "nothing is left for the query",
-        send("POST", "/v1/shelves/a/volumes/1:move?to=shelves/b", {}),
-        400,
-        refused("to"),
-      ],
+      ["but not name another", move({ to: "shelves/b", name: emma.name }), 400, refused("name")],
+      ["nothing is left for the query", move({}, "?to=shelves/b"), 400, refused("to")],
 
       ["** takes one segment", get("/v1/files/a"), 200, { path: "a" }],
       ["and many", get("/v1/files/a/b/c.txt"), 200, { path: "a/b/c.txt" }],

@@ -6,7 +6,7 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
@@ -15,28 +15,16 @@ import {
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runCommand } from "./command.ts";
+import { useFolder } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
 
-let folder: TemporaryFolder;
+const folder = useFolder(file_library_v1_catalog, file_library_v1_fields);
 const away = ["--upstream", "http://127.0.0.1:1"];
 const described = [...away, "--descriptors", "services.binpb"];
 const getVolume = "library.v1.CatalogService.GetVolume";
 
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  const set = descriptorSetOf(file_library_v1_catalog, file_library_v1_fields);
-  await writeFile(join(folder.path, "services.binpb"), set);
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
-
-const check = (...args: readonly string[]) => runCommand(["--check", ...args], folder.path);
+const check = (...args: readonly string[]) => folder.run("--check", ...args);
 
 const catalogLines = `library.v1.CatalogService at http://127.0.0.1:1
   GetVolume                unary          GET /v1/{name=shelves/*/volumes/*}
@@ -146,86 +134,58 @@ test("a service goes to the upstream that names it", async () => {
 
 describe("what is wrong", () => {
   test.each([
-    [
-      "a selector that no method has",
-      `{ selector: ${getVolume}s, get: /a }`,
-      `${getVolume}s: no method`,
-    ],
-    [
-      "a field that there is not",
-      `{ selector: ${getVolume}, get: "/a/{isbn}" }`,
-      "has no field isbn",
-    ],
-    [
-      "a route that is taken",
-      `{ selector: ${getVolume}, get: "/v1/files/{name=**}" }`,
-      "/v1/files/{path=**}",
-    ],
+    ["a selector that no method has", "Gone, get: /a", "CatalogService.Gone: no method"],
+    ["a field that there is not", 'GetVolume, get: "/a/{isbn}"', "has no field isbn"],
+    ["a route that is taken", 'GetVolume, get: "/v1/files/{name=**}"', "/v1/files/{path=**}"],
   ])("%s", async (_what, rule, message) => {
     const file = join(folder.path, "wrong.yaml");
-    await writeFile(file, `http: { rules: [${rule}] }`);
+    await writeFile(file, `http: { rules: [{ selector: library.v1.CatalogService.${rule} }] }`);
     const { exitCode, stderr } = await check(...described, "--rules", file);
     expect(stderr).toContain(message);
     expect(exitCode).toBe(1);
   });
 
-  test.each<[what: string, args: readonly string[], message: string, exitCode: number]>([
-    ["no upstream", ["--reflection"], "--upstream: is missing", 2],
-    ["no services", away, "--descriptors: is missing: name a file, or use --reflection", 2],
+  const all = "--upstream http://127.0.0.1:1";
+  const set = `${all} --descriptors services.binpb`;
+  const catalog = "library.v1.CatalogService";
+  test.each<[what: string, args: string, message: string, exitCode?: number]>([
+    ["no upstream", "--reflection", "--upstream: is missing"],
+    ["no services", all, "--descriptors: is missing: name a file, or use --reflection"],
+    ["both kinds of services", `${set} --reflection`, "--descriptors: cannot be used with --refl"],
+    ["no URL", "--upstream 127.0.0.1:1 --reflection", "must be http://HOST:PORT"],
     [
-      "both kinds of services",
-      [...described, "--reflection"],
-      "--descriptors: cannot be used with --reflection",
-      2,
-    ],
-    ["no URL", ["--upstream", "127.0.0.1:1", "--reflection"], "must be http://HOST:PORT", 2],
-    [
-      "two upstreams for all",
-      [...described, "--upstream", "http://127.0.0.1:2"],
-      "library.v1.CatalogService is at http://127.0.0.1:1 and at http://127.0.0.1:2",
-      2,
+      "two upstreams",
+      `${set} ${all.replace(/1$/, "2")}`,
+      `${catalog} is at http://127.0.0.1:1 and`,
     ],
     [
-      "a service that there is not",
-      [...described, "--upstream", "a.B=http://127.0.0.1:2"],
-      "no such service; choose from library.v1.CatalogService",
-      2,
+      "no such service",
+      `${set} --upstream a.B=http://a`,
+      `no such service; choose from ${catalog}`,
     ],
-    ["no file", [...away, "--descriptors", "none"], "none: ", 2],
+    ["no file", `${all} --descriptors none`, "none: "],
+    ["a flag for no upstream", `${set} --upstream-ca a.B=ca.pem`, "; add --upstream a.B=URL"],
+    ["an origin without a scheme", `${set} --cors-origin a.example`, "a.example"],
+    ["an origin with a path", `${set} --cors-origin https://a/`, "https://a/"],
+    ["all pages", `${set} --cors-origin * --cors-credentials`, "name the origins"],
+    ["CORS without origins", `${set} --cors-exposed-headers a`, "without origins"],
+    ["the host of no port", `${set} --admin-host ::1`, "without a port"],
+    ["the port of a socket", `${set} --host unix:a.sock --port 1`, "--host is a Unix socket"],
+    ["an unknown flag", `${set} --prot 1`, "--prot"],
+    ["a port past all", `${set} --port 65536`, "--port: must be"],
+    ["a certificate without its key", `${set} --tls-cert a`, "--tls-key: is missing"],
+    ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
+    ["limits without tokens", `${set} --rate-limit-per-token 1`, "per-token: requires tokens"],
+    ["half of JWTs", `${set} --jwks-url https://a --jwt-issuer i`, "--jwt-audience: is required"],
     [
-      "a flag for a service that no upstream has",
-      [...described, "--upstream-ca", "a.B=ca.pem"],
-      "no upstream has that service; add --upstream a.B=URL",
-      2,
+      "CAs without TLS",
+      `${set} --tls-client-ca ca.crt`,
+      "does nothing without TLS: set --tls-cert",
     ],
-    ["an origin without a scheme", [...described, "--cors-origin", "a.example"], "a.example", 2],
-    ["an origin with a path", [...described, "--cors-origin", "https://a/"], "https://a/", 2],
-    [
-      "credentials for all pages",
-      [...described, "--cors-origin", "*", "--cors-credentials"],
-      "name the origins",
-      2,
-    ],
-    ["CORS without origins", [...described, "--cors-exposed-headers", "a"], "without origins", 2],
-    ["the host of no port", [...described, "--admin-host", "::1"], "without a port", 2],
-    [
-      "the port of a socket",
-      [...described, "--host", "unix:a.sock", "--port", "1"],
-      "--host is a Unix socket",
-      2,
-    ],
-    ["an unknown flag", [...described, "--prot", "1"], "--prot", 2],
-    ["a port past all", [...described, "--port", "65536"], "--port: must be", 2],
-    [
-      "a certificate without its key",
-      [...described, "--tls-cert", "a"],
-      "--tls-key: is missing",
-      2,
-    ],
-    ["a CA that is not there", [...described, "--upstream-ca", "none.pem"], "none.pem", 2],
-    ["an upstream that is away", [...away, "--reflection"], "http://127.0.0.1:1: ", 1],
-  ])("%s", async (_what, args, message, exitCode) => {
-    const ended = await check(...args);
+    ["no number", `${set} --timeout-ms x`, "--timeout-ms: must be a whole number"],
+    ["an upstream that is away", `${all} --reflection`, "http://127.0.0.1:1: ", 1],
+  ])("%s", async (_what, args, message, exitCode = 2) => {
+    const ended = await check(...args.split(" "));
     expect(ended.stderr).toContain(message);
     // A second line at most: what was meant, perhaps.
     expect(ended.stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);

@@ -1,11 +1,16 @@
 import { execFile } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import type { DescFile } from "@bufbuild/protobuf";
+import { beforeAll } from "vitest";
 import { environment } from "../../../gateway/test/runtimes/project.ts";
 import {
   nodeOfSources,
   type ServerProcess,
   startServer,
 } from "../../../gateway/test/runtimes/server-process.ts";
+import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { patienceMs, within } from "../../../gateway/test/support/within.ts";
 import { runInProcess } from "../../../kit/test/support/run-in-process.ts";
 import { runCommand as run } from "../../src/cli/program.ts";
@@ -37,6 +42,30 @@ export function runProcess(args: readonly string[], cwd: string): Promise<Ended>
 
 export interface RunningCommand extends ServerProcess {
   readonly origin: string;
+  /** Waits until it serves calls. */
+  ready(): Promise<Response>;
+  /** With `--admin-port 0`. */
+  readMetrics(): Promise<string>;
+}
+
+/**
+ * A folder for the tests of a file, with the descriptors of these protos in `services.binpb`, and the
+ * command in it.
+ */
+export function useFolder(...protos: readonly DescFile[]) {
+  const here = {
+    path: "",
+    start: (...args: readonly string[]) => startCommand(args, here.path),
+    run: (...args: readonly string[]) => runCommand(args, here.path),
+  };
+  beforeAll(async () => {
+    const folder = await createTemporaryFolder();
+    here.path = folder.path;
+    if (protos.length > 0)
+      await writeFile(join(here.path, "services.binpb"), descriptorSetOf(...protos));
+    return () => folder[Symbol.asyncDispose]();
+  });
+  return here;
 }
 
 /** Starts the command on a free port. */
@@ -47,7 +76,17 @@ export async function startCommand(
 ): Promise<RunningCommand> {
   const line = [...nodeOfSources, main, ...args, "--port", "0"];
   const server = await startServer(line, cwd, variables);
-  return { ...server, origin: `http://127.0.0.1:${server.port}` };
+  const origin = `http://127.0.0.1:${server.port}`;
+  let metricsUrl = "";
+  return {
+    ...{ ...server, origin },
+    ready: () => until(200, `${origin}/readyz`),
+    async readMetrics() {
+      if (metricsUrl === "")
+        metricsUrl = /^metrics on (http:.*)$/.exec(await server.nextLine())?.[1] ?? "";
+      return await (await fetch(metricsUrl)).text();
+    },
+  };
 }
 
 /** Asks until the answer has the status. */

@@ -2,21 +2,11 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
-import { runCommand, startCommand } from "./command.ts";
+import { useFolder } from "./command.ts";
 
-let folder: TemporaryFolder;
-
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
+const folder = useFolder();
 
 const upstream = ["--upstream", "http://127.0.0.1:1", "--reflection"];
 
@@ -27,9 +17,9 @@ test.each([
   if (args.length > 0 && !hasOpenssl) return;
   if (args.length > 0) createCertificate(folder.path, "server");
   const host = ["--host", "0.0.0.0"];
-  await using server = await startCommand([...upstream, ...host, ...args], folder.path);
+  await using server = await folder.start(...upstream, ...host, ...args);
   const line = ["health", ...host, "--port", `${server.port}`, ...args.slice(0, 2)];
-  expect(await runCommand(line, folder.path)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  expect(await folder.run(...line)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
 });
 
 test.each([
@@ -44,10 +34,7 @@ test.each([
   const path = join(folder.path, `${status}.sock`);
   await using server = createServer((_request, response) => response.writeHead(status).end());
   await once(server.listen(path), "listening");
-  const { stdout: _, ...ended } = await runCommand(
-    ["health", "--host", `unix:${path}`],
-    folder.path,
-  );
+  const { stdout: _, ...ended } = await folder.run("health", "--host", `unix:${path}`);
   expect(ended).toEqual({ exitCode, stderr });
 });
 
@@ -57,16 +44,13 @@ test.skipIf(!hasOpenssl)(
     createCertificate(folder.path, "server");
     const tls = ["--tls-cert", "server.crt", "--tls-key", "server.key"];
     const args = [...tls, "--tls-client-ca", "server.crt"];
-    await using server = await startCommand(
-      [...upstream, ...args, "--admin-port", "0"],
-      folder.path,
-    );
+    await using server = await folder.start(...upstream, ...args, "--admin-port", "0");
     const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
     const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
-    expect(await runCommand([...ofPort, "--admin-port", port], folder.path)).toMatchObject({
+    expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({
       exitCode: 0,
     });
-    expect(await runCommand(ofPort, folder.path)).toMatchObject({
+    expect(await folder.run(...ofPort)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining("set --admin-port"),
     });
@@ -74,7 +58,7 @@ test.skipIf(!hasOpenssl)(
 );
 
 test("without a server, it says why", async () => {
-  const { exitCode, stderr } = await runCommand(["health", "--port", "1"], folder.path);
+  const { exitCode, stderr } = await folder.run("health", "--port", "1");
   expect(stderr).toMatch(/^connect-gateway-proxy: \/healthz cannot be asked: .*ECONNREFUSED.*\n$/);
   expect(exitCode).toBe(1);
 });

@@ -1,10 +1,9 @@
 /** The command before servers of REST, which know nothing of protobuf, of Connect and of gRPC-Web. */
 import { once } from "node:events";
-import { readFile, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import { join } from "node:path";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   connectNodeAdapter,
@@ -20,25 +19,13 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
-import { type RunningCommand, runCommand, startCommand, until } from "./command.ts";
+import { type RunningCommand, startCommand, until, useFolder } from "./command.ts";
 
-let folder: TemporaryFolder;
-
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_catalog));
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
+const folder = useFolder(file_library_v1_catalog);
 
 const start = (upstream: string, ...args: readonly string[]) =>
-  startCommand(["--upstream", upstream, "--descriptors", "services.binpb", ...args], folder.path);
+  folder.start("--upstream", upstream, "--descriptors", "services.binpb", ...args);
 
 async function listen(server: http.Server | https.Server) {
   server.listen(0, "127.0.0.1");
@@ -108,7 +95,7 @@ describe("an Express server", () => {
       folder.path,
       { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" },
     );
-    await until(200, `${server.origin}/readyz`);
+    await server.ready();
   }, 60_000);
 
   afterAll(async () => {
@@ -172,7 +159,7 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     }),
   );
   await using server = await start(`${protocol}+http://127.0.0.1:${upstream.port}`);
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
   const volume = { id: 2n ** 62n, title: "x" };
   async function* requests() {
@@ -226,68 +213,39 @@ describe("faults of a REST server", () => {
   const json = { "content-type": "application/json" };
   const page = "<html><h1>Bad Gateway</h1>";
 
+  const html = { "content-type": "text/html", "set-cookie": "a=b" };
+  const says =
+    (status: number, headers: http.OutgoingHttpHeaders, body = ""): RequestListener =>
+    (_, response) =>
+      void response.writeHead(status, headers).end(body);
+  /** What begins, and goes on as it is told. */
+  const begins =
+    (headers: http.OutgoingHttpHeaders, body: string, andEnds: boolean): RequestListener =>
+    (_, response) =>
+      void response
+        .writeHead(200, { ...json, ...headers })
+        .write(body, () => andEnds && response.destroy());
+  const isNone = "the response is no library.v1.Volume: ";
+  const { Internal, Unavailable, Unknown } = Code;
+
   const faults: readonly (readonly [string, RequestListener, Code, string])[] = [
+    ["a cut", ({ socket }) => socket.destroy(), Unavailable, "the upstream is away"],
     [
-      "the connection closes",
-      (request) => request.socket.destroy(),
-      Code.Unavailable,
-      "the upstream is away",
+      "a body that is cut",
+      begins({ "content-length": 99 }, '{"id":1}', true),
+      ...([Unavailable, "the upstream is away"] as const),
     ],
-    [
-      "the body is cut",
-      (_, response) =>
-        void response
-          .writeHead(200, { ...json, "content-length": 99 })
-          .write('{"id":1}', () => response.destroy()),
-      Code.Unavailable,
-      "the upstream is away",
-    ],
-    [
-      "HTML with 502",
-      (_, response) =>
-        void response
-          .writeHead(502, { "content-type": "text/html", "set-cookie": "a=b" })
-          .end(page),
-      Code.Unavailable,
-      `HTTP 502: ${page}`,
-    ],
-    [
-      "HTML with 200",
-      (_, response) => void response.writeHead(200, { "content-type": "text/html" }).end(page),
-      Code.Unknown,
-      "HTTP 200 with text/html, which is not JSON",
-    ],
-    [
-      "a slow body",
-      (_, response) => void response.writeHead(200, json).write("{"),
-      Code.DeadlineExceeded,
-      "",
-    ],
-    [
-      "wrong JSON",
-      (_, response) => void response.writeHead(200, json).end('{"id":"x"}'),
-      Code.Internal,
-      "the response is no library.v1.Volume: id must be a 64-bit integer",
-    ],
+    ["HTML with 502", says(502, html, page), Unavailable, `HTTP 502: ${page}`],
+    ["HTML with 200", says(200, html, page), Unknown, "HTTP 200 with text/html, which is not JSON"],
+    ["a slow body", begins({}, "{", false), Code.DeadlineExceeded, ""],
+    ["wrong JSON", says(200, json, '{"id":"x"}'), Internal, `${isNone}id must be a 64-bit integer`],
     [
       "10 MiB",
-      (_, response) =>
-        void response.writeHead(200, json).end(`{"title":"${"x".repeat(10 << 20)}"}`),
-      Code.ResourceExhausted,
-      "the upstream's response is too large",
+      says(200, json, `{"title":"${"x".repeat(10 << 20)}"}`),
+      ...([Code.ResourceExhausted, "the upstream's response is too large"] as const),
     ],
-    [
-      "no type and no JSON",
-      (_, response) => void response.end("hello"),
-      Code.Internal,
-      "the response is no library.v1.Volume: it is not valid JSON",
-    ],
-    [
-      "a redirect",
-      (_, response) => void response.writeHead(307, { location: "/x/" }).end(),
-      Code.Unknown,
-      "HTTP 307, to /x/",
-    ],
+    ["no type and no JSON", says(200, {}, "hello"), Internal, `${isNone}it is not valid JSON`],
+    ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
   ];
 
   test.each(faults)("%s", async (_what, listener, code, message) => {
@@ -330,8 +288,7 @@ describe("faults of a REST server", () => {
   });
 
   test("a stream that is cut is an error, after the messages that came", async () => {
-    answer = (_, response) =>
-      void response.writeHead(200, json).write('{"id":1}\n', () => response.destroy());
+    answer = begins({}, '{"id":1}\n', true);
     for (const [name, open] of transports) {
       const client = createClient(CatalogService, open(server.origin));
       const ids: bigint[] = [];
@@ -363,7 +320,7 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
 test("--check tells how each method is called, and what has no reflection", async () => {
   const url = "https://api.example.com/base";
   const check = (protocol: string, ...args: readonly string[]) =>
-    runCommand(["--check", "--upstream", `${protocol}+${url}`, ...args], folder.path);
+    folder.run("--check", "--upstream", `${protocol}+${url}`, ...args);
   const described = ["--descriptors", "services.binpb"];
   expect((await check("rest", ...described)).stdout).toContain(
     `  GetVolume                unary          calls GET ${url}/v1/{name=shelves/*/volumes/*}, or GET ${url}/v1/volumes/{id}\n`,

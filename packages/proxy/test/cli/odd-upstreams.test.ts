@@ -15,7 +15,7 @@ import { openGrpcTransport } from "connect-gateway/client";
 import { Health } from "connect-gateway/health";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import { serve } from "connect-gateway/server";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
   CatalogService,
@@ -25,26 +25,15 @@ import {
   FieldService,
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { reflectServices } from "../../src/services/index.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runCommand, startCommand, until } from "./command.ts";
+import { until, useFolder } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
 
-let folder: TemporaryFolder;
+const folder = useFolder(file_library_v1_fields);
+const { start } = folder;
 
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
-
-const start = (...args: readonly string[]) => startCommand(args, folder.path);
 const fields = file_library_v1_fields.proto;
 const echo = (router: ConnectRouter) =>
   router.service(FieldService, { echo: (request) => request });
@@ -64,14 +53,13 @@ test.each<[what: string, odd: FileDescriptorProto]>([
   });
   const args = ["--upstream", upstream.url, "--reflection", "--openapi", "--admin-port", "0"];
   await using server = await start(...args);
-  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   expect(await (await post(`${server.origin}/v1/fields`, '{"string": "a"}')).json()).toEqual({
     string: "a",
   });
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
-  const metrics = await (await fetch(metricsUrl)).text();
+  const metrics = await server.readMetrics();
   expect(metrics).toContain(
     `connect_gateway_rules_left_out ${what.startsWith("a rule") ? 1 : 0}\n`,
   );
@@ -92,13 +80,12 @@ test("one upstream that is away does not keep the others from being served", asy
     ...["--upstream", upstream.url, "--upstream", other, "--reflection"],
     ...["--rules", "rules.yaml", "--admin-port", "0"],
   );
-  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const called = async () => (await post(`${server.origin}/v1/fields`, "{}")).status;
   await expect.poll(called).toBe(200);
-  const metrics = await (await fetch(metricsUrl)).text();
+  const metrics = await server.readMetrics();
   expect(metrics).toContain("connect_gateway_rules_left_out 0\n"); // it may be known later
   expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
 });
 
 test("the services of two servers are served together, if each has one server", async () => {
@@ -107,7 +94,7 @@ test("the services of two servers are served together, if each has one server", 
     addReflection(echo(router).service(CatalogService, createCatalog()));
   });
   const both = ["--upstream", first.url, "--upstream", second.url, "--reflection"];
-  const checked = await runCommand(["--check", ...both], folder.path);
+  const checked = await folder.run("--check", ...both);
   expect(checked.stderr).toContain(`is at ${first.url} and at ${second.url}`);
   expect(checked.exitCode).toBe(2);
   await using server = await start(...both, "--upstream", `${FieldService.typeName}=${first.url}`);
@@ -157,10 +144,10 @@ test("headers of files are sent with calls, with reflection, and read again", as
   await writeFile(join(folder.path, "own.txt"), "authorization: Bearer own\n");
   const args = ["--upstream", upstream.url, "--reflection", "--request-metadata", "x-api-key"];
   args.push("--reflection-headers", "own.txt", "--upstream-headers", "keys.txt");
-  const checked = await runCommand(["--check", ...args], folder.path);
+  const checked = await folder.run("--check", ...args);
   expect(checked.exitCode).toBe(0);
   await using server = await start(...args);
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const sent = async () => {
     const headers = { "content-type": "application/json", "x-api-key": "of the caller" };
     const answer = await fetch(`${server.origin}/v1/fields`, {
@@ -186,7 +173,6 @@ test.each([
   ["gRPC", "", ["--descriptors", "services.binpb"]],
   ["REST", "rest+", ["--descriptors", "services.binpb"]],
 ])("rules of %s are read again on SIGHUP, all or nothing", async (kind, prefix, args) => {
-  await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_fields));
   await using grpc = await openUpstream((router) => addReflection(echo(router)));
   const rest = createHttpServer(({ url }, response) =>
     response.setHeader("content-type", "application/json").end(JSON.stringify({ string: url })),
@@ -228,7 +214,7 @@ test("the type of an Any that only the upstream knows is asked for", async () =>
     );
   });
   await using server = await start("--upstream", upstream.url, "--reflection");
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const ask = async () => await (await post(`${server.origin}/v1/fields`, "{}")).json();
   expect(await ask()).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
   await expect.poll(ask).toEqual({ any: { "@type": any.typeUrl } });
@@ -244,7 +230,7 @@ test("types that nobody knows are logged once each, up to a limit", async () => 
     addReflection(router);
   });
   await using server = await start("--upstream", upstream.url, "--reflection");
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const ask = (name: number) => post(`${server.origin}/v1/fields`, `{"string":"${name}"}`);
   const lines = () => server.errors().match(/shop\.v1\.T\d+ has no JSON/g) ?? [];
   for (let times = 0; times < 3; times++) await ask(1);
@@ -266,20 +252,19 @@ test.each([Code.Unauthenticated, Code.PermissionDenied])(
       });
     });
     await using server = await start("--upstream", upstream.url, "--reflection");
-    await until(200, `${server.origin}/readyz`);
+    await server.ready();
   },
 );
 
 test.each([["--reflection"], ["--descriptors", "services.binpb"]])(
   "health and reflection are served and listed, with %s",
   async (...args) => {
-    await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_fields));
     await using upstream = await openUpstream((router) => {
       echo(router);
       addReflection(router);
     });
     await using server = await start("--upstream", upstream.url, ...args);
-    await until(200, `${server.origin}/readyz`);
+    await server.ready();
     const transport = openGrpcTransport({ url: server.origin });
     const listed = createClient(ServerReflection, transport).serverReflectionInfo(
       createAsyncIterable([{ messageRequest: { case: "listServices" as const, value: "" } }]),
@@ -308,7 +293,7 @@ test("pages may send what is passed on, and read the id of a request and the doc
     ...["--cors-origin", "https://a.example", "--cors-credentials"],
     ...["--cors-exposed-headers", "x-region"],
   );
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const origin = "https://a.example";
   const preflight = { origin, "access-control-request-method": "POST" };
   const allowed = await fetch(`${server.origin}/v1/fields`, {

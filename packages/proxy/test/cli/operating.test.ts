@@ -5,17 +5,12 @@ import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Health } from "connect-gateway/health";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   CatalogService,
   file_library_v1_catalog,
   VolumeSchema,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { audience, createSigningKey, issuer, sign } from "../../../kit/test/support/auth/issuer.ts";
 import { keySetOf, startKeyServer } from "../../../kit/test/support/auth/key-server.ts";
@@ -23,17 +18,9 @@ import { createServiceManager } from "../../../kit/test/support/service-manager.
 import { environmentFor } from "../../../kit/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../kit/test/support/tracing/otlp-collector.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runCommand, startCommand, until } from "./command.ts";
+import { startCommand, until, useFolder } from "./command.ts";
 
-let folder: TemporaryFolder;
-
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  const set = descriptorSetOf(file_library_v1_catalog);
-  await writeFile(join(folder.path, "services.binpb"), set);
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
+const folder = useFolder(file_library_v1_catalog);
 
 const volume = create(VolumeSchema, { name: "shelves/a/volumes/1", id: 1n });
 
@@ -64,7 +51,7 @@ async function open({ upstream = catalogOf(), args = [], yaml = "", env }: Given
   const server = stack.use(
     await startCommand([...given, "--config", "gateway.yaml"], folder.path, env),
   );
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const parts = stack.move();
   return {
     origin: server.origin,
@@ -97,12 +84,12 @@ describe("who may call", () => {
 
   test("by the tokens of a file, that the command makes", async () => {
     const file = ["--token-file", "tokens"];
-    const made = await runCommand(["token", "create", "alice", ...file], folder.path);
+    const made = await folder.run("token", "create", "alice", ...file);
     expect(made.stdout).toMatch(/^cgwp_[\w-]{43}\n$/);
     await using server = await open({ args: file });
     const authorization = `Bearer ${made.stdout.trim()}`;
     expect((await server.get("/v1/volumes/1", { authorization })).status).toBe(200);
-    await runCommand(["token", "revoke", "alice", ...file], folder.path);
+    await folder.run("token", "revoke", "alice", ...file);
     await until(401, `${server.origin}/v1/volumes/1`);
   });
 
@@ -232,32 +219,15 @@ test("spans go to a collector, and the upstream's belong to them", async () => {
   expect(seen[0]?.get("traceparent")).toBe(`00-${"a".repeat(32)}-${span?.spanId}-01`);
 });
 
-test.each<[args: readonly string[], message: string]>([
-  [["--rate-limit-per-token", "1"], "--rate-limit-per-token: requires tokens"],
-  [
-    ["--jwks-url", "https://a/k", "--jwt-issuer", "i"],
-    "--jwt-audience: is required with --jwks-url",
-  ],
-  [["--cors-origin", "a.example"], "--cors-origin: must be origins like https://app.example"],
-  [["--tls-client-ca", "ca.crt"], "--tls-client-ca: does nothing without TLS: set --tls-cert"],
-  [["--timeout-ms", "x"], "--timeout-ms: must be a whole number"],
-])("%j stops the start", async (args, message) => {
-  const given = ["--upstream", "http://127.0.0.1:1", "--reflection", ...args];
-  const { exitCode, stderr } = await runCommand(given, folder.path);
-  expect(stderr).toContain(`connect-gateway-proxy: ${message}`);
-  expect(exitCode).toBe(2);
-});
-
 test("the help fits into 80 columns", async () => {
-  const { stdout } = await runCommand(["--help"], folder.path);
+  const { stdout } = await folder.run("--help");
   const wide = stdout.split("\n").filter((line) => line.length > 80);
   expect(wide).toEqual([]);
   expect(stdout).toContain("CONNECT_GATEWAY_PORT");
 });
 
 test("systemd is told once calls are served", async () => {
-  await using place = await createTemporaryFolder();
-  const manager = await createServiceManager(place.path);
+  const manager = await createServiceManager(folder.path);
   const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", "services.binpb"];
   await using _server = await startCommand(args, folder.path, manager.env);
   expect(await within("its word", manager.told())).toBe("/run/systemd/notify --ready\n");

@@ -1,29 +1,23 @@
-/** Streams through the command that are quiet for longer than a client may take to send a request. */
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import {
   CatalogService,
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
-import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream, type Upstream } from "../services/open-proxy.ts";
-import { type RunningCommand, startCommand } from "./command.ts";
+import { type RunningCommand, useFolder } from "./command.ts";
 
 /** The limit strikes up to twice as late. */
 const [requestTimeoutMs, quietMs] = [200, 1000];
 
+const folder = useFolder(file_library_v1_catalog);
 const opened = new AsyncDisposableStack();
 let upstream: Upstream;
 let command: RunningCommand;
 
 beforeAll(async () => {
-  const folder = opened.use(await createTemporaryFolder());
-  await writeFile(join(folder.path, "services.binpb"), descriptorSetOf(file_library_v1_catalog));
   upstream = opened.use(
     await openUpstream((router) =>
       router.service(CatalogService, {
@@ -42,9 +36,7 @@ beforeAll(async () => {
   );
   const limit = ["--request-timeout-ms", `${requestTimeoutMs}`];
   const described = ["--descriptors", "services.binpb"];
-  command = opened.use(
-    await startCommand(["--upstream", upstream.url, ...described, ...limit], folder.path),
-  );
+  command = opened.use(await folder.start("--upstream", upstream.url, ...described, ...limit));
 });
 
 afterAll(() => opened.disposeAsync());

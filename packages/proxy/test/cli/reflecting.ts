@@ -42,21 +42,26 @@ export function servicesIn(files: readonly FileDescriptorProto[]): string[] {
   return files.flatMap((file) => file.service.map(({ name }) => `${file.package}.${name}`));
 }
 
-/** Tells each file alone, by its name or by what it declares; and lists all its services. */
+/**
+ * Tells each file alone, by its name or by what it declares; and lists all its services, or these names:
+ * then another file is told of what none declares.
+ */
 export function reflecting(
   files: () => readonly FileDescriptorProto[],
+  names?: readonly string[],
 ): ServiceImpl<typeof ServerReflection> {
   return {
     async *serverReflectionInfo(requests) {
       for await (const { messageRequest: asked } of requests) {
-        const service = servicesIn(files()).map((name) => ({ name }));
-        const found = files().find((file) =>
-          asked.case === "fileByFilename"
-            ? file.name === asked.value
-            : [...file.service, ...file.messageType].some(
-                ({ name }) => `${file.package}.${name}` === asked.value,
-              ),
-        );
+        const service = (names ?? servicesIn(files())).map((name) => ({ name }));
+        const found =
+          files().find((file) =>
+            asked.case === "fileByFilename"
+              ? file.name === asked.value
+              : [...file.service, ...file.messageType].some(
+                  ({ name }) => `${file.package}.${name}` === asked.value,
+                ),
+          ) ?? (names && asked.case === "fileContainingSymbol" ? files()[0] : undefined);
         const error = { errorCode: Code.NotFound, errorMessage: "no such file" };
         yield asked.case === "listServices"
           ? { messageResponse: { case: "listServicesResponse", value: { service } } }

@@ -11,7 +11,7 @@ import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "connect-gateway/health";
 import { addReflection } from "connect-gateway/reflection";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
   CatalogService,
@@ -22,27 +22,14 @@ import {
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runProcess, startCommand, until } from "./command.ts";
+import { runProcess, until, useFolder } from "./command.ts";
 
-let folder: TemporaryFolder;
+const folder = useFolder(file_library_v1_catalog, file_library_v1_fields);
+const { start } = folder;
 
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  const set = descriptorSetOf(file_library_v1_catalog, file_library_v1_fields);
-  await writeFile(join(folder.path, "services.binpb"), set);
-});
-
-afterAll(() => folder[Symbol.asyncDispose]());
-
-const start = (...args: readonly string[]) => startCommand(args, folder.path);
 const described = ["--descriptors", "services.binpb"];
 const catalog = (router: ConnectRouter) => router.service(CatalogService, createCatalog());
 const field = (router: ConnectRouter) =>
@@ -71,7 +58,7 @@ test("health is that of the upstream, from when it is there until it is away", a
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
   expect((await fetch(`${server.origin}/readyz`)).status).toBe(503);
   status = Status.SERVING;
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   await upstream[Symbol.asyncDispose]();
   await until(503, `${server.origin}/readyz`);
   const call = await fetch(`${server.origin}/v1/volumes/1`);
@@ -80,7 +67,7 @@ test("health is that of the upstream, from when it is there until it is away", a
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
   // A server without health is ready if it answers.
   await using _again = await openUpstream(catalog, { port: upstream.port });
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
 });
 
 test.each([
@@ -98,7 +85,7 @@ test("an upstream that is away takes only its own services away", async () => {
   await using upstream = await openUpstream(catalog);
   const other = `${FieldService.typeName}=http://127.0.0.1:1`;
   await using server = await start("--upstream", upstream.url, "--upstream", other, ...described);
-  await until(200, `${server.origin}/readyz`);
+  await server.ready();
   const transport = openGrpcTransport({ url: server.origin });
   const { statuses } = await createClient(Health, transport).list({});
   transport.close();
@@ -149,7 +136,6 @@ test("calls before the services are known are logged, counted and answered to pa
     ...["--upstream", gone.url, "--reflection", "--cors-origin", page.origin],
     ...["--access-log", "on", "--admin-port", "0"],
   );
-  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   const path = "/v1/volumes/1";
   const asked = { "access-control-request-method": "PATCH" };
   const { origin } = server;
@@ -172,7 +158,7 @@ test("calls before the services are known are logged, counted and answered to pa
       expect(answer.headers.get("x-request-id")).not.toBeNull();
     }
   }
-  const metrics = await (await fetch(metricsUrl)).text();
+  const metrics = await server.readMetrics();
   for (const protocol of ["rest", "grpc", "grpc-web", "connect"]) {
     expect(metrics).toMatch(new RegExp(`protocol="${protocol}",code="UNAVAILABLE"} 2\n`));
   }
@@ -229,9 +215,8 @@ test("calls are counted and logged as they are named, and a drain ends with 0", 
     ...["--upstream", upstream.url, ...described, "--admin-port", "0"],
     ...["--access-log", "on", "--log-format", "json"],
   );
-  const [, metricsUrl = ""] = /^metrics on (http:.*)$/.exec(await server.nextLine()) ?? [];
   await fetch(`${server.origin}/v1/volumes/1`);
-  const metrics = await (await fetch(metricsUrl)).text();
+  const metrics = await server.readMetrics();
   const labels = 'method="library.v1.CatalogService/GetVolume",protocol="rest",code="NOT_FOUND"';
   expect(metrics).toContain(`connect_gateway_requests_total{${labels}} 1\n`);
   server.terminate();
@@ -286,7 +271,7 @@ test.skipIf(!hasOpenssl)("TLS to both sides, each with client certificates", asy
   await using known = await start(...trust, ...own, ...described);
   expect((await fetch(`${known.origin}/v1/volumes/1`)).status).toBe(404);
   const mutual = [...tls, "--tls-client-ca", client.certFile];
-  await using secure = await startCommand([...trust, ...own, ...mutual, ...described], folder.path);
+  await using secure = await start(...trust, ...own, ...mutual, ...described);
   const place = { host: "127.0.0.1", port: secure.port, path: "/readyz", ca: server.pem };
   await expect(once(get(place), "response")).rejects.toThrow(/certificate required|ECONNRESET/);
   const request = get({ ...place, cert: client.pem, key: readFileSync(client.keyFile) });

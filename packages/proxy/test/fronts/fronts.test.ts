@@ -18,14 +18,9 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
-import {
-  createTemporaryFolder,
-  type TemporaryFolder,
-} from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
-import { type RunningCommand, startCommand, until } from "../cli/command.ts";
+import { type RunningCommand, useFolder } from "../cli/command.ts";
 import { openUpstream, type Upstream } from "../services/open-proxy.ts";
 import { type Front, fronts, isInstalled, plainNginx, startFront } from "./fronts.ts";
 
@@ -74,26 +69,22 @@ const routes = (router: ConnectRouter) =>
     },
   });
 
-let folder: TemporaryFolder;
+const folder = useFolder(file_library_v1_catalog);
 let upstream: Upstream;
 let command: RunningCommand;
 let ca: string;
 
 beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  const set = descriptorSetOf(file_library_v1_catalog);
-  await writeFile(join(folder.path, "services.binpb"), set);
   upstream = await openUpstream(routes);
   const services = ["--upstream", upstream.url, "--descriptors", "services.binpb"];
   const metadata = ["--request-metadata", "x-forwarded-for"];
-  command = await startCommand([...services, ...metadata], folder.path);
-  await until(200, `${command.origin}/readyz`);
+  command = await folder.start(...services, ...metadata);
+  await command.ready();
 });
 
 afterAll(async () => {
   await command[Symbol.asyncDispose]();
   await upstream[Symbol.asyncDispose]();
-  await folder[Symbol.asyncDispose]();
 });
 
 /** Starts it for the tests of a group. Returns where it is, once it runs. */

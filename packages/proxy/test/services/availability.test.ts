@@ -77,14 +77,3 @@ describe("a call that may have been done is not sent again:", () => {
     expect(calls).toBe(1);
   });
 });
-
-test("a connection that the upstream ends by GOAWAY serves what is on it, and the next is new", async () => {
-  await using fake = await openFakeServer((stream, headers) => {
-    if (fake.sessions.length === 1) stream.session?.goaway(constants.NGHTTP2_NO_ERROR);
-    // The proxy knows by then: it has answered what was sent behind it.
-    stream.session?.ping(() => answerOk(stream, headers));
-  });
-  await using proxy = await openProxy({ url: fake.url });
-  for (let calls = 0; calls < 3; calls++) expect(await ask(proxy)).toMatchObject({ status: 200 });
-  expect(fake.sessions).toHaveLength(2);
-});

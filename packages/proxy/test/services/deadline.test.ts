@@ -17,21 +17,6 @@ function deadlineIn(timeout: unknown): number {
 }
 
 describe("an upstream gets the rest of the caller's deadline, never more:", () => {
-  test.each<[what: string, Record<string, string>]>([
-    ["of Connect and REST", { "connect-timeout-ms": "60000" }],
-  ])("%s", async (_what, timeout) => {
-    let seen: unknown;
-    await using fake = await openFakeServer((stream, headers) => {
-      seen = headers["grpc-timeout"];
-      answerOk(stream, headers);
-    });
-    await using proxy = await openProxy({ url: fake.url });
-    const headers = { ...json, ...timeout };
-    await proxy.send({ path: "/v1/fields", headers, body: "{}" });
-    expect(deadlineIn(seen)).toBeGreaterThan(30_000);
-    expect(deadlineIn(seen)).toBeLessThanOrEqual(60_000);
-  });
-
   test.each(openProtocols)("over $name", async ({ open, version }) => {
     const seen: unknown[] = [];
     await using fake = await openFakeServer((stream, headers) => {

@@ -155,44 +155,27 @@ test("services of gRPC's own examples are there, and those about a server are no
   expect(names.filter((name) => /Health|Channelz/.test(name))).toEqual([]);
 });
 
+const noSet = "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb";
+const catalogIn = ({ file }: FileDescriptorSet) => file.find(({ name }) => name === catalog);
+const nothing = ".library.v1.Nothing";
+const cyclic = changed((set) => void catalogIn(set)?.dependency.push(catalog));
+const unknownInput = changed((set) => {
+  Object.assign(catalogIn(set)?.service[0]?.method[0] ?? {}, { inputType: nothing });
+});
+const unknownField = changed((set) => {
+  const all = catalogIn(set)?.messageType.flatMap(({ field }) => field);
+  Object.assign(all?.find(({ name }) => name === "volumes") ?? {}, { typeName: nothing });
+});
+
 test.each<[what: string, bytes: Uint8Array, message: string]>([
-  [
-    "no descriptor set",
-    Buffer.from("{}"),
-    "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb",
-  ],
-  [
-    "nothing",
-    new Uint8Array(),
-    "not a google.protobuf.FileDescriptorSet; write one with buf build -o services.binpb",
-  ],
-  [
-    "a set without services",
-    descriptorSetOf(file_library_v1_card),
-    "the descriptor set has no service",
-  ],
-  [
-    "files that import each other",
-    changed(({ file }) => {
-      file.find(({ name }) => name === catalog)?.dependency.push(catalog);
-    }),
-    `${catalog} imports ${catalog}`,
-  ],
-  [
-    "a type that no file declares",
-    changed(({ file }) => {
-      const method = file.find(({ name }) => name === catalog)?.service[0]?.method[0];
-      if (method !== undefined) method.inputType = ".library.v1.Nothing";
-    }),
-    `${catalog} cannot be used: invalid MethodDescriptorProto: input_type .library.v1.Nothing not found`,
-  ],
+  ["no descriptor set", Buffer.from("{}"), noSet],
+  ["nothing", new Uint8Array(), noSet],
+  ["no service", descriptorSetOf(file_library_v1_card), "the descriptor set has no service"],
+  ["files that import each other", cyclic, `${catalog} imports ${catalog}`],
+  ["an input that no file declares", unknownInput, `input_type ${nothing} not found`],
   [
     "a type of a repeated field that no file declares",
-    changed(({ file }) => {
-      const all = file.flatMap(({ messageType }) => messageType);
-      const field = all.flatMap(({ field }) => field).find(({ name }) => name === "volumes");
-      if (field !== undefined) field.typeName = ".library.v1.Nothing";
-    }),
+    unknownField,
     `${catalog} cannot be used: library.v1.ListVolumesResponse.volumes has the type library.v1.Nothing, which no file declares`,
   ],
 ])("%s is an error that says so", (_what, bytes, message) => {

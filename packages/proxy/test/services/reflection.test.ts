@@ -3,20 +3,17 @@ import { EventEmitter, once } from "node:events";
 import { isDeepStrictEqual } from "node:util";
 import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import { Code, type ConnectRouter } from "@connectrpc/connect";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
 import { describe, expect, test } from "vitest";
-import {
-  CatalogService,
-  file_library_v1_catalog,
-} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../../../gateway/test/gen/library/v1/library_pb.ts";
 import { send } from "../../../gateway/test/support/catalog.ts";
 import { createEchoService } from "../../../gateway/test/support/echo.ts";
-import { jsonOf, openHandler } from "../../../gateway/test/support/gateway.ts";
+import { openHandler } from "../../../gateway/test/support/gateway.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import {
   DescriptorError,
@@ -26,6 +23,7 @@ import {
   reflectServices,
   watchReflection,
 } from "../../src/services/index.ts";
+import { reflecting } from "../cli/reflecting.ts";
 import { openUpstream } from "./open-proxy.ts";
 
 const both = (router: ConnectRouter) => {
@@ -47,15 +45,6 @@ async function openReflected(routes: (router: ConnectRouter) => void) {
 }
 
 const namesOf = ({ services }: Descriptors) => services.map(({ typeName }) => typeName).sort();
-
-test("all services of a server are read, but for those of gRPC itself", async () => {
-  await using reflected = await openReflected(both);
-  const descriptors = await reflectServices(reflected.transport);
-  expect(namesOf(descriptors)).toEqual(["library.v1.FieldService", "library.v1.LibraryService"]);
-  expect(descriptors.registry.getMessage("library.v1.EveryField")?.fields).toHaveLength(
-    FieldService.method.echo.input.fields.length,
-  );
-});
 
 test("or those that are named", async () => {
   await using reflected = await openReflected(both);
@@ -96,40 +85,13 @@ test("a server without reflection is an error that says so", async () => {
   );
 });
 
-/** A server whose reflection tells these files, each alone, and only by what it is asked for. */
-function telling(files: readonly DescFile["proto"][], names: readonly string[]) {
-  const bytesOf = (file: DescFile["proto"] | undefined) =>
-    file === undefined ? [] : [toBinary(FileDescriptorProtoSchema, file)];
-  return (router: ConnectRouter) =>
-    router.service(ServerReflection, {
-      async *serverReflectionInfo(requests) {
-        for await (const { messageRequest: asked } of requests) {
-          if (asked.case === "listServices") {
-            const service = names.map((name) => ({ name }));
-            yield { messageResponse: { case: "listServicesResponse", value: { service } } };
-            continue;
-          }
-          const declares = ({ package: parent, service, messageType }: DescFile["proto"]) =>
-            [...service, ...messageType].some(({ name }) => `${parent}.${name}` === asked.value);
-          const found =
-            asked.case === "fileContainingSymbol"
-              ? (files.find(declares) ?? files.find(({ service }) => service.length > 0))
-              : files.find(({ name }) => name === asked.value);
-          const fileDescriptorProto = bytesOf(found);
-          yield found === undefined
-            ? {
-                messageResponse: {
-                  case: "errorResponse",
-                  value: { errorCode: Code.NotFound, errorMessage: `no ${asked.value}` },
-                },
-              }
-            : {
-                messageResponse: { case: "fileDescriptorResponse", value: { fileDescriptorProto } },
-              };
-        }
-      },
-    });
-}
+/** A server whose reflection lists these names, and tells these files. */
+const telling =
+  (files: readonly DescFile["proto"][], names: readonly string[]) => (router: ConnectRouter) =>
+    router.service(
+      ServerReflection,
+      reflecting(() => files, names),
+    );
 
 const catalogFile = file_library_v1_catalog.proto;
 const file = (init: object) => create(FileDescriptorProtoSchema, init);
@@ -147,18 +109,6 @@ const broken = file({
 
 describe("an answer that is wrong or not whole is an error that names the file:", () => {
   test.each<[what: string, files: readonly DescFile["proto"][], service: string, message: string]>([
-    [
-      "an import that the server does not have",
-      [file({ ...broken, dependency: ["shop/v1/cart.proto"] })],
-      "shop.v1.ShopService",
-      "shop/v1/cart.proto is missing, which shop/v1/shop.proto imports",
-    ],
-    [
-      "a type that no file declares",
-      [broken],
-      "shop.v1.ShopService",
-      "shop/v1/shop.proto cannot be used: ",
-    ],
     [
       "files that import each other",
       [
@@ -203,40 +153,6 @@ describe("an answer that is wrong or not whole is an error that names the file:"
     await expect(reading).rejects.toThrow(new DescriptorError("more than 10000 files"));
     expect(answers).toBe(11);
   });
-
-  test("of ten services, the nine that can be used are read", async () => {
-    const nine = Array.from({ length: 9 }, (_, index) => `nine.v1.Service${index}`);
-    await using reflected = await openReflected(
-      telling(
-        [
-          file({
-            name: "nine.proto",
-            package: "nine.v1",
-            syntax: "proto3",
-            service: nine.map((name) => ({ name: name.slice("nine.v1.".length) })),
-          }),
-          broken,
-        ],
-        [...nine, "shop.v1.ShopService"],
-      ),
-    );
-    const descriptors = await reflectServices(reflected.transport);
-    expect(namesOf(descriptors)).toEqual(nine);
-    expect(descriptors.broken).toHaveLength(1);
-  });
-
-  test("that lists no service to serve", async () => {
-    await using reflected = await openReflected(telling([], ["grpc.health.v1.Health"]));
-    await expect(reflectServices(reflected.transport)).rejects.toThrow(
-      new DescriptorError("the upstream's reflection lists no service to serve"),
-    );
-  });
-
-  test("but imports that everybody has may be missing", async () => {
-    await using reflected = await openReflected(telling([catalogFile], [CatalogService.typeName]));
-    const { services } = await reflectServices(reflected.transport);
-    expect(services[0]?.methods).toHaveLength(CatalogService.methods.length);
-  });
 });
 
 /** A watch, and what it tells, one after the other. */
@@ -275,27 +191,6 @@ const library = (router: ConnectRouter) => {
   addReflection(router);
 };
 
-test("a service that a server gets is served, without a restart of the gateway", async () => {
-  const first = await openUpstream(library);
-  const transport = openGrpcTransport({ url: first.url });
-  let handler = gatewayNodeAdapter({ routes: () => {} });
-  await using gateway = await openHandler((...node) => handler(...node));
-  using watched = openWatch({
-    transport,
-    onChange(descriptors) {
-      handler = gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport }) });
-    },
-  });
-  const echo = () => gateway.send(send("POST", "/v1/fields", { string: "a" }));
-  await watched.until([LibraryService.typeName]);
-  expect(await echo()).toMatchObject({ status: 404 });
-  await first[Symbol.asyncDispose]();
-  await using _second = await openUpstream(both, { port: first.port });
-  await watched.until([FieldService.typeName, LibraryService.typeName]);
-  expect(jsonOf(await echo())).toEqual({ string: "a" });
-  transport.close();
-});
-
 test("a server that takes another's place is asked what it has, when a connection is lost", async () => {
   const first = await openUpstream(library);
   const transport = openGrpcTransport({ url: first.url });
@@ -306,27 +201,6 @@ test("a server that takes another's place is asked what it has, when a connectio
   await using _second = await openUpstream(both, { port: first.port });
   await watched.until([FieldService.typeName, LibraryService.typeName]);
   transport.close();
-});
-
-test("a type that only an Any has is asked for, and known from then on", async () => {
-  const cart = file({
-    name: "shop/v1/cart.proto",
-    package: "shop.v1",
-    syntax: "proto3",
-    messageType: [{ name: "Cart" }],
-  });
-  await using reflected = await openReflected(
-    telling([catalogFile, cart], [CatalogService.typeName]),
-  );
-  const dayMs = 24 * 3600 * 1000;
-  using watched = openWatch({ transport: reflected.transport, intervalMs: dayMs });
-  await watched.until([CatalogService.typeName]);
-  const isKnown = () =>
-    watched.watch.descriptors?.registry.getMessage("shop.v1.Cart") !== undefined;
-  expect(isKnown()).toBe(false);
-  watched.watch.learn("shop.v1.Cart");
-  watched.watch.learn("shop.v1.None");
-  await expect.poll(isKnown).toBe(true);
 });
 
 test("a wrong answer changes nothing, and the next right one is read", async () => {

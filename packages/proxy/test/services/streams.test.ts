@@ -1,6 +1,6 @@
 /** The four kinds of calls through a proxy: each way as fast as the slower side, and to its end. */
 import { randomBytes } from "node:crypto";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { answerOk, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
@@ -17,87 +17,6 @@ const openFields = (service: Fields = createEchoService()) =>
   openProxyOf((router) => router.service(FieldService, service));
 
 const texts = ["one", "two", "three"];
-
-async function* messages() {
-  for (const string of texts) yield { string };
-}
-
-async function textsOf(answers: AsyncIterable<{ string: string }>): Promise<string[]> {
-  const taken: string[] = [];
-  for await (const { string } of answers) taken.push(string);
-  return taken;
-}
-
-describe.each(openProtocols)("over $name,", ({ version, open }) => {
-  test("streams of each kind come whole", async () => {
-    await using proxy = await openFields();
-    using caller = open(FieldService, proxy.origin(version));
-    const { client } = caller;
-    expect(await client.collect(messages())).toMatchObject({ string: "three" });
-    expect(await textsOf(client.repeat({ string: "one" }))).toEqual(["one", "one"]);
-    if (version === "2") expect(await textsOf(client.exchange(messages()))).toEqual(texts);
-  });
-
-  test("headers and trailers of a stream are passed on", async () => {
-    await using proxy = await openFields({
-      async *repeat(message, { responseHeader, responseTrailer }) {
-        responseHeader.set("x-region", "eu");
-        yield message;
-        responseTrailer.set("x-cost", "3");
-      },
-    });
-    using caller = open(FieldService, proxy.origin(version));
-    let region: string | null = null;
-    let cost: string | null = null;
-    const answers = caller.client.repeat(
-      { string: "a" },
-      {
-        onHeader: (header) => {
-          region = header.get("x-region");
-        },
-        onTrailer: (trailer) => {
-          cost = trailer.get("x-cost");
-        },
-      },
-    );
-    expect(await textsOf(answers)).toEqual(["a"]);
-    expect({ region, cost }).toEqual({ region: "eu", cost: "3" });
-  });
-
-  test("an error behind messages comes behind them", async () => {
-    await using proxy = await openFields({
-      async *repeat(message) {
-        yield message;
-        throw new ConnectError("so far", Code.Aborted);
-      },
-    });
-    using caller = open(FieldService, proxy.origin(version));
-    const answers = caller.client.repeat({ string: "a" })[Symbol.asyncIterator]();
-    expect(await answers.next()).toMatchObject({ value: { string: "a" } });
-    await expect(answers.next()).rejects.toMatchObject({
-      code: Code.Aborted,
-      rawMessage: "so far",
-    });
-  });
-
-  test("a caller that leaves ends the upstream's call", async () => {
-    const ended = Promise.withResolvers<unknown>();
-    await using proxy = await openFields({
-      async *repeat(message, { signal }) {
-        signal.addEventListener("abort", () => ended.resolve(signal.reason));
-        yield message;
-        await new Promise(() => {});
-      },
-    });
-    using caller = open(FieldService, proxy.origin(version));
-    const leaving = new AbortController();
-    const { signal } = leaving;
-    const answers = caller.client.repeat({ string: "a" }, { signal })[Symbol.asyncIterator]();
-    await answers.next();
-    leaving.abort();
-    expect(await within("the end", ended.promise)).toMatchObject({ code: Code.Canceled });
-  });
-});
 
 describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ version, open }) => {
   test("ends a quiet stream with a status, and the upstream's call", async () => {
