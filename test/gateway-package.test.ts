@@ -89,7 +89,7 @@ test("adds little to a bundle for fetch", async () => {
     export const serve = gatewayFetchHandler({ routes: (router) => router });`;
   const renderer = 'export { renderProblem } from "connect-gateway/fetch";';
   expect(await bundledBytes(renderer)).toBeLessThan(1000);
-  expect((await bundledBytes(gateway)) - (await bundledBytes(router))).toBeLessThan(25_500);
+  expect((await bundledBytes(gateway)) - (await bundledBytes(router))).toBeLessThan(24_500);
 });
 
 test("brings the pages of its documentation", async () => {

@@ -119,10 +119,7 @@ export function isPreflight({ method, headers }: Pick<Exchange, "method" | "head
   return method === "OPTIONS" && headers[askedMethod] !== undefined;
 }
 
-/**
- * Returns the problem of a list of origins. They are compared as text, so one in another form than
- * browsers send would never match.
- */
+/** What is wrong with a list of origins, which are compared as text; undefined if nothing is. */
 export function findOriginProblem(origins: readonly string[]): string | undefined {
   const wrong = origins.find((origin) => (origin === "*" ? origins.length > 1 : !isOrigin(origin)));
   if (wrong === undefined) return undefined;

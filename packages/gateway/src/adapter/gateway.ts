@@ -123,11 +123,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     notFound,
   );
 
-  /**
-   * Serves a request. Resolves when the answer has been handed over.
-   *
-   * @param makeValues Creates the initial context values.
-   */
+  /** Resolves when the answer has been handed over. @param makeValues The initial context values. */
   async function serve(
     exchange: Exchange,
     route: Route,

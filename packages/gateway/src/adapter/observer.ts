@@ -43,10 +43,7 @@ export interface ObservedRequest {
 export interface CallObservation {
   /** Headers to add to the answer, with lower-case names. */
   readonly responseHeader?: Readonly<Record<string, string>> | undefined;
-  /**
-   * Called before the method, with the values in which gates and interceptors store what they know,
-   * for example the user.
-   */
+  /** Called before the method, with the values in which gates and interceptors store a user. */
   calling?(values: ContextValues): void;
   /** Called when the answer has been handed over completely, or the client has left. */
   end(ending: CallEnding): void;

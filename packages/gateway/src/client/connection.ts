@@ -255,11 +255,7 @@ function withReason(cause: NodeJS.ErrnoException | undefined): Error | undefined
   return new ConnectError(reason, Code.Unavailable, undefined, undefined, cause);
 }
 
-/**
- * A new error for each call, because its caller may change it.
- *
- * @param cause The error of the connection; undefined if it only ended.
- */
+/** A new one for each call, which may change it. @param cause Undefined if it only ended. */
 export function connectionError(cause: Error | undefined): ConnectError {
   if (cause instanceof ConnectError) {
     return new ConnectError(cause.rawMessage, cause.code, undefined, undefined, cause);

@@ -328,10 +328,7 @@ export function within<T>(name: string, read: () => T): T {
 /** Converts messages to JSON values for `JSON.stringify`. */
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
-  /**
-   * How to write 64-bit integers. `string` is ProtoJSON, and the default: few readers keep a
-   * `number` past 2^53 exact.
-   */
+  /** How to write 64-bit integers. Default `string`: few readers keep a `number` past 2^53 exact. */
   readonly int64?: "string" | "number";
 }
 

@@ -25,10 +25,7 @@ export class FieldViolation extends Error {
   }
 }
 
-/**
- * The error of a request with invalid fields: INVALID_ARGUMENT with `google.rpc.BadRequest`, the
- * same on every protocol.
- */
+/** INVALID_ARGUMENT with `google.rpc.BadRequest`, the same on every protocol. */
 export function badRequest(violations: readonly FieldViolation[]): ConnectError {
   const told = violations.slice(0, violationsMax);
   const more = violations.length - told.length;

@@ -54,10 +54,7 @@ function withMessage(error: ConnectError, message: string): ConnectError {
   return Object.assign(changed, { details, isWireError });
 }
 
-/**
- * The maximum size of a message in the trailers, percent-encoded, in bytes. All trailers must fit
- * into what clients accept: 8 KiB in some.
- */
+/** The most bytes of a message, percent-encoded. Some clients accept 8 KiB of trailers. */
 const encodedBytesMax = 4096;
 
 /** Three bytes of UTF-8, each of them percent-encoded. */

@@ -118,7 +118,7 @@ export const problemType = "application/problem+json";
  * `google.rpc.Status`.
  */
 export function renderProblem({ status, error, details }: RestError): RenderedError {
-  const title = titles.get(status);
+  const [, title] = new RegExp(`\\b${status} ([^,]*)`).exec(phrases) ?? [];
   return {
     status,
     contentType: problemType,
@@ -146,10 +146,6 @@ const phrases =
   "500 Internal Server Error, 501 Not Implemented, 502 Bad Gateway, 503 Service Unavailable, " +
   "504 Gateway Timeout, 505 HTTP Version Not Supported, 507 Insufficient Storage, " +
   "511 Network Authentication Required";
-
-const titles: ReadonlyMap<number, string> = new Map(
-  phrases.split(", ").map((one) => [Number(one.slice(0, 3)), one.slice(4)]),
-);
 
 /** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
 export const statusHeader = "x-http-code";

@@ -233,11 +233,7 @@ export class Holding {
     if (!this.isReleased) this.budget.count(this, -bytes);
   }
 
-  /**
-   * Makes something of about this many bytes, once there is room for them. Its real size is then held.
-   *
-   * @throws {ConnectError} as `add`.
-   */
+  /** Makes something of about this many bytes; then its real size is held. @throws as `add`. */
   async make<T>(bytes: number, work: () => Promise<T>, sizeOf: (made: T) => number): Promise<T> {
     const room = this.add(0, bytes);
     if (room !== undefined) await room;

@@ -125,12 +125,7 @@ export interface BodyLimit {
   readonly tooLarge: () => Error;
 }
 
-/**
- * Reads a whole body, as sent.
- *
- * @returns what `parse` makes of it.
- * @throws for a body over the limit. If its length is announced, before reading it.
- */
+/** A whole body, as sent. @returns what `parse` makes of it. @throws over the limit, if announced at once. */
 export function readBody<T>(
   exchange: Pick<Exchange, "headers" | "readBody" | "holding">,
   { bytesMax, tooLarge }: BodyLimit,

@@ -56,10 +56,7 @@ export interface Exchange {
 
   readonly status: number | undefined;
 
-  /**
-   * The error that the client got; undefined for success. `Canceled` until there is an answer, and
-   * for a client that has left before.
-   */
+  /** Undefined for success. `Canceled` until there is an answer, and for a client that has left. */
   readonly error: ConnectError | undefined;
 
   /** Whether the client has shut its sending side: its call is cancelled, but may be answered. */
@@ -71,12 +68,7 @@ export interface Exchange {
   /** The error that ended the exchange, if there was one. */
   readonly closeReason: unknown;
 
-  /**
-   * Aborts an answer that cannot continue, so that the client does not mistake it for a complete
-   * one.
-   *
-   * @param error Default: an internal one.
-   */
+  /** Aborts an answer, so that it is not taken for complete. @param error Default: internal. */
   breakOff(error?: ConnectError): void;
 
   /** Aborted when the client leaves, and when the exchange ends, with the error if there was one. */

@@ -232,10 +232,7 @@ function closeExchange(exchange: NodeExchange): void {
   exchange.call = undefined;
 }
 
-/**
- * The references from the body's listeners to the call. Released when the call ends, because Node
- * may hold a stream and its listeners for longer.
- */
+/** Released when the call ends, because Node may hold the listeners of a body for longer. */
 interface Reading {
   readonly sink: BodySink<unknown>;
   readonly resolve: (value: unknown) => void;

@@ -155,10 +155,7 @@ function endsByClose({ req }: ServerResponse): boolean {
 
 const notAscii = /[^\0-\x7f]/;
 
-/**
- * The normalised URL of a request. Undefined if it does not name one host, or no URL can be made of it
- * and the target. HTTP/1.0 need not name a host; such a request gets `localhost`.
- */
+/** Undefined without one host, or a URL. HTTP/1.0 need not name a host: then `localhost`. */
 export function urlOf(request: NodeRequest): string | undefined {
   const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";

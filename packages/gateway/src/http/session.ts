@@ -82,11 +82,7 @@ class PendingStreams {
   }
 }
 
-/**
- * Call for a session without streams.
- *
- * @returns its streams; undefined if its state is not as expected. Then it stays as it is.
- */
+/** Call for a session without streams. @returns undefined if its state is not as expected. */
 export function keepStreamsInTables(session: Http2Session): StreamTable<Http2Stream> | undefined {
   const symbol = Object.getOwnPropertySymbols(session).find(
     ({ description }) => description === "state",

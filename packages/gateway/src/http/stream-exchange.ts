@@ -13,10 +13,7 @@ import { NodeExchange, NodeWriter } from "./node-exchange.ts";
 import { resetReason } from "./session.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
 
-/**
- * An exchange over an HTTP/2 stream with Node's core API, at half the cost of the compatibility
- * API.
- */
+/** An exchange over Node's core API of HTTP/2, at half the cost of the compatibility API. */
 export class StreamExchange extends NodeExchange {
   declare protected readonly answer: ServerHttp2Stream;
   declare private preset: NodeHeaders | undefined;

@@ -199,10 +199,7 @@ const refusalKinds: readonly RefusalKind[] = [
   ...(["handshake", "malformed", "tunnel", "late", "expectation", "oversized"] as const),
 ];
 
-/**
- * Counts connections, their bytes and requests that are rejected before they become calls. Shows
- * the expiry of the certificate.
- */
+/** Counts connections, their bytes, and requests that are rejected before they become calls. */
 class Traffic implements TrafficObserver {
   readonly #open = new Set<Socket>();
   readonly #closed = { bytesRead: 0, bytesWritten: 0 };

@@ -34,10 +34,7 @@ const restMax = 4;
 
 type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
-/**
- * The operations of the services' methods. @throws {Error} for two with one name; {RuleError} for
- * two with one path.
- */
+/** @throws {Error} for two with one name; {RuleError} for two with one path. */
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
   const { openapi, rest } = settings;
   const methods = services.flatMap((service) => service.methods);

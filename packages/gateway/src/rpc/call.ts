@@ -369,10 +369,7 @@ export function sendHeaders(context: HandlerContext): void {
 
 export const noTrailer = {};
 
-/**
- * The headers of an answer that include its trailers, as fields that begin with `trailer-`. Connect
- * does this for unary calls.
- */
+/** The headers of an answer with its trailers, as fields `trailer-…`: so does Connect. */
 export function headerWithTrailer({ responseHeader, responseTrailer }: Call): NodeHeaders {
   if (responseTrailer.source === noTrailer) return responseHeader.toNode();
   return toNodeHeaders(trailerMux(responseHeader, responseTrailer));

@@ -116,10 +116,7 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
   }
 }
 
-/**
- * A GET: https://connectrpc.com/docs/protocol#unary-get-request. If a parameter is repeated, the first
- * one counts.
- */
+/** https://connectrpc.com/docs/protocol#unary-get-request. Of a repeated parameter, the first counts. */
 class ConnectGetRoute extends ConnectRoute {
   readonly #json: ConnectRoute;
 

@@ -1,4 +1,6 @@
 /** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
+
+import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
@@ -6,7 +8,6 @@ import { type Decoding, decode } from "../codec/decode.ts";
 import { type Body, BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
-import { Base64Decoder } from "./base64.ts";
 import type { Call, Message, Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { RpcRoute } from "./face.ts";
@@ -218,10 +219,7 @@ export interface Envelope {
 
 export const headBytes = 5;
 
-/**
- * Splits a body as it arrives. Allocates memory for the bytes that have arrived, not for the
- * announced length, which is counted.
- */
+/** Splits a body. Allocates for what has arrived; what is announced is only counted. */
 export class EnvelopeSplitter extends BodyBuffer {
   declare private readonly readMaxBytes: number;
 
@@ -329,4 +327,47 @@ function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
     decode: (chunk) => decoder.push(chunk),
     assertDecoded: () => decoder.end(),
   };
+}
+
+/** Bodies in base64 (RFC 4648 section 4), for gRPC-Web over text. */
+
+const utf8 = new TextEncoder();
+const latin1 = new TextDecoder("latin1");
+
+/** Encodes bytes in complete groups of four characters, with padding, so that clients can decode them at once. */
+export function base64Of(bytes: Uint8Array): Uint8Array {
+  return utf8.encode(base64Encode(bytes));
+}
+
+/** Decodes a body as it arrives. Each message in it may have its own padding. */
+export class Base64Decoder {
+  #rest = "";
+
+  push(chunk: Uint8Array): Uint8Array {
+    const text = this.#rest + latin1.decode(chunk);
+    const whole = text.length - (text.length % 4);
+    this.#rest = text.slice(whole);
+    const groups = text.slice(0, whole);
+    if (!wholeGroups.test(groups)) throw notBase64();
+    const parts = groups.match(/[^=]+=*/g) ?? [];
+    const decoded = parts.map((part) => base64Decode(part));
+    const bytes = new Uint8Array(decoded.reduce((length, part) => length + part.length, 0));
+    let end = 0;
+    for (const part of decoded) {
+      bytes.set(part, end);
+      end += part.length;
+    }
+    return bytes;
+  }
+
+  /** @throws {ConnectError} INVALID_ARGUMENT if a group is incomplete. */
+  end(): void {
+    if (this.#rest !== "") throw notBase64();
+  }
+}
+
+const wholeGroups = /^(?:[A-Za-z\d+/]{4}|[A-Za-z\d+/]{3}=|[A-Za-z\d+/]{2}==)*$/;
+
+function notBase64(): ConnectError {
+  return new ConnectError("protocol error: the body is not base64", Code.InvalidArgument);
 }

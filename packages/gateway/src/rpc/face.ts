@@ -41,11 +41,7 @@ export interface Route {
   allow(path: string): readonly string[];
   /** The method that a request calls, for a route of several. Known at the latest when it ends. */
   methodOf?(exchange: Exchange): DescMethod | undefined;
-  /**
-   * Opens the call of a request, or answers it without one.
-   *
-   * @throws an error, for an answer rendered as in REST.
-   */
+  /** Opens the call of a request, or answers it. @throws an error, to be rendered as in REST. */
   open(
     exchange: Exchange,
     values: ContextValues | undefined,

@@ -11,10 +11,15 @@ import { connectErrorFrom, encodeMessage, withTrailerMessage } from "../errors/e
 import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
 import { toNodeHeaders, withoutLength } from "../http/headers.ts";
-import { base64Of } from "./base64.ts";
 import { Call, type Failure, type Message, type StreamWire } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { EnvelopeRoute, type EnvelopeVariant, wrapEnvelope, writeEnvelope } from "./envelope.ts";
+import {
+  base64Of,
+  EnvelopeRoute,
+  type EnvelopeVariant,
+  wrapEnvelope,
+  writeEnvelope,
+} from "./envelope.ts";
 import { needsDuplex, type Route } from "./face.ts";
 
 const statusFields = ["grpc-status", "grpc-message", "grpc-status-details-bin"];

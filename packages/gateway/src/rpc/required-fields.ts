@@ -35,11 +35,14 @@ export function withLegacyCheck(input: DescMessage, interceptors: Interceptor[])
 
 interface Requirement {
   requires(field: DescField): boolean;
+  /** If a message is an update with a mask: fields that the mask leaves out need not be set. */
+  readonly updateOf?: (desc: DescMessage, message: Message) => MaskedUpdate | undefined;
   readonly plans: WeakMap<DescMessage, Plan>;
 }
 
 const marked: Requirement = {
   requires: (field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED),
+  updateOf: maskedUpdateOf,
   plans: new WeakMap(),
 };
 
@@ -52,21 +55,21 @@ function check(kind: Requirement, next: Parameters<Interceptor>[0]): typeof next
   return (request) => {
     const plan = planOf(kind, request.method.input);
     if (plan.checks.length === 0) return next(request);
-    if (request.stream) return next({ ...request, message: checked(plan, request) });
-    assertRequiredFields(plan, request.message);
+    if (request.stream) return next({ ...request, message: checked(kind, plan, request) });
+    assertRequiredFields(kind, plan, request.message);
     return next(request);
   };
 }
 
-async function* checked(plan: Plan, request: StreamRequest) {
+async function* checked(kind: Requirement, plan: Plan, request: StreamRequest) {
   for await (const message of request.message) {
-    assertRequiredFields(plan, message);
+    assertRequiredFields(kind, plan, message);
     yield message;
   }
 }
 
-function assertRequiredFields(plan: Plan, message: Message): void {
-  const update = plan.mask && maskedUpdateOf(plan, plan.mask, message);
+function assertRequiredFields({ updateOf }: Requirement, plan: Plan, message: Message): void {
+  const update = plan.hasMask ? updateOf?.(plan.desc, message) : undefined;
   // Almost every message is complete. This check creates no list.
   if (update === undefined && isComplete(plan, message)) return;
   const missing = [...missingFields(plan, update?.request ?? reflect(plan.desc, message))]
@@ -148,8 +151,7 @@ function* childMessages(message: ReflectMessage, field: DescField): Generator<Ch
 
 interface Plan {
   readonly desc: DescMessage;
-  /** If it is an update: fields that the mask leaves out need not be set. */
-  readonly mask: MessageField | undefined;
+  readonly hasMask: boolean;
   readonly checks: Check[];
 }
 
@@ -163,7 +165,7 @@ interface Check {
 function planOf(kind: Requirement, desc: DescMessage): Plan {
   const known = kind.plans.get(desc);
   if (known !== undefined) return known;
-  const plan: Plan = { desc, mask: kind === marked ? maskFieldOf(desc) : undefined, checks: [] };
+  const plan: Plan = { desc, hasMask: maskFieldOf(desc) !== undefined, checks: [] };
   kind.plans.set(desc, plan); // a message may contain itself
   for (const field of desc.fields) {
     const required = kind.requires(field);
@@ -203,13 +205,9 @@ export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
 }
 
 /** Undefined for a mask that is empty, or covers all fields. */
-function maskedUpdateOf(
-  { desc }: Plan,
-  field: MessageField,
-  message: Message,
-): MaskedUpdate | undefined {
+function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | undefined {
   const request = reflect(desc, message);
-  const { paths } = request.get(field).message as FieldMask;
+  const { paths } = request.get(maskFieldOf(desc) as MessageField).message as FieldMask;
   if (paths.length === 0 || paths.includes("*")) return undefined;
   const all = paths.map(parsePath);
   const resource = request.fields.find(

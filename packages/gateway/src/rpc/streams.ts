@@ -130,11 +130,7 @@ export async function* untilAborted<T>(
   }
 }
 
-/**
- * Ends a stream after some time without a message in either direction.
- *
- * @returns a function to call for each message; undefined without a limit.
- */
+/** Ends a stream that is idle. @returns what to call for each message; undefined without a limit. */
 export function watchIdle(call: Call, idleMs: number | undefined): (() => void) | undefined {
   if (idleMs === undefined) return undefined;
   let movedAt = Date.now();

@@ -201,11 +201,7 @@ const kinds: Readonly<Record<string, AnsweredRefusal>> = {
   HPE_HEADER_OVERFLOW: "oversized",
 };
 
-/**
- * Rejects the last request of a connection. Answers have the order of their requests. So if earlier
- * ones are still being served, the client would mistake the rejection for an answer to them: the
- * connection then ends after their answers.
- */
+/** After answers that are still to come, a client would mistake the rejection for one of them. */
 export function refuseLast(
   socket: Duplex & Noted,
   kind: AnsweredRefusal,

@@ -23,10 +23,7 @@ export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
  */
 const servedAtOnce = 32;
 
-/**
- * A server for HTTP/2 that does not listen: the port emits connections to it. Node has no timeouts
- * for HTTP/2, so these are ours.
- */
+/** Does not listen: the port emits connections to it. Node has no timeouts for HTTP/2. */
 export function createHttp2Server(
   limits: PortLimits,
   handler: PortHandler,

@@ -21,10 +21,7 @@ const servedTogether = 128;
 /** How long after its last request a connection is expected to send more. */
 const recentMs = 10_000;
 
-/**
- * All connections are paused at most once in this time, multiplied by their number, because each
- * pause has a cost.
- */
+/** The least time between two pauses of all connections, for each of them: pauses cost. */
 const stopIntervalMs = 0.1;
 
 /**
@@ -55,10 +52,7 @@ export class Intake {
   /** Resumed before them: the others, and those whose last turn was full before they were read. */
   readonly #overdue = new Set<Socket>();
   readonly #resumed = new Set<Socket>();
-  /**
-   * How many to resume in a turn, adapted so that few become overdue: resumed connections are not
-   * necessarily read first.
-   */
+  /** Adapted so that few become overdue: resumed connections are not always read first. */
   #resumedMax = turnConnectionsMax;
   readonly #served = new Set<Socket>();
   #counted = 0;
@@ -86,11 +80,7 @@ export class Intake {
     }
   }
 
-  /**
-   * A connection that was added has begun a request.
-   *
-   * @param waits Whether it is read, but not served yet.
-   */
+  /** A request of a connection has begun. @param waits Whether it is read, but not served yet. */
   take(socket: Socket, waits: boolean): void {
     this.#schedule();
     if (socket !== this.#reading) {

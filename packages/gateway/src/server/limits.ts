@@ -58,11 +58,7 @@ export function resolveLimits(given: Partial<PortLimits>): PortLimits {
   return limits;
 }
 
-/**
- * Parses addresses and blocks: `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`.
- *
- * @throws {TypeError} for any other text.
- */
+/** `10.0.0.1`, `10.0.0.0/8`, `fd00::/8`. @throws {TypeError} for any other text. */
 export function parseAddressBlocks(texts: readonly string[]): BlockList {
   const blocks = new BlockList();
   for (const text of texts) {

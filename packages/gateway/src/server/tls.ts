@@ -21,10 +21,7 @@ export class TlsFilesError extends Error {
   override readonly name = "TlsFilesError";
 }
 
-/**
- * @throws {TlsFilesError} if a file cannot be read, or certificate and key do not belong together.
- * @throws {TypeError} if no file is named.
- */
+/** @throws {TlsFilesError} for files that cannot be used; {TypeError} if none is named. */
 export function readTlsMaterial(files: TlsFiles): TlsMaterial {
   const kinds = { certFile: "string", keyFile: "string", clientCaFile: "string" } as const;
   assertOptions("tls", files, kinds, ["certFile", "keyFile"]);

@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { Base64Decoder, base64Of } from "../../src/rpc/base64.ts";
+import { Base64Decoder, base64Of } from "../../src/rpc/envelope.ts";
 
 /** Decodes text that comes in pieces, each character one byte. */
 function decode(...pieces: string[]): string {

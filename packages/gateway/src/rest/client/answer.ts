@@ -126,10 +126,7 @@ async function* valuesOf(
 
 const eventStream = "text/event-stream";
 
-/**
- * Server-sent events, https://html.spec.whatwg.org/multipage/server-sent-events.html. One of type
- * `end` ends the stream.
- */
+/** https://html.spec.whatwg.org/multipage/server-sent-events.html. One of type `end` is the last. */
 async function* readEvents(
   chunks: AsyncGenerator<Uint8Array>,
   bytesMax: number,

@@ -60,11 +60,7 @@ export class Routes {
     return this.#bindings.get(method) ?? [];
   }
 
-  /**
-   * Writes a message by the first binding of its method that can express it.
-   *
-   * @throws {ConnectError} INVALID_ARGUMENT if there is none.
-   */
+  /** By the first binding that can express it. @throws {ConnectError} INVALID_ARGUMENT without one. */
   write(method: DescMethod, message: Message, options: JsonWriterOptions): RestRequest {
     const bindings = this.of(method);
     if (bindings.length === 0) {

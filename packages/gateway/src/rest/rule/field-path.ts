@@ -70,10 +70,7 @@ export function leafOf(path: FieldPath): DescField {
 /** Converts the text of one value to JSON. @throws {FieldViolation} */
 export type ParameterReader = (text: string) => ExactJson;
 
-/**
- * The reader for one value of a field (an item of a list, a value of a map). Undefined for a
- * message without a text form.
- */
+/** Reads one value: of a list, an item. Undefined for a message without a text form. */
 export function parameterReader(field: DescField): ParameterReader | undefined {
   if (field.enum !== undefined) return readEnum;
   if (field.scalar !== undefined) return scalarReader(field.scalar);

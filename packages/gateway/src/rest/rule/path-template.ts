@@ -65,10 +65,7 @@ export function parsePathTemplate(text: string): PathTemplate {
     if (!take(token)) fail(`expected ${JSON.stringify(token)}`);
   }
 
-  /**
-   * Consumes the match of a pattern at the current position. The pattern is sticky and matches at
-   * least one character.
-   */
+  /** Consumes the match of a sticky pattern, which matches at least one character. */
   function takeMatch(pattern: RegExp, what: string): string {
     pattern.lastIndex = at;
     const [match] = pattern.exec(text) ?? [];
