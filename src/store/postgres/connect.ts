@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describeHost, type Host, type PostgresAddress } from "./address.ts";
 import { NoHost } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
-import { Session } from "./session.ts";
+import { Session, type SessionOptions } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
 /** Opens a session on one of an address's hosts. */
@@ -12,10 +12,11 @@ export type Connect = () => Promise<Session>;
 export async function connectToAny(
   address: PostgresAddress,
   limits: PostgresLimits,
+  connectTimeoutMs = limits.connectTimeoutMs,
 ): Promise<Session> {
   const tries: Promise<Session>[] = [];
   for (const host of address.hosts) {
-    const trying = connectTo(host, address, limits);
+    const trying = connectTo(host, { address, limits, connectTimeoutMs });
     tries.push(trying);
     const isUsable = trying.then(
       () => true,
@@ -38,14 +39,10 @@ export async function connectToAny(
   }
 }
 
-async function connectTo(
-  host: Host,
-  address: PostgresAddress,
-  limits: PostgresLimits,
-): Promise<Session> {
-  const session = await Session.open(address, host, limits);
+async function connectTo(host: Host, options: SessionOptions): Promise<Session> {
+  const session = await Session.open(host, options);
   try {
-    await assertServer(session, address);
+    await assertServer(session, options.address);
     return session;
   } catch (error) {
     session.destroy();

@@ -44,8 +44,10 @@ export async function openEngine(
       await inspection.runWhole(session);
       await tryInsert(session);
       const pool = new SessionPool(() => connectToAny(found, limits), limits, session);
+      // Connecting to a node that hangs is given up as soon as a statement would be.
+      const nodeTimeoutMs = Math.min(limits.connectTimeoutMs, 2 * limits.aliveIntervalMs);
       const connectTo = (host: Host) =>
-        connectToAny({ ...found, hosts: [host] }, limitsOfNode(limits));
+        connectToAny({ ...found, hosts: [host] }, limits, nodeTimeoutMs);
       const engine = new PostgresEngine(pool, inspection, {
         connectionsMax: address.connectionsMax,
         connectTo,
@@ -56,12 +58,6 @@ export async function openEngine(
       return engine;
     });
   });
-}
-
-/** Connecting to a node that hangs is given up as soon as a statement would be. */
-function limitsOfNode(limits: PostgresLimits): PostgresLimits {
-  const { connectTimeoutMs, aliveIntervalMs } = limits;
-  return { ...limits, connectTimeoutMs: Math.min(connectTimeoutMs, 2 * aliveIntervalMs) };
 }
 
 /** @throws {StoreOpenError} */

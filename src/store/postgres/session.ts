@@ -16,6 +16,13 @@ export type Row = readonly unknown[];
 /** Asks whether the server speaks TLS (protocol 3.0). It answers with one byte. */
 const sslRequest = Buffer.from([0, 0, 0, 8, 0x04, 0xd2, 0x16, 0x2f]);
 
+export interface SessionOptions {
+  readonly address: PostgresAddress;
+  readonly limits: PostgresLimits;
+  /** How long opening it may take. */
+  readonly connectTimeoutMs: number;
+}
+
 export class Session {
   readonly host: Host;
   /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
@@ -52,11 +59,8 @@ export class Session {
   }
 
   /** @throws The error that prevented opening it within the time. Nothing is left open. */
-  static async open(
-    address: PostgresAddress,
-    host: Host,
-    limits: PostgresLimits,
-  ): Promise<Session> {
+  static async open(host: Host, options: SessionOptions): Promise<Session> {
+    const { address, limits, connectTimeoutMs } = options;
     const socket = new Socket();
     const client = new pg.Client({
       host: host.name,
@@ -75,7 +79,7 @@ export class Session {
     const timer = setTimeout(() => {
       session.#isSilent = true;
       socket.destroy(new Error("timeout"));
-    }, limits.connectTimeoutMs);
+    }, connectTimeoutMs);
     try {
       await client.connect();
       return session;

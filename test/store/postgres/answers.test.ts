@@ -236,7 +236,7 @@ describe("a cluster", () => {
     const [inspected, unreachable, written] = [[] as string[], [] as string[], new Set<string>()];
     const connectTo = async (host: Host) => {
       if (failures.get(host.name) === lost) throw lost;
-      const query = async (text: string, [id]: readonly unknown[]) => {
+      const query = async (text: string, [id]: readonly unknown[] = []) => {
         if (failures.has(host.name)) throw failures.get(host.name);
         const part = Object.keys(answers).find((one) => text.includes(one));
         for (const [name = host.name] of seen[part ?? ""] ?? []) inspected.push(String(name));
