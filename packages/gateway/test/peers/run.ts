@@ -42,8 +42,8 @@ try {
   // A busy machine may be late once. Late twice is a difference of the versions.
   const patience = ["--testTimeout", "20000", "--expect.poll.timeout", "20000", "--retry", "1"];
   const vitest = ["node_modules/vitest/vitest.mjs", "run", ...patience];
-  // The list of differences is of the connect-node that is pinned.
-  const left = [mocked, "**/differential/differences.test.ts"].flatMap((one) => ["--exclude", one]);
+  // The adapters are compared with the connect-node that is pinned.
+  const left = [mocked, "**/differential/*.test.ts"].flatMap((one) => ["--exclude", one]);
   run(process.execPath, [...vitest, "--no-isolate", ...left, `${gateway}/test`]);
   run(process.execPath, [...vitest, ".mocked.test.ts"]);
   close("passed");

@@ -9,8 +9,8 @@ import {
   openFakeServer,
   valuesOf,
 } from "../../../gateway/test/client/fake-server.ts";
-import type { Field } from "../../../gateway/test/differential/case.ts";
-import { createHttp2Client } from "../../../gateway/test/differential/http2-client.ts";
+import type { Field } from "../../../gateway/test/differential/call.ts";
+import { createHttp2Client } from "../../../gateway/test/differential/call.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { json, versions } from "../../../gateway/test/support/catalog.ts";
 import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";

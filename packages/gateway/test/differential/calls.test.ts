@@ -1,4 +1,0 @@
-import { callTables } from "./rows/tables.ts";
-import { testTables } from "./run-tables.ts";
-
-testTables(callTables);

@@ -1,0 +1,694 @@
+/** Calls that connect-node and the gateway serve alike, by each door that a row applies to. */
+import { deflateSync, gzipSync } from "node:zlib";
+import { create, type Message } from "@bufbuild/protobuf";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import {
+  type Call,
+  type Door,
+  isEnveloped,
+  isGet,
+  isGrpc,
+  isUnary,
+  requestOf,
+  service,
+} from "./call.ts";
+import { type App, type Case, type Setup, valueKey } from "./side.ts";
+
+export interface Row {
+  readonly what: string;
+  /** Default: every door. */
+  readonly on?: (door: Door) => boolean;
+  readonly call?: Call;
+  readonly setup?: Setup;
+  readonly app?: App;
+}
+
+/** The cases of JSON are watched by a gate and interceptors; others where the row needs it. */
+export function caseOf(door: Door, { call = {}, setup = {}, app = {} }: Row): Case {
+  const needs = app.gate !== undefined || app.acts !== undefined || door.codec === "json";
+  const watched = setup.service === undefined ? { ...setup, watched: needs } : setup;
+  return { setup: watched, app, request: { ...requestOf(door, call), http: door.http } };
+}
+
+function rowsOf<T>(
+  what: string,
+  values: readonly T[],
+  row: (value: T) => Omit<Row, "what">,
+): Row[] {
+  return values.map((value) => ({ what: `${what} ${labelOf(value)}`, ...row(value) }));
+}
+
+function labelOf(value: unknown): string {
+  const text = Array.isArray(value)
+    ? `${value[0]}`
+    : typeof value === "object"
+      ? JSON.stringify(value)
+      : `${value}`;
+  return JSON.stringify(text.slice(0, 60));
+}
+
+const isPost = (door: Door) => !isGet(door);
+const isHttp1 = ({ http }: Door) => http === "1.1";
+const isJson = ({ codec }: Door) => codec === "json";
+const isUnaryPost = (door: Door) => isPost(door) && isUnary(door);
+const bytes = (...values: number[]) => Buffer.from(values);
+const one = envelope(bytes(0x72, 1, 0x61));
+
+/** What is served: path, method, media type, version of the protocol. */
+const negotiation: readonly Row[] = [
+  { what: "a usual call" },
+  ...rowsOf(
+    "content type",
+    [
+      ...["application/json", "application/proto", "application/json; charset=utf-8", "text/plain"],
+      ...["APPLICATION/JSON", "application/json;charset=UTF-8", "application/protobuf", "json", ""],
+      ...["application/connect+proto", "application/connect+json", "application/connect", "*/*"],
+      ...[
+        "application/grpc",
+        "application/grpc+proto",
+        "application/grpc+json",
+        "application/grpc+",
+      ],
+      ...[
+        "application/grpc+thrift",
+        "application/grpcweb",
+        "application/grpc-web",
+        "application/jsonp",
+      ],
+      ...[
+        "application/grpc-web+json",
+        "application/json, application/proto",
+        "Application/GRPC+Proto",
+      ],
+    ],
+    (type) => ({ on: isUnaryPost, call: { headers: { "content-type": type }, body: [] } }),
+  ),
+  { what: "no content type", on: isUnaryPost, call: { headers: { "content-type": null } } },
+  { what: "no te", on: isGrpc, call: { headers: { te: null } } },
+  ...rowsOf(
+    "GET with content type",
+    ["application/json", "application/grpc", "text/plain", ""],
+    (type) => ({
+      on: isGet,
+      call: { headers: { "content-type": type } },
+    }),
+  ),
+  ...rowsOf(
+    "path",
+    [`${service}/Echo?a=b&encoding=json`, `${service}/Echo?a?b`, `${service}/Echo?`],
+    (path) => ({
+      on: isUnaryPost,
+      call: { path },
+    }),
+  ),
+  ...rowsOf(
+    "unknown path, and a fallback",
+    ["/", `${service}/echo`, `${service}/Echo/`, `/${service}/Echo`],
+    (path) => ({
+      setup: { fallback: true },
+      call: { path },
+    }),
+  ),
+  ...rowsOf("prefix", ["/api", "/api/"], (requestPathPrefix) => ({
+    setup: { requestPathPrefix, fallback: true },
+    call: { path: `/api${service}/Echo` },
+    on: isUnary,
+  })),
+  { what: "a path without the prefix", setup: { requestPathPrefix: "/api", fallback: true } },
+  ...rowsOf("protocol version", ["1", "v1", "2", ""], (version) => ({
+    on: isUnary,
+    setup: { requireConnectProtocolHeader: true },
+    call: { headers: { "connect-protocol-version": version }, query: { connect: version } },
+  })),
+  {
+    what: "no protocol version, required",
+    on: isUnary,
+    setup: { requireConnectProtocolHeader: true },
+  },
+  {
+    what: "a wrong version, not required",
+    on: isUnaryPost,
+    call: { headers: { "connect-protocol-version": "7" } },
+  },
+  ...rowsOf(
+    "only some protocols:",
+    [{ connect: false }, { grpc: false }, { grpcWeb: false }, { grpc: false, grpcWeb: false }],
+    (setup) => ({ setup, on: isUnaryPost }),
+  ),
+  ...rowsOf(
+    "for the service:",
+    [{ connect: false }, { grpc: false }, { grpcWeb: false }],
+    (setup) => ({
+      setup: { service: setup },
+      on: isUnaryPost,
+    }),
+  ),
+  {
+    what: "the service replaces options",
+    setup: { watched: true, readMaxBytes: 1, service: { readMaxBytes: 100, compressMinBytes: 1 } },
+  },
+  {
+    what: "the service has its own gate",
+    setup: { service: { watched: true, maxTimeoutMs: 1000 } },
+  },
+];
+
+/** Of an envelope, and of a message in it. */
+const bodies: readonly Row[] = [
+  ...rowsOf<readonly [string, ...Buffer[]]>(
+    "a body of",
+    [
+      ["no bytes"],
+      ["one byte", bytes(0)],
+      ["a prefix cut short", bytes(0, 0, 0, 0)],
+      ["an empty message", bytes(0, 0, 0, 0, 0)],
+      ["a message cut short", one.subarray(0, -1)],
+      ["a message, and one byte", Buffer.concat([one, bytes(0)])],
+      ["two messages", one, one],
+      ["a message byte by byte", ...[...one].map((byte) => bytes(byte))],
+      ["a message cut in its prefix", one.subarray(0, 3), one.subarray(3)],
+      ["a compressed message, without a compression", envelope(bytes(0x72, 1, 0x61), 1)],
+      ["a length of 64 MiB", bytes(0, 4, 0, 0, 0, 1, 2, 3)],
+    ],
+    ([, ...body]) => ({ on: (door) => isEnveloped(door) && !isJson(door), call: { body } }),
+  ),
+  ...rowsOf(
+    "the message",
+    [
+      "{",
+      "null",
+      "[]",
+      '{"nothing":1}',
+      '{"int32":"x"}',
+      '{"int32":2147483648}',
+      '{"string":"\\ud800"}',
+      "{} x",
+    ],
+    (text) => ({ on: isJson, call: { bytes: text } }),
+  ),
+  ...rowsOf<readonly [string, string, object]>(
+    "JSON options",
+    [
+      ["implicit", "{}", { alwaysEmitImplicit: true }],
+      ["names", '{"optionalInt32":1}', { useProtoFieldName: true }],
+      ["enums", '{"genre":"GENRE_NOVEL"}', { enumAsInteger: true }],
+      ["unknown", '{"nothing":1}', { ignoreUnknownFields: false }],
+    ],
+    ([, text, jsonOptions]) => ({ on: isJson, setup: { jsonOptions }, call: { bytes: text } }),
+  ),
+  ...rowsOf(
+    "binary options",
+    [{ readUnknownFields: false }, { writeUnknownFields: false }, {}],
+    (binaryOptions) => ({
+      on: (door) => !isJson(door),
+      setup: { binaryOptions },
+      call: { bytes: bytes(0x72, 1, 0x61, 0xf8, 0x7f, 1) },
+    }),
+  ),
+  ...rowsOf("at most, in bytes,", [2, 3, 13, 14], (readMaxBytes) => ({ setup: { readMaxBytes } })),
+  ...rowsOf("at most, unpacked,", [2, 3, 13, 14], (readMaxBytes) => ({
+    setup: { readMaxBytes },
+    call: { packed: "gzip" },
+  })),
+  ...rowsOf("at most, of an answer,", [2, 3, 13, 14], (writeMaxBytes) => ({
+    on: isUnary,
+    setup: { writeMaxBytes },
+  })),
+  {
+    what: "little that unpacks to much",
+    setup: { readMaxBytes: 5000 },
+    on: isPost,
+    call: { packed: "br", message: { string: "a".repeat(100_000) } },
+  },
+  { what: "a body of 300 kB", on: isPost, call: { message: { string: "é".repeat(150_000) } } },
+  { what: "chunks", on: (door) => isPost(door) && isHttp1(door), call: { chunked: true } },
+];
+
+const packedA = gzipSync("r\u0001a");
+const encodings: readonly Row[] = [
+  ...(["gzip", "br"] as const).flatMap((packed): Row[] => [
+    { what: `a request in ${packed}`, call: { packed } },
+    {
+      what: `a request and its answer in ${packed}`,
+      setup: { compressMinBytes: 1 },
+      call: { packed },
+    },
+    {
+      what: `an empty message in ${packed}`,
+      setup: { compressMinBytes: 1 },
+      call: { packed, message: {} },
+    },
+    {
+      what: `${packed}, and none is accepted`,
+      on: isUnary,
+      setup: { acceptCompression: [] },
+      call: { packed },
+    },
+    {
+      what: `a request in ${packed}, another is preferred`,
+      setup: { acceptCompression: ["br", "gzip"], compressMinBytes: 1 },
+      call: { packed },
+    },
+  ]),
+  ...rowsOf<readonly [string, Buffer]>(
+    "instead of gzip,",
+    [
+      ["nothing of it", Buffer.from("no such thing")],
+      ["a wrong checksum", Buffer.concat([packedA.subarray(0, -8), Buffer.alloc(8)])],
+      ["deflate", deflateSync("r\u0001a")],
+    ],
+    ([, packed]) => ({
+      on: (door) => isUnaryPost(door) && isGrpc(door),
+      call: { headers: { "@encoding": "gzip" }, body: [envelope(packed, 1)] },
+    }),
+  ),
+  ...rowsOf("a request in", ["identity", "", "GZIP", "deflate", "gzip, gzip"], (encoding) => ({
+    on: isUnary,
+    call: { headers: { "@encoding": encoding } },
+  })),
+  ...rowsOf(
+    "accepts",
+    [
+      ...[
+        "gzip",
+        "br",
+        "identity",
+        "",
+        "gzip,br",
+        "br,gzip",
+        "br , gzip",
+        "deflate, br",
+        "gzip;q=1.0",
+      ],
+      ...["gzip;q=0", "br;q=0.5, gzip;q=1.0", "GZIP", "*", ", ,gzip", "unknown,identity"],
+    ],
+    (list) => ({ setup: { compressMinBytes: 1 }, call: { headers: { "@accept": list } } }),
+  ),
+  ...rowsOf("compressed from", [3, 4, 14, 15], (compressMinBytes) => ({
+    setup: { compressMinBytes },
+    call: { headers: { "@accept": "gzip" } },
+  })),
+  ...rowsOf("compressed by default:", [1020, 1021, 1022], (length) => ({
+    call: { message: { string: "a".repeat(length) }, headers: { "@accept": "br" } },
+  })),
+];
+
+const refusal = (code = Code.FailedPrecondition, metadata = {}) =>
+  new ConnectError("app é 100%", code, metadata, [
+    { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n, nanos: 5 } } },
+  ]);
+const throws = (thrown: () => unknown, before?: (context: HandlerContext) => void): App => ({
+  implement(_message, context) {
+    before?.(context);
+    throw thrown();
+  },
+});
+const rejects = (thrown: () => unknown): App => ({
+  implement: async () => Promise.reject(thrown()),
+});
+
+const errors: readonly Row[] = [
+  ...rowsOf(
+    "code",
+    [...Array.from({ length: 16 }, (_, i) => i + 1), 0, 17, -1, 99].filter(
+      (code) => code !== Code.Unauthenticated,
+    ),
+    (code) => ({
+      app: throws(() => new ConnectError("app", code)),
+    }),
+  ),
+  ...rowsOf(
+    "the message app",
+    [" ", "%41", "🌱", "\na: b", '"', "\\", "<b>", "\u0000", "\u2028", "a".repeat(3000)],
+    (text) => ({
+      app: throws(() => new ConnectError(`app${text}`, Code.Aborted)),
+    }),
+  ),
+  { what: "no message", app: throws(() => new ConnectError("", Code.Aborted)) },
+  { what: "an error with details", app: rejects(refusal) },
+  {
+    what: "a compressed error",
+    setup: { compressMinBytes: 1 },
+    call: { headers: { "@accept": "gzip" } },
+    app: throws(refusal),
+  },
+  {
+    what: "an error of another copy of connect",
+    app: throws(() =>
+      Object.assign(new Error("app"), {
+        name: "ConnectError",
+        code: 7,
+        rawMessage: "app",
+        details: [],
+        metadata: new Headers([["x-a", "1"]]),
+        cause: undefined,
+      }),
+    ),
+  },
+  ...rowsOf<readonly [string, unknown]>(
+    "thrown:",
+    [
+      ["an Error", new Error("app")],
+      ["null", null],
+      ["5", 5],
+      ["a text", "text"],
+      ["an object", { code: 5 }],
+      ["an AbortError", new DOMException("app", "AbortError")],
+    ],
+    ([, thrown]) => ({ app: rejects(() => thrown) }),
+  ),
+  {
+    what: "an error with metadata, headers and trailers",
+    app: throws(
+      () =>
+        refusal(Code.Aborted, [
+          ["x-error", "3"],
+          ["x-error", "4"],
+          ["x-both", "c"],
+        ]),
+      ({ responseHeader, responseTrailer }) => {
+        responseHeader.set("x-both", "a");
+        responseTrailer.set("x-both", "b");
+      },
+    ),
+  },
+  {
+    what: "the gate refuses",
+    app: {
+      gate: () => {
+        throw refusal(Code.PermissionDenied, { "x-gate": "1" });
+      },
+    },
+  },
+  { what: "the gate rejects", app: { gate: async () => Promise.reject(new Error("app")) } },
+  {
+    what: "the gate refuses before all else",
+    setup: { requireConnectProtocolHeader: true, readMaxBytes: 1 },
+    call: { headers: { "@encoding": "x", "@timeout": "x" } },
+    app: {
+      gate: () => {
+        throw refusal();
+      },
+    },
+  },
+  {
+    what: "all is wrong",
+    on: isUnary,
+    setup: { requireConnectProtocolHeader: true, readMaxBytes: 1 },
+    call: { headers: { "@encoding": "x", "@timeout": "x" }, query: { compression: "x" } },
+  },
+  ...rowsOf<readonly [string, unknown]>(
+    "answered:",
+    [
+      ["undefined", undefined],
+      ["null", null],
+      ["a text", "text"],
+      ["an unknown field", { nothing: 1 }],
+      ["a lone surrogate", { string: "\ud800" }],
+    ],
+    ([, answer]) => ({ on: isUnary, app: { implement: () => answer } }),
+  ),
+];
+
+const incoming: Readonly<Record<string, string | readonly string[]>> = {
+  "x-text": "a, b;c=d",
+  "x-several": ["a", "b", "a"],
+  "x-empty": "",
+  "x-capital": "A",
+  "x-percent": "%41%zz%",
+  "x-bytes-bin": ["AAEC,AwQ", "BQ=="],
+  cookie: ["a=1", "b=2"],
+  "user-agent": "a/1",
+  "grpc-status": "5",
+  "trailer-x": "y",
+  constructor: "a",
+  "1": "b",
+  "x-large": "a".repeat(6000),
+  "x-forwarded-proto": "https",
+};
+const setNames = [
+  ...[
+    "x-text",
+    "X-Capital",
+    "trailer-x",
+    "vary",
+    "server",
+    "etag",
+    "content-type",
+    "date",
+    "allow",
+  ],
+  ...[
+    "grpc-message",
+    "grpc-encoding",
+    "grpc-accept-encoding",
+    "accept-encoding",
+    "www-authenticate",
+  ],
+  ...["connect-content-encoding", "user-agent", "cache-control", "location", "retry-after"],
+];
+const sets =
+  (name: string): App["implement"] =>
+  (message, context) => {
+    for (const headers of [context.responseHeader, context.responseTrailer]) {
+      headers.append(name, "a");
+      headers.append(name, "b");
+    }
+    if ((message as { int32?: number }).int32 === 1) throw refusal(Code.Aborted, { [name]: "c" });
+    return message;
+  };
+
+const metadata: readonly Row[] = [
+  { what: "headers of all kinds", call: { headers: incoming } },
+  ...rowsOf("sets", [...setNames, "set-cookie"], (name) => ({
+    app: { implement: sets(name) as NonNullable<App["implement"]> },
+  })),
+  ...rowsOf(
+    "fails, and sets",
+    setNames.filter((name) => name !== "content-type"),
+    (name) => ({
+      on: isUnary,
+      call: { message: { int32: 1 } },
+      app: { implement: sets(name) as NonNullable<App["implement"]> },
+    }),
+  ),
+  ...rowsOf(
+    "takes away",
+    ["content-type", "grpc-status", "grpc-encoding", "content-encoding"],
+    (name) => ({
+      on: isUnary,
+      setup: { compressMinBytes: 1 },
+      call: { packed: "gzip" },
+      app: {
+        implement(message, { responseHeader, responseTrailer }) {
+          for (const headers of [responseHeader, responseTrailer]) headers.delete(name);
+          return message;
+        },
+      },
+    }),
+  ),
+];
+
+const other = create(EveryFieldSchema, { string: "other" }) as Message;
+type Act = NonNullable<App["acts"]>[number];
+const acts: Readonly<Record<string, Act>> = {
+  "sets fields": async (next, request) => {
+    request.header.set("x-request", "1");
+    const response = await next(request);
+    response.header.set("x-header", "2");
+    response.trailer.set("x-trailer", "3");
+    return response;
+  },
+  "replaces the request": (next, request) =>
+    next({ ...request, header: new Headers({ "x-new": "1" }) } as never),
+  "changes the message": (next, request) =>
+    next(request.stream ? request : ({ ...request, message: other } as never)),
+  "changes the answer": async (next, request) => {
+    const response = await next(request);
+    return response.stream ? response : ({ ...response, message: other } as never);
+  },
+  "sets a value": (next, request) => {
+    request.contextValues.set(valueKey, "of an interceptor");
+    return next(request);
+  },
+  "refuses before": () => Promise.reject(refusal()),
+  "refuses at once": () => {
+    throw refusal();
+  },
+  "refuses after": async (next, request) => {
+    await next(request);
+    throw refusal();
+  },
+  "throws an Error": () => Promise.reject(new Error("app")),
+};
+const usual = acts["sets fields"] as Act;
+const interceptors: readonly Row[] = Object.entries(acts).flatMap(([what, act]): Row[] => [
+  { what: `an interceptor ${what}`, setup: { contextValues: "set" }, app: { acts: [act] } },
+  {
+    what: `behind another, an interceptor ${what}, of a call that fails`,
+    on: isUnary,
+    app: { ...throws(refusal), acts: [usual, act] },
+  },
+]);
+
+const contexts: readonly Row[] = [
+  {
+    what: "the gate sets fields",
+    app: {
+      gate: ({ responseHeader, responseTrailer }) => {
+        responseHeader.set("x-gate", "1");
+        responseTrailer.set("x-end", "2");
+      },
+    },
+  },
+  {
+    what: "the gate changes the request, later",
+    app: { gate: async ({ requestHeader }) => requestHeader.set("x-gate", "1") },
+  },
+  { what: "context values", setup: { contextValues: "set", watched: true } },
+];
+
+const untilAborted =
+  (end: "reason" | "answer"): NonNullable<App["implement"]> =>
+  async (message, { signal }) => {
+    if (!signal.aborted) await new Promise((resolve) => signal.addEventListener("abort", resolve));
+    if (end === "reason") throw signal.reason;
+    return message;
+  };
+
+/** Deadlines, shutdowns, clients that leave. */
+const ends: readonly Row[] = [
+  ...rowsOf(
+    "grpc-timeout",
+    [
+      "1H",
+      "3600S",
+      "99999999u",
+      "0000020S",
+      "100000000m",
+      "-1m",
+      "1.5S",
+      "S",
+      "1",
+      "",
+      "1h",
+      "1H, 1H",
+    ],
+    (timeout) => ({
+      on: (door) => isGrpc(door) && isUnary(door),
+      call: { headers: { "grpc-timeout": timeout } },
+    }),
+  ),
+  ...rowsOf(
+    "connect-timeout-ms",
+    ["3600000", "2147483647", "-1", "1.5", "1e3", "", "1m", "12345678901", "20000, 20000"],
+    (timeout) => ({
+      on: (door) => !isGrpc(door) && isUnary(door),
+      call: { headers: { "connect-timeout-ms": timeout } },
+    }),
+  ),
+  {
+    what: "a deadline of the other protocol",
+    on: isGrpc,
+    call: { headers: { "connect-timeout-ms": "x" } },
+  },
+  ...rowsOf("20 s, at most", [19_999, 20_000], (maxTimeoutMs) => ({
+    on: isUnary,
+    setup: { maxTimeoutMs },
+    call: { timeoutMs: 20_000 },
+  })),
+  {
+    what: "a deadline that passes",
+    on: (door) => !/client|bidi/.test(door.kind),
+    call: { timeoutMs: 15 },
+    app: { implement: untilAborted("reason") },
+  },
+  {
+    what: "a deadline that passes, and an answer",
+    on: isUnary,
+    call: { timeoutMs: 15 },
+    app: { implement: untilAborted("answer") },
+  },
+  { what: "a shutdown that does not come", setup: { shutdown: "open" } },
+  {
+    what: "a shutdown in the call",
+    setup: { shutdown: "open" },
+    app: {
+      implement: (_message, { signal }, shutDown) => {
+        shutDown();
+        throw signal.reason;
+      },
+    },
+  },
+  {
+    what: "a shutdown before the call",
+    on: isUnary,
+    setup: { shutdown: "aborted" },
+    app: { implement: untilAborted("reason") },
+  },
+  ...rowsOf<number>("leaves with", [0, 2, 5, 7, 8, 11], (leaves) => ({
+    on: (door) => isUnary(door) && !isHttp1(door) && isPost(door),
+    call: { leaves },
+    app: { implement: untilAborted("reason") },
+  })),
+  {
+    what: "leaves over HTTP/1.1",
+    on: (door) => isUnary(door) && isHttp1(door) && isPost(door),
+    call: { leaves: 8 },
+    app: { implement: untilAborted("reason") },
+  },
+];
+
+const json = (value: object) => encodeURIComponent(JSON.stringify(value));
+const gets: readonly Row[] = rowsOf(
+  "GET with",
+  [
+    ...[
+      "",
+      "encoding=json",
+      "encoding=proto&base64=1&message=",
+      "message=%7B%7D",
+      "encoding=xml&message=%7B%7D",
+    ],
+    ...["encoding=JSON&message=%7B%7D", "encoding=json&encoding=proto&message=%7B%7D"],
+    ...[
+      `encoding=json&message=${json({ string: "a" })}&message=%7B%7D`,
+      'encoding=json&message={"string":"a+b"}',
+    ],
+    ...[
+      "%65ncoding=json&messag%65=%7B%7D",
+      "Encoding=json&Message=%7B%7D",
+      "encoding=json;message=%7B%7D",
+    ],
+    ...[
+      "encoding=json&message=%7B%7D&a=b&__proto__=c",
+      "encoding=json&message=%7B%22string%22%3A%22=?%22%7D",
+    ],
+    ...[
+      "encoding=proto&base64=1&message=cgJhYg%3D%3D",
+      "encoding=proto&base64=1&message=cgJhYg",
+      "encoding=proto&base64=1&message=cgJ-fg",
+    ],
+    ...[
+      "encoding=json&base64=0&message=%7B%7D",
+      "encoding=json&base64=true&message=%7B%7D",
+      "encoding=proto&message=r%01a",
+    ],
+    ...[
+      `encoding=json&base64=1&message=${btoa('{"string":"a"}')}`,
+      "encoding=proto&compression=gzip&message=abc",
+    ],
+    ...[
+      "encoding=proto&base64=1&compression=identity&message=cgFh",
+      "encoding=proto&base64=1&compression=zstd&message=cgFh",
+    ],
+  ],
+  (query) => ({ on: (door) => isGet(door) && isJson(door), call: { query } }),
+);
+
+export const tables: Readonly<Record<string, readonly Row[]>> = {
+  ...{ negotiation, bodies, encodings, errors, metadata, interceptors, contexts, ends, gets },
+};
