@@ -87,6 +87,7 @@ describe("a query parameter sets its field:", () => {
     ["bytes=%2B%2F8%3D", { bytes: "+/8=" }],
     ["bytes=%2B/8", { bytes: "+/8=" }],
     ["bytes=AA==", { bytes: "AA==" }],
+    ["bytes=AA+/", { bytes: "AA+/" }],
     ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
     // Lists, in order, under either name.
     ["string_list=a", { stringList: ["a"] }],
@@ -208,6 +209,7 @@ describe("a query is rejected, with the parameter:", () => {
     ["anotherName=1", "anotherName", unknown],
     ["choice=1", "choice", unknown],
     ["child.nothing=1", "child.nothing", unknown],
+    ["childXint64=1", "childXint64", unknown],
     ["nothing.int64=1", "nothing.int64", unknown],
     [".int64=1", ".int64", unknown],
     ["child.=1", "child.", unknown],
@@ -216,6 +218,9 @@ describe("a query is rejected, with the parameter:", () => {
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
+    ["optionalint64=1", "optionalint64", unknown],
+    ["4=1", "4", unknown],
+    ["value.string_value=x", "value.string_value", unknown],
     // Messages without a text form.
     ["child=1", "child", message],
     ["child={}", "child", message],
@@ -291,6 +296,8 @@ describe("a query is rejected, with the parameter:", () => {
     ["bool=1", "bool", bool],
     ["bool=TRUE", "bool", bool],
     ["bool=", "bool", bool],
+    ["bool=%20true", "bool", bool],
+    ["bool=null", "bool", bool],
     ["bool", "bool", bool],
     ["bool_wrapper=yes", "bool_wrapper", bool],
     ["bool_list=true&bool_list=0", "bool_list", bool],
@@ -357,6 +364,12 @@ describe("a query is rejected, with the parameter:", () => {
   ])("%s (%s)", (query) => {
     expect(violationsOf(() => bind({ query }))).toHaveLength(1);
   });
+});
+
+test("an endless path is not a known query parameter", () => {
+  const query = `${"child.".repeat(2600)}int64=1`;
+  const refusal = violationsOf(() => bind({ query }));
+  expect(refusal).toEqual([[expect.any(String), "is not a known query parameter"]]);
 });
 
 describe("a parameter that the body also sets is rejected:", () => {

@@ -6,6 +6,9 @@ import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../support/bind.ts";
 
+const notObject = "must be a JSON object";
+const notInt64 = "must be a 64-bit integer";
+
 describe("body, query and path each set their fields:", () => {
   test.each<[what: string, sent: Sent, message: Json]>([
     ["nothing", {}, {}],
@@ -76,44 +79,19 @@ describe("body, query and path each set their fields:", () => {
   });
 
   test.each<[what: string, sent: Sent, field: string, description: string]>([
-    ["a body that is no object", { bodyField: "*", body: "[]" }, "", "must be a JSON object"],
+    ["no object", { bodyField: "*", body: "[]" }, "", notObject],
+    ["null", { bodyField: "*", body: "null" }, "", notObject],
+    ["a number", { bodyField: "*", body: "1.0" }, "", notObject],
+    ["another field", { bodyField: "child", body: "1" }, "child", notObject],
+    ["text for an int64", { bodyField: "int64", body: '"a"' }, "int64", notInt64],
     [
-      "a body of null, for everything",
-      { bodyField: "*", body: "null" },
-      "",
-      "must be a JSON object",
-    ],
-    [
-      "a body of a number, for everything",
-      { bodyField: "*", body: "1.0" },
-      "",
-      "must be a JSON object",
-    ],
-    [
-      "a body that is not its field",
-      { bodyField: "child", body: "1" },
-      "child",
-      "must be a JSON object",
-    ],
-    [
-      "a body that the field does not take",
-      { bodyField: "int64", body: '"a"' },
-      "int64",
-      "must be a 64-bit integer",
-    ],
-    [
-      "a body with an unknown field",
+      "an unknown field",
       { bodyField: "child", body: '{"a":1}' },
       "child.a",
       "is not a known field",
     ],
-    ["an int64 in a path", { path: { int64: "a" } }, "int64", "must be a 64-bit integer"],
-    [
-      "an int64 deep in a path",
-      { path: { "child.int64": "a" } },
-      "child.int64",
-      "must be a 64-bit integer",
-    ],
+    ["an int64 in a path", { path: { int64: "a" } }, "int64", notInt64],
+    ["an int64 deep in a path", { path: { "child.int64": "a" } }, "child.int64", notInt64],
     ["a bool in a path", { path: { bool: "1" } }, "bool", "must be true or false"],
     [
       "a bool deep in a path",
@@ -122,17 +100,12 @@ describe("body, query and path each set their fields:", () => {
       "must be true or false",
     ],
     ["an enum in a path", { path: { genre: "NOVEL" } }, "genre", "must be a value of Genre"],
+    ["nothing in a path", { path: { int64: "" } }, "int64", notInt64],
     [
-      "nothing in a path, for an int64",
-      { path: { int64: "" } },
-      "int64",
-      "must be a 64-bit integer",
-    ],
-    [
-      "a path into what the body says is no message",
+      "a path into no message",
       { path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' },
       "child",
-      "must be a JSON object",
+      notObject,
     ],
   ])("but not %s", (_what, sent, field, description) => {
     expect(violationsOf(() => bind(sent))).toEqual([[field, description]]);
@@ -160,48 +133,35 @@ describe("a request of the catalog becomes the message of its method:", () => {
     return toJson(method.input, message);
   }
 
+  const volumes = "/v1/shelves/1/volumes";
+  const volume = `${volumes}/2`;
+  const name = "shelves/1/volumes/2";
   const { getVolume, listVolumes, createVolume, updateVolume, moveVolume, readFile } =
     CatalogService.method;
 
   test.each<[method: DescMethod, request: Request, message: Json]>([
-    [getVolume, { path: "/v1/shelves/1/volumes/2" }, { name: "shelves/1/volumes/2" }],
+    [getVolume, { path: volume }, { name }],
     [getVolume, { path: "/v1/shelves/a%20b/volumes/c%2Fd" }, { name: "shelves/a b/volumes/c%2Fd" }],
-    [
-      getVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "id=3" },
-      { name: "shelves/1/volumes/2", id: "3" },
-    ],
-    [listVolumes, { path: "/v1/shelves/1/volumes" }, { parent: "shelves/1" }],
+    [getVolume, { path: volume, query: "id=3" }, { name, id: "3" }],
+    [listVolumes, { path: volumes }, { parent: "shelves/1" }],
     [
       listVolumes,
-      { path: "/v1/shelves/1/volumes", query: "page_size=2&titles=a&titles=b" },
+      { path: volumes, query: "page_size=2&titles=a&titles=b" },
       { parent: "shelves/1", pageSize: 2, titles: ["a", "b"] },
     ],
     [
       createVolume,
-      { path: "/v1/shelves/1/volumes", query: "validateOnly=true", body: '{"title":"a"}' },
+      { path: volumes, query: "validateOnly=true", body: '{"title":"a"}' },
       { parent: "shelves/1", validateOnly: true, volume: { title: "a" } },
     ],
     [
       updateVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "update_mask=title", body: '{"title":"a"}' },
-      { volume: { name: "shelves/1/volumes/2", title: "a" }, updateMask: "title" },
+      { path: volume, query: "update_mask=title", body: '{"title":"a"}' },
+      { volume: { name, title: "a" }, updateMask: "title" },
     ],
-    [
-      updateVolume,
-      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/2"}' },
-      { volume: { name: "shelves/1/volumes/2" } },
-    ],
-    [
-      updateVolume,
-      { path: "/v1/shelves/1/volumes/2" },
-      { volume: { name: "shelves/1/volumes/2" } },
-    ],
-    [
-      moveVolume,
-      { path: "/v1/shelves/1/volumes/2", body: '{"to":"shelves/3"}' },
-      { name: "shelves/1/volumes/2", to: "shelves/3" },
-    ],
+    [updateVolume, { path: volume, body: '{"name":"shelves/1/volumes/2"}' }, { volume: { name } }],
+    [updateVolume, { path: volume }, { volume: { name } }],
+    [moveVolume, { path: volume, body: '{"to":"shelves/3"}' }, { name, to: "shelves/3" }],
     [readFile, { path: "/v1/files/a/b%2Fc" }, { path: "a/b%2Fc" }],
     [readFile, { path: "/v1/files" }, {}],
   ])("$name: %j", (method, request, message) => {
@@ -216,48 +176,18 @@ describe("a request of the catalog becomes the message of its method:", () => {
   const otherwise = "must be what the path says, or be left out";
   const inBody = "belongs in the body, not in the query";
   test.each<[method: DescMethod, request: Request, field: string, description: string]>([
-    [
-      getVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "name=shelves/1/volumes/3" },
-      "name",
-      otherwise,
-    ],
-    [
-      listVolumes,
-      { path: "/v1/shelves/1/volumes", query: "parent=shelves/2" },
-      "parent",
-      otherwise,
-    ],
+    [getVolume, { path: volume, query: "name=shelves/1/volumes/3" }, "name", otherwise],
+    [listVolumes, { path: volumes, query: "parent=shelves/2" }, "parent", otherwise],
     [
       updateVolume,
-      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/3"}' },
+      { path: volume, body: '{"name":"shelves/1/volumes/3"}' },
       "volume.name",
       otherwise,
     ],
-    [
-      updateVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "volume.title=a" },
-      "volume.title",
-      inBody,
-    ],
-    [
-      updateVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "volume.name=a" },
-      "volume.name",
-      inBody,
-    ],
-    [
-      moveVolume,
-      { path: "/v1/shelves/1/volumes/2", body: '{"name":"shelves/1/volumes/3"}' },
-      "name",
-      otherwise,
-    ],
-    [
-      moveVolume,
-      { path: "/v1/shelves/1/volumes/2", query: "to=shelves/3", body: "{}" },
-      "to",
-      inBody,
-    ],
+    [updateVolume, { path: volume, query: "volume.title=a" }, "volume.title", inBody],
+    [updateVolume, { path: volume, query: "volume.name=a" }, "volume.name", inBody],
+    [moveVolume, { path: volume, body: '{"name":"shelves/1/volumes/3"}' }, "name", otherwise],
+    [moveVolume, { path: volume, query: "to=shelves/3", body: "{}" }, "to", inBody],
     // Values that differ only in their escapes are different.
     [
       getVolume,

@@ -138,6 +138,8 @@ describe("an array", () => {
     ["something behind it", "[1]2"],
     ["a second array", "[1] [2]"],
     ["a bracket too many", "[]]"],
+    ["another bracket at its end", "[{}}"],
+    ["another bracket, behind a comma", "[{},{}}"],
     ["a comma behind it", "[],"],
   ])("is not %s", async (_what, text) => {
     expect(await codeOf(splitArray, text)).toBe(Code.InvalidArgument);
