@@ -1,4 +1,5 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+/** What only a runtime of fetch can show. exchanges.test.ts has what all exchanges have in common. */
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { BodyAlreadyReadError } from "../../src/http/body.ts";
 import { BodyBudget } from "../../src/http/body-budget.ts";
@@ -46,42 +47,7 @@ function collector() {
 
 const left = { code: Code.Canceled };
 
-test("an exchange tells what is asked", () => {
-  const { exchange } = open({ headers: { "X-A": "1" }, method: "PUT", path: "/a%20b?c=d#e" });
-  expect(exchange).toMatchObject({
-    method: "PUT",
-    target: "/a%20b?c=d",
-    headers: { "x-a": "1" },
-    url: "http://host/a%20b?c=d",
-    path: "/a%20b",
-    query: "c=d",
-    peerAddress: "10.0.0.1",
-    isDuplex: true,
-    hasTrailers: false,
-    isClosed: false,
-    hasLeft: false,
-    isAnswered: false,
-    status: undefined,
-    error: left,
-  });
-});
-
 describe("a body", () => {
-  test("is read as it comes, and counted until the end of the exchange", async () => {
-    const { exchange, budget, leave } = open({ pieces: ["ab", "c"] });
-    const { sink } = collector();
-    const held: number[] = [];
-    const push = (chunk: Uint8Array) => {
-      held.push(budget.heldBytes);
-      return sink.push(chunk);
-    };
-    expect(await exchange.readBody({ ...sink, push })).toBe("ab|c");
-    // The request itself counts until its body is whole.
-    expect([...held, budget.heldBytes]).toEqual([8192, 8192, 3]);
-    leave();
-    expect(budget.heldBytes).toBe(0);
-  });
-
   test("may be none", async () => {
     const { exchange, budget } = open();
     const read = exchange.readBody(collector().sink);
@@ -167,15 +133,6 @@ describe("an answer", () => {
     expect(exchange).toMatchObject({ status: 201, isAnswered: true, error: undefined });
   });
 
-  test("is given once, and keeps its error", async () => {
-    const { exchange } = open();
-    const error = new ConnectError("no", Code.NotFound);
-    exchange.respond({ status: 404, header: {}, body: "", error });
-    exchange.respond({ status: 200, header: {}, body: "" });
-    expect((await exchange.response).status).toBe(404);
-    expect(exchange.error).toBe(error);
-  });
-
   test.each([
     ["whole", "", "GET"],
     ["whole", "text", "HEAD"],
@@ -191,17 +148,6 @@ describe("an answer", () => {
     const response = await exchange.response;
     expect(response.headers.get("content-type")).toBe("text/plain");
     expect(response.body).toBeNull();
-  });
-
-  test("in pieces is read as it is written", async () => {
-    const { exchange } = open();
-    const writer = exchange.begin({ status: 200, header });
-    expect(exchange.isAnswered).toBe(true);
-    expect(writer.write(Buffer.from("a"))).toBeUndefined();
-    const error = new ConnectError("so far", Code.Aborted);
-    writer.end({ body: "b", error });
-    expect(await (await exchange.response).text()).toBe("ab");
-    expect(exchange.error).toBe(error);
   });
 
   test.each([undefined, "", "b"])("in pieces has no empty one: before %j", async (last) => {
@@ -245,25 +191,5 @@ describe("an answer", () => {
     writer.end({ body: "late" });
     expect(exchange.error).toMatchObject(left);
     exchange.breakOff();
-  });
-
-  test("that is broken off is no success", async () => {
-    const { exchange, call } = open();
-    const writer = exchange.begin({ status: 200, header });
-    const room = writer.write(Buffer.alloc(100_000));
-    const text = (await exchange.response).text();
-    const error = new ConnectError("no", Code.Internal);
-    exchange.breakOff(error);
-    await expect(text).rejects.toThrow();
-    await room;
-    expect(exchange.error).toBe(error);
-    expect(call.abort).toHaveBeenCalledTimes(1);
-  });
-
-  test("that is broken off before it began is an error of the server", async () => {
-    const { exchange } = open();
-    exchange.breakOff();
-    expect((await exchange.response).status).toBe(500);
-    expect(exchange.error).toMatchObject({ code: Code.Internal });
   });
 });
