@@ -27,7 +27,7 @@ export class NoHost extends Error {
 
   constructor(failures: ReadonlyMap<string, unknown>) {
     const list = [...failures].map(([host, error]) => `${host} (${failureCode(error)})`);
-    super(`no host can be used: ${list.join(", ")}`, { cause: [...failures.values()].at(-1) });
+    super(`cannot connect to ${list.join(", ")}`, { cause: [...failures.values()].at(-1) });
     this.failures = failures;
   }
 }
@@ -192,13 +192,10 @@ export function openError(error: unknown): StoreOpenError {
     const message = `cannot open the store: ${advice} (SQLSTATE ${sqlState(refused)})`;
     return new StoreOpenError(code, message, { cause: error });
   }
-  const hosts =
-    error instanceof NoHost
-      ? [...error.failures].map(([host, cause]) => `${host} (${failureCode(cause)})`).join(", ")
-      : failureCode(error);
+  const problem = error instanceof Error ? error.message : String(error);
   return new StoreOpenError(
     "inaccessible",
-    `cannot connect to ${hosts}; check that the server runs, and whether it speaks TLS: sslmode in the store URL says what we do`,
+    `${problem}; check that the server runs, and whether it speaks TLS: sslmode in the store URL says what we do`,
     { cause: error },
   );
 }
