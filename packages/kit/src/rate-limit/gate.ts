@@ -79,7 +79,7 @@ export class RateLimiter {
   #sweptAt = Number.NEGATIVE_INFINITY;
 
   /** @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds. */
-  constructor(perSecond: number, now = () => performance.now() / 1000) {
+  constructor(perSecond: number, now = monotonicSeconds) {
     this.perSecond = perSecond;
     this.#now = now;
   }
@@ -105,4 +105,9 @@ export class RateLimiter {
     this.#recent = new Map();
     this.#sweptAt = now;
   }
+}
+
+function monotonicSeconds(): number {
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds + nanoseconds / 1e9;
 }
