@@ -78,7 +78,9 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
     }
     if (url === undefined) return readBody(exchange, this.#limit, parse);
     const bytes = messageOf(url);
-    if (bytes.byteLength > this.#limit.bytesMax) throw this.#limit.tooLarge();
+    // What a compressed one becomes is limited.
+    const isLarge = decompress === null && bytes.byteLength > this.#limit.bytesMax;
+    if (isLarge) throw this.#limit.tooLarge();
     return parse(bytes);
   }
 

@@ -28,7 +28,11 @@ export async function unpack(
   const work = () => compression.decompress(bytes, bytesMax);
   for (;;) {
     try {
-      return await (holding === undefined ? work() : holding.make(bytesMax, work, byteLengthOf));
+      const made = holding === undefined ? work() : holding.make(bytesMax, work, byteLengthOf);
+      const unpacked = await made;
+      // A compression of the application may not know the limit.
+      if (unpacked.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+      return unpacked;
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       // Other compressions have other words.
