@@ -47,6 +47,11 @@ function collector() {
 
 const left = { code: Code.Canceled };
 
+test("a fragment is no part of what is asked", () => {
+  const { exchange } = open({ path: "/a%20b?c=d#e" });
+  expect(exchange).toMatchObject({ target: "/a%20b?c=d", url: "http://host/a%20b?c=d" });
+});
+
 describe("a body", () => {
   test("may be none", async () => {
     const { exchange, budget } = open();
