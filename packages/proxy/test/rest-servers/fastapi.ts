@@ -49,7 +49,7 @@ export async function tryFastApi(
     await attempt("grpc-js", () => callGrpc(command.port));
     await attempt("an MCP client", () => callTool(command.origin));
     if (browserPath === undefined) throw new Unavailable("there is no Chromium");
-    await attempt("connect-web in Chromium", () => callInBrowser(origin.url, command.origin));
+    await attempt("clients in Chromium", () => callInBrowser(origin.url, command.origin));
   } finally {
     server.kill("SIGKILL");
     await ended;
@@ -124,7 +124,8 @@ async function callInBrowser(page: string, at: string): Promise<void> {
     const heard = tab.getByText(id);
     await heard.waitFor();
     const missing = "ConnectError: [not_found] shelves/browser/volumes/1 is not here";
-    equal(await heard.textContent(), `${id} é|${missing}`);
+    const one = `${id} é|${missing}`;
+    equal(await heard.textContent(), `${one}\n${one}\nas text`);
   } finally {
     await browser.close();
   }
