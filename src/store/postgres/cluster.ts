@@ -46,6 +46,7 @@ export class Cluster {
   readonly #open = new Map<string, OpenNode>();
   #unreachable = "";
   #locating: Promise<void> | undefined;
+  #isClosed = false;
 
   /** @param first On a host of the store's URL. */
   constructor(first: SessionPool, inspection: Inspection, options: ClusterOptions) {
@@ -113,6 +114,7 @@ export class Cluster {
 
   /** Connects to the hosts that the cluster names now, and leaves those that it has replaced. */
   async openNodes(): Promise<void> {
+    if (this.#isClosed) return;
     const hosts = this.#inspection.placement?.hosts ?? new Map<string, Host | undefined>();
     for (const [name, { host, pool }] of this.#open) {
       const now = hosts.get(name);
@@ -126,6 +128,7 @@ export class Cluster {
   }
 
   async close(): Promise<void> {
+    this.#isClosed = true;
     const pools = [this.#first, ...[...this.#open.values()].map(({ pool }) => pool)];
     await Promise.all(pools.map((pool) => pool.close()));
   }
@@ -195,6 +198,7 @@ export class Cluster {
     try {
       await this.#inspection.run(session);
       await tryInsert(session);
+      if (this.#isClosed) throw new ConnectionLost("the store is closed");
       const pool = new SessionPool(
         () => this.#options.connectTo(host),
         this.#options.limits,
@@ -207,6 +211,7 @@ export class Cluster {
   }
 
   #reportUnreachable(): void {
+    if (this.#isClosed) return;
     const hosts = [...(this.#inspection.placement?.hosts ?? [])];
     const nodes = hosts.flatMap(([name, host]) =>
       host === undefined || this.#open.get(name)?.pool.isUp ? [] : [describeHost(host)],

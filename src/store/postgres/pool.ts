@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
 import type { Connect } from "./connect.ts";
-import { remedyFor } from "./failure.ts";
+import { ConnectionLost, remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -33,10 +33,17 @@ export class SessionPool {
   /** To release or drop. The engine limits how many. @throws What prevented opening one. */
   async acquire(): Promise<Session> {
     if (!this.isUp) await this.#recovery;
+    this.#assertNotClosed();
     const entry = this.#idle.pop();
-    if (entry === undefined) return this.#adopt(await this.#connect());
-    clearTimeout(entry.timer);
-    return entry.session;
+    clearTimeout(entry?.timer);
+    const session = entry?.session ?? this.#adopt(await this.#connect());
+    if (this.#closing.signal.aborted) this.drop(session);
+    this.#assertNotClosed();
+    return session;
+  }
+
+  #assertNotClosed(): void {
+    if (this.#closing.signal.aborted) throw new ConnectionLost("the store is closed");
   }
 
   release(session: Session): void {

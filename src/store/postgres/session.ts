@@ -37,6 +37,8 @@ export class Session {
   #isLost = false;
   #isSilent = false;
   #isUnconfirmed = false;
+  /** Until the running statement has ended. */
+  #running: Promise<void> | undefined;
 
   private constructor(
     address: PostgresAddress,
@@ -129,6 +131,8 @@ export class Session {
 
   async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
     this.#isUnconfirmed = false;
+    const running = Promise.withResolvers<void>();
+    this.#running = running.promise;
     const watch = setInterval(() => this.#assertAlive(), this.#limits.aliveIntervalMs);
     // Not statement_timeout: behind a pooler, others share the session that it belongs to.
     let timer = setTimeout(() => {
@@ -144,12 +148,16 @@ export class Session {
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
+      this.#running = undefined;
+      running.resolve();
     }
   }
 
-  /** Closes it cleanly. Call only while no statement is running. */
+  /** Cancels what it runs, or the server would go on. Gives up on a server that does not answer. */
   async close(): Promise<void> {
     setTimeout(() => this.destroy(), this.#limits.aliveIntervalMs).unref();
+    if (this.#running !== undefined) this.#cancel();
+    await this.#running;
     await this.#client.end();
   }
 

@@ -203,6 +203,22 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       await expect(store.create(other)).rejects.toMatchObject(taken);
     });
 
+    test("a store that is closed leaves no statement behind, nor begins one", async () => {
+      const { url, kept, sessions } = await openFresh();
+      const store = await openTestStore(`${url}&pool_max_conns=1`, { statementTimeoutMs: 60_000 });
+      await loseStandby();
+      const leaving = new AbortController();
+      const left = store.create(first, leaving.signal);
+      const waiting = () => sessions(waitsFor("IPC"));
+      await until("a waiting session", async () => (await waiting()).length > 0);
+      const queued = store.create(plantOf(2), leaving.signal);
+      leaving.abort("left");
+      for (const creating of [left, queued]) await expect(creating).rejects.toBe("left");
+      await store.close();
+      expect(await waiting()).toEqual([]);
+      expect(await kept()).toEqual([first]);
+    });
+
     test("a wait that an operator cancels is not a success", async () => {
       const { database, url, kept, sessions } = await openFresh();
       const untilWaiting = () =>
