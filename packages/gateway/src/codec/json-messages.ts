@@ -275,8 +275,10 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
   return (json, context) => {
     const value = plainJson(json);
     countValues(textValues);
+    const depth = context.recursionLimit - context.depth - 1;
     try {
-      return read(value, context.recursionLimit - context.depth - 1);
+      if (depth < 0) throw new RangeError("it nests too deep");
+      return read(value, depth);
     } catch (cause) {
       throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
     }

@@ -22,8 +22,8 @@ import { connectErrorFrom } from "./errors.ts";
 export interface RestError {
   readonly status: number;
   readonly error: ConnectError;
-  /** The details of the error as JSON, each a `google.protobuf.Any`. */
-  readonly details: () => JsonValue[];
+  /** The details of an error as JSON, each a `google.protobuf.Any`. Not made before they are wanted. */
+  readonly details: (error: ConnectError) => JsonValue[];
 }
 
 /** The answer to a client for an error. */
@@ -70,14 +70,15 @@ export function restErrorFrom(reason: unknown, registry?: Registry): RestError {
   if (status === 500 && reason instanceof RestFailure) {
     error = new ConnectError(reason.rawMessage, Code.Internal);
   }
-  return { status, error, details: () => error.details.map((one) => renderDetail(one, registry)) };
+  const details = (of: ConnectError) => of.details.map((one) => renderDetail(one, registry));
+  return { status, error, details };
 }
 
 /** The default rendering: `google.rpc.Status` in JSON, as in https://google.aip.dev/193. */
 export function renderStatus({ status, error, details }: RestError) {
   return {
     status,
-    body: { code: error.code, message: error.rawMessage, details: details() },
+    body: { code: error.code, message: error.rawMessage, details: details(error) },
   } satisfies RenderedError;
 }
 
@@ -128,7 +129,7 @@ export function renderProblem({ status, error, details }: RestError): RenderedEr
       status,
       ...(error.rawMessage !== "" && { detail: error.rawMessage }),
       code: error.code,
-      details: details(),
+      details: details(error),
     },
   };
 }

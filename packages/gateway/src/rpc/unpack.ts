@@ -27,18 +27,19 @@ export async function unpack(
   let bytesMax = Math.min(expectedBytes(bytes, compression), readMaxBytes);
   const work = () => compression.decompress(bytes, bytesMax);
   for (;;) {
+    let unpacked: Uint8Array;
     try {
-      const made = holding === undefined ? work() : holding.make(bytesMax, work, byteLengthOf);
-      const unpacked = await made;
-      // A compression of the application may not know the limit.
-      if (unpacked.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
-      return unpacked;
+      unpacked = await (holding?.make(bytesMax, work, byteLengthOf) ?? work());
     } catch (error) {
       if (!isTooLarge(error)) throw error;
       // Other compressions have other words.
       if (bytesMax === readMaxBytes) throw messageTooLarge(readMaxBytes, error.cause);
       bytesMax = Math.min(8 * bytesMax, readMaxBytes);
+      continue;
     }
+    // A compression of the application may not know the limit.
+    if (unpacked.byteLength > readMaxBytes) throw messageTooLarge(readMaxBytes);
+    return unpacked;
   }
 }
 

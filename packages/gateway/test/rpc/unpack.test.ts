@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
 import { unpack } from "../../src/rpc/unpack.ts";
 
@@ -69,6 +69,13 @@ test("a message above the limit is refused, in our words", async () => {
     rawMessage: expect.stringContaining("10000 bytes"),
   });
   expect(room).toEqual([readMaxBytes]);
+});
+
+test("a compression that knows no limit is asked once", async () => {
+  const decompress = vi.fn(async () => new Uint8Array(readMaxBytes + 1));
+  const refused = unpack(saying(10), { name: "gzip", decompress } as never, { readMaxBytes });
+  await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
+  expect(decompress).toHaveBeenCalledOnce();
 });
 
 test("another error is not changed", async () => {
