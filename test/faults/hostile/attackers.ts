@@ -74,11 +74,18 @@ function judge(attack: Attack, given: readonly Answer[], isSound: boolean): stri
   return undefined;
 }
 
-/** In gRPC, it is INTERNAL if a message is compressed without an announced coding. */
+/** In gRPC, it is INTERNAL if an envelope has unknown flags, or is compressed without a coding. */
 function mayFail(attack: Attack): boolean {
-  if ("bytes" in attack || "grpc-encoding" in attack.headers) return false;
-  const { "content-type": type = "" } = attack.headers;
-  return type.startsWith("application/grpc") && attack.body.some((byte) => (byte & 1) === 1);
+  if ("bytes" in attack) return false;
+  const { "content-type": type = "", "grpc-encoding": coding } = attack.headers;
+  if (!type.startsWith("application/grpc")) return false;
+  const sent = Buffer.from(attack.body);
+  const body = type.includes("-text") ? Buffer.from(sent.toString("latin1"), "base64") : sent;
+  const known = coding === undefined ? 0 : 1;
+  for (let at = 0; at + 5 <= body.length; at += 5 + body.readUInt32BE(at + 1)) {
+    if ((body.readUInt8(at) & ~known) !== 0) return true;
+  }
+  return false;
 }
 
 /** Valid for the gate except for its token, which is checked before anything behind the gate. */
