@@ -15,7 +15,7 @@ const connectionWindowBytes = 8 * windowBytesMax;
 const unreadBytesMax = 32 * 1024 * 1024;
 
 /** How many times as many may come from clients before they have heard that windows shrink. */
-const excessMax = 8;
+const excessMax = 4;
 
 /** A sender on the same machine can add about 20 MiB in this time. */
 const lookIntervalMs = 20;
@@ -38,7 +38,7 @@ interface Session {
  *
  * A new stream gets as much as its distance may need. Where streams are not read, windows shrink, so that
  * each can take at most half of the room that is left. A client may ignore that, or be slow to hear it:
- * when eight times as much is unread of clients, the streams that hold the most end with
+ * when four times as much is unread of clients, the streams that hold the most end with
  * ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
  * streams are unread because callers of ours are slow, and those must not lose them.
  */
