@@ -92,11 +92,11 @@ const resetStreams = (bytes: Buffer) =>
     .map(({ streamId }) => streamId);
 
 test("no stream ends that has heard too late that windows shrink", async () => {
-  await using unread = await openUnread(4 * MiB);
+  await using unread = await openUnread(8 * MiB);
   const { session, streams } = unread;
   // All that the first windows allow.
   for (let i = 0; i < 16; i++) send(session, MiB);
-  await vi.waitFor(() => expect(unread.unreadBytes).toBeGreaterThan(4 * MiB), {
+  await vi.waitFor(() => expect(unread.unreadBytes).toBeGreaterThan(8 * MiB), {
     timeout: patienceMs,
   });
   await vi.waitFor(() => expect(unread.told.at(-1)).toBe(64 * KiB), { timeout: patienceMs });
