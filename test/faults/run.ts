@@ -25,7 +25,7 @@ npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
 `;
 
 /** A campaign limits its own time. One that takes this much longer is stuck. */
-const overrun = { factor: 2, minutes: 5 };
+const overrun = { factor: 2, minutes: 3 };
 /** How many broken promises are shown. The rest is only counted. */
 const shownMax = 20;
 /** After a signal, a campaign must end its processes within this time. */
