@@ -114,11 +114,13 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
       if (tries === 5) throw error;
     }
   }
-  /** To all processes of the server. */
+  /** To all processes of the server. None ends in between: the first one, which reaps them, is stopped. */
   function signal(name: "SIGSTOP" | "SIGCONT"): void {
-    const pid = running?.process.pid ?? 0;
+    const pid = running?.process.pid;
+    if (pid === undefined) return;
+    process.kill(pid, "SIGSTOP");
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
-    for (const one of [pid, ...children.filter(Boolean)]) process.kill(Number(one), name);
+    for (const one of [...children.filter(Boolean), pid]) process.kill(Number(one), name);
   }
 
   stack.defer(() => stop("immediate"));

@@ -49,7 +49,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     };
     await expect
       .poll(seen, { interval: 300 })
-      .toContain("cannot load the new certificate; the old one stays in use");
+      .toContain("cannot load the new certificate; the old certificate stays in use");
     renameSync(second.keyFile, files.keyFile);
     // Nothing tells when a server has taken a certificate but a greeting.
     await expect.poll(() => greet(server.port)).toBe("second");

@@ -37,7 +37,7 @@ export function serveOptions(program: StartedProgram) {
       tls,
       limits: { ...others, ...(perAddress > 0 && { connectionsPerAddressMax: perAddress }) },
       onTlsError: (error: unknown) =>
-        log.warn("cannot load the new certificate; the old one stays in use", error),
+        log.warn("cannot load the new certificate; the old certificate stays in use", error),
     },
   };
 }
