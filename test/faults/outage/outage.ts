@@ -101,7 +101,10 @@ async function measure(run: Run, wait: Wait, { outageMs, shimPath }: Plan): Prom
     const [unready, ...more] = readiness.changes.filter(({ atMs }) => atMs > beganAt);
     if (stops === "all") told.push(late("/readyz", beganAt, limits.readyz, unready?.atMs));
     else if (unready !== undefined) found("/readyz said 503 although creates succeed");
-    if (more.length > 0) found("/readyz said 200 again, but nothing was stored");
+    const later = more.map(
+      ({ status, atMs }) => `${status} after ${Math.round(atMs - beganAt)} ms`,
+    );
+    if (more.length > 0) found(`nothing was stored, but /readyz said ${later.join(", ")}`);
     const endedAt = performance.now();
     await end();
     await load.untilStored(40);

@@ -71,7 +71,7 @@ export class Subchannel {
   /** Takes no more calls. Those in progress go on. */
   close(): void {
     this.#isClosed = true;
-    this.#endPause();
+    clearTimeout(this.#timer);
     for (const one of this.#connections) one.close();
   }
 
@@ -104,11 +104,7 @@ export class Subchannel {
         this.#options.onDisconnect?.();
         const hasLived = performance.now() - openedAt > livedMsMin;
         this.#failures = hasLived ? 0 : this.#failures + 1;
-        if (hasLived) {
-          // A pause after a failed attempt for another connection is no reason to wait now.
-          this.#endPause();
-          this.#failure = undefined;
-        }
+        if (hasLived) this.#failure = undefined;
         this.#reconnect();
         // For calls that waited for the pause to end, or for room on this connection.
         if (!this.#isClosed) this.#onChange();
@@ -132,11 +128,6 @@ export class Subchannel {
       if (this.isOpen) this.#onChange();
       else this.#connect();
     }, backoffMs(this.#failures));
-  }
-
-  #endPause(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
   }
 }
 
