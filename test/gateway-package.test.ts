@@ -54,7 +54,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   const quietly = ["--ignore-scripts", "--prefer-offline", "--no-audit", "--no-fund", "--silent"];
   await run("npm", ["install", ...quietly, `./${tarball}`], { cwd: folder, env });
-}, 180_000);
+});
 
 test("brings its peers and nothing else, in less than 8 MB", async () => {
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
@@ -119,7 +119,7 @@ test("what its README and docs show compiles, strictly, and with the types of li
   const args = [...options, ...strict, ...node, ...sources];
   const { stdout } = await run("tsc", args, { cwd: folder, env });
   expect(stdout).toBe("");
-}, 60_000);
+});
 
 test("its page on tests shows tests that pass, and CommonJS can load it", async () => {
   const load = "require('connect-gateway'); require('connect-gateway/fetch')";
@@ -128,35 +128,31 @@ test("its page on tests shows tests that pass, and CommonJS can load it", async 
   expect(stdout).toMatch(/pass 3\n/);
 });
 
-test.each(programs)(
-  "%s of its README and docs serves",
-  async (program) => {
-    const port = await findFreePort();
-    const { text = "" } = shown.find(({ path }) => path === program) ?? {};
-    await writeFile(join(folder, program), text.replaceAll(/\b(8080|8443)\b/g, String(port)));
-    const isTls = program.includes("tls");
-    const certificate = isTls ? createCertificate(folder, "server") : undefined;
-    const server = spawn(process.execPath, [program], {
-      ...{ cwd: folder, env },
-      stdio: ["ignore", "pipe", "inherit"],
-    });
-    const ended = once(server, "exit");
-    await collectOutput(server.stdout).until(/listening on port/);
-    const answer = await exchange({
-      origin: `${isTls ? "https" : "http"}://127.0.0.1:${port}`,
-      version: program.includes("http2") ? "2" : "1.1",
-      method: "GET",
-      path: "/v1/books/9007199254740993",
-      ...(certificate && { ca: certificate.pem }),
-    });
-    expect(answer.body.toString()).toBe('{"id":"9007199254740993","title":"Dune"}');
-    if (program.includes("mcp")) {
-      await using client = await openModern(`http://127.0.0.1:${port}/mcp`);
-      const { structuredContent } = await client.call("get_book", { id: "9007199254740993" });
-      expect(structuredContent).toEqual({ id: "9007199254740993", title: "Dune" });
-    }
-    server.kill("SIGTERM");
-    await within("its end", ended);
-  },
-  30_000,
-);
+test.each(programs)("%s of its README and docs serves", async (program) => {
+  const port = await findFreePort();
+  const { text = "" } = shown.find(({ path }) => path === program) ?? {};
+  await writeFile(join(folder, program), text.replaceAll(/\b(8080|8443)\b/g, String(port)));
+  const isTls = program.includes("tls");
+  const certificate = isTls ? createCertificate(folder, "server") : undefined;
+  const server = spawn(process.execPath, [program], {
+    ...{ cwd: folder, env },
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  const ended = once(server, "exit");
+  await collectOutput(server.stdout).until(/listening on port/);
+  const answer = await exchange({
+    origin: `${isTls ? "https" : "http"}://127.0.0.1:${port}`,
+    version: program.includes("http2") ? "2" : "1.1",
+    method: "GET",
+    path: "/v1/books/9007199254740993",
+    ...(certificate && { ca: certificate.pem }),
+  });
+  expect(answer.body.toString()).toBe('{"id":"9007199254740993","title":"Dune"}');
+  if (program.includes("mcp")) {
+    await using client = await openModern(`http://127.0.0.1:${port}/mcp`);
+    const { structuredContent } = await client.call("get_book", { id: "9007199254740993" });
+    expect(structuredContent).toEqual({ id: "9007199254740993", title: "Dune" });
+  }
+  server.kill("SIGTERM");
+  await within("its end", ended);
+});

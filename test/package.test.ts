@@ -44,7 +44,7 @@ beforeAll(async () => {
   await writeFile(join(folder, "package.json"), project);
   const line = installLine("deploy/systemd/plant-store.service", /^# (npm install .*)$/m);
   await run("sh", ["-c", line.replace("/opt/plant-store", folder)], { cwd: folder, env });
-}, 180_000);
+});
 
 /** What is no module: no types can be right for it. */
 const others = ["./plantstore.binpb"];
@@ -61,7 +61,6 @@ test.each(["plant-store", "connect-gateway", "connect-gateway-proxy"])(
     const problems = analysis.types && analysis.problems.filter(isOfModules);
     expect(problems).toEqual([]);
   },
-  60_000,
 );
 
 function isOfModules(problem: Problem): boolean {
@@ -109,7 +108,7 @@ test("connect-gateway-proxy brings the gateway and its peers, in less than 12 MB
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
   server.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
-}, 120_000);
+});
 
 function installLine(file: string, pattern: RegExp): string {
   const [, line] = pattern.exec(readFileSync(file, "utf8")) ?? [];
@@ -124,7 +123,7 @@ test("installs by the line of the README, and its command is there", async () =>
   await run("sh", ["-c", line], { cwd: folder, env: globally });
   const { stdout } = await run(join(prefix.path, "bin/plant-store"), ["--version"], { env });
   expect(stdout).toBe("1.0.0\n");
-}, 120_000);
+});
 
 const shown = ["*.md", "docs/**/*.md", "deploy/**/*", "examples/*/*.md", "packages/*/**/*.md"];
 
@@ -176,7 +175,7 @@ test("brings a bill of all that is installed with it, the same from each build",
   expect(text).not.toMatch(/timestamp|serialNumber/);
   await run("npm", ["run", "build"], { env });
   expect(await readFile("dist/sbom.cdx.json", "utf8")).toBe(text);
-}, 60_000);
+});
 
 test("brings the license, the changes, what to read, the proto, and the proto compiled", async () => {
   const home = join(folder, "node_modules/plant-store");
@@ -200,7 +199,7 @@ test("brings the license, the changes, what to read, the proto, and the proto co
   );
   const { stdout } = await run(process.execPath, ["describe.js"], { cwd: folder, env });
   expect(stdout).toBe("service plantstore.v1.PlantService\nmessage google.rpc.BadRequest\n");
-}, 30_000);
+});
 
 test("serves, and its client creates a plant", async () => {
   const program = join(folder, "node_modules/.bin/plant-store");
@@ -223,7 +222,7 @@ test("serves, and its client creates a plant", async () => {
   expect(stdout).toBe("Basil undefined\n");
   server.kill("SIGTERM");
   expect(await ended).toEqual([0, null]);
-}, 30_000);
+});
 
 describe("the program needs only its own files", () => {
   const home = useOpened(createTemporaryFolder);
@@ -280,7 +279,6 @@ describe("the program needs only its own files", () => {
       server.process.kill("SIGTERM");
       expect(await server.exited).toEqual({ code: 0, signal: null });
     },
-    60_000,
   );
 });
 
@@ -317,7 +315,6 @@ test.skipIf(process.platform === "win32")(
     await expect(container.checkHealth()).rejects.toMatchObject({ code: 1 });
     expect(await readdir(container.state)).toEqual(["plants.db"]);
   },
-  60_000,
 );
 
 test("has types that a strict project can use", async () => {
@@ -334,7 +331,7 @@ test("has types that a strict project can use", async () => {
   const target = ["--target", "es2024", "--module", "nodenext", "--types", "", "typed.ts"];
   const { stdout } = await run("tsc", [...options, ...target], { cwd: folder });
   expect(stdout).toBe("");
-}, 30_000);
+});
 
 /** As much of CycloneDX as is looked at. */
 interface Sbom {

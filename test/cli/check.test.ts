@@ -80,28 +80,20 @@ test("a store that a server has open is sound, and stays as it is", async () => 
   await serving.create(plantOf(-2n));
 });
 
-test.skipIf(process.platform !== "linux")(
-  "a second server is told, and by a check",
-  async () => {
-    const { database, run } = await prepare();
-    const options = { args: ["--store", `sqlite:${database}`] };
-    await using first = await spawnServer(options);
-    expect(first.stderr.text).toBe("");
-    await using second = await spawnServer(options);
-    const { pid } = first.process;
-    await second.stderr.until(
-      new RegExp(`another server has ${database} open, .*: process ${pid} `),
-    );
-    const { code, stdout } = await run();
-    expect(code).toBe(0);
-    expect(failed(stdout)).toEqual([
-      expect.stringMatching(
-        /^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /,
-      ),
-    ]);
-  },
-  60_000,
-);
+test.skipIf(process.platform !== "linux")("a second server is told, and by a check", async () => {
+  const { database, run } = await prepare();
+  const options = { args: ["--store", `sqlite:${database}`] };
+  await using first = await spawnServer(options);
+  expect(first.stderr.text).toBe("");
+  await using second = await spawnServer(options);
+  const { pid } = first.process;
+  await second.stderr.until(new RegExp(`another server has ${database} open, .*: process ${pid} `));
+  const { code, stdout } = await run();
+  expect(code).toBe(0);
+  expect(failed(stdout)).toEqual([
+    expect.stringMatching(/^warn {2}servers .*run one for each file: process \d+ .*, process \d+ /),
+  ]);
+});
 
 test("the log that a crash has left stays as it is", async () => {
   const [running, crashed] = [await prepare(), await prepare()];
@@ -231,7 +223,7 @@ describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
     expect(unlogged.stdout).toMatch(/^fail {2}table .*SET LOGGED$/m);
     const strict = await run(place.url.replace(/allow_unsafe=[^&]*/, ""));
     expect(strict.stdout).toMatch(/^fail {2}connection .*fsync=off/m);
-  }, 60_000);
+  });
 
   const dropKey = "ALTER TABLE plants DROP CONSTRAINT plants_pkey";
   const drop = "REVOKE CREATE ON SCHEMA public FROM PUBLIC; DROP TABLE plant_store_migrations";

@@ -13,6 +13,6 @@ export function useOpened<T extends AsyncDisposable>(open: () => Promise<T>): T 
     const opened = await open();
     Object.assign(used, opened);
     return () => opened[Symbol.asyncDispose]();
-  }, 60_000);
+  });
   return used;
 }

@@ -119,7 +119,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   });
 
   test("a node that hangs delays no plant of another", async () => {
-    const limits = { statementTimeoutMs: hour, aliveIntervalMs: hour };
+    const limits = { statementTimeoutMs: hour, aliveIntervalMs: hour, connectTimeoutMs: hour };
     const { store, proxy, ones, twos } = await openBehindProxy(limits);
     proxy.hang();
     const waiting = startCreating(store, ones);

@@ -22,7 +22,7 @@ export function useServer(options?: PostgresServerOptions): { readonly current: 
     if (!hasPostgres) return;
     server.current = await startPostgres(options);
     return () => server.current[Symbol.asyncDispose]();
-  }, 60_000);
+  });
   return server;
 }
 

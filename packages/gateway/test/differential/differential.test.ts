@@ -42,7 +42,7 @@ test("the request, the options and the application of any three rows", async () 
     for (const side of ours) expect(side, JSON.stringify(door)).toEqual(stock);
   });
   await fc.assert(property, { seed: Number(seed), numRuns: Number(numRuns) });
-}, 120_000);
+});
 
 describe("a difference:", () => {
   test.each(differences)("$what", async ({ ours: wanted, ...row }) => {

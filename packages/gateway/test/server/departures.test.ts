@@ -180,5 +180,4 @@ test.skipIf(!hasOpenssl).each(transports)(
     polite.socket.destroy();
     await service.drain(0);
   },
-  60_000,
 );

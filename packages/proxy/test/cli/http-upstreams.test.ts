@@ -96,7 +96,7 @@ describe("an Express server", () => {
       { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" },
     );
     await server.ready();
-  }, 60_000);
+  });
 
   afterAll(async () => {
     upstream[Symbol.dispose]();
@@ -203,7 +203,7 @@ describe("faults of a REST server", () => {
     };
     upstream = await listen(http.createServer(listener));
     server = await start(`rest+http://127.0.0.1:${upstream.port}`);
-  }, 60_000);
+  });
 
   afterAll(async () => {
     upstream[Symbol.dispose]();

@@ -102,7 +102,7 @@ test("the services of two servers are served together, if each has one server", 
     (await post(`${server.origin}/v1/fields`, "{}")).status,
     (await post(`${server.origin}/v1/shelves/a/volumes`, '{"id": 1}')).status,
   ];
-  await expect.poll(called, { timeout: 8000 }).toEqual([200, 200]);
+  await expect.poll(called).toEqual([200, 200]);
 });
 
 test.each<[how: string, args: readonly string[], look: (signal: () => void) => void]>([
