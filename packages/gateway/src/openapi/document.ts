@@ -49,7 +49,7 @@ export function createOpenApiDocument(
   const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
   const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
-    openapi: `${settings.openapi}.0`,
+    openapi: "3.1.0",
     info: { title, version, ...licensed },
     servers,
     security,
@@ -81,6 +81,8 @@ function schemasOf(
   return new Schemas(components, { int64, ignoreUnknownFields, examples, textPattern, variants });
 }
 
+const httpMethods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+
 function addOperation(
   paths: { [path: string]: JsonObject },
   one: Operation,
@@ -89,13 +91,10 @@ function addOperation(
   const item = paths[one.path.path] ?? {};
   paths[one.path.path] = item;
   const { httpMethod, id } = one;
-  if (httpMethod === httpMethod.toLowerCase()) {
-    item[httpMethod] = operationObject(one, context);
-  } else if (context.settings.openapi === "3.2") {
-    const others = item["additionalOperations"] as JsonObject | undefined;
-    item["additionalOperations"] = { ...others, [httpMethod]: operationObject(one, context) };
-  } else {
-    const note = `OpenAPI 3.1 cannot describe the method ${httpMethod} here: ${id}.`;
-    item["description"] = [item["description"], note].filter(Boolean).join(" ");
+  if (httpMethods.includes(httpMethod)) {
+    item[httpMethod.toLowerCase()] = operationObject(one, context);
+    return;
   }
+  const note = `OpenAPI 3.1 cannot describe the method ${httpMethod} here: ${id}.`;
+  item["description"] = [item["description"], note].filter(Boolean).join(" ");
 }

@@ -18,7 +18,7 @@ export function operationObject(operation: Operation, context: OperationContext)
   const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
   const status = settings.rest.statuses[selectorOf(method)] ?? 200;
   const own = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas)),
     ...queryParameters(method.input, binding, updateMask?.field, schemas),
   ];
   const requested = requestBody(operation, updateMask, context);
@@ -44,7 +44,7 @@ export function operationObject(operation: Operation, context: OperationContext)
 }
 
 function isReading({ method, httpMethod }: Operation): boolean {
-  return method.methodKind === "unary" && (httpMethod === "get" || httpMethod === "head");
+  return method.methodKind === "unary" && (httpMethod === "GET" || httpMethod === "HEAD");
 }
 
 const schema = { type: "string" };
@@ -65,28 +65,21 @@ const notModified = {
 
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
 
-function pathParameter(
-  { name, kind, variable }: PathParameter,
-  schemas: Schemas,
-  openapi: "3.1" | "3.2",
-): JsonObject {
+function pathParameter({ name, kind, variable }: PathParameter, schemas: Schemas): JsonObject {
   const field = variable && leafOf(variable.path);
   const notes = {
     whole: "",
     part: `A part of \`${variable?.fieldPath.join(".")}\`.`,
     unbound: "Any segment.",
-    rest: restNotes[openapi],
+    rest: "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
   };
   const isWhole = kind === "whole" && field !== undefined;
-  // Only 3.2 can express that slashes are not encoded.
-  const isReserved = kind === "rest" && openapi === "3.2";
   return {
     name,
     in: "path",
     required: true,
     ...describe(joined(notes[kind], field && descriptionOf(field)), field?.deprecated),
-    ...(isReserved && { allowReserved: true }),
-    schema: isWhole ? wholeSchema(field, schemas) : isReserved ? { type: "string" } : segmentSchema,
+    schema: isWhole ? wholeSchema(field, schemas) : segmentSchema,
   };
 }
 
@@ -94,13 +87,6 @@ function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
   const schema = bare(schemas.forField(field, "parameter"));
   return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
 }
-
-const restNotes = {
-  "3.1":
-    "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
-  "3.2":
-    "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
-};
 
 function joined(...notes: readonly (string | undefined)[]): string {
   return notes.filter(Boolean).join(" ");

@@ -15,11 +15,6 @@ export interface OpenApiOptions {
   /** An SPDX identifier, https://spdx.org/licenses. Default: none. */
   readonly license?: string;
   /**
-   * The version of OpenAPI. Only 3.2 can describe each message of a stream, and custom HTTP
-   * methods. Default `3.1`, which more tools support.
-   */
-  readonly openapi?: "3.1" | "3.2";
-  /**
    * How operations, schemas and tags are named: `BookService_GetBook` and `Book`, or with their
    * package, which two services or messages of one name need. A service that is added never changes
    * a name. Default `short`.
@@ -66,7 +61,6 @@ export const openApiKinds = {
   version: "string",
   servers: "list",
   license: "string",
-  openapi: ["3.1", "3.2"],
   names: ["short", "full"],
   bearer: "boolean",
   securitySchemes: "object",
@@ -87,7 +81,6 @@ export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions)
   }
   const bearerScheme: JsonObject = { type: "http", scheme: "bearer" };
   return {
-    openapi: "3.1",
     names: "short",
     version: "0.0.0",
     servers: [{ url: "/" }],
