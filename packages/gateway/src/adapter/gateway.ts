@@ -150,7 +150,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       if ("messages" in answer) await sendMessages(opened as Call, answer);
       else exchange.respond(answer);
     } catch (error) {
-      fail(error, exchange, route);
+      fail(error, exchange);
     }
     if (exchange.omitted !== undefined) {
       onError(new Error(`an answer was too long for HTTP/2: left out ${exchange.omitted}`));
@@ -195,21 +195,21 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  function fail(error: unknown, exchange: Exchange, route: Route): void {
+  function fail(error: unknown, exchange: Exchange): void {
     if (exchange.isClosed) return;
     if (!(error instanceof RestFailure)) onError(error);
     try {
       if (exchange.isAnswered) exchange.breakOff();
-      else exchange.respond(responseFor(error, route.renderError));
+      else exchange.respond(responseFor(error));
     } catch (broken) {
       onError(broken);
       exchange.breakOff();
     }
   }
 
-  function responseFor(error: unknown, renderError = settings.renderError): Response {
+  function responseFor(error: unknown): Response {
     try {
-      return errorResponse(error, { renderError });
+      return errorResponse(error, settings);
     } catch (broken) {
       onError(broken);
       return errorResponse(broken, { renderError: renderStatus });

@@ -61,7 +61,7 @@ function complete(
 ): JsonObject {
   const components = new Components("full", "#/$defs", true);
   const own = { int64: "string", isForModels: true, textPattern } as const;
-  const others = { ignoreUnknownFields: false, examples: {}, variants: {} };
+  const others = { ignoreUnknownFields: false, examples: {} };
   const schema = create(new Schemas(components, { ...own, ...others }));
   const { schemas: definitions } = components;
   if (form === "plain") return plainSchema(schema, definitions, place);

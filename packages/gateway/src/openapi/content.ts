@@ -3,7 +3,6 @@ import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { hasCustomJson } from "../codec/json-messages.ts";
 import { problemType, renderProblem } from "../errors/http-error.ts";
-import type { RestServiceSettings } from "../rest/options.ts";
 import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
@@ -16,7 +15,6 @@ import { isRequired, type Schemas } from "./schema/schema.ts";
 
 export interface OperationContext {
   readonly settings: OpenApiSettings;
-  readonly rest: RestServiceSettings;
   readonly schemas: Schemas;
   readonly components: Components;
   readonly errorForm: ErrorForm;
@@ -122,8 +120,7 @@ export interface ErrorForm {
 }
 
 export function errorFormOf(
-  { renderError }: RestServiceSettings,
-  { error }: OpenApiSettings,
+  { error, rest: { renderError } }: OpenApiSettings,
   schemas: Schemas,
   components: Components,
 ): ErrorForm {
@@ -151,13 +148,11 @@ export function errorFormOf(
 
 export function errorComponents(
   { errors }: Pick<OpenApiSettings, "errors">,
-  forms: readonly ErrorForm[],
+  form: ErrorForm,
 ): JsonObject {
   const answers = Object.entries({ ...errors, default: { description: "Any other error." } });
   return Object.fromEntries(
-    forms.flatMap((form) =>
-      answers.map(([status, answer]) => [nameOf(status, form), errorResponse(answer, form)]),
-    ),
+    answers.map(([status, answer]) => [nameOf(status, form), errorResponse(answer, form)]),
   );
 }
 

@@ -1,11 +1,11 @@
 import type { DescService } from "@bufbuild/protobuf";
-import { assertServed, type RestServiceSettings } from "../rest/options.ts";
+import { assertServed } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
 import { Components, describe, type JsonObject, Names } from "./components.ts";
 import { errorComponents, errorFormOf, type OperationContext } from "./content.ts";
 import { operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
-import { type OpenApiOptions, type OpenApiSettings, resolveOpenApiOptions } from "./options.ts";
+import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
 import { Schemas } from "./schema/schema.ts";
 
 /**
@@ -24,61 +24,43 @@ export function createOpenApiDocument(
   const methods = services.flatMap((service) => service.methods);
   assertServed(settings.rest, methods);
   const operations = operationsOf(services, settings);
-  const { rest, securitySchemes, security } = settings;
+  const { rest, securitySchemes, security, examples, textPattern } = settings;
+  const { int64, ignoreUnknownFields } = rest;
   const components = new Components(settings.names);
   const tags = new Names(settings.names);
-  const contextOf = (service: DescService): OperationContext => {
-    const own = rest.services.get(service.typeName) ?? rest;
-    const schemas = schemasOf(own, settings, components);
-    // The function that renders errors does not know how a service writes integers.
-    const errorForm = errorFormOf(own, settings, schemasOf(rest, settings, components), components);
-    const tag = tags.nameOf({ full: service.typeName, short: service.name });
-    return { settings, rest: own, schemas, components, errorForm, tag };
-  };
-  const served = new Set(operations.map(({ method }) => method.parent));
-  const contexts = new Map([...served].map((service) => [service, contextOf(service)]));
+  const schemaOptions = { int64, ignoreUnknownFields, examples, textPattern };
+  const schemas = new Schemas(components, schemaOptions);
+  const errorForm = errorFormOf(settings, schemas, components);
+  const context = { settings, schemas, components, errorForm };
+  const served = new Map(
+    operations.map(({ method: { parent } }) => [
+      parent,
+      tags.nameOf({ full: parent.typeName, short: parent.name }),
+    ]),
+  );
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
-    addOperation(paths, one, contexts.get(one.method.parent) as OperationContext);
+    addOperation(paths, one, { ...context, tag: served.get(one.method.parent) ?? "" });
   }
-  for (const name of Object.keys(settings.examples)) {
+  for (const name of Object.keys(examples)) {
     if (!components.has(name)) throw new Error(`examples: the document has no message ${name}`);
   }
-  const names = [...served].map(({ typeName }) => typeName).join(", ");
+  const names = [...served.keys()].map(({ typeName }) => typeName).join(", ");
   const { title = names, version, servers, license } = settings;
-  const errorForms = [...contexts.values()].map(({ errorForm }) => errorForm);
   const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
     openapi: "3.1.0",
     info: { title, version, ...licensed },
     servers,
     security,
-    tags: [...contexts].map(([service, { tag }]) => ({
-      name: tag,
-      ...describe(commentOf(service)),
-    })),
+    tags: [...served].map(([service, name]) => ({ name, ...describe(commentOf(service)) })),
     paths,
     components: {
       ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
-      responses: errorComponents(settings, errorForms),
+      responses: errorComponents(settings, errorForm),
       schemas: components.schemas,
     },
   };
-}
-
-/** A message that two services render differently has two schemas, one with a suffix. */
-function schemasOf(
-  own: RestServiceSettings,
-  { rest, examples, textPattern }: OpenApiSettings,
-  components: Components,
-): Schemas {
-  const { int64, ignoreUnknownFields } = own;
-  const isOpen = ignoreUnknownFields ? "Open" : "Closed";
-  const variants = {
-    request: ignoreUnknownFields === rest.ignoreUnknownFields ? undefined : isOpen,
-    response: int64 === rest.int64 ? undefined : int64 === "number" ? "Numbers" : "Strings",
-  };
-  return new Schemas(components, { int64, ignoreUnknownFields, examples, textPattern, variants });
 }
 
 const httpMethods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];

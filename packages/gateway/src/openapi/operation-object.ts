@@ -12,11 +12,12 @@ import { wellKnownSchema } from "./schema/scalar-schema.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
 
 export function operationObject(operation: Operation, context: OperationContext): JsonObject {
-  const { settings, rest, schemas, errorForm, tag } = context;
+  const { settings, schemas, errorForm, tag } = context;
+  const { fillUpdateMask, statuses, etag } = settings.rest;
   const { method, binding, path, id } = operation;
   const [summary = "", ...paragraphs] = (commentOf(method) || titleOf(method)).split("\n\n");
-  const updateMask = rest.fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
-  const status = settings.rest.statuses[selectorOf(method)] ?? 200;
+  const updateMask = fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
+  const status = statuses[selectorOf(method)] ?? 200;
   const own = [
     ...path.parameters.map((parameter) => pathParameter(parameter, schemas)),
     ...queryParameters(method.input, binding, updateMask?.field, schemas),
@@ -26,7 +27,7 @@ export function operationObject(operation: Operation, context: OperationContext)
     description: "Success",
     ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
-  const isTagged = rest.etag && isReading(operation) && "content" in success;
+  const isTagged = etag && isReading(operation) && "content" in success;
   const parameters = isTagged ? [...own, ifNoneMatch] : own;
   return {
     operationId: id,

@@ -3,7 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import type { ContextValues } from "@connectrpc/connect";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-messages.ts";
-import { errorResponse, type RenderError, restErrorFrom } from "../errors/http-error.ts";
+import { errorResponse, restErrorFrom } from "../errors/http-error.ts";
 import {
   type Ending,
   type Exchange,
@@ -51,11 +51,10 @@ export function createRest(
   const methods = endpoints.map(({ spec }) => spec.method);
   const rpcPaths = new Set(endpoints.map(({ rpc }) => rpc.requestPath));
   assertServed(settings, methods);
+  const { ignoreUnknownFields, int64, ignoreQueryParameters, fillUpdateMask } = settings;
+  const ignoresParameter = createNameMatcher(ignoreQueryParameters);
   const allow = (path: string) => [...table.methodsOf(path.slice(prefix.length)).keys()].sort();
   for (const { spec, options } of endpoints) {
-    const own = settings.services.get(spec.method.parent.typeName) ?? settings;
-    const { ignoreUnknownFields, int64, ignoreQueryParameters } = own;
-    const ignoresParameter = createNameMatcher(ignoreQueryParameters);
     const jsonOptions = { ...options.jsonOptions, ignoreUnknownFields, int64 };
     const writerOptions = telling(jsonOptions, options.onUnknownType);
     const answerCodings = chooseCodings(codings, options.acceptCompression);
@@ -66,9 +65,9 @@ export function createRest(
       const path = template.text;
       const { input, output } = spec.method;
       const isRead = binding.body !== undefined && isHttpBody(input, binding.body);
-      const updateMask = own.fillUpdateMask ? updateMaskOf(input, binding) : undefined;
+      const updateMask = fillUpdateMask ? updateMaskOf(input, binding) : undefined;
       const rest: Rest = {
-        ...{ spec, options, prefix, binding, settings: own, jsonOptions, writerOptions, status },
+        ...{ spec, options, prefix, binding, settings, jsonOptions, writerOptions, status },
         ...{ answerCodings, ignoresParameter, updateMask, bodyTypes: bodyTypesOf(updateMask) },
         isHttpBody: { request: isRead, answer: isHttpBody(output, binding.responseBody) },
       };
@@ -110,7 +109,6 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   readonly options: Rest["options"];
   readonly method: DescMethod;
   readonly pathTemplate: string;
-  readonly renderError: RenderError;
   readonly header = noHeader;
   readonly trailer = noTrailer;
   readonly allow: Route["allow"];
@@ -122,7 +120,6 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
     this.options = rest.options;
     this.method = rest.spec.method;
     this.pathTemplate = rest.binding.template.text;
-    this.renderError = rest.settings.renderError;
     this.allow = allow;
     this.read = createReader(rest);
     this.#rest = rest;
@@ -146,8 +143,8 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   }
 
   fail(call: RestCall, error: unknown): Response {
-    const { renderError } = this;
-    return errorResponse(error, { renderError, ...this.#rest.jsonOptions }, call);
+    const { settings, jsonOptions } = this.#rest;
+    return errorResponse(error, { ...settings, ...jsonOptions }, call);
   }
 
   /** The type of a google.api.HttpBody is in its first message. */
@@ -194,7 +191,7 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
     const { format, index } = stream;
     if (failure === undefined) return { ...trailer, body: utf8.encode(format.close(index)) };
     const restError = restErrorFrom(failure.error, this.#rest.jsonOptions.registry);
-    const { body } = this.renderError(restError);
+    const { body } = this.#rest.settings.renderError(restError);
     const last = format.error(JSON.stringify(body), index);
     return { ...trailer, body: utf8.encode(last), error: restError.error };
   }

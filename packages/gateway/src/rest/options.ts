@@ -5,8 +5,8 @@ import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts"
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
-/** REST options that can also be set for one service. */
-export interface RestServiceOptions {
+/** The REST options, in addition to those of a Connect router. */
+export interface RestOptions {
   /**
    * Renders an error for a client: status, JSON body, media type. Also renders the error that ends
    * a stream, but a stream keeps its own media type. `renderProblem` renders RFC 9457. Default:
@@ -50,10 +50,6 @@ export interface RestServiceOptions {
    * 8 µs for 8 KB. Default: false.
    */
   readonly etag?: boolean;
-}
-
-/** The REST options, in addition to those of a Connect router. */
-export interface RestOptions extends RestServiceOptions {
   /**
    * Rules for methods that their proto does not annotate, as in a service config: `HttpRule`s or
    * plain objects, each with the full name of its method as `selector`. They replace the method's
@@ -72,27 +68,17 @@ export interface RestOptions extends RestServiceOptions {
    * takes precedence for one answer.
    */
   readonly statuses?: SuccessStatuses;
-  /**
-   * Options by service, `{ "pkg.v1.Service": { int64: "number" } }`. Each replaces the general
-   * option for the methods of the service. Default: none. A service that is not served throws a
-   * TypeError at startup.
-   */
-  readonly services?: Readonly<Record<string, RestServiceOptions>>;
 }
 
 /** Success statuses by method, `pkg.v1.Service.Method`. */
 export type SuccessStatuses = Readonly<Record<string, number>>;
 
-export type RestServiceSettings = Required<RestServiceOptions>;
-
-export interface RestSettings extends RestServiceSettings {
+export interface RestSettings extends Required<Omit<RestOptions, "rules" | "onRuleError">> {
   readonly rules: readonly HttpRule[];
   readonly onRuleError: ((error: RuleError) => void) | undefined;
-  readonly statuses: SuccessStatuses;
-  readonly services: ReadonlyMap<string, RestServiceSettings>;
 }
 
-export const restServiceKinds: OptionKinds = {
+export const restKinds: OptionKinds = {
   renderError: "function",
   ignoreUnknownFields: "boolean",
   int64: ["string", "number"],
@@ -101,24 +87,16 @@ export const restServiceKinds: OptionKinds = {
   ignoreQueryParameters: "list",
   fillUpdateMask: "boolean",
   etag: "boolean",
-};
-
-export const restKinds: OptionKinds = {
-  ...restServiceKinds,
   rules: "list",
   onRuleError: "function",
   statuses: "object",
-  services: "object",
 };
 
 /** @throws {TypeError} for an option that there is not, or of another kind. */
 export function resolveRestOptions(options: RestOptions): RestSettings {
   assertOptions("rest", options, restKinds);
-  for (const [service, own] of Object.entries(options.services ?? {})) {
-    assertOptions(`rest.services["${service}"]`, own, restServiceKinds);
-  }
-  const { rules = [], onRuleError, statuses = {}, services = {}, ...given } = options;
-  const common = resolve(given, {
+  const { rules = [], onRuleError, ...given } = options;
+  return {
     renderError: renderStatus,
     ignoreUnknownFields: false,
     int64: "string",
@@ -127,15 +105,10 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
     ignoreQueryParameters: [],
     fillUpdateMask: true,
     etag: false,
-  });
-  return {
-    ...common,
+    statuses: {},
+    ...definedOnly(given),
     rules: rules.map(createRule),
     onRuleError,
-    statuses,
-    services: new Map(
-      Object.entries(services).map(([service, own]) => [service, resolve(own, common)]),
-    ),
   };
 }
 
@@ -155,10 +128,6 @@ export function assertServed(settings: RestSettings, methods: readonly DescMetho
       throw new RuleError(name, "no method that is served has it");
     });
   }
-  const served = new Set(methods.map(({ parent }) => parent.typeName));
-  for (const service of settings.services.keys()) {
-    if (!served.has(service)) throw new TypeError(`rest.services["${service}"] is not served`);
-  }
   const ruled = methods.filter((method) => hasRule(method, settings));
   const bySelector = new Map(ruled.map((method) => [selectorOf(method), method]));
   for (const [selector, status] of Object.entries(settings.statuses)) {
@@ -167,10 +136,6 @@ export function assertServed(settings: RestSettings, methods: readonly DescMetho
       method === undefined ? "REST serves no method of that name" : statusProblem(status, method);
     if (problem !== undefined) throw new TypeError(`rest.statuses["${selector}"]: ${problem}`);
   }
-}
-
-function resolve(own: RestServiceOptions, common: RestServiceSettings): RestServiceSettings {
-  return { ...common, ...definedOnly(own) };
 }
 
 /** @throws {RuleError} for a member that a rule does not have. `create` would ignore it. */

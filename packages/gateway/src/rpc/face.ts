@@ -1,7 +1,7 @@
 /** What a protocol is: how it matches a request, opens its call, and writes its answer. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { type RenderError, RestFailure } from "../errors/http-error.ts";
+import { RestFailure } from "../errors/http-error.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";
@@ -35,8 +35,6 @@ export interface Route {
   readonly pathTemplate: string | undefined;
   /** Whether it serves nothing: there is no call. */
   readonly isRefusal?: true;
-  /** For an error without a call. Default: that of the gateway. */
-  readonly renderError?: RenderError | undefined;
   /** The HTTP methods that the path has. */
   allow(path: string): readonly string[];
   /** The method that a request calls, for a route of several. Known at the latest when it ends. */
@@ -108,7 +106,6 @@ export function methodNotAllowed(like: Route): Route {
     method: undefined,
     pathTemplate: like.protocol === "rest" ? undefined : like.pathTemplate,
     isRefusal: true,
-    renderError: like.renderError,
     allow: (path) => like.allow(path),
     open({ path }) {
       const allow = like.allow(path);

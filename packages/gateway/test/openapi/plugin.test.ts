@@ -75,11 +75,11 @@ test("accepts all options in a file; the parameter takes precedence", () => {
   expect(operationOf(document, "GetProduct").path).toBe("/v9/shops/{shop}");
 });
 
-test("accepts REST options by method and by service", () => {
+test("accepts REST options", () => {
   const service = "openapi.shop.v1.ShopService";
   const config = {
     statuses: { [`${service}.CreateProduct`]: 201 },
-    services: { [service]: { etag: true, renderError: "problem" } },
+    ...{ etag: true, renderError: "problem" },
   };
   const document = documentOf("config=a.json", { "a.json": config });
   expect(operationOf(document, "CreateProduct").responses).toHaveProperty("201");
@@ -111,18 +111,6 @@ describe("reports to the compiler", () => {
       "config=a.json",
       { __proto: 1 },
       /options\.__proto is no option/,
-    ],
-    [
-      "an option by service that there is not",
-      "config=a.json",
-      { services: { "a.B": { title: "A" } } },
-      /services\["a\.B"\]\.title is no option; the options are /,
-    ],
-    [
-      "options of a service that are none",
-      "config=a.json",
-      { services: { "a.B": true } },
-      /options\.services\["a\.B"\] must be an object/,
     ],
     [
       "a form of errors that there is not",

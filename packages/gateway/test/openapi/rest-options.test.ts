@@ -1,9 +1,6 @@
 /** Changes to a document by REST options. */
 import { describe, expect, test } from "vitest";
 import { type RestOptions, renderProblem } from "../../src/index.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
-import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { describeMethods } from "../support/described-method.ts";
@@ -132,63 +129,6 @@ test("renderProblem is described without further options", () => {
   const allows = validatorOf(document, content["application/problem+json"].schema);
   const problem = { type: "about:blank", title: "Not Found", status: 404, code: 5, details: [] };
   expect([problem, { ...problem, status: "404" }].map((one) => allows(one))).toEqual([true, false]);
-});
-
-describe("services:", () => {
-  test("a message that one service renders differently has its own name", () => {
-    const rest: RestOptions = {
-      rules: [{ selector: "library.v1.CatalogService.ReadFile" }], // the shop has a rule there
-      services: {
-        [ShopService.typeName]: {
-          int64: "number",
-          ignoreUnknownFields: true,
-          etag: true,
-          fillUpdateMask: false,
-          renderError: renderProblem,
-        },
-      },
-    };
-    const document = documentOf([CatalogService, ShopService], { rest });
-    const { schemas } = document.components;
-    const { Volume, ProductNumbers, ProductInputOpen, VolumeInput } = schemas;
-    expect(Volume.properties.id).toEqual({ $ref: "#/components/schemas/Int64Text" });
-    expect(ProductNumbers.properties.cents).toMatchObject({ type: "integer" });
-    expect(VolumeInput.additionalProperties).toBe(false);
-    expect(ProductInputOpen).not.toHaveProperty("additionalProperties");
-    const [get, read] = ["GetProduct", "GetVolume"].map((id) => operationOf(document, id));
-    expect(Object.keys(get.responses)).toEqual(["200", "304", "default"]);
-    expect(Object.keys(read.responses)).toEqual(["200", "default"]);
-    expect(get.responses.default.$ref).toBe("#/components/responses/Problem");
-    expect(read.responses.default.$ref).toBe("#/components/responses/Error");
-    const update = operationOf(document, "UpdateProduct").requestBody.content;
-    expect(Object.keys(update)).toEqual(["application/json"]);
-  });
-
-  test("a message of two such services has two schemas", () => {
-    const { input, output } = ShopService.method.createProduct;
-    const rule = { pattern: { case: "post", value: "/v1/other" }, body: "product" } as const;
-    const [method] = describeMethods([{ name: "Other", input, output, rule }]);
-    if (method === undefined) throw new Error("no method");
-    const { typeName } = method.parent;
-    const services = { [typeName]: { int64: "number", ignoreUnknownFields: true } } as const;
-    const document = documentOf([ShopService, method.parent], { rest: { services } });
-    const schemaOf = (id: string, of: (operation: Any) => Any) =>
-      of(operationOf(document, id)).content["application/json"].schema.$ref.split("/").at(-1);
-    const answer = ({ responses }: Any) => responses["200"];
-    const body = ({ requestBody }: Any) => requestBody;
-    expect(schemaOf("CreateProduct", answer)).toBe("Product");
-    expect(schemaOf("Other", answer)).toBe("ProductNumbers");
-    expect(schemaOf("CreateProduct", body)).toBe("ProductInput");
-    expect(schemaOf("Other", body)).toBe("ProductInputOpen");
-    const { ProductNumbers, ProductInputOpen } = document.components.schemas;
-    expect(ProductNumbers.properties.cents).toMatchObject({ type: "integer" });
-    expect(ProductInputOpen).not.toHaveProperty("additionalProperties");
-  });
-
-  test("a service that is not served is rejected", () => {
-    const services = { [ItemsOfB.typeName]: { etag: true } };
-    expect(() => documentOf(ItemsOfA, { rest: { services } })).toThrow(/is not served/);
-  });
 });
 
 test("a body with a required oneof is required", () => {

@@ -1,11 +1,8 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
-import { createEchoService } from "../support/echo.ts";
-import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 describe("requestPathPrefix", () => {
   test.each([
@@ -128,49 +125,14 @@ describe("ignoreQueryParameters", () => {
   });
 });
 
-describe("rest options by service", () => {
-  const service = "library.v1.CatalogService";
-
-  test("replace the general options, one by one, only for that service", async () => {
-    const one = { headers: { "content-type": "application/json" }, body: '{"asString":"1","x":1}' };
-    await using gateway = await openGateway({
-      rest: {
-        int64: "number",
-        renderError: ({ status }) => ({ status, body: "of all" }),
-        services: {
-          [service]: { int64: "string" },
-          "library.v1.FieldService": { ignoreUnknownFields: true },
-        },
-      },
-      routes: (router) => {
-        router.service(CatalogService, { getVolume: ({ id }) => ({ id }) });
-        router.service(FieldService, createEchoService());
-      },
-    });
-    expect(jsonOf(await gateway.send(get("/v1/volumes/1")))).toEqual({ id: "1" });
-    expect(jsonOf(await gateway.send(get("/v1/volumes/x")))).toBe("of all");
-    expect(jsonOf(await gateway.send({ path: "/v1/fields", ...one }))).toEqual({ asString: 1 });
-    expect(jsonOf(await gateway.send({ path: "/v1/shelves/a/volumes", ...one }))).toBe("of all");
-  });
-
-  test("render the errors of their service", async () => {
-    const renderError = () => ({ status: 418, body: "of its own" });
-    await using gateway = await openCatalog({ rest: { services: { [service]: { renderError } } } });
-    expect(await gateway.send(get("/v1/volumes/9"))).toMatchObject({ status: 418 });
-    expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 404 });
-    for (const version of ["1.1", "2"] as const) {
-      const wrongMethod = await gateway.send({ version, ...send("DELETE", "/v1/volumes/9", "") });
-      expect(jsonOf(wrongMethod)).toBe("of its own");
-      expect(wrongMethod.headers.get("allow")).toMatch(/GET/);
-    }
-  });
-
-  test("fail startup for a service that is not served", async () => {
-    const services = { "library.v1.Catalog": {} };
-    await expect(openCatalog({ rest: { services } })).rejects.toThrow(
-      'rest.services["library.v1.Catalog"] is not served',
-    );
-  });
+test("wrong methods get the errors of REST, on each version of HTTP", async () => {
+  const renderError = () => ({ status: 418, body: "of its own" });
+  await using gateway = await openCatalog({ rest: { renderError } });
+  for (const version of ["1.1", "2"] as const) {
+    const wrongMethod = await gateway.send({ version, ...send("DELETE", "/v1/volumes/9", "") });
+    expect(jsonOf(wrongMethod)).toBe("of its own");
+    expect(wrongMethod.headers.get("allow")).toMatch(/GET/);
+  }
 });
 
 describe("an option that is wrong stops the start:", () => {
@@ -191,10 +153,6 @@ describe("an option that is wrong stops the start:", () => {
       "rest.streamFormat must be one of ndjson, sse, array: json",
     ],
     [{ rest: [] }, "rest must be an object"],
-    [
-      { rest: { services: { "library.v1.CatalogService": { rules: [] } } } },
-      'rest.services["library.v1.CatalogService"].rules is no option',
-    ],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
     [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],
   ])("%o", async (options, message) => {

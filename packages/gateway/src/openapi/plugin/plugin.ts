@@ -24,12 +24,7 @@ import {
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { renderProblem } from "../../errors/http-error.ts";
-import {
-  type RestOptions,
-  type RestServiceOptions,
-  restKinds,
-  restServiceKinds,
-} from "../../rest/options.ts";
+import { type RestOptions, restKinds } from "../../rest/options.ts";
 import { hasRule } from "../../rest/rule/rule.ts";
 import { assertOptions, type OptionKinds } from "../../rpc/options.ts";
 import { createOpenApiDocument } from "../document.ts";
@@ -79,9 +74,7 @@ function generate(
 }
 
 /** The error renderer is a function there and a name here. */
-const renderer = { renderError: ["problem"] };
-const serviceOptions: OptionKinds = { ...restServiceKinds, ...renderer };
-const restOptions: OptionKinds = { ...restKinds, ...renderer };
+const restOptions: OptionKinds = { ...restKinds, renderError: ["problem"] };
 
 const options: OptionKinds = {
   config: "string",
@@ -112,20 +105,9 @@ function parsePluginOptions(
   if (!isJsonObject(file)) throw new Error(`config: ${config} must hold a JSON object`);
   const all: Given = { ...file, ...own };
   assertOptions("options", all, options);
-  const { services = {}, ...entries } = all;
-  const byService = Object.entries(services as { [name: string]: Given });
-  for (const [service, value] of byService) {
-    assertOptions(`options.services["${service}"]`, value, serviceOptions);
-  }
   const pick = (isRest: boolean) =>
-    Object.entries(entries).filter(([name]) => Object.hasOwn(restOptions, name) === isRest);
-  const rest = {
-    ...withRenderer(Object.fromEntries(pick(true))),
-    services: Object.fromEntries(byService.map(([name, value]) => [name, withRenderer(value)])),
-  };
+    Object.entries(all).filter(([name]) => Object.hasOwn(restOptions, name) === isRest);
+  const { renderError, ...others } = Object.fromEntries(pick(true));
+  const rest = renderError === undefined ? others : { ...others, renderError: renderProblem };
   return { ...Object.fromEntries(pick(false)), rest };
-}
-
-function withRenderer({ renderError, ...others }: Given): RestServiceOptions {
-  return renderError === undefined ? others : { ...others, renderError: renderProblem };
 }

@@ -40,8 +40,6 @@ interface SchemaOptions extends ScalarOptions {
    * their clients round numbers, enums are names, and fields that are only for answers are left out.
    */
   readonly isForModels?: boolean;
-  /** The suffixes of messages, if these options differ from the general ones. */
-  readonly variants: { readonly [twin in "request" | "response"]?: string | undefined };
 }
 
 export class Schemas {
@@ -70,11 +68,9 @@ export class Schemas {
     if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place, hasNaN);
     const wellKnown = wellKnownSchema(message);
     if (wellKnown !== undefined) return this.#components.refer(namesOf(message), () => wellKnown);
-    const twin = place === "response" ? "response" : "request";
-    const variant = this.#options.variants[twin] ?? "";
-    const suffixes = [place === "patch" ? "Patch" : suffixOf(message, twin), variant];
+    const suffix = place === "patch" ? "Patch" : suffixOf(message, place === "response");
     const example = this.#options.examples[message.typeName];
-    return this.#components.refer(namesOf(message, suffixes), () => ({
+    return this.#components.refer(namesOf(message, suffix), () => ({
       ...this.forFields(message, place),
       ...(example !== undefined && { examples: [example] }),
     }));
@@ -184,7 +180,7 @@ export class Schemas {
     if (desc.typeName === "google.protobuf.NullValue") {
       return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
     }
-    const named = namesOf(desc, ["Name"]);
+    const named = namesOf(desc, "Name");
     const names = this.#components.refer(named, () => enumNames(desc));
     if (this.#written(place) === "parameter") return names;
     return this.#components.refer(namesOf(desc), () => ({
@@ -214,24 +210,20 @@ function rulesAt(field: DescField, place: Place): FieldRules | undefined {
 }
 
 /** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */
-function namesOf(
-  { file, typeName }: DescMessage | DescEnum,
-  suffixes: readonly string[] = [],
-): Named {
+function namesOf({ file, typeName }: DescMessage | DescEnum, suffix = ""): Named {
   const prefix = file.proto.package;
   const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1).replaceAll(".", "");
-  const given = suffixes.filter((suffix) => suffix !== "");
-  return { full: [typeName, ...given].join("-"), short: [local, ...given].join("") };
+  return { full: suffix === "" ? typeName : `${typeName}-${suffix}`, short: local + suffix };
 }
 
 /** Answers have the plain name, unless the methods of the message's own file have it in requests alone. */
-function suffixOf(message: DescMessage, twin: "request" | "response"): string {
+function suffixOf(message: DescMessage, isAnswer: boolean): string {
   const methods = message.file.services.flatMap((service) => service.methods);
   const isIn = (roots: DescMessage[]) => roots.some((root) => holds(root, message, new Set()));
   const isRequest =
     isIn(methods.map(({ input }) => input)) && !isIn(methods.map(({ output }) => output));
-  if (twin === "request") return isRequest ? "" : "Input";
-  return isRequest ? "Output" : "";
+  if (isAnswer) return isRequest ? "Output" : "";
+  return isRequest ? "" : "Input";
 }
 
 function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>): boolean {

@@ -2,7 +2,7 @@ import type { MethodImplSpec } from "@connectrpc/connect";
 import type { JsonWriterOptions } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
-import type { RestServiceSettings } from "../options.ts";
+import type { RestSettings } from "../options.ts";
 import type { MatchName } from "../request/bind.ts";
 import type { UpdateMask } from "../request/update-mask.ts";
 import type { AnswerCoding } from "../response/answer-coding.ts";
@@ -16,7 +16,7 @@ export interface Rest {
   readonly binding: Binding;
   /** Whether the body, and the answer, is a google.api.HttpBody. */
   readonly isHttpBody: { readonly request: boolean; readonly answer: boolean };
-  readonly settings: RestServiceSettings;
+  readonly settings: RestSettings;
   readonly status: number;
   readonly answerCodings: readonly AnswerCoding[];
   /** How to fill the mask of a PATCH; undefined if it is not filled. */
