@@ -1,13 +1,14 @@
 /** Methods as tools of the Model Context Protocol: https://modelcontextprotocol.io */
-import { metadataEntries } from "../adapter/protected-resource.ts";
+
 import type { CreateFace } from "../adapter/routes.ts";
 import { createMcpRoute } from "./handler.ts";
 import { type McpOptions, resolveMcpOptions } from "./options.ts";
+import { metadataEntries } from "./protected-resource.ts";
 import { createTools } from "./tool.ts";
 
-export type { ProtectedResource as McpAuthorization } from "../adapter/protected-resource.ts";
 export type { CreateFace as Mcp } from "../adapter/routes.ts";
 export type { McpOptions, ToolHints } from "./options.ts";
+export type { ProtectedResource as McpAuthorization } from "./protected-resource.ts";
 export { type StdioOptions, serveStdio } from "./stdio.ts";
 
 /**

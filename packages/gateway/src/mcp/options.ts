@@ -1,6 +1,6 @@
 import type { Registry } from "@bufbuild/protobuf";
-import type { ProtectedResource } from "../adapter/protected-resource.ts";
 import { assertOptions } from "../rpc/options.ts";
+import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
 export type ToolHints = {

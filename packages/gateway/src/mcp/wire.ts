@@ -3,7 +3,6 @@ import type { JsonObject } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { Code } from "@connectrpc/connect";
 import type { HttpBody } from "../../gen/google/api/httpbody_pb.ts";
-import { withMetadata } from "../adapter/protected-resource.ts";
 import { answerTooLarge } from "../codec/codec.ts";
 import { decode } from "../codec/decode.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
@@ -40,6 +39,7 @@ import {
   stringOrInteger,
 } from "./message.ts";
 import type { McpSettings } from "./options.ts";
+import { withMetadata } from "./protected-resource.ts";
 import type { Tool } from "./tool.ts";
 import { isObject, valueMember } from "./tool-schema.ts";
 
