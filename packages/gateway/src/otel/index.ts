@@ -1,10 +1,9 @@
-/** OpenTelemetry for calls: spans and metrics, created with your tracer or meter. */
-
-export { isServerError, type Scheme } from "./convention.ts";
-export { createMetricsObserver, type MetricsObserverOptions } from "./metrics-observer.ts";
+/** OpenTelemetry for calls: spans, created with your tracer. */
 export {
   callContextKey,
   createTracingObserver,
+  isServerError,
+  type Scheme,
   type TracingObserver,
   type TracingObserverOptions,
 } from "./tracing-observer.ts";

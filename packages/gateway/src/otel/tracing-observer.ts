@@ -1,5 +1,8 @@
-import { type ContextKey, createContextKey } from "@connectrpc/connect";
+/** Spans by the semantic conventions of OpenTelemetry 1.45 (https://opentelemetry.io/docs/specs/semconv/). */
+import { Code, type ContextKey, createContextKey } from "@connectrpc/connect";
+import { codeToString } from "@connectrpc/connect/protocol-connect";
 import {
+  type Attributes,
   type Context,
   defaultTextMapGetter,
   propagation,
@@ -11,15 +14,10 @@ import {
   type Tracer,
   trace,
 } from "@opentelemetry/api";
-import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
+import type { CallEnding, CallObserver, ObservedRequest } from "../adapter/observer.ts";
+import type { ProtocolName } from "../rpc/call.ts";
+import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 import { assertOptions } from "../rpc/options.ts";
-import {
-  describeEnding,
-  describeForSpan,
-  describeRequest,
-  type Scheme,
-  schemes,
-} from "./convention.ts";
 
 export interface TracingObserverOptions {
   readonly tracer: Tracer;
@@ -66,7 +64,7 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
  * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
-  const kinds = { tracer: "object", propagator: "object", scheme: schemes } as const;
+  const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;
   assertOptions("createTracingObserver", options, kinds);
   const { tracer, propagator = propagation, scheme = "http" } = options;
   const spanContexts = new WeakMap<ObservedRequest, SpanContext>();
@@ -100,3 +98,89 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
     spanContextOf: (request) => spanContexts.get(request),
   };
 }
+
+/** The scheme that clients use. If a proxy terminates TLS, the scheme between client and proxy. */
+export type Scheme = "http" | "https";
+
+/** Whether its calls are requests of HTTP first. */
+function isHttp(protocol: ProtocolName): boolean {
+  return protocol === "rest" || protocol === "mcp";
+}
+
+/** The name of a call's span, and attributes available to a sampler. */
+function describeRequest(
+  { protocol, method, pathTemplate, requestMethod }: ObservedRequest,
+  scheme: Scheme,
+): { readonly name: string; readonly attributes: Attributes } {
+  if (!isHttp(protocol)) {
+    const system = protocol === "connect" ? "connectrpc" : "grpc";
+    const called = method && methodNameOf(method);
+    const attributes = { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" };
+    return { name: called ?? system, attributes };
+  }
+  const isKnown = httpMethods.has(requestMethod);
+  const label = isKnown ? requestMethod : "HTTP";
+  return {
+    name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
+    attributes: {
+      "http.request.method": isKnown ? requestMethod : "_OTHER",
+      "url.scheme": scheme,
+      ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
+    },
+  };
+}
+
+function describeEnding(
+  { protocol }: ObservedRequest,
+  { code, status }: CallEnding,
+): { readonly attributes: Attributes; readonly errorType: string | undefined } {
+  if (!isHttp(protocol)) {
+    const name = protocol === "connect" ? connectNameOf(code) : codeNameOf(code);
+    const attributes = name === undefined ? {} : { "rpc.status_code": name };
+    return { attributes, errorType: isServerError(code) ? name : undefined };
+  }
+  if (status === undefined) return { attributes: {}, errorType: undefined };
+  // A stream that started successfully and then failed.
+  const isBroken = status < 400 && isServerError(code);
+  const failed = isBroken ? codeNameOf(code) : undefined;
+  const errorType = status >= 500 ? String(status) : failed;
+  return { attributes: { "http.response.status_code": status }, errorType };
+}
+
+const httpMethods: ReadonlySet<string> = new Set(
+  "CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "),
+);
+
+/** In Connect's form: `invalid_argument`. Connect has no code for success. */
+function connectNameOf(code: Code | undefined): string | undefined {
+  return code && codeToString(code in Code ? code : Code.Unknown);
+}
+
+/** Whether the service failed, not the caller. Spans of such calls have the status ERROR. */
+export function isServerError(code: Code | undefined): boolean {
+  return code !== undefined && (serverErrors.has(code) || !(code in Code));
+}
+
+const serverErrors: ReadonlySet<Code> = new Set([
+  ...[Code.Unknown, Code.DeadlineExceeded, Code.Unimplemented],
+  ...[Code.Internal, Code.Unavailable, Code.DataLoss],
+]);
+
+/** Attributes only for spans: clients choose the host, and there are many peers. */
+export function describeForSpan(request: ObservedRequest): Attributes {
+  const { protocol, pathTemplate, headers, peerAddress } = request;
+  // A path with variables, or an unknown one, may contain anything: ids, names, tokens.
+  const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
+  const [, host, port] =
+    authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
+  const peer = peerAddress();
+  return {
+    ...(isHttp(protocol) && isFixed && { "url.path": pathTemplate }),
+    ...(host !== undefined && { "server.address": host }),
+    ...(port !== undefined && { "server.port": Number(port) }),
+    ...(peer !== undefined && { "network.peer.address": peer }),
+  };
+}
+
+/** A name or address of at most the DNS length, and a port. */
+const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;

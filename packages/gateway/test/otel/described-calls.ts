@@ -1,4 +1,4 @@
-/** Calls of every protocol, with the expected names and attributes of spans and metrics. */
+/** Calls of every protocol, with the expected names and attributes of their spans. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";

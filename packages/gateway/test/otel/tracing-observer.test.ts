@@ -15,12 +15,12 @@ import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { AlwaysOffSampler } from "@opentelemetry/sdk-trace";
 import { afterEach, describe, expect, test } from "vitest";
 import type { ObservedRequest } from "../../src/index.ts";
-import { describeForSpan } from "../../src/otel/convention.ts";
 import {
   callContextKey,
   createTracingObserver,
+  describeForSpan,
   type TracingObserverOptions,
-} from "../../src/otel/index.ts";
+} from "../../src/otel/tracing-observer.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { envelope } from "../support/envelope.ts";
 import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
