@@ -1,5 +1,5 @@
 import type { Socket } from "node:net";
-import { PerformanceObserver, performance } from "node:perf_hooks";
+import { performance } from "node:perf_hooks";
 import type { DescMethod } from "@bufbuild/protobuf";
 import {
   Counter,
@@ -50,7 +50,7 @@ export class ServiceMetrics {
     this.#named = named;
     this.calls = new CallMetrics(named, options);
     this.traffic = new Traffic(named);
-    this.close = measureRuntime(named);
+    this.close = measureLoop(named);
     const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
     watchGauge(named("ready", ready), () => (this.isReady() ? 1 : 0));
     const labelNames = ["version", "node"];
@@ -253,8 +253,8 @@ const loopSeconds = [0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.25, 0.5, 1];
 /** The thread that serves; the label is for those that a server may add. */
 const thread = { thread: "main" };
 
-/** Measures what Node does with its time and memory. @returns stops it. */
-function measureRuntime(named: Naming): () => void {
+/** Measures what the event loop does with its time. @returns stops it. */
+function measureLoop(named: Naming): () => void {
   const labelNames = ["thread"] as const;
   const delay = new Histogram({
     ...named("event_loop_delay_seconds", "How late timers fire, by thread."),
@@ -275,22 +275,6 @@ function measureRuntime(named: Naming): () => void {
       },
     });
   }
-  const gc = new Counter({
-    ...named("gc_seconds_total", "Time in garbage collection, by thread."),
-    labelNames,
-  });
-  gc.inc(thread, 0);
-  new Gauge({
-    ...named("heap_used_bytes", "What objects hold of the heap, by thread."),
-    labelNames,
-    collect() {
-      this.set(thread, process.memoryUsage().heapUsed);
-    },
-  });
-  const observer = new PerformanceObserver((list) => {
-    for (const { duration } of list.getEntries()) gc.inc(thread, duration / 1000);
-  });
-  observer.observe({ entryTypes: ["gc"] });
   let due = performance.now() + loopIntervalMs;
   // How much later than it should a timer fires: so long would a request have waited.
   const timer = setInterval(() => {
@@ -298,8 +282,5 @@ function measureRuntime(named: Naming): () => void {
     delay.observe(thread, Math.max(0, now - due) / 1000);
     due = now + loopIntervalMs;
   }, loopIntervalMs).unref();
-  return () => {
-    observer.disconnect();
-    clearInterval(timer);
-  };
+  return () => clearInterval(timer);
 }
