@@ -66,18 +66,11 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   return createNodeGateway(options).handler;
 }
 
-/** A gateway whose options can change, with handlers beside it. */
-export interface NodeGateway {
-  readonly handler: GatewayHandler;
-  /** For new calls. @throws as `gatewayNodeAdapter`. Nothing changes then. */
-  update(options: Partial<GatewayOptions>): void;
-}
-
-/** @param handlers By exact path. They come before the services. */
+/** A gateway whose options can change. @param handlers By exact path. They come before the services. */
 export function createNodeGateway(
   options: GatewayOptions,
   handlers: ReadonlyMap<string, NodeHandler> = new Map(),
-): NodeGateway {
+) {
   const { contextValues, fallback: other, cors } = options;
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
   const guard = { renderError: options.rest?.renderError, onError };
@@ -116,9 +109,11 @@ export function createNodeGateway(
     return true;
   }
 
+  const handler: GatewayHandler = Object.assign(serveRequest, { serveStream });
   return {
-    handler: Object.assign(serveRequest, { serveStream }),
-    update(changed) {
+    handler,
+    /** For new calls. @throws as `gatewayNodeAdapter`. Nothing changes then. */
+    update(changed: Partial<GatewayOptions>) {
       gateway = createGateway({ ...options, ...changed }, node);
     },
   };
@@ -147,7 +142,7 @@ const node: Runtime = {
   codings: nodeCodings,
 };
 
-export interface BesideOptions {
+interface BesideOptions {
   readonly renderError: RenderError | undefined;
   readonly onError: (error: unknown) => void;
   /** Applied to requests from other origins. Default: left to the handler. */
@@ -155,7 +150,7 @@ export interface BesideOptions {
 }
 
 /** Guards a handler for other paths: if it throws or rejects, its client gets an error. */
-export function guardHandler(
+function guardHandler(
   handler: NodeHandler,
   { renderError = renderStatus, onError, applyCors }: BesideOptions,
 ): (...node: Parameters<NodeHandler>) => Promise<void> {

@@ -38,17 +38,14 @@ function integerType(bits: 32 | 64, signed: boolean): IntegerType {
   return { bits, signed, min: signed ? -max - 1n : 0n, max };
 }
 
+const { INT32, SINT32, SFIXED32, UINT32, FIXED32 } = ScalarType;
+const { INT64, SINT64, SFIXED64, UINT64, FIXED64 } = ScalarType;
+
 export const integerTypes: ReadonlyMap<ScalarType, IntegerType> = new Map([
-  [ScalarType.INT32, integerType(32, true)],
-  [ScalarType.SINT32, integerType(32, true)],
-  [ScalarType.SFIXED32, integerType(32, true)],
-  [ScalarType.UINT32, integerType(32, false)],
-  [ScalarType.FIXED32, integerType(32, false)],
-  [ScalarType.INT64, integerType(64, true)],
-  [ScalarType.SINT64, integerType(64, true)],
-  [ScalarType.SFIXED64, integerType(64, true)],
-  [ScalarType.UINT64, integerType(64, false)],
-  [ScalarType.FIXED64, integerType(64, false)],
+  ...[INT32, SINT32, SFIXED32].map((type) => [type, integerType(32, true)] as const),
+  ...[UINT32, FIXED32].map((type) => [type, integerType(32, false)] as const),
+  ...[INT64, SINT64, SFIXED64].map((type) => [type, integerType(64, true)] as const),
+  ...[UINT64, FIXED64].map((type) => [type, integerType(64, false)] as const),
 ]);
 
 export function scalarReader(type: ScalarType): Reader {

@@ -190,15 +190,9 @@ export function problemOf(url: string, rawHeaders: readonly string[]): string | 
 const noUrl = "Host must name one host, and the target be a percent-encoded path";
 
 /** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
-const connectionHeaders = new Set([
-  "connection",
-  "http2-settings",
-  "keep-alive",
-  "proxy-connection",
-  "te",
-  "transfer-encoding",
-  "upgrade",
-]);
+const connectionHeaders: ReadonlySet<string> = new Set(
+  "connection http2-settings keep-alive proxy-connection te transfer-encoding upgrade".split(" "),
+);
 
 export function isOfConnection(name: string): boolean {
   return connectionHeaders.has(name);
@@ -219,16 +213,9 @@ export function withoutLength(fields: NodeHeaders): NodeHeaders {
 }
 
 /** Never removed: the client needs them to read the answer and its status. */
-const needed = new Set([
-  ":status",
-  "content-encoding",
-  "content-length",
-  "content-type",
-  "grpc-encoding",
-  "grpc-message",
-  "grpc-status",
-  "retry-after",
-  "www-authenticate",
+const needed: ReadonlySet<string> = new Set([
+  ...[":status", "content-encoding", "content-length", "content-type", "retry-after"],
+  ...["grpc-encoding", "grpc-message", "grpc-status", "www-authenticate"],
 ]);
 
 /**

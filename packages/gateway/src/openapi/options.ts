@@ -1,7 +1,7 @@
 import type { DescMessage, JsonValue } from "@bufbuild/protobuf";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
-import { assertOptions, type OptionKinds } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import type { JsonObject, NameStyle } from "./components.ts";
 
 /** The parts of a document that are not in the protos. */
@@ -57,19 +57,14 @@ export interface ErrorAnswer {
 export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 
 export const openApiKinds = {
-  title: "string",
-  version: "string",
-  servers: "list",
-  license: "string",
+  ...optionKinds<Omit<OpenApiOptions, "names" | "rest">>()({
+    string: "title version license textPattern",
+    list: "servers security",
+    object: "securitySchemes error errors examples",
+    boolean: "bearer",
+  }),
   names: ["short", "full"],
-  bearer: "boolean",
-  securitySchemes: "object",
-  security: "list",
-  error: "object",
-  errors: "object",
-  examples: "object",
-  textPattern: "string",
-} as const satisfies OptionKinds;
+};
 
 /** Validates the options and fills in the defaults. @throws {Error} */
 export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions) {

@@ -1,7 +1,7 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
-import { assertOptions, definedOnly, type OptionKinds } from "../rpc/options.ts";
+import { assertOptions, definedOnly, optionKinds } from "../rpc/options.ts";
 import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
@@ -78,18 +78,16 @@ export interface RestSettings extends Required<Omit<RestOptions, "rules" | "onRu
   readonly onRuleError: ((error: RuleError) => void) | undefined;
 }
 
-export const restKinds: OptionKinds = {
-  renderError: "function",
-  ignoreUnknownFields: "boolean",
+export const restKinds = {
+  ...optionKinds<Omit<RestOptions, "int64" | "streamFormat">>()({
+    function: "renderError onRuleError",
+    boolean: "ignoreUnknownFields fillUpdateMask etag",
+    string: "eventIdField",
+    list: "ignoreQueryParameters rules",
+    object: "statuses",
+  }),
   int64: ["string", "number"],
   streamFormat: ["ndjson", "sse", "array"],
-  eventIdField: "string",
-  ignoreQueryParameters: "list",
-  fillUpdateMask: "boolean",
-  etag: "boolean",
-  rules: "list",
-  onRuleError: "function",
-  statuses: "object",
 };
 
 /** @throws {TypeError} for an option that there is not, or of another kind. */

@@ -21,18 +21,6 @@ export type ProtocolName = (typeof protocolNames)[number];
 
 export type Message = MessageShape<DescMessage>;
 
-export interface Callee {
-  readonly spec: MethodImplSpec;
-  readonly options: Pick<
-    UniversalHandlerOptions,
-    "requestGate" | "interceptors" | "shutdownSignal" | "acceptCompression" | "maxTimeoutMs"
-  > &
-    ErrorListener & {
-      readonly streamIdleTimeoutMs?: number;
-      readonly admit?: (context: HandlerContext) => void;
-    };
-}
-
 /** What a protocol calls the headers of a call. */
 export interface Terms {
   readonly protocol: ProtocolName;
@@ -45,7 +33,16 @@ export interface Terms {
 }
 
 /** How one method is called by one protocol: reads requests, and writes answers. */
-export interface Wire<P = unknown> extends Callee {
+export interface Wire<P = unknown> {
+  readonly spec: MethodImplSpec;
+  readonly options: Pick<
+    UniversalHandlerOptions,
+    "requestGate" | "interceptors" | "shutdownSignal" | "acceptCompression" | "maxTimeoutMs"
+  > &
+    ErrorListener & {
+      readonly streamIdleTimeoutMs?: number;
+      readonly admit?: (context: HandlerContext) => void;
+    };
   readonly terms: Terms;
   /** The headers of the protocol in every answer. The application may add others. */
   readonly header: NodeHeaders;

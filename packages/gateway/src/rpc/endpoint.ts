@@ -55,13 +55,10 @@ export interface Admission {
   readonly admit?: (context: HandlerContext) => void;
 }
 
+interface OwnOptions extends Admission, MessageLimits, StreamLimits, TypeListener, ErrorListener {}
+
 /** The router's options, overridden by those of the service or method. */
-export type EndpointOptions = UniversalHandlerOptions &
-  Admission &
-  MessageLimits &
-  StreamLimits &
-  TypeListener &
-  ErrorListener;
+export type EndpointOptions = UniversalHandlerOptions & OwnOptions;
 
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {
@@ -107,12 +104,7 @@ function rpcOf(method: DescMethod, protocolNames: readonly string[]): Rpc {
  * protocol.
  */
 export function collectEndpoints(
-  routerOptions: ConnectRouterOptions &
-    Admission &
-    MessageLimits &
-    StreamLimits &
-    TypeListener &
-    ErrorListener,
+  routerOptions: ConnectRouterOptions & OwnOptions,
   routes: (router: ConnectRouter) => void,
 ): Endpoint[] {
   const base = { ...routerOptions, ...validateUniversalHandlerOptions(routerOptions) };

@@ -44,13 +44,9 @@ const jsonArray: StreamFormat = {
   error: (json, index) => `${index === 0 ? "[" : ",\n"}{"error":${json}}]\n`,
 };
 
-export type StreamFormatName = "ndjson" | "sse" | "array";
+const formats = { ndjson, sse: serverSentEvents as StreamFormat, array: jsonArray };
 
-const formats: Readonly<Record<StreamFormatName, StreamFormat>> = {
-  ndjson,
-  sse: serverSentEvents,
-  array: jsonArray,
-};
+export type StreamFormatName = keyof typeof formats;
 
 /**
  * The format that the client prefers (RFC 9110 section 12.5.1).
