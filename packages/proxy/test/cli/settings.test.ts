@@ -5,7 +5,6 @@ import { type GrpcTransportOptions, openGrpcTransport } from "connect-gateway/cl
 import { createMcp, type McpOptions } from "connect-gateway/mcp";
 import { createOpenApiDocument } from "connect-gateway/openapi";
 import { type ServeOptions, serve } from "connect-gateway/server";
-import { findProblem } from "connect-gateway-kit/settings";
 import { expect, test } from "vitest";
 import { proxyProgram } from "../../src/cli/settings.ts";
 import {
@@ -14,18 +13,6 @@ import {
   type ReflectionWatchOptions,
   watchReflection,
 } from "../../src/services/index.ts";
-
-test("the schema has no name twice", () => {
-  const names = proxyProgram.entries.map(({ name }) => name);
-  expect(new Set(names).size).toBe(names.length);
-});
-
-test.each(proxyProgram.entries.map((entry) => [entry.name, entry.setting] as const))(
-  "the schema takes its own default of %s",
-  (_, setting) => {
-    expect(findProblem(setting, setting.default)).toBeUndefined();
-  },
-);
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/settings.md"), "utf8");
 const [, section = ""] = page.split(/^## Options of the libraries$/m);

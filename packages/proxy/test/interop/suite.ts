@@ -1,11 +1,16 @@
-/** gRPC's interop cases: our client before the server of grpc-go, and its client before ours, and before the proxy. */
+/**
+ * gRPC's interop cases: the client of grpc-go before our server, and before the proxy in front of the server of grpc-go.
+ * https://github.com/grpc/grpc/blob/master/doc/interop-test-descriptions.md
+ */
+import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 import { createRegistry } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { type ConnectRouter, createClient } from "@connectrpc/connect";
+import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { compressionGzip } from "connect-gateway";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { serve } from "connect-gateway/server";
@@ -13,7 +18,6 @@ import { findFreePort } from "../../../gateway/test/support/free-port.ts";
 import { isListening } from "../../../gateway/test/support/is-listening.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { defaultRequestMetadata, proxyServices } from "../../src/services/index.ts";
-import { cases } from "./cases.ts";
 import { file_grpc_testing_test, TestService } from "./gen/grpc/testing/test_pb.ts";
 import { testService } from "./service.ts";
 
@@ -25,7 +29,12 @@ export interface Programs {
 }
 
 /** grpc-go has no case for compression. */
-const goCases = Object.keys(cases).filter((name) => name !== "quiet_stream");
+const cases = [
+  ...["empty_unary", "large_unary", "client_streaming", "server_streaming", "ping_pong"],
+  ...["empty_stream", "timeout_on_sleeping_server", "cancel_after_begin"],
+  ...["cancel_after_first_response", "custom_metadata", "status_code_and_message"],
+  ...["special_status_message", "unimplemented_method", "unimplemented_service"],
+];
 
 /** @returns how many cases went well, and those that did not. */
 export async function runInterop(programs: Programs) {
@@ -38,20 +47,11 @@ export async function runInterop(programs: Programs) {
       outcome.failures.push(`${name}: ${error instanceof Error ? error.message : error}`);
     }
   };
-  await using plain = await startGoServer(programs.server, []);
   await using secure = await startGoServer(programs.server, ["-use_tls"]);
   const tls = () => ({ ca: readFileSync(programs.caFile), serverName: "foo.test.google.fr" });
-  const transports: Record<string, GrpcTransport> = {
-    plaintext: openGrpcTransport({ url: `http://127.0.0.1:${plain.port}`, quietMsMax: 250 }),
-    TLS: openGrpcTransport({ url: `https://127.0.0.1:${secure.port}`, tls, quietMsMax: 250 }),
-  };
-  for (const [how, transport] of Object.entries(transports)) {
-    for (const [name, test] of Object.entries(cases)) {
-      await run(`client, ${how}, ${name}`, () => test(transport));
-    }
-    transport.close();
-  }
-  const upstream = openGrpcTransport({ url: `http://127.0.0.1:${plain.port}` });
+  const url = `https://127.0.0.1:${secure.port}`;
+  const upstream = openGrpcTransport({ url, tls, quietMsMax: 250 });
+  await run("a quiet stream", () => keepQuiet(upstream));
   const routes: Record<string, (router: ConnectRouter) => unknown> = {
     server: (router) => router.service(TestService, testService),
     proxy: proxyServices({
@@ -69,7 +69,7 @@ export async function runInterop(programs: Programs) {
       ...{ host: "127.0.0.1", port: 0, acceptCompression: [compressionGzip] },
       routes: (router) => void add(router),
     });
-    for (const name of goCases) {
+    for (const name of cases) {
       const args = ["-server_host", "127.0.0.1", "-server_port", `${server.address.port}`];
       await run(`${what}, ${name}`, () =>
         promisify(execFile)(programs.client, [...args, "-test_case", name]),
@@ -79,6 +79,17 @@ export async function runInterop(programs: Programs) {
   }
   upstream.close();
   return outcome;
+}
+
+/** With a watch of 20 ms, a server that cuts who pings too often is asked 50 times. */
+async function keepQuiet(transport: GrpcTransport): Promise<void> {
+  const requests = createWritableIterable<{ responseParameters: { size: number }[] }>();
+  const answers = createClient(TestService, transport).fullDuplexCall(requests);
+  const answer = answers[Symbol.asyncIterator]().next();
+  await setTimeout(2000);
+  void requests.write({ responseParameters: [{ size: 1 }] });
+  assert.equal((await answer).value?.payload?.body.length, 1);
+  requests.close();
 }
 
 async function startGoServer(file: string, args: readonly string[]) {

@@ -4,9 +4,7 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { answerOk, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { json } from "../../../gateway/test/support/catalog.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
-import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openProxy } from "./open-proxy.ts";
 
@@ -38,18 +36,6 @@ describe("an upstream gets the rest of the caller's deadline, never more:", () =
 });
 
 describe.each(openProtocols)("over $name,", ({ open, version }) => {
-  test("a deadline that passes ends the call on both sides", async () => {
-    const reset = Promise.withResolvers<number>();
-    await using fake = await openFakeServer((stream) => {
-      stream.on("close", () => reset.resolve(stream.rstCode));
-    });
-    await using proxy = await openProxy({ url: fake.url });
-    using caller = open(CatalogService, proxy.origin(version));
-    const called = caller.client.getVolume({}, { timeoutMs: 500 });
-    await expect(called).rejects.toMatchObject({ code: Code.DeadlineExceeded });
-    expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
-  });
-
   test("a caller that leaves ends the upstream's call", async () => {
     const begun = Promise.withResolvers<void>();
     const reset = Promise.withResolvers<number>();
@@ -66,44 +52,4 @@ describe.each(openProtocols)("over $name,", ({ open, version }) => {
     await expect(called).rejects.toMatchObject({ code: Code.Canceled });
     expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
   });
-});
-
-test("a deadline over REST is 504", async () => {
-  await using fake = await openFakeServer(() => {});
-  await using proxy = await openProxy({ url: fake.url });
-  const headers = { ...json, "connect-timeout-ms": "50" };
-  const answer = await proxy.send({ path: "/v1/fields", headers, body: "{}" });
-  expect(answer.status).toBe(504);
-});
-
-test("a deadline that the upstream notices first, as servers of grpc-go do, is 504", async () => {
-  await using fake = await openFakeServer((stream, headers) => {
-    const ms = deadlineIn(headers["grpc-timeout"]);
-    const endsAt = performance.now() + ms;
-    setTimeout(() => {
-      while (performance.now() < endsAt); // a timer may be early
-      stream.close(constants.NGHTTP2_CANCEL);
-    }, ms);
-  });
-  await using proxy = await openProxy({ url: fake.url });
-  const headers = { ...json, "connect-timeout-ms": "20" };
-  for (let calls = 0; calls < 20; calls++) {
-    const answer = await proxy.send({ path: "/v1/fields", headers, body: "{}" });
-    expect(answer.status).toBe(504);
-  }
-});
-
-test("a caller of REST that leaves ends the upstream's call", async () => {
-  const begun = Promise.withResolvers<void>();
-  const reset = Promise.withResolvers<number>();
-  await using fake = await openFakeServer((stream) => {
-    stream.on("close", () => reset.resolve(stream.rstCode));
-    begun.resolve();
-  });
-  await using proxy = await openProxy({ url: fake.url });
-  using raw = await openRawConnection(proxy.port);
-  raw.write("GET /v1/volumes/1 HTTP/1.1\r\nHost: a\r\n\r\n");
-  await within("the call", begun.promise);
-  raw.socket.destroy();
-  expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
 });

@@ -5,13 +5,11 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { Client, credentials, type ServiceError } from "@grpc/grpc-js";
 import { openGrpcTransport } from "connect-gateway/client";
-import { BadRequestSchema, RetryInfoSchema } from "connect-gateway/protos";
+import { BadRequestSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
 import {
   type Answer,
-  answerAtOnce,
   answerWith,
   grpcHead,
   openFakeServer,
@@ -19,23 +17,23 @@ import {
 import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
-import { get, send, versions } from "../../../gateway/test/support/catalog.ts";
+import { get, send } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
-import { jsonOf, openGateway } from "../../../gateway/test/support/gateway.ts";
+import { jsonOf, type TestGatewayOptions } from "../../../gateway/test/support/gateway.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { openProxy, openProxyOf, type TestProxy } from "./open-proxy.ts";
 
 const request = send("POST", "/v1/fields", {});
 
-function openFailing(error: ConnectError) {
-  return openProxyOf((router) => {
-    router.service(FieldService, {
+function openFailing(error: ConnectError, options: Partial<TestGatewayOptions> = {}) {
+  const routes = (router: ConnectRouter) =>
+    void router.service(FieldService, {
       echo(_, { responseHeader }) {
         responseHeader.set("x-region", "eu");
         throw error;
       },
     });
-  });
+  return openProxyOf(routes, options);
 }
 
 async function errorOf(proxy: TestProxy, { open, version }: (typeof openProtocols)[number]) {
@@ -107,21 +105,16 @@ describe("its details", () => {
     expect(got.findDetails(VolumeSchema)).toMatchObject([{ id: 2n ** 53n + 1n }]);
     expect(got.findDetails(LabelSchema)).toMatchObject([{ id: 1n }]);
   });
-
-  test("say when to come back", async () => {
-    const delay = { desc: RetryInfoSchema, value: { retryDelay: { seconds: 7n } } };
-    await using proxy = await openFailing(
-      new ConnectError("busy", Code.Unavailable, undefined, [delay]),
-    );
-    const { headers } = await proxy.send(request);
-    expect(headers.get("retry-after")).toBe("7");
-  });
 });
 
 test("headers and metadata of an error are passed on", async () => {
   const metadata = { "www-authenticate": "Bearer", "x-id-bin": "AP8B" };
-  await using proxy = await openFailing(new ConnectError("who?", Code.Unauthenticated, metadata));
+  const endings: unknown[] = [];
+  const observer = { begin: () => ({ end: (ending: unknown) => endings.push(ending) }) };
+  const error = new ConnectError("who?", Code.Unauthenticated, metadata);
+  await using proxy = await openFailing(error, { observer });
   const { headers } = await proxy.send(request);
+  expect(endings).toMatchObject([{ error: { cause: { isWireError: true } }, status: 401 }]);
   expect(headers.get("www-authenticate")).toBe("Bearer");
   expect(headers.get("x-region")).toBe("eu");
   for (const protocol of openProtocols) {
@@ -138,59 +131,6 @@ test("a stream of REST that fails before its first message has its status", asyn
   await using proxy = await openProxy({ url: fake.url });
   const answer = await proxy.send(get("/v1/shelves/a/volumes:watch"));
   expect([answer.status, jsonOf(answer)]).toMatchObject([403, { code: Code.PermissionDenied }]);
-});
-
-describe("a client of gRPC that may retry does so", () => {
-  const retryPolicy = {
-    ...{ maxAttempts: 3, initialBackoff: "0.01s", maxBackoff: "0.01s", backoffMultiplier: 1 },
-    retryableStatusCodes: ["UNAVAILABLE"],
-  };
-  const config = JSON.stringify({ methodConfig: [{ name: [{}], retryPolicy }] });
-  const bytes = (message: Buffer) => message;
-
-  async function failureOf(origin: string, method: "Echo" | "Repeat"): Promise<unknown> {
-    const address = new URL(origin).host;
-    const client = new Client(address, credentials.createInsecure(), {
-      "grpc.service_config": config,
-    });
-    const path = `/${FieldService.typeName}/${method}`;
-    const call = client.makeServerStreamRequest(path, bytes, bytes, Buffer.alloc(0)).resume();
-    const error = await new Promise<ServiceError>((resolve) => call.on("error", resolve));
-    client.close();
-    return [error.code, ...error.metadata.get("grpc-retry-pushback-ms")];
-  }
-
-  const busy = new ConnectError("busy", Code.Unavailable, { "grpc-retry-pushback-ms": "10" });
-
-  test.each(["Echo", "Repeat"] as const)("%s", async (method) => {
-    let calls = 0;
-    const fail = () => {
-      calls++;
-      throw busy;
-    };
-    const routes = (router: ConnectRouter) =>
-      void router.service(FieldService, { echo: fail, repeat: fail });
-    await using gateway = await openGateway({ routes });
-    const status = { "grpc-status": `${Code.Unavailable}`, "grpc-retry-pushback-ms": "10" };
-    await using fake = await openFakeServer((stream, ...rest) => {
-      calls++;
-      answerAtOnce({ ...grpcHead, ...status })(stream, ...rest);
-    });
-    await using proxy = await openProxy({ url: fake.url });
-    const counts: number[] = [];
-    for (const server of [gateway, proxy]) {
-      calls = 0;
-      expect(await failureOf(server.origin("2"), method)).toEqual([Code.Unavailable, "10"]);
-      counts.push(calls);
-    }
-    expect(counts).toEqual([3, 3]);
-    await fake[Symbol.asyncDispose]();
-    const away = await proxy.send({
-      ...send("POST", `/${FieldService.typeName}/${method}`, ""),
-      ...{ version: "2", headers: { "content-type": "application/grpc" }, body: Buffer.alloc(5) },
-    });
-    expect(away.headers.get("grpc-status")).toBe(`${Code.Unavailable}`);
-  });
 });
 
 async function all(answers: AsyncIterable<unknown>): Promise<void> {
@@ -231,74 +171,8 @@ test.each(openProtocols)(
   },
 );
 
-describe("the error page of a proxy in between has no headers for callers,", () => {
-  const foreign = {
-    "cache-control": "public, max-age=600",
-    etag: '"1"',
-    "set-cookie": "a=1",
-    "www-authenticate": "Basic",
-  };
-  const page: Answer = (stream) => {
-    stream.respond({ ":status": 502, "content-type": "text/html", ...foreign });
-    stream.end("<h1>Bad Gateway</h1>");
-  };
-
-  test.each(versions)("over REST on HTTP/%s", async (version) => {
-    await using fake = await openFakeServer(page);
-    await using proxy = await openProxy({ url: fake.url });
-    const { status, headers } = await proxy.send({ ...request, version });
-    expect([status, ...Object.keys(foreign).map((name) => headers.get(name))]).toEqual([
-      ...[503, null, null, null, null],
-    ]);
-  });
-
-  test.each(openProtocols)("over $name", async ({ open, version }) => {
-    await using fake = await openFakeServer(page);
-    await using proxy = await openProxy({ url: fake.url });
-    using caller = open(FieldService, proxy.origin(version));
-    const told: string[] = [];
-    const onHeader = (header: Headers) => void told.push(...header.keys());
-    for (const call of [
-      () => caller.client.echo({}, { onHeader }),
-      () => all(caller.client.repeat({}, { onHeader })),
-    ]) {
-      const { code, metadata } = await (call() as Promise<unknown>).then(
-        () => expect.fail("the call went well"),
-        (error: unknown) => ConnectError.from(error),
-      );
-      expect(code).toBe(Code.Unavailable);
-      told.push(...metadata.keys());
-    }
-    expect(told.filter((name) => name in foreign)).toEqual([]);
-  });
-});
-
 describe("an upstream that does not answer as it should is an error that says so:", () => {
   test.each<[what: string, Answer, status: number, code: Code, message: string]>([
-    [
-      "no message of the type",
-      answerWith({ "grpc-status": "0" }, { body: Buffer.from([0, 0, 0, 0, 1, 255]) }),
-      500,
-      Code.Internal,
-      "the answer is no library.v1.EveryField",
-    ],
-    [
-      "no gRPC",
-      (stream) => {
-        stream.respond({ ":status": 404, "content-type": "text/html" });
-        stream.end("<h1>Not Found</h1>");
-      },
-      501,
-      Code.Unimplemented,
-      "HTTP status 404 with text/html, which is not gRPC",
-    ],
-    [
-      "a stream that is reset",
-      (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-      500,
-      Code.Internal,
-      "http/2 stream closed with error code INTERNAL_ERROR (0x2)",
-    ],
     [
       "a stream that is reset as there are too many",
       (stream) => stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM),
