@@ -21,11 +21,11 @@ const [, section = ""] = page.split(/^## Options of the libraries$/m);
 const withoutSetting: Readonly<Record<string, string>> = {
   serve:
     "routes handlers interceptors acceptCompression exposePeerAddress notFoundError onError onTlsError onUnknownType admit binaryOptions compressMinBytes connect contextValues fallback grpc grpcWeb requireConnectProtocolHeader reusePort shutdownSignal streamIdleTimeoutMs writeMaxBytes",
-  rest: "onRuleError eventIdField fillUpdateMask services statuses streamFormat",
+  rest: "onRuleError eventIdField fillUpdateMask statuses streamFormat",
   cors: "maxAgeSeconds",
   mcp: "server descriptors hints streamBytesMax streamTimeMs textPattern",
   createOpenApiDocument:
-    "names bearer security securitySchemes error errors examples license openapi textPattern",
+    "names bearer security securitySchemes error errors examples license textPattern",
   proxyServices: "broken missing onDroppedMetadata onUnimplemented",
   watchReflection: "onChange onError",
   openGrpcTransport: "userAgent",
