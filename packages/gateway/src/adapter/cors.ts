@@ -24,10 +24,8 @@ export interface CorsOptions {
 }
 
 /**
- * Adds the CORS headers for the origin of a request, if it is allowed. Answers preflights.
- *
- * @param route The methods that the path has. None: the one that is asked for, so that pages can
- * read why it is refused.
+ * Adds the CORS headers for an allowed origin, and answers preflights. Without a route, the method
+ * that is asked for is allowed: so pages can read why it is refused.
  */
 export type ApplyCors = (exchange: CorsExchange, route?: Pick<Route, "allow">) => void;
 
@@ -103,8 +101,6 @@ const askedMethod = "access-control-request-method";
 /**
  * Asserts that the page of a request may call, where browsers do not check it. The Host of a page
  * that DNS rebinding has brought here is that of its Origin, too: a name is not believed then.
- *
- * @param origins Those that may call; `*` for any.
  * @throws {RestFailure} 403.
  */
 export function assertOrigin(exchange: Exchange, origins: readonly string[]): void {

@@ -67,9 +67,7 @@ export type FindRoute = (method: string, path: string, contentType: string | und
 
 /**
  * The routes of all protocols. An exact path takes precedence over a REST path.
- *
- * @param others The optional protocols.
- * @throws {RuleError} for an option of `google.api.http` that cannot be served.
+ * @throws {RuleError} for a rule that cannot be served.
  */
 export function createRoutes(
   options: FaceOptions,

@@ -37,11 +37,8 @@ import { badRequest, FieldViolation } from "./violation.ts";
 import { valueReaders } from "./well-known.ts";
 
 /**
- * Reads a message from JSON.
- *
- * 64-bit integers are exact: a number whose decimal value is an integer
- * (`12`, `12.0`, `1.2e1`) or a string `-?(0|[1-9][0-9]*)`.
- *
+ * Reads a message from JSON. 64-bit integers are exact: a number whose decimal value is an integer
+ * (`12.0`, `1.2e1`), or a string of digits.
  * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
  */
 export function messageFromJson<D extends DescMessage>(
@@ -349,11 +346,7 @@ export function telling<T extends JsonWriterOptions>(options: T, onUnknownType?:
   return { ...options, registry: Object.create(registry, { getMessage: { value: getMessage } }) };
 }
 
-/**
- * Writes a message. Omits unset fields, as ProtoJSON does.
- *
- * @throws {ConnectError} INTERNAL for a `google.protobuf.Any` of a type that is not known, by name.
- */
+/** As ProtoJSON. @throws {ConnectError} INTERNAL for an Any of an unknown type, by name. */
 export function messageToJson<D extends DescMessage>(
   desc: D,
   message: MessageShape<D>,

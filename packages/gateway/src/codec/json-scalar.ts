@@ -19,9 +19,8 @@ export interface JsonOptions extends Partial<JsonReadOptions> {
 }
 
 /**
- * Reads the JSON of one kind of value, as protobuf-es stores it. Undefined for an enum value that is
- * not known and may be ignored.
- *
+ * Reads the JSON of one kind of value, as protobuf-es stores it. Undefined for an enum value that
+ * is not known and may be ignored.
  * @throws {FieldViolation}
  */
 export type Reader<T = unknown, O = JsonOptions> = (json: ExactJson, options: O) => T;
@@ -130,12 +129,8 @@ function integerInString(text: string, bits: 32 | 64): string | undefined {
 }
 
 /**
- * The exact value of a decimal number, if it is an integer of at most 20 digits (as every 64-bit
- * integer is).
- *
- * @param source A number in JSON syntax (RFC 8259 section 6), for example `12`, `12.0` or `1.2e1`.
- * @returns The integer in plain decimal digits, or undefined for a fraction, a longer number, or
- * another syntax.
+ * The plain digits of a JSON number (`12.0`, `1.2e1`) that is an integer of at most 20 digits, as
+ * every 64-bit integer is; undefined for any other.
  */
 export function integerFromDecimal(source: string): string | undefined {
   const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);

@@ -38,13 +38,11 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * Parses a JSON text (RFC 8259). `JSON.parse` would round numbers and keep the last of several
- * members with the same name. It may also confuse a key that has escapes with one of an earlier text
- * (https://github.com/nodejs/node/issues/63785): after someone has sent `{"ta\\": 1}`,
+ * members with the same name. It may also confuse a key that has escapes with one of an earlier
+ * text (https://github.com/nodejs/node/issues/63785): after someone has sent `{"ta\\": 1}`,
  * `{"ta\u0067": "herb"}` loses its `tag`.
- *
- * @param bytes The text in UTF-8. Invalid UTF-8 is rejected, never replaced.
- * @throws {JsonTextError} for anything but one JSON value; for an object with a duplicate member;
- * for more than 200 levels of nesting, as soon as they are reached. {FieldViolation} as `countValues`.
+ * @throws {JsonTextError} for anything but one JSON value in UTF-8, a duplicate member, or more
+ * than 200 levels; {FieldViolation} as `countValues`.
  */
 export function parseJsonText(bytes: Uint8Array): ExactJson {
   let text: string;

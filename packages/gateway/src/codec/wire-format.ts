@@ -4,12 +4,9 @@ import { countValues, entryValues, messageValues } from "./decode.ts";
 
 /**
  * Makes checks that protobuf-es does not make: that each known field has its own wire type, that
- * the content of a field ends with the field, and that text is UTF-8 in proto2, too. protobuf-es
- * would read an id from the length of something else, or a text past the end of its message, or
- * replace what is not UTF-8. The result would be a message that no client has sent.
- *
- * It also counts the values that the message becomes.
- *
+ * the content of a field ends with the field, and that text is UTF-8 in proto2, too. Otherwise the
+ * result could be a message that no client has sent. It also counts the values that the message
+ * becomes.
  * @throws {RangeError} {FieldViolation} as `countValues`.
  */
 export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100): void {

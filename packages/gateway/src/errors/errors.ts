@@ -18,10 +18,8 @@ export function logError(error: unknown): void {
 
 /**
  * The error that ends a call. Reports errors that are not meant for clients. Errors after a
- * cancellation are usually its result, such as the AbortError of a query. They are not reported,
- * and the client gets the reason of the cancellation.
- *
- * @param cancellation Must not be aborted with this error yet.
+ * cancellation are usually its result: they are not reported, and the client gets the reason of the
+ * cancellation, which must not be this error yet.
  */
 export function endingError(
   error: unknown,

@@ -36,10 +36,7 @@ export interface RenderedError {
 
 export type RenderError = (error: RestError) => RenderedError;
 
-/**
- * Thrown for an HTTP status that no code maps to: 413, 415, … Interceptors see a ConnectError, as
- * for any other invalid request.
- */
+/** Has an HTTP status that no code maps to: 413, 415, … To interceptors, it is a ConnectError. */
 export class RestFailure extends ConnectError {
   readonly status: number;
   /** Headers that the answer must have. The headers in an error's metadata belong to the application. */

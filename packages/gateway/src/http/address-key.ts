@@ -4,9 +4,8 @@ export function plainAddress<T extends string | undefined>(address: T): T | stri
 }
 
 /**
- * The key under which an address (in Node's form) is counted. An IPv4 address is its own key, over
- * IPv6 too. The key of an IPv6 address is its /64, because its owner has all addresses in it (RFC
- * 6177: a site gets at least a /64).
+ * What an address (in Node's form) is counted by: an IPv4 address as it is, over IPv6 too, and an
+ * IPv6 address as its /64, because its owner has all addresses in it (RFC 6177).
  */
 export function addressKey(given: string): string {
   const address = plainAddress(given);

@@ -29,10 +29,9 @@ export interface Exchange {
   readonly holding: Holding | undefined;
 
   /**
-   * Reads the body into a sink, starting now. The request itself counts until the body is whole, which
-   * limits requests whose bodies never arrive: a sink counts only the bytes beyond `requestBytes`.
-   *
-   * @returns the result of the sink.
+   * Reads the body into a sink, starting now. The request itself counts until the body is whole,
+   * which limits requests whose bodies never arrive: a sink counts only the bytes beyond
+   * `requestBytes`.
    * @throws what the sink throws, which stops the reading; a ConnectError, CANCELED, if the client
    * leaves.
    */

@@ -164,11 +164,8 @@ export function mergeHeaders(header: NodeHeaders, added: NodeHeaders | undefined
 }
 
 /**
- * Why the head of a request is invalid: it has no URL, or repeats a field that may occur only once. Node
- * keeps the first one and silently drops the others, while proxies may keep the last. The host,
- * authorization and the meaning of a body must not depend on that (RFC 9110 section 5.3).
- *
- * @param rawHeaders In Node's form: name, value, name, value, …
+ * Why the head of a request is invalid: it has no URL, or repeats a field that may occur only once.
+ * Node keeps the first one, while proxies may keep the last (RFC 9110 section 5.3).
  */
 export function problemOf(url: string, rawHeaders: readonly string[]): string | undefined {
   if (url === "") return noUrl;
@@ -219,12 +216,10 @@ const needed: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the limit
- * of the client. HTTP/2 would reset the stream, and the status of the call would be lost. Removes
- * details first, then the longest fields.
- *
- * @param bytesMax As RFC 9113 section 6.5.2 counts.
- * @param onOmitted Called with the names of removed fields.
+ * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the
+ * limit of the client (as RFC 9113 section 6.5.2 counts). HTTP/2 would reset the stream, and the
+ * status of the call would be lost. Removes details first, then the longest fields, and tells their
+ * names.
  */
 export function fitFields(
   fields: NodeHeaders,

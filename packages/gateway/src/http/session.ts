@@ -101,9 +101,8 @@ type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;
 /**
  * Keeps the memory of a session for as long as its broken streams. A stream that ends between the
  * headers and the trailers of its peer keeps headers in that memory. If V8 collects the session
- * before such a stream, Node aborts the process (`current_nghttp2_memory_`). So anybody could end it.
- *
- * @returns what to call with each stream that opens. That returns what to call when it has closed.
+ * before such a stream, Node aborts the process (`current_nghttp2_memory_`). So anybody could end
+ * it. Call the result for each stream that opens, and what that returns when it has closed.
  */
 export function outliveStreams(session: Http2Session): (stream: Http2Stream) => () => void {
   const symbol = Object.getOwnPropertySymbols(session).find(

@@ -13,7 +13,6 @@ export { type StdioOptions, serveStdio } from "./stdio.ts";
 
 /**
  * Offers methods to language models at `/mcp`: the value of the gateway's option `mcp`.
- *
  * @throws {TypeError} for an invalid option. The gateway throws one for a name that is not served.
  */
 export function createMcp(options: McpOptions): CreateFace {

@@ -25,7 +25,6 @@ interface Sent {
 /**
  * Passes each message to the `/mcp` of a gateway, in process. Resolves when the input has ended and
  * all calls are answered.
- *
  * @param handler That of `gatewayFetchHandler`.
  * @throws {RangeError} for a line that is too long; what a response fails with.
  */

@@ -25,10 +25,9 @@ const idleTimeoutMs = 75_000;
 const closeTimeoutMs = 1000;
 
 /**
- * Listens. Serves `GET /metrics`, and `/healthz` and `/readyz` to probes that the port of the service
- * does not admit, as they have no client certificate. Metrics are not for pages of strangers, which
+ * Serves `GET /metrics`, and `/healthz` and `/readyz` to probes that the port of the service does
+ * not admit, as they have no client certificate. Metrics are not for pages of strangers, which
  * reach this by DNS rebinding: a Host that is a domain must be that of `place`.
- *
  * @throws the system's error if it cannot listen, with `listener: "admin"`.
  */
 export async function openAdmin(

@@ -37,8 +37,6 @@ import { chooseStreamFormat, eventId, type StreamFormat } from "./stream/stream-
 
 /**
  * Serves every `google.api.http` binding of the endpoints.
- *
- * @param codings Those of the runtime for answers, in order of preference.
  * @throws {RuleError} for an invalid rule; a TypeError for an invalid option.
  */
 export function createRest(

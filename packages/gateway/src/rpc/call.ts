@@ -106,7 +106,6 @@ const uncompressed: Negotiated = { request: null, response: null };
  * It is also its own cancellation: it aborts when the deadline passes, the client leaves, the server
  * shuts down or the call fails, with the same reasons as in connect-es. A successful unary call never
  * aborts. A stream aborts at its end, as in connect-es. The AbortSignal is created on first use.
- *
  * @template P What its protocol keeps of it.
  */
 export class Call<P = unknown> implements HandlerContext, Abortable {

@@ -45,11 +45,9 @@ export function requestErrors(kind: string): EnvelopeErrors {
 }
 
 /**
- * Reads the single message of a request, decompresses it, and returns what `parse` makes of it.
- *
- * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
- * length is known; UNIMPLEMENTED for no message or more than one; INVALID_ARGUMENT for a truncated
- * envelope.
+ * Reads the single message of a request.
+ * @throws {ConnectError} RESOURCE_EXHAUSTED above `readMaxBytes`, as soon as its length is known;
+ * UNIMPLEMENTED for no message or more than one; INVALID_ARGUMENT for a truncated envelope.
  */
 export function readEnvelope<T>(
   exchange: Pick<Exchange, "readBody" | "holding">,
@@ -235,11 +233,7 @@ export class EnvelopeSplitter extends BodyBuffer {
     return this.append(chunk, has < headBytes ? 0 : headBytes + lengthIn(head, this.readMaxBytes));
   }
 
-  /**
-   * @returns the next envelope; undefined until it is complete.
-   * @throws {ConnectError} RESOURCE_EXHAUSTED for a message above `readMaxBytes`, as soon as its
-   * length is known.
-   */
+  /** Undefined until it is complete. @throws {ConnectError} RESOURCE_EXHAUSTED by its length. */
   next(): Envelope | undefined {
     if (this.length < headBytes) return undefined;
     const length = lengthIn(this.buffer, this.readMaxBytes);

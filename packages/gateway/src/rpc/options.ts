@@ -26,11 +26,9 @@ export function optionKinds<T>() {
 }
 
 /**
- * Asserts that all options are known and have the right type. Otherwise, a misspelled option would
- * be ignored, and one of another type would fail during a call. Undefined means the default.
- *
- * @param where Their container, for example `rest`.
- * @param required The names of those without a default.
+ * Asserts that all options are known and have the right type, and that none without a default is
+ * missing. Otherwise, a misspelled option would be ignored, and one of another type would fail
+ * during a call.
  * @throws {TypeError}
  */
 export function assertOptions(

@@ -16,11 +16,10 @@ import { badRequest, FieldViolation } from "../codec/violation.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * A server interceptor that rejects a request if a field is not set that
- * `google.api.field_behavior` requires, at any depth: INVALID_ARGUMENT, with a violation for each
- * such field. A field without presence (a plain proto3 scalar) is set if it is not zero; declare it
- * `optional` if zero is a valid value. An update with a mask needs only the fields of the mask:
- * https://google.aip.dev/203.
+ * A server interceptor that rejects a request without a field that `google.api.field_behavior`
+ * requires, at any depth, with a violation for each. A field without presence is set if it is not
+ * zero: declare it `optional` if zero is a valid value. An update with a mask needs only the fields
+ * of the mask: https://google.aip.dev/203.
  */
 export const requireFields: Interceptor = (next) => check(marked, next);
 

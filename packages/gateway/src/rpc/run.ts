@@ -18,7 +18,6 @@ type Next = Parameters<Interceptor>[0];
 /**
  * Runs one call: the gate before the body is read, then the message or messages, then interceptors
  * and implementation.
- *
  * @returns its answer, also for an error.
  * @throws if the wire cannot write the error.
  */

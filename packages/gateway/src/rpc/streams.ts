@@ -97,9 +97,7 @@ export async function sendMessages(
 
 /**
  * Yields the items until the call is cancelled. Then throws the reason at once, even if no further
- * item comes or the source ends because of it.
- *
- * @param moved Called for each item.
+ * item comes or the source ends because of it. Calls `moved` for each item.
  */
 export async function* untilAborted<T>(
   items: AsyncIterable<T>,

@@ -16,7 +16,6 @@ export interface UnpackOptions {
 /**
  * Decompresses a message when there is room for it. What gzip says at its end is how large it
  * becomes. Where that is wrong, or not said, room is found for eight times as much, up to the limit.
- *
  * @throws {ConnectError} RESOURCE_EXHAUSTED above `readMaxBytes`.
  */
 export async function unpack(

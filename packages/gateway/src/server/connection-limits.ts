@@ -52,8 +52,7 @@ export class ConnectionLimit {
 
 /**
  * Counts the open connections of each address.
- *
- * @returns whether there is room for the connection, which is counted until it closes.
+ * @returns whether there is room for one, which is counted until it closes.
  * @throws {TypeError} for an invalid address.
  */
 export function createAddressLimit({

@@ -134,11 +134,10 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 }
 
 /**
- * Limits how slowly a client may send a body, and how long it may read nothing of its answers. Checks
- * all connections at intervals: a timer for each would be reset several times a request. So the first
- * limit strikes up to an interval late, the second within twice its time.
- *
- * @returns what to call with each connection before the server gets it.
+ * Limits how slowly a client may send a body, and how long it may read nothing of its answers.
+ * Checks all connections at intervals: a timer for each would be reset several times a request. So
+ * the first limit strikes up to an interval late, the second within twice its time. Call the result
+ * with each connection before the server gets it.
  */
 export function limitConnections(
   server: http.Server,

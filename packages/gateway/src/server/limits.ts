@@ -17,10 +17,7 @@ export interface PortLimits {
   readonly connectionsMax: number;
   /** Open connections from one address, or from one /64 of IPv6. Default: no limit of its own. */
   readonly connectionsPerAddressMax?: number;
-  /**
-   * Addresses and blocks (`10.0.0.0/8`) without that limit: proxies, which open the connections of
-   * many clients. Default: none.
-   */
+  /** Addresses and blocks (`10.0.0.0/8`) without that limit, such as proxies. Default: none. */
   readonly connectionsExempt?: readonly string[];
   /** Concurrent requests on one HTTP/2 connection. Default: 256. */
   readonly streamsMax: number;
@@ -43,9 +40,8 @@ export { timerMaxMs };
 
 /**
  * Fills in the defaults.
- *
- * @throws {TypeError} for an unknown limit.
- * @throws {RangeError} for one that is not a whole number from 1 to {@link timerMaxMs}.
+ * @throws {TypeError} for an unknown limit; {RangeError} for one that is not a whole number from 1
+ * to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
   assertOptions("limits", given, { ...numberKinds, connectionsExempt: "list" });

@@ -25,10 +25,7 @@ export interface ListenOptions {
   readonly host?: string;
   /** 0 for any free one. */
   readonly port?: number;
-  /**
-   * The path of a Unix socket to listen at, in place of host and port. One that a killed server has
-   * left behind is replaced.
-   */
+  /** A Unix socket, in place of host and port. One that a killed server left is replaced. */
   readonly path?: string;
   /** The mode of that socket: `0o660` for a proxy of the same group. Default: by the umask. */
   readonly socketMode?: number;
@@ -71,14 +68,10 @@ const closeTimeoutMs = 1000;
 const sweepIntervalMs = 20;
 
 /**
- * Opens the port.
- *
- * The HTTP/1.1 server itself listens, because its timeouts work only then. The first bytes, or ALPN,
- * decide which of the two servers gets a connection.
- *
- * @throws {TypeError} for an invalid exempt address.
- * @throws {TlsFilesError} for TLS files that cannot be used.
- * @throws the system's error if it cannot listen.
+ * Opens the port. The HTTP/1.1 server itself listens, because its timeouts work only then. The
+ * first bytes, or ALPN, decide which of the two servers gets a connection.
+ * @throws {TypeError} for an invalid exempt address; {TlsFilesError}; the system's error if it
+ * cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
@@ -232,8 +225,7 @@ type LayeredSocket = Socket & { readonly _parent?: Socket | null };
 
 /**
  * Removes Node's own listener of the event, and returns it.
- *
- * @throws if it is not the only one. Bun serves the connections of a listening server itself, so
+ * @throws if it is not the only one: Bun serves the connections of a listening server itself, so
  * HTTP/2 would never be served.
  */
 function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
@@ -319,11 +311,8 @@ function requestsIn(bytes: Buffer): number {
 }
 
 /**
- * Detects the protocol of a connection by its first bytes. `P` may begin POST, PUT, PATCH or PRI, so
- * it waits until only one protocol is possible. The bytes stay in the socket for its reader.
- *
- * @param timeoutMs How long the bytes may take.
- * @param onDecided Called once, unless the connection ends before.
+ * Detects the protocol of a connection by its first bytes. `P` may begin POST, PUT, PATCH or PRI,
+ * so it waits until only one protocol is possible. The bytes stay in the socket for its reader.
  */
 function sniffProtocol(
   socket: Socket,

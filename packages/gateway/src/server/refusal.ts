@@ -57,7 +57,6 @@ export class Refusals {
 
   /**
    * Reports a refusal whose answer is sent separately.
-   *
    * @param answer To the request that it is part of, if its head was complete.
    * @param canAnswer Whether the client gets the refusal.
    */

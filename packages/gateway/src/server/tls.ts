@@ -70,9 +70,8 @@ export function expiryOf({ cert }: TlsMaterial): Date {
 const watchIntervalMs = 1000;
 
 /**
- * Calls `onChange` when a file has changed and all can be used, `onError` while they do not.
- * Polls, because certificates are renewed by renames and links that no watcher follows.
- *
+ * Calls `onChange` when a file has changed and all can be used, `onError` while they cannot. Polls,
+ * because certificates are renewed by renames and links that no watcher follows.
  * @returns stops watching.
  */
 export function watchTlsMaterial(

@@ -37,11 +37,8 @@ export interface RequestParts {
 }
 
 /**
- * Binds the parts of a request.
- *
- * The path takes precedence. A body or query that contradicts it is rejected, because it would
- * deceive whoever has authorised the path.
- *
+ * Binds the parts of a request. A body or query that contradicts the path is rejected, because it
+ * would deceive whoever has authorised the path.
  * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
  */
 export function bindRequest<D extends DescMessage>(
@@ -178,10 +175,8 @@ function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boole
 const parametersMax = 1000;
 
 /**
- * Parses a query (RFC 3986 section 3.4) of `name=value` pairs without losing anything.
- *
- * @param query Raw, without the `?`.
- * @returns the names, and the values still encoded: what `+` means depends on the field.
+ * Parses a query (RFC 3986 section 3.4) of `name=value` pairs. Values are still encoded: what `+`
+ * means depends on the field.
  * @throws {FieldViolation} for percent-encoding that is not UTF-8.
  */
 export function parseQuery(query: string): readonly (readonly [name: string, raw: string])[] {
@@ -213,12 +208,7 @@ export function decodePlain(text: string): string {
 
 export type MatchName = (name: string) => boolean;
 
-/**
- * Matches names against patterns, where `*` stands for any text, including none, and every other
- * character for itself.
- *
- * @throws {TypeError} for an empty pattern.
- */
+/** In patterns, `*` stands for any text, or none. @throws {TypeError} for an empty pattern. */
 export function createNameMatcher(patterns: readonly string[]): MatchName {
   if (patterns.includes("")) throw new TypeError("rest.ignoreQueryParameters: an empty pattern");
   const all = patterns.map((pattern) => pattern.split("*"));

@@ -23,10 +23,8 @@ import { mergePatchType } from "./update-mask.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * Creates what reads the single message of a unary or server-streaming call. An empty body is the empty
- * message, as in other transcoders: `curl -X POST` sends that.
- *
- * It throws {ConnectError} {@link RestFailure}.
+ * Creates what reads the single message of a call. An empty body is the empty message, as in other
+ * transcoders: `curl -X POST` sends that. It throws {ConnectError} {@link RestFailure}.
  */
 export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Promise<Message> {
   const { binding, bodyTypes, isHttpBody, options, spec } = rest;
@@ -154,12 +152,7 @@ type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression
 
 type Parse<T> = (bytes: Uint8Array) => T | Promise<T>;
 
-/**
- * Reads a whole body and decompresses it.
- *
- * @returns what `parse` makes of it.
- * @throws {RestFailure} 413 above the limit (compressed or not), 415 for an unknown content coding.
- */
+/** The body, decompressed. @throws {RestFailure} 413 above the limit, 415 for another coding. */
 export function readBody<T>(
   request: Exchange,
   { readMaxBytes, acceptCompression }: ReadOptions,
@@ -180,8 +173,7 @@ export function readBody<T>(
 
 /**
  * The body as it arrives, decompressed: gzip alone can be, piece by piece, on every runtime.
- *
- * @throws {RestFailure} 415 for another content coding.
+ * @throws {RestFailure} 415 for another.
  */
 function streamBody(
   request: Exchange,
@@ -215,11 +207,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   }
 }
 
-/**
- * @param types The accepted media types, without parameters.
- * @returns The request's media type.
- * @throws {RestFailure} 415 for another, and for a charset other than UTF-8.
- */
+/** @throws {RestFailure} 415 for one that is not accepted, and for a charset other than UTF-8. */
 export function assertMediaType(request: Exchange, types: readonly string[]): string {
   const contentType = headerOf(request, "content-type") ?? "";
   if (types.includes(contentType)) return contentType;
@@ -229,11 +217,8 @@ export function assertMediaType(request: Exchange, types: readonly string[]): st
 }
 
 /**
- * Reads the body of a request without a Content-Type. It must be empty. If the headers announce a
- * body, it is rejected before it is read.
- *
- * @param types The accepted media types.
- * @returns what `parse` makes of an empty body.
+ * Reads the body of a request without a Content-Type, which must be empty. One that is announced is
+ * rejected before it is read.
  * @throws {RestFailure} 415 for a body.
  */
 function readNothing<T>(

@@ -3,12 +3,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 
 export type AnswerCoding = Pick<Compression, "name" | "compress">;
 
-/**
- * The codings of a route's answers, in order of preference.
- *
- * @param available Those of the runtime, in order of preference.
- * @param accepted Those that the router accepts. If it accepts none, there is none.
- */
+/** The codings of a route's answers, in order of preference: none if the router accepts none. */
 export function chooseCodings(
   available: readonly AnswerCoding[],
   accepted: readonly Compression[],

@@ -20,9 +20,8 @@ type Message = MessageShape<DescMessage>;
 const jsonType = "application/json";
 
 /**
- * The response for one message. Clients do not look at HTTP trailers, so trailers become headers
- * that begin with `trailer-`, as in Connect.
- *
+ * The response for one message. Clients do not look at HTTP trailers, so these become headers that
+ * begin with `trailer-`, as in Connect.
  * @throws {RestFailure} 500 above `writeMaxBytes`.
  */
 export function messageResponse(
@@ -73,12 +72,7 @@ export function messageResponse(
   return isTagged ? isKnown(context, header, data).then(finish) : finish(false);
 }
 
-/**
- * The status of one answer. Removes the header that says it.
- *
- * @param usual The status of an answer that says none.
- * @throws {Error} for a header that is no status of success.
- */
+/** Removes the header that says the status. @throws {Error} for one that is none of success. */
 export function takeStatus(
   header: Headers,
   usual: number,
@@ -137,10 +131,7 @@ export function messageText(
 type RequestContext = Pick<HandlerContext, "requestMethod" | "requestHeader">;
 
 /**
- * Adds an ETag to the answer to a GET or HEAD, unless the implementation has set one.
- *
- * @param header The headers of the answer.
- * @param body The body before compression.
+ * Adds an ETag of the body before compression to the answer to a GET or HEAD, unless it has one.
  * @returns whether the client already has this answer.
  */
 export async function isKnown(

@@ -13,15 +13,10 @@ interface Node<T> {
 }
 
 /**
- * Maps an HTTP method and path to a handler.
- *
- * A trie over segments. A literal precedes `*`, and `*` precedes `**`. If a branch leads nowhere,
- * or only to another method, the search backtracks.
- *
- * The cost of a lookup depends on the length of the path, not on the number of routes, unless a
- * literal and `*` are alternatives. Each such segment in the path may double the cost. No node is
- * visited more than once, or twice for a path that ends in a verb, so the total number of segments
- * of all routes is the upper bound.
+ * Maps an HTTP method and path to a handler: a trie over segments. A literal precedes `*`, and `*`
+ * precedes `**`. If a branch leads nowhere, or only to another method, the search backtracks. No
+ * node is visited more than once, or twice for a path that ends in a verb: a lookup costs as much
+ * as the path is long, and at most all segments of all routes.
  */
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();

@@ -10,10 +10,9 @@ export type FieldPath = readonly [DescField, ...DescField[]];
 const depthMax = 100;
 
 /**
- * Finds the field that proto or JSON names lead to, with dots between. A JSON name may be any text,
- * including `a[b]` or `a.b`. The longest matching name wins.
- *
- * @returns also the key of a map entry, as in `labels[key]`.
+ * Finds the field that proto or JSON names lead to, with dots between, and the key of a map entry,
+ * as in `labels[key]`. A JSON name may be any text, including `a[b]` or `a.b`. The longest matching
+ * name wins.
  */
 export function findFieldPath(
   message: DescMessage,

@@ -43,7 +43,6 @@ export class TemplateError extends Error {
  *     Variable = "{" FieldPath [ "=" Segments ] "}" ;
  *     FieldPath = IDENT { "." IDENT } ;
  *     Verb     = ":" LITERAL ;
- *
  * @throws {TemplateError}
  */
 export function parsePathTemplate(text: string): PathTemplate {
@@ -129,12 +128,9 @@ export function segmentsIn(path: string, { verb }: PathTemplate): string[] {
 }
 
 /**
- * The text captured by a variable of a template.
- *
- * As in google/api/http.proto: a variable of one segment is decoded completely. A variable of
- * several keeps `%2F`, so that its slashes are those of the path.
- *
- * @param segments The raw segments of the path, without the verb.
+ * The text captured by a variable, from the raw segments of a path without the verb. As in
+ * google/api/http.proto, a variable of one segment is decoded completely. One of several keeps
+ * `%2F`, so that its slashes are those of the path.
  * @returns undefined if the percent-encoding is not valid UTF-8.
  */
 export function captureVariable(

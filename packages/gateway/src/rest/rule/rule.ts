@@ -57,9 +57,8 @@ export function selectorOf(method: DescMethod): string {
 }
 
 /**
- * The bindings of a method. They come from the last rule that selects it or, without one, from its
- * `google.api.http` option. There are none without either, or if the rule has no pattern.
- *
+ * The bindings of a method, from the last rule that selects it or, without one, from its
+ * `google.api.http` option. None without either, or if the rule has no pattern.
  * @throws {RuleError}
  */
 export function bindingsOf(method: DescMethod, rules: Rules = noRules): Binding[] {
@@ -181,11 +180,9 @@ function topField(method: DescMethod, side: "input" | "output", name: string) {
 }
 
 /**
- * Why no request can set all the fields that a rule binds: two are the same field, or members of
- * the same oneof where their paths diverge. A body may contain the field of a variable, because the
- * path takes precedence.
- *
- * @returns the reason; undefined if there is none.
+ * Why no request can set all the fields that a rule binds, if none can: two are the same field, or
+ * members of one oneof where their paths diverge. A body may contain the field of a variable,
+ * because the path takes precedence.
  */
 function findConflict(paths: readonly FieldPath[]): string | undefined {
   for (const [index, path] of paths.entries()) {

@@ -22,11 +22,7 @@ export interface ValueLimits {
   readonly holding?: Holding | undefined;
 }
 
-/**
- * Splits a stream into lines (NDJSON) without the blank ones. Does not check their content.
- *
- * @throws {RestFailure} 413 for a value above `valueBytesMax`.
- */
+/** The lines (NDJSON) that are not blank. @throws {RestFailure} 413 above `valueBytesMax`. */
 export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
@@ -54,9 +50,8 @@ export async function* allLines(
 
 /**
  * Splits a JSON array into the texts of its elements as they arrive. Does not check their content.
- *
- * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; a {@link RestFailure}, 413, for an
- * element longer than `valueBytesMax`.
+ * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; {RestFailure} 413 for an element
+ * above `valueBytesMax`.
  */
 export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,

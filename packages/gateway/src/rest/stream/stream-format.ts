@@ -48,12 +48,7 @@ const formats = { ndjson, sse: serverSentEvents as StreamFormat, array: jsonArra
 
 export type StreamFormatName = keyof typeof formats;
 
-/**
- * The format that the client prefers (RFC 9110 section 12.5.1).
- *
- * @param accept The Accept header.
- * @param byDefault For a client that accepts anything, or none of our formats.
- */
+/** The format that the client prefers (RFC 9110 section 12.5.1), or the default. */
 export function chooseStreamFormat(
   accept: string | null,
   byDefault: StreamFormatName,
@@ -69,10 +64,8 @@ export function chooseStreamFormat(
 
 /**
  * The id of a server-sent event: the value of a field of its message. A browser that connects again
- * sends the last one as `Last-Event-ID`.
- *
- * @param fieldName Empty for none.
- * @returns undefined if the field is not there or not set, or if its text cannot be an id.
+ * sends the last one as `Last-Event-ID`. Undefined if the field is not there or not set, or if its
+ * text cannot be an id.
  */
 export function eventId(
   fieldName: string,
