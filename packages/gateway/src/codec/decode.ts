@@ -173,29 +173,23 @@ function schedule(): void {
 function begin(): void {
   isScheduled = false;
   spent = 0;
-  let isTaken = false;
+  let next: Waiter | undefined;
   for (const [caller, queue] of [...callers]) {
-    const rest: Waiter[] = [];
-    for (const one of queue) {
-      // Who has left must not keep bytes that no longer count.
-      if (one.holding?.isReleased) resume(one);
-      else rest.push(one);
-    }
-    if (isTaken) {
-      callers.set(caller, rest);
-      continue;
-    }
+    // Who has left must not keep bytes that no longer count.
+    const rest = queue.filter((one) => !one.holding?.isReleased || resume(one));
+    callers.set(caller, rest);
+    if (next !== undefined) continue;
     callers.delete(caller);
-    const next = rest.shift();
-    if (next === undefined) continue;
-    isTaken = true;
-    resume(next);
+    next = rest.shift();
     if (rest.length > 0) callers.set(caller, rest); // now the last one
   }
-  if (isTaken) schedule();
+  if (next === undefined) return;
+  resume(next);
+  schedule();
 }
 
-function resume({ resolve }: Waiter): void {
+function resume({ resolve }: Waiter): false {
   waiting--;
   resolve();
+  return false;
 }
