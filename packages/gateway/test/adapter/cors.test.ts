@@ -19,9 +19,7 @@ function openCatalog(cors?: CorsOptions, options: Partial<TestGatewayOptions> = 
   return openGateway({
     ...options,
     ...(cors && { cors }),
-    routes: (router) => {
-      router.service(CatalogService, createCatalog());
-    },
+    routes: (router) => router.service(CatalogService, createCatalog()),
   });
 }
 

@@ -63,28 +63,18 @@ const get = (path: string, headers: Record<string, string> = allowed): SentReque
   headers,
 });
 
+const send = (method: string, type: string, body: string | Uint8Array): SentRequest => ({
+  ...{ path: rpc(method), headers: { ...allowed, ...as(type) }, body },
+});
+
 const calls: readonly [told: string, request: SentRequest][] = [
   ["GetLibrary rest ok", get("/v1/library")],
   [
     "GetLibrary connect ok",
     { path: rpc("GetLibrary"), headers: { ...allowed, ...json }, body: "{}" },
   ],
-  [
-    "GetLibrary grpc ok",
-    {
-      path: rpc("GetLibrary"),
-      headers: { ...allowed, ...as("application/grpc+json") },
-      body: envelope("{}"),
-    },
-  ],
-  [
-    "GetLibrary grpc-web ok",
-    {
-      path: rpc("GetLibrary"),
-      headers: { ...allowed, ...as("application/grpc-web+json") },
-      body: envelope("{}"),
-    },
-  ],
+  ["GetLibrary grpc ok", send("GetLibrary", "application/grpc+json", envelope("{}"))],
+  ["GetLibrary grpc-web ok", send("GetLibrary", "application/grpc-web+json", envelope("{}"))],
   [
     "GetLibrary grpc-web ok",
     {
@@ -106,11 +96,7 @@ const calls: readonly [told: string, request: SentRequest][] = [
   ],
   [
     "CloseLibrary grpc-web FailedPrecondition",
-    {
-      path: rpc("CloseLibrary"),
-      headers: { ...allowed, ...as("application/grpc-web+json") },
-      body: envelope("{}"),
-    },
+    send("CloseLibrary", "application/grpc-web+json", envelope("{}")),
   ],
   [
     "UpdateLibrary connect Internal",

@@ -22,9 +22,7 @@ async function addressSeen(request: SentRequest, options: Partial<TestGatewayOpt
   await using gateway = await openGateway({
     ...options,
     requestGate: ({ values }) => void seen.push(values.get(peerAddressKey)),
-    routes: (router) => {
-      router.service(LibraryService, createTestLibrary());
-    },
+    routes: (router) => router.service(LibraryService, createTestLibrary()),
   });
   await gateway.send(request);
   return seen;

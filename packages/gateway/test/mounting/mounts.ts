@@ -20,21 +20,16 @@ export interface Mount {
   open(onError: Required<GatewayOptions>["onError"]): Server | Promise<Server>;
 }
 
-const routes: GatewayOptions["routes"] = (router) => {
+const routes: GatewayOptions["routes"] = (router) =>
   router.service(CatalogService, createCatalog());
-};
 
 export const mounts: readonly Mount[] = [
   {
-    name: "node:http",
-    prefix: "",
-    hasBeside: false,
+    ...{ name: "node:http", prefix: "", hasBeside: false },
     open: (onError) => createServer(gatewayNodeAdapter({ routes, onError })),
   },
   {
-    name: "Express, at the root",
-    prefix: "",
-    hasBeside: true,
+    ...{ name: "Express, at the root", prefix: "", hasBeside: true },
     open(onError) {
       const app = express();
       app.get("/beside", (_request, response) => void response.send("beside"));
@@ -43,9 +38,7 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "Express, under a path, before body parsers",
-    prefix: "/api",
-    hasBeside: true,
+    ...{ name: "Express, under a path, before body parsers", prefix: "/api", hasBeside: true },
     open(onError) {
       const app = express();
       // Express removes the path from the URL that the handler gets.
@@ -56,9 +49,7 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "Express, behind the gateway",
-    prefix: "",
-    hasBeside: true,
+    ...{ name: "Express, behind the gateway", prefix: "", hasBeside: true },
     open(onError) {
       const app = express();
       app.use(express.json(), express.raw({ type: "*/*" }));
@@ -67,9 +58,7 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "Fastify, behind the gateway",
-    prefix: "",
-    hasBeside: true,
+    ...{ name: "Fastify, behind the gateway", prefix: "", hasBeside: true },
     async open(onError) {
       const app = fastify({
         serverFactory: (serve) =>
@@ -81,9 +70,11 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "Fastify, in a route without content type parsers",
-    prefix: "/api",
-    hasBeside: true,
+    ...{
+      name: "Fastify, in a route without content type parsers",
+      prefix: "/api",
+      hasBeside: true,
+    },
     async open(onError) {
       const app = fastify();
       await app.register(async (scope) => {
@@ -97,15 +88,11 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "Next.js, in an API route without bodyParser",
-    prefix: "/api",
-    hasBeside: false,
+    ...{ name: "Next.js, in an API route without bodyParser", prefix: "/api", hasBeside: false },
     open: (onError) => createServer(apiRoute({ bodyParser: false }, onError)),
   },
   {
-    name: "h3, by fromNodeHandler",
-    prefix: "",
-    hasBeside: true,
+    ...{ name: "h3, by fromNodeHandler", prefix: "", hasBeside: true },
     open(onError) {
       const app = new H3()
         .get("/beside", () => "beside")
@@ -114,9 +101,7 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    name: "serverless-http",
-    prefix: "",
-    hasBeside: false,
+    ...{ name: "serverless-http", prefix: "", hasBeside: false },
     open: (onError) => createServer(functionUrl(gatewayNodeAdapter({ routes, onError }))),
   },
 ];
@@ -124,9 +109,7 @@ export const mounts: readonly Mount[] = [
 /** Mounts after something that has read the body. The cause is reported, no call is served. */
 export const behindParsers: readonly Mount[] = [
   {
-    name: "express.json()",
-    prefix: "/api",
-    hasBeside: false,
+    ...{ name: "express.json()", prefix: "/api", hasBeside: false },
     open(onError) {
       const app = express();
       app.use(express.json());
@@ -135,9 +118,7 @@ export const behindParsers: readonly Mount[] = [
     },
   },
   {
-    name: "express.raw()",
-    prefix: "",
-    hasBeside: false,
+    ...{ name: "express.raw()", prefix: "", hasBeside: false },
     open(onError) {
       const app = express();
       app.use(express.raw({ type: "*/*" }));
@@ -146,9 +127,7 @@ export const behindParsers: readonly Mount[] = [
     },
   },
   {
-    name: "the content type parsers of Fastify",
-    prefix: "/api",
-    hasBeside: false,
+    ...{ name: "the content type parsers of Fastify", prefix: "/api", hasBeside: false },
     async open(onError) {
       const app = fastify();
       routeFastify(app, onError);
@@ -157,9 +136,7 @@ export const behindParsers: readonly Mount[] = [
     },
   },
   {
-    name: "bodyParser of Next.js",
-    prefix: "/api",
-    hasBeside: false,
+    ...{ name: "bodyParser of Next.js", prefix: "/api", hasBeside: false },
     open: (onError) => createServer(apiRoute({ bodyParser: true }, onError)),
   },
 ];

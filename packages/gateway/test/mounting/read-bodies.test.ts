@@ -16,9 +16,7 @@ import { openHandler, type SentRequest } from "../support/gateway.ts";
 function openBehindParser() {
   const errors: unknown[] = [];
   const handler = gatewayNodeAdapter({
-    routes: (router) => {
-      router.service(CatalogService, createCatalog());
-    },
+    routes: (router) => router.service(CatalogService, createCatalog()),
     onError: (error) => errors.push(error),
   });
   const parse: NodeHandler = (request, response) => {

@@ -55,11 +55,7 @@ const clients: readonly Row[] = [
     bytes: "garbage\r\n\r\n",
     isRead: (received) => received.includes("400"),
   },
-  {
-    what: "has said the preface alone",
-    bytes: preface,
-    isRead: sees(frameType.settings),
-  },
+  { what: "has said the preface alone", bytes: preface, isRead: sees(frameType.settings) },
   {
     what: "rests on HTTP/2",
     bytes: Buffer.concat([greeting, settingsAck]),

@@ -8,7 +8,6 @@ import type { ServeOptions } from "../../src/server/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import {
   answer,
-  createPath,
   createRpcPath,
   post as postBy,
   rpcVolume,
@@ -44,56 +43,11 @@ describe("an HTTP/1.1 connection", () => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test.each([["http://127.0.0.1"], ["http://elsewhere.example:1234"], ["https://a"], ["HTTP://A"]])(
-    "accepts the absolute target %s",
-    async (target) => {
-      using connection = await openRawConnection(server.port);
-      connection.write(post(volume, { line: `POST ${target}${createPath} HTTP/1.1` }));
-      expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
-    },
-  );
-
-  test.each([
-    "Host: a",
-    "Host: a:8080",
-    "Host: a:",
-    "Host: 127.0.0.1",
-    "Host: [::1]:8080",
-    "Host: xn--bcher-kva.example",
-    "host: A_b.example",
-    "HOST:\ta \t",
-  ])("accepts %j", async (host) => {
-    using connection = await openRawConnection(server.port);
-    connection.write(post(volume, { more: `${host}\r\n` }));
-    expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-  });
-
-  test("answers HTTP/1.0 without a Host, and closes", async () => {
-    using connection = await openRawConnection(server.port);
-    const line = `POST ${createPath} HTTP/1.0`;
-    connection.write(post(volume, { line, more: "" }));
-    const received = await connection.untilClosed();
-    expect(parseHttp1Responses(received)).toMatchObject([{ status: 200, body: answer }]);
-  });
-
   test("answers Connect over HTTP/1.0 without a Host", async () => {
     using connection = await openRawConnection(server.port);
     const line = `POST ${createRpcPath} HTTP/1.0`;
     connection.write(post(rpcVolume, { line, more: "" }));
     expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
-      { status: 200, body: answer },
-    ]);
-  });
-
-  test("requests the body of a request that expects 100-continue", async () => {
-    using connection = await openRawConnection(server.port);
-    const body = volume;
-    const request = post(body, { more: "Host: a\r\nExpect: 100-continue\r\n" });
-    connection.write(request.slice(0, -body.length));
-    expect(await responses(connection, 1)).toMatchObject([{ status: 100 }]);
-    connection.write(body);
-    expect(await responses(connection, 2)).toMatchObject([
-      { status: 100 },
       { status: 200, body: answer },
     ]);
   });

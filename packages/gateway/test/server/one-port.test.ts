@@ -152,10 +152,7 @@ test.each([
   const opened: WeakRef<object>[] = [];
   const port = await openTestPort({
     serve: (_request, response) => void response.end(answer),
-    traffic: {
-      opened: (socket) => void opened.push(new WeakRef(socket)),
-      refused: () => {},
-    },
+    traffic: { opened: (socket) => void opened.push(new WeakRef(socket)), refused: () => {} },
   });
   for (let count = 0; count < 10; count++) {
     using connection = await openRawConnection(port.address.port);

@@ -68,14 +68,6 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     expect((await greet(server.port, offered)).alpnProtocol).toBe(chosen);
   });
 
-  test("uses HTTP/1.1 with clients without ALPN", async () => {
-    const socket = tls.connect({ port: server.port, host: "127.0.0.1", ca });
-    await within("the handshake", once(socket, "secureConnect"));
-    using connection = createRawConnection(socket);
-    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
-    expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 200 /);
-  });
-
   test.each([
     ["HTTP/1.1", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
     ["HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"],
@@ -359,13 +351,6 @@ describe("files for TLS", () => {
   });
 
   const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
-
-  test("that are missing fail the start", async () => {
-    await using folder = await createTemporaryFolder();
-    const files = { certFile: join(folder.path, "no.crt"), keyFile: join(folder.path, "no.key") };
-    await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
-    await expect(openTestService({ tls: files })).rejects.toThrow(/no\.crt.*ENOENT/);
-  });
 
   test.each([
     ["empty", ""],
