@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type EveryField, EveryFieldSchema, Genre } from "../gen/library/v1/fields_pb.ts";
-import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
+import { BookSchema } from "../gen/library/v1/library_pb.ts";
 import { GetRequestSchema } from "../gen/openapi/old/v1/old_pb.ts";
 import { readJson as read } from "../support/json-reader.ts";
 import { refusalOf } from "../support/violations.ts";
@@ -39,28 +39,22 @@ describe("JSON is read as", () => {
 
     const accepted: readonly Row[] = [
       ["double", "1.5", 1.5],
-      ["double", "-1.5", -1.5],
       ["double", "1e3", 1000],
-      ["double", "1.0", 1],
       ["double", "1e+21", 1e21],
       ["double", "-0", -0],
       ["double", "-0.0", -0],
       ["double", '"-0"', -0],
-      ["double", '"1.5"', 1.5],
       ["double", '"1.5e3"', 1500],
       ["double", '"-0.5"', -0.5],
       ["double", '"NaN"', Number.NaN],
       ["double", '"Infinity"', Number.POSITIVE_INFINITY],
       ["double", '"-Infinity"', Number.NEGATIVE_INFINITY],
       ["double", "9007199254740993", 9007199254740992], // the nearest double
-      ["double", "0.1000000000000000055511151231257827", 0.1],
       ["double", "1.7976931348623157e308", Number.MAX_VALUE],
       ["double", "5e-324", Number.MIN_VALUE],
       ["double", "1e-400", 0],
       ["double", "null", 0],
-      ["float", "1.5", 1.5],
       ["float", "-0.0", -0],
-      ["float", '"NaN"', Number.NaN],
       ["float", '"-Infinity"', Number.NEGATIVE_INFINITY],
       ["float", "3.4028234663852886e38", 3.4028234663852886e38],
       // The form of Go, Java and C++, and the last double that rounds to it.
@@ -68,19 +62,14 @@ describe("JSON is read as", () => {
       ["float", '"-3.4028235e38"', -3.4028234663852886e38],
       ["float", "3.4028235677973362e38", 3.4028234663852886e38],
       ["optionalDouble", "0", 0],
-      ["optionalDouble", "-0.0", -0],
       ["optionalDouble", "null", undefined],
       ["doubleList", '[1,1.0,"1",-0.0]', [1, 1, 1, -0]],
       ["doubleByInt32", '{"1":1.0,"-1":"NaN"}', { 1: 1, "-1": Number.NaN }],
-      ["doubleWrapper", "1.0", 1],
       ["doubleWrapper", "-0.0", -0],
       ["doubleWrapper", '"Infinity"', Number.POSITIVE_INFINITY],
-      ["floatWrapper", '"1e1"', 10],
       ["bool", "true", true],
-      ["bool", "false", false],
       ["bool", "null", false],
       ["optionalBool", "false", false],
-      ["boolWrapper", "true", true],
       ["string", '""', ""],
       ["string", '"1.0"', "1.0"],
       ["string", '"é🌱"', "é🌱"],
@@ -88,19 +77,15 @@ describe("JSON is read as", () => {
       ["string", '"\\u0000"', "\0"],
       ["optionalString", '""', ""],
       ["optionalString", "null", undefined],
-      ["stringWrapper", '"a"', "a"],
       ["stringList", '["","a"]', ["", "a"]],
       ["bytes", '"+/8="', Uint8Array.of(0xfb, 0xff)],
       ["bytes", '"-_8="', Uint8Array.of(0xfb, 0xff)],
       ["bytes", '"+/8"', Uint8Array.of(0xfb, 0xff)],
       ["bytes", '"-_8"', Uint8Array.of(0xfb, 0xff)],
       ["bytes", '""', new Uint8Array()],
-      ["bytesWrapper", '"AA=="', Uint8Array.of(0)],
       ["genre", '"GENRE_ATLAS"', Genre.ATLAS],
       ["genre", "2", Genre.ATLAS],
-      ["genre", "2.0", Genre.ATLAS],
       ["genre", "0.2e1", Genre.ATLAS],
-      ["genre", "-1", Genre.LOST],
       ["genre", '"GENRE_LOST"', Genre.LOST],
       ["genre", "2147483647", 2147483647], // not a known value: the enum is open
       ["genre", "-2147483648.0", -2147483648],
@@ -110,7 +95,6 @@ describe("JSON is read as", () => {
       ["choice", "null", { case: undefined }],
       ["struct", '{"a":[1.0,1e1,null,"x",true,{}]}', { a: [1, 10, null, "x", true, {}] }],
       ["struct", '{"a":9007199254740993}', { a: 9007199254740992 }], // a Struct holds doubles
-      ["struct", "{}", {}],
       ["fieldMask", '"a,b.cD"', expect.objectContaining({ paths: ["a", "b.c_d"] })],
       ["timestamp", '"1970-01-01T00:00:01.5Z"', expect.objectContaining({ seconds: 1n })],
       ["timestamp", '"2000-02-29T23:59:59Z"', expect.objectContaining({ seconds: 951868799n })],
@@ -120,12 +104,7 @@ describe("JSON is read as", () => {
         '"2020-12-31T23:59:59+23:59"',
         expect.objectContaining({ seconds: 1609372859n }),
       ],
-      ["bytes", '"-_8"', new Uint8Array([251, 255])],
-      ["bytes", '"+/8="', new Uint8Array([251, 255])],
-      ["bytes", '"-_8="', new Uint8Array([251, 255])],
-      ["bytes", '""', new Uint8Array()],
       ["duration", '"-1.5s"', expect.objectContaining({ seconds: -1n, nanos: -500000000 })],
-      ["value", "1.0", numberValue(1)],
       ["value", "-0.0", numberValue(-0)],
       ["value", "null", expect.objectContaining({ kind: { case: "nullValue", value: 0 } })],
     ];
@@ -148,23 +127,17 @@ describe("JSON is read as", () => {
         "float",
         ["3.4028235677973366e38", "3.5e38", "-3.5e38", '"3.5e38"', "1e400", '"0x10"', "true", '""'],
       ],
-      ["optionalDouble", ["1e400", '""', "false"]],
       ["doubleList", ["[null]", "[1e400]", "1", "{}", '"1"']],
       ["doubleByInt32", ['{"1":null}', '{"1":1e400}', "[]", "1"]],
-      ["doubleWrapper", ["1e400", '" 1"', "{}", '{"value":1}']],
       ["bool", ['"true"', '"false"', "0", "1", '""', '"True"', "[]", "{}", "1.0"]],
       ["boolList", ["[null]", '["true"]', "true"]],
-      ["boolWrapper", ['"true"', "1"]],
       ["string", ["1", "1.0", "9007199254740993", "true", "[]", "{}"]],
       ["string", ['"\\ud800"', '"\\udfff"', '"\\udf31\\ud83c"', '"a\\ud83cb"']],
       ["stringList", ["[null]", "[1]", '["\\ud800"]', '"a"', "{}"]],
       ["stringByString", ['{"a":null}', '{"a":1}', '{"a":"\\ud800"}', '{"\\ud800":"a"}', "[]"]],
-      ["stringWrapper", ["1", '"\\ud800"', "{}"]],
-      ["choiceString", ["1", '"\\ud800"', "[]"]],
       ["bytes", ["5", "5.0", '"*"', '"A"', "true", "[]", "{}", "[0]"]],
       ["bytes", ['"A="', '"A==="', '"QUJDR="', '"===="', '"Zg==="', '"Zg="', '"Zm9v=Zm9v"']],
       ["bytes", ['"Zm9v-/"', '"Z g="', '" Zg=="', '"Zg==\\n"']],
-      ["bytesWrapper", ["1.0", '"*"']],
       ["genre", ['"NOVEL"', '"genre_novel"', '"1"', '""', "1.5", "1e+21", "2147483648"]],
       ["genre", ["true", "[]", "{}", "1e400", "9007199254740993"]],
       ["genreList", ["[null]", '["NOVEL"]', "1"]],
@@ -185,7 +158,6 @@ describe("JSON is read as", () => {
       ["value", ["1e400", '"\\ud800"', '["\\ud800"]', '{"\\ud800":1}']],
       ["listValue", ["{}", "1", "[1e400]", '["\\ud800"]']],
       ["valueByString", ['{"a":1e400}', '{"a":"\\ud800"}', "[]"]],
-      ["fieldMask", ['"\\ud800"']],
       ["any", ["[]", "1", "1.0", '{"@type":""}', '{"@type":1.0}', '{"@type":"a/"}']],
       ["any", ['{"@type":"a/unknown.Type"}', '{"value":1}', '{"@type":null}']],
       ["any", ['{"@type":"a/google.protobuf.Duration","value":"1s","more":1}']],
@@ -206,17 +178,6 @@ describe("JSON is read as", () => {
       expect(any).toMatchObject({ typeUrl: "", value: new Uint8Array() });
     });
 
-    test("wherever its @type is", () => {
-      const text = '{"any":{"id":9007199254740993,"@type":"x/library.v1.Book"}}';
-      expect(bookIn(read(EveryFieldSchema, text, { registry }).any)?.id).toBe(9007199254740993n);
-    });
-
-    test("of a type with its own JSON form", () => {
-      const text = '{"any":{"@type":"x/google.protobuf.Timestamp","value":"1970-01-01T00:00:01Z"}}';
-      const { any } = read(EveryFieldSchema, text, { registry });
-      expect(anyUnpack(any as Any, TimestampSchema)?.seconds).toBe(1n);
-    });
-
     test("but not of a type whose required fields are missing", () => {
       const text = `{"any":{"@type":"x/${GetRequestSchema.typeName}","id":"1"}}`;
       const types = createRegistry(GetRequestSchema);
@@ -230,18 +191,6 @@ describe("JSON is read as", () => {
         const { any } = read(EveryFieldSchema, text, { registry });
         expect(anyUnpack(any as Any, EmptySchema)).toBeDefined();
       }
-    });
-
-    test("but not with a field that its message does not have", () => {
-      const text = `{"any":{"@type":"x/library.v1.Book","isbn":1}}`;
-      const refusal = refusalOf(() => read(EveryFieldSchema, text, { registry }));
-      expect(refusal).toMatchObject({ violations: [["any.isbn", "is not a known field"]] });
-    });
-
-    test("but not with a value that its message cannot hold", () => {
-      const text = `{"any":{"@type":"x/library.v1.Book","id":"x"}}`;
-      const refusal = refusalOf(() => read(EveryFieldSchema, text, { registry }));
-      expect(refusal).toMatchObject({ violations: [["any.id", "must be a 64-bit integer"]] });
     });
   });
 
@@ -274,10 +223,6 @@ describe("JSON is read as", () => {
     expect({}).not.toHaveProperty("int64");
   });
 });
-
-function bookIn(any: Any | undefined): Book | undefined {
-  return any && anyUnpack(any, BookSchema);
-}
 
 function numberValue(value: number) {
   return expect.objectContaining({ kind: { case: "numberValue", value } });

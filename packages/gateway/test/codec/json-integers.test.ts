@@ -8,7 +8,6 @@ import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
 import { readJson as read } from "../support/json-reader.ts";
 import { refusalOf } from "../support/violations.ts";
 
-const two53 = 2n ** 53n;
 const registry = createRegistry(BookSchema, Int64ValueSchema);
 
 interface IntegerType {
@@ -57,33 +56,15 @@ describe("JSON is read as", () => {
     }
   });
 
-  test.each([two53 - 1n, two53, two53 + 1n, -two53 + 1n, -two53, -two53 - 1n])(
-    "every 64-bit integer type exactly: %s",
-    (value) => {
-      for (const { field, min } of integerTypes.filter(({ bits }) => bits === 64)) {
-        if (value < min) continue;
-        for (const json of [`${value}`, `${value}.0`, `${value * 100n}e-2`, `"${value}"`]) {
-          const message = read(EveryFieldSchema, `{"${field}":${json}}`);
-          expect(message[field], `${field}: ${json}`).toBe(value);
-        }
-      }
-    },
-  );
-
   const integers: readonly [json: string, value: number][] = [
     ["0", 0],
     ["-0", 0],
     ['"-0"', 0],
-    ["0.0", 0],
-    ["0e9", 0],
     ["0e-999999999", 0],
     ['"0"', 0],
     ["12", 12],
-    ["12.0", 12],
     ["12.000000000000000000000000000000", 12],
     ["1.2e1", 12],
-    ["1.2E+1", 12],
-    ["120e-1", 12],
     ['"12"', 12],
     ["null", 0],
   ];
@@ -135,7 +116,6 @@ describe("JSON is read as", () => {
       ["childBySint64", "-1", "-1"],
       ["doubleByInt32", "-2147483648", "-2147483648"],
       ["bytesByUint32", "4294967295", "4294967295"],
-      ["int64ByInt64", "0", "0"],
     ];
 
     test.each(accepted)("%s: %s", (field, key, stored) => {
@@ -150,17 +130,12 @@ describe("JSON is read as", () => {
     const refused: readonly [field: string, key: string, description: string][] = [
       ["int64ByInt64", "", int64],
       ["int64ByInt64", " 1", int64],
-      ["int64ByInt64", "1 ", int64],
       ["int64ByInt64", "01", int64],
-      ["int64ByInt64", "+1", int64],
       ["int64ByInt64", "0x10", int64],
       ["int64ByInt64", "1.0", int64],
-      ["int64ByInt64", "1e2", int64],
       ["int64ByInt64", "a", int64],
-      ["int64ByInt64", "true", int64],
       ["int64ByInt64", `${2n ** 63n}`, `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
       ["uint64ByUint64", "-1", `${uint64}, from 0 to ${2n ** 64n - 1n}`],
-      ["doubleByInt32", "01", "must be a 32-bit integer"],
       ["doubleByInt32", "1e2", "must be a 32-bit integer"],
       ["bytesByUint32", "4294967296", `${uint32}, from 0 to 4294967295`],
     ];
@@ -184,30 +159,21 @@ describe("JSON is read as", () => {
       ["with presence", `{"optionalInt64":${n}}`, (m) => m.optionalInt64],
       ["under its proto name", `{"optional_int64":${n}}`, (m) => m.optionalInt64],
       ["under a name of its own", `{"another-name":${n}}`, (m) => m.renamed],
-      ["in a list", `{"int64List":[1,${n}]}`, (m) => m.int64List[1]],
-      ["as a map's value", `{"int64ByInt64":{"1":${n}}}`, (m) => m.int64ByInt64["1"]],
-      ["as a map's key", `{"int64ByInt64":{"${n}":1}}`, (m) => exactKey(m.int64ByInt64)],
       ["as an unsigned key", `{"uint64ByUint64":{"${n}":1}}`, (m) => exactKey(m.uint64ByUint64)],
       ["as a zigzag key", `{"childBySint64":{"${n}":{}}}`, (m) => exactKey(m.childBySint64)],
       ["in a oneof", `{"choiceInt64":${n}}`, (m) => m.choice.value],
-      ["in a child", `{"child":{"child":{"int64":${n}}}}`, (m) => m.child?.child?.int64],
-      ["in a list of children", `{"children":[{},{"int64":${n}}]}`, (m) => m.children[1]?.int64],
       [
         "in a map of children",
         `{"childByString":{"a":{"int64":${n}}}}`,
         (m) => m.childByString["a"]?.int64,
       ],
-      ["in a oneof's child", `{"choiceChild":{"int64":${n}}}`, choiceChildInt64],
-      ["in a wrapper", `{"int64Wrapper":${n}}`, (m) => m.int64Wrapper],
       ["in an unsigned wrapper", `{"uint64Wrapper":${n}}`, (m) => m.uint64Wrapper],
-      ["in a list of wrappers", `{"int64WrapperList":[${n}]}`, (m) => m.int64WrapperList[0]?.value],
       [
         "in a map of wrappers",
         `{"int64WrapperByInt32":{"1":${n}}}`,
         (m) => m.int64WrapperByInt32[1]?.value,
       ],
       ["in an Any", `{"any":${anyBook(n)}}`, (m) => bookIn(m.any)?.id],
-      ["in a list of Any", `{"anyList":[${anyBook(n)}]}`, (m) => bookIn(m.anyList[0])?.id],
       ["in an Any with a wrapper", `{"any":${anyWrapper(n)}}`, (m) => wrapperIn(m.any)],
     ];
 
@@ -255,8 +221,4 @@ function bookIn(any: Any | undefined): Book | undefined {
 
 function wrapperIn(any: Any | undefined): bigint | undefined {
   return any && anyUnpack(any, Int64ValueSchema)?.value;
-}
-
-function choiceChildInt64({ choice }: EveryField): bigint | undefined {
-  return choice.case === "choiceChild" ? choice.value.int64 : undefined;
 }

@@ -22,54 +22,39 @@ const inAny = [BookSchema, Int64ValueSchema, TimestampSchema];
 const registry = createRegistry(...inAny, EveryFieldSchema);
 
 describe("the violation names", () => {
-  const rows: readonly [what: string, text: string, field: string, description: string][] = [
-    ["the message itself", "[]", "", "must be a JSON object"],
-    ["the message itself", "null", "", "must be a JSON object"],
-    ["the message itself", "1.0", "", "must be a JSON object"],
-    ["a field", '{"shelves":{}}', "shelves", "must be a JSON array"],
-    ["an item", '{"shelves":[{},5]}', "shelves[1]", "must be a JSON object"],
-    ["a field of an item", '{"shelves":[{"theme":1}]}', "shelves[0].theme", "must be a string"],
+  const rows: readonly [text: string, field: string, description: string][] = [
+    ["[]", "", "must be a JSON object"],
+    ["null", "", "must be a JSON object"],
     [
-      "a field in a map in a list",
       '{"shelves":[{},{},{"books":{"a":{},"x":{"id":"1.5"}}}]}',
       'shelves[2].books["x"].id',
       "must be a 64-bit integer",
     ],
     [
-      "an entry of a map",
       '{"shelvesByRoom":{"7":{"books":{"x":true}}}}',
       'shelvesByRoom["7"].books["x"]',
       "must be a JSON object",
     ],
+    ['{"shelvesByRoom":{"07":{}}}', 'shelvesByRoom["07"]', "must be a 64-bit integer"],
     [
-      "a key of a map",
-      '{"shelvesByRoom":{"07":{}}}',
-      'shelvesByRoom["07"]',
-      "must be a 64-bit integer",
-    ],
-    [
-      "a message that contains itself",
       '{"shelves":[{"annex":{"annex":{"theme":false}}}]}',
       "shelves[0].annex.annex.theme",
       "must be a string",
     ],
     [
-      "an item of a repeated scalar",
       '{"shelves":[{"new_books":[{"authors":["a","b",3]}]}]}',
       "shelves[0].new_books[0].authors[2]",
       "must be a string",
     ],
-    ["an unknown field", '{"shelfs":[]}', "shelfs", "is not a known field"],
     [
-      "an unknown field, nested",
       '{"shelves":[{"books":{"x":{"isbn":null}}}]}',
       'shelves[0].books["x"].isbn',
       "is not a known field",
     ],
-    ["the first of two", '{"displayName":1,"shelves":2}', "displayName", "must be a string"],
+    ['{"displayName":1,"shelves":2}', "displayName", "must be a string"],
   ];
 
-  test.each(rows)("%s: %s", (_what, text, field, description) => {
+  test.each(rows)("%s: %s", (text, field, description) => {
     expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
       violations: [[field, description]],
     });
@@ -80,11 +65,7 @@ describe("the violation names also", () => {
   const rows: readonly [what: string, text: string, field: string][] = [
     ["an item that is null", '{"children":[{},null]}', "children[1]"],
     ["a map's value that is null", '{"child":{"int64ByInt64":{"1":null}}}', "child.int64ByInt64"],
-    ["bytes", '{"child":{"bytes":"*"}}', "child.bytes"],
-    ["an enum", '{"child":{"genre":"NOVEL"}}', "child.genre"],
     ["an enum in a list", '{"genreList":["GENRE_NOVEL","NOVEL"]}', "genreList[1]"],
-    ["a time", '{"children":[{"timestamp":"noon"}]}', "children[0].timestamp"],
-    ["a duration", '{"children":[{"duration":"1h"}]}', "children[0].duration"],
     ["a field mask", '{"child":{"fieldMask":"a_b"}}', "child.fieldMask"],
     ["an Any of an unknown type", '{"child":{"any":{"@type":"a/b.C"}}}', "child.any"],
     ["a float that is too large", '{"child":{"float":1e39}}', "child.float"],

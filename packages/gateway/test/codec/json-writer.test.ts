@@ -14,80 +14,34 @@ function textOf(message: EveryField, int64?: "string" | "number"): string {
 }
 
 describe("int64 as number", () => {
-  const rows: readonly [
-    what: string,
-    init: MessageInitShape<typeof EveryFieldSchema>,
-    text: string,
-  ][] = [
-    ["int64", { int64: least }, `{"int64":${least}}`],
-    ["uint64", { uint64: most }, `{"uint64":${most}}`],
-    ["sint64", { sint64: -big }, `{"sint64":${-big}}`],
-    ["fixed64", { fixed64: big }, `{"fixed64":${big}}`],
-    ["sfixed64", { sfixed64: -big }, `{"sfixed64":${-big}}`],
-    ["a zero that is set", { optionalInt64: 0n }, '{"optionalInt64":0}'],
-    ["in a list", { int64List: [1n, -big] }, `{"int64List":[1,${-big}]}`],
-    ["in a list of uint64", { uint64List: [most] }, `{"uint64List":[${most}]}`],
-    ["in a map, but for its key", { int64ByInt64: { "5": big } }, `{"int64ByInt64":{"5":${big}}}`],
-    ["in a map of uint64", { uint64ByUint64: { "5": most } }, `{"uint64ByUint64":{"5":${most}}}`],
-    ["in a oneof", { choice: { case: "choiceInt64", value: big } }, `{"choiceInt64":${big}}`],
-    ["in an Int64Value", { int64Wrapper: big }, `{"int64Wrapper":${big}}`],
-    ["in an Int64Value of zero", { int64Wrapper: 0n }, '{"int64Wrapper":0}'],
-    ["in a UInt64Value", { uint64Wrapper: most }, `{"uint64Wrapper":${most}}`],
-    [
-      "in a list of Int64Value",
-      { int64WrapperList: [{ value: big }] },
-      `{"int64WrapperList":[${big}]}`,
-    ],
-    [
-      "in a map of Int64Value",
-      { int64WrapperByInt32: { 5: { value: big } } },
-      `{"int64WrapperByInt32":{"5":${big}}}`,
-    ],
-    ["in a message", { child: { int64: big } }, `{"child":{"int64":${big}}}`],
-    [
-      "in a list of messages",
-      { children: [{}, { int64: big }] },
-      `{"children":[{},{"int64":${big}}]}`,
-    ],
-    [
-      "in a map of messages",
-      { childByString: { a: { int64: big } } },
-      `{"childByString":{"a":{"int64":${big}}}}`,
-    ],
-    [
-      "in a message in a oneof",
-      { choice: { case: "choiceChild", value: { int64: big } } },
-      `{"choiceChild":{"int64":${big}}}`,
-    ],
-    ["under another JSON name", { renamed: big }, `{"another-name":${big}}`],
-    ["with jstype, which is for JavaScript alone", { asString: "5" }, '{"asString":5}'],
+  const rows: readonly [init: MessageInitShape<typeof EveryFieldSchema>, text: string][] = [
+    [{ int64: least }, `{"int64":${least}}`],
+    [{ uint64: most }, `{"uint64":${most}}`],
+    [{ fixed64: big }, `{"fixed64":${big}}`],
+    [{ optionalInt64: 0n }, '{"optionalInt64":0}'],
+    [{ int64List: [1n, -big] }, `{"int64List":[1,${-big}]}`],
+    [{ int64ByInt64: { "5": big } }, `{"int64ByInt64":{"5":${big}}}`],
+    [{ choice: { case: "choiceInt64", value: big } }, `{"choiceInt64":${big}}`],
+    [{ int64Wrapper: big }, `{"int64Wrapper":${big}}`],
+    [{ int64Wrapper: 0n }, '{"int64Wrapper":0}'],
+    [{ uint64Wrapper: most }, `{"uint64Wrapper":${most}}`],
+    [{ child: { int64: big } }, `{"child":{"int64":${big}}}`],
+    [{ children: [{}, { int64: big }] }, `{"children":[{},{"int64":${big}}]}`],
+    [{ childByString: { a: { int64: big } } }, `{"childByString":{"a":{"int64":${big}}}}`],
+    [{ renamed: big }, `{"another-name":${big}}`],
+    [{ asString: "5" }, '{"asString":5}'],
   ];
 
-  test.each(rows)("%s", (_what, init, text) => {
+  test.each(rows)("%o: %s", (init, text) => {
     expect(textOf(create(EveryFieldSchema, init), "number")).toBe(text);
   });
 
   test.each<[what: string, init: MessageInitShape<typeof EveryFieldSchema>]>([
     ["text that looks like a number", { string: "5", stringList: ["5"] }],
-    ["a map of text", { stringByString: { int64: "5" } }],
     ["bytes", { bytes: new Uint8Array([0xd7, 0x6d, 0xf8]) }],
     ["smaller integers", { int32: 5, uint32: 5, int32List: [5] }],
-    ["wrappers of others", { stringWrapper: "5", int32Wrapper: 5, doubleWrapper: 0.5 }],
     ["doubles that are no numbers", { double: Number.NaN, doubleList: [Number.POSITIVE_INFINITY] }],
     ["a Struct", { struct: { int64: "5", value: "5", child: { int64: "5" } } }],
-    [
-      "a Value",
-      {
-        value: {
-          kind: {
-            case: "structValue",
-            value: { fields: { int64: { kind: { case: "stringValue", value: "5" } } } },
-          },
-        },
-      },
-    ],
-    ["a Value of text", { value: { kind: { case: "stringValue", value: "5" } } }],
-    ["a ListValue", { listValue: { values: [{ kind: { case: "stringValue", value: "5" } }] } }],
     ["a map of Value", { valueByString: { a: { kind: { case: "stringValue", value: "5" } } } }],
     ["a FieldMask", { fieldMask: { paths: ["int64"] } }],
     ["an enum", { genre: 1, genreList: [2, 77 as Genre] }],
