@@ -13,8 +13,7 @@ import {
 import { type EveryField, EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { anyMessage } from "./support/arbitrary-message.ts";
 import { createEchoService } from "./support/echo.ts";
-import { jsonOf, openGateway, type SentRequest } from "./support/gateway.ts";
-import { within } from "./support/within.ts";
+import { jsonOf, openGateway } from "./support/gateway.ts";
 
 const connectPath = "/library.v1.FieldService/Echo";
 const json = { "content-type": "application/json" };
@@ -23,11 +22,7 @@ const binary = { "content-type": "application/proto" };
 type Echo = (request: unknown, context: HandlerContext) => object | Promise<object>;
 
 function openEcho(echo: Echo) {
-  return openGateway({
-    routes: (router) => {
-      router.service(FieldService, { echo });
-    },
-  });
+  return openGateway({ routes: (router) => router.service(FieldService, { echo }) });
 }
 
 /** Equal for equal messages, whatever type holds their bytes. */
@@ -41,9 +36,7 @@ describe("a message", () => {
     async (version) => {
       const service = createEchoService();
       await using gateway = await openGateway({
-        routes: (router) => {
-          router.service(FieldService, service);
-        },
+        routes: (router) => router.service(FieldService, service),
       });
       await fc.assert(
         fc.asyncProperty(anyMessage(EveryFieldSchema), async (message) => {
@@ -105,8 +98,6 @@ async function errorsBoth(error: ConnectError): Promise<{ rest: SeenError; conne
   };
 }
 
-const codes = Object.values(Code).filter((code) => typeof code === "number");
-
 describe("an error", () => {
   const details = [
     { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n, nanos: 5 } } },
@@ -114,33 +105,18 @@ describe("an error", () => {
     { desc: ErrorInfoSchema, value: { reason: "WHY", domain: "d", metadata: { a: "1" } } },
   ];
 
-  test.each(codes.map((code) => [Code[code], code] as const))(
-    "%s has the same status, code, message and details",
-    async (_name, code) => {
-      const { rest, connect } = await errorsBoth(new ConnectError("no 🌱", code, {}, details));
-      expect(rest).toEqual(connect);
-      expect(rest).toMatchObject({ code, message: "no 🌱" });
-      expect(rest.details).toHaveLength(3);
-    },
-  );
+  test("has the same status, code, message and details", async () => {
+    const error = new ConnectError("no 🌱", Code.DataLoss, {}, details);
+    const { rest, connect } = await errorsBoth(error);
+    expect(rest).toEqual(connect);
+    expect(rest).toMatchObject({ code: Code.DataLoss, message: "no 🌱" });
+    expect(rest.details).toHaveLength(3);
+  });
 
   test("without message or details has none", async () => {
     const { rest, connect } = await errorsBoth(new ConnectError("", Code.Aborted));
     expect(rest).toEqual(connect);
     expect(rest).toMatchObject({ message: "", details: [] });
-  });
-
-  test("has the same headers", async () => {
-    await using gateway = await openEcho((_request, { responseHeader }) => {
-      responseHeader.set("x-set", "1");
-      throw new ConnectError("", Code.NotFound, { "x-meta": "2", "www-authenticate": "Bearer" });
-    });
-    for (const path of ["/v1/fields", connectPath]) {
-      const { headers } = await gateway.send({ path, headers: json, body: "{}" });
-      expect(headers.get("x-set")).toBe("1");
-      expect(headers.get("x-meta")).toBe("2");
-      expect(headers.get("www-authenticate")).toBe("Bearer");
-    }
   });
 });
 
@@ -164,19 +140,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(rest).toEqual(connect);
     expect(rest?.header).toContainEqual(["x-one", "1"]);
     expect(seen.map(({ protocolName }) => protocolName)).toEqual(["rest", "connect"]);
-  });
-
-  test("headers and trailers of an answer are the same", async () => {
-    await using gateway = await openEcho((request, context) => {
-      context.responseHeader.set("x-head", "1");
-      context.responseTrailer.set("x-tail", "2");
-      return request as object;
-    });
-    for (const path of ["/v1/fields", connectPath]) {
-      const { headers } = await gateway.send({ version, path, headers: json, body: "{}" });
-      expect(headers.get("x-head")).toBe("1");
-      expect(headers.get("trailer-x-tail")).toBe("2");
-    }
   });
 });
 
@@ -206,40 +169,4 @@ describe("a deadline", () => {
       expect(await gateway.send({ path, headers, body: "{}" })).toMatchObject({ status: 400 });
     }
   });
-});
-
-describe("a client that leaves", () => {
-  test.each([
-    ["REST", "/v1/fields"],
-    ["Connect", connectPath],
-  ])("%s: cancels the call", async (_protocol, path) => {
-    const entered = Promise.withResolvers<void>();
-    const left = Promise.withResolvers<unknown>();
-    await using gateway = await openEcho(async (_request, { signal }) => {
-      entered.resolve();
-      if (!signal.aborted) await once(signal, "abort");
-      left.resolve(signal.aborted);
-      throw signal.reason;
-    });
-    const client = new AbortController();
-    const request: RequestInit = { method: "POST", headers: json, body: "{}" };
-    const answer = fetch(gateway.origin("1.1") + path, { ...request, signal: client.signal });
-    const failed = expect(answer).rejects.toThrow();
-    await within("the call", entered.promise);
-    client.abort();
-    await failed;
-    expect(await within("the end of the call", left.promise)).toBe(true);
-  });
-});
-
-test.each<[what: string, request: Omit<SentRequest, "path">, status: number]>([
-  ["no JSON", { headers: json, body: "{" }, 400],
-  ["a field of another type", { headers: json, body: '{"int64":{}}' }, 400],
-  ["another media type", { headers: { "content-type": "text/plain" }, body: "{}" }, 415],
-  ["a gzip that is none", { headers: { ...json, "content-encoding": "gzip" }, body: "{}" }, 400],
-])("both reject %s", async (_what, request, status) => {
-  await using gateway = await openEcho(() => ({}));
-  for (const path of ["/v1/fields", connectPath]) {
-    expect(await gateway.send({ ...request, path })).toMatchObject({ status });
-  }
 });

@@ -92,9 +92,7 @@ describe("a client that leaves", () => {
   test.each(rows)("$protocol, $what: its call ends, and no error is reported", async (row) => {
     const library = createWaitingLibrary();
     await using gateway = await openGateway({
-      routes: (router) => {
-        router.service(LibraryService, library);
-      },
+      routes: (router) => router.service(LibraryService, library),
     });
     const leave = row.send(gateway, row.head, row.body);
     await within("the call", library.entered);
@@ -111,9 +109,7 @@ describe("a client that leaves", () => {
     const ended = Promise.withResolvers<void>();
     await using gateway = await openGateway({
       requestGate: ({ signal }) => signal.addEventListener("abort", () => ended.resolve()),
-      routes: (router) => {
-        router.service(LibraryService, library);
-      },
+      routes: (router) => router.service(LibraryService, library),
     });
     using connection = await openRawConnection(gateway.port);
     connection.write(
@@ -132,9 +128,7 @@ describe("a server that shuts down", () => {
     const library = createWaitingLibrary();
     await using gateway = await openGateway({
       shutdownSignal: shutdown.signal,
-      routes: (router) => {
-        router.service(LibraryService, library);
-      },
+      routes: (router) => router.service(LibraryService, library),
     });
     const answer = gateway.send({ method: "GET", path: "/v1/library" });
     await library.entered;
@@ -152,9 +146,7 @@ describe("a signal", () => {
   test("does not change after the call was answered", async () => {
     const library = createTestLibrary();
     await using gateway = await openGateway({
-      routes: (router) => {
-        router.service(LibraryService, library);
-      },
+      routes: (router) => router.service(LibraryService, library),
     });
     await gateway.send({ method: "GET", path: "/v1/library" });
     expect(library.calls[0]?.context.signal.aborted).toBe(false);

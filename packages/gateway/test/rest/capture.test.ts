@@ -9,73 +9,43 @@ function capture(template: string, path: string): (string | undefined)[] {
   return parsed.variables.map((variable) => captureVariable(parsed, variable, segments));
 }
 
-describe("a variable of one segment is decoded completely:", () => {
-  test.each([
+describe("a path is captured:", () => {
+  test.each<[template: string, path: string, texts: string | (string | undefined)[]]>([
+    // A variable of one segment is decoded completely.
     ["/{a}", "/x", "x"],
-    ["/{a=*}", "/x", "x"],
     ["/v1/{a}/b", "/v1/x/b", "x"],
     ["/{a}", "/x%2Fy", "x/y"],
-    ["/{a}", "/x%2fy", "x/y"],
-    ["/{a}", "/%2F", "/"],
     ["/{a}", "/%252F", "%2F"],
     ["/{a}", "/x%20y", "x y"],
     ["/{a}", "/x+y", "x+y"], // a space only in a query
-    ["/{a}", "/a:b", "a:b"],
     ["/{a}", "/a%3Ab", "a:b"],
     ["/{a}", "/%C3%A9", "é"],
-    ["/{a}", "/é", "é"],
     ["/{a}", "/%f0%9f%8c%b1", "🌱"],
     ["/{a}", "/%EF%BB%BFx", "\ufeffx"],
-    ["/{a}", "/%00", "\0"],
     ["/{a}", "/..", ".."],
     ["/{a}", "/%2e%2E", ".."],
-    ["/{a}", "/?", "?"],
     ["/{a=b}", "/%62", "b"],
-  ])("%s of %s is %j", (template, path, text) => {
-    expect(capture(template, path)).toEqual([text]);
-  });
-});
-
-describe("a variable of several segments keeps %2F as written:", () => {
-  test.each([
+    // A variable of several segments keeps %2F as written.
     ["/{a=b/*}", "/b/x", "b/x"],
     ["/{a=b/*}", "/b/x%2Fy", "b/x%2Fy"],
-    ["/{a=b/*}", "/b/x%2fy", "b/x%2fy"],
     ["/{a=b/*}", "/b/%2F%2f%20%2F", "b/%2F%2f %2F"],
-    ["/{a=b/*}", "/%62/%63", "b/c"],
     ["/{a=b/*}", "/b/x%20y+z", "b/x y+z"],
-    ["/{a=b/*}", "/b/%C3%A9", "b/é"],
     ["/{a=b/*}", "/b/%C3%A9%2F%C3%A8", "b/é%2Fè"],
     ["/{a=*/*}", "/x%3Ay/z", "x:y/z"],
     ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
-    ["/{a=**}", "/x", "x"],
     ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more
     ["/{a=**}", "/x/y/z", "x/y/z"],
     ["/{a=**}", "/x/y%2Fz", "x/y%2Fz"],
     ["/{a=**}", "/x//y/", "x//y/"],
-    ["/f/{a=**}", "/f/x/y", "x/y"],
-    ["/{a=f/**}", "/f/x/y", "f/x/y"],
     ["/{a=f/*/**}", "/f/x/y/z", "f/x/y/z"],
-  ])("%s of %s is %j", (template, path, text) => {
-    expect(capture(template, path)).toEqual([text]);
-  });
-});
-
-describe("** also captures an empty text:", () => {
-  test.each([
+    // ** also captures an empty text.
     ["/{a=**}", "/", ""],
     ["/f/{a=**}", "/f", ""],
     ["/f/{a=**}", "/f/", ""],
     ["/{a=f/**}", "/f", "f"],
     ["/{a=f/**}", "/f/", "f/"],
     ["/{a=f/*/**}", "/f/x", "f/x"],
-  ])("%s of %s is %j", (template, path, text) => {
-    expect(capture(template, path)).toEqual([text]);
-  });
-});
-
-describe("each variable captures its own part:", () => {
-  test.each([
+    // Each variable captures its own part.
     ["/{a}/{b}", "/x/y", ["x", "y"]],
     ["/{a}/{b}", "/x%2Fy/z", ["x/y", "z"]],
     ["/{a=b/*}/{c}", "/b/x%2Fy/z%2F", ["b/x%2Fy", "z/"]],
@@ -85,22 +55,16 @@ describe("each variable captures its own part:", () => {
     ["/{a}/{b=**}", "/%ff/y", [undefined, "y"]],
     ["/a/*", "/a/x", []],
   ])("%s of %s: %j", (template, path, texts) => {
-    expect(capture(template, path)).toEqual(texts);
+    expect(capture(template, path)).toEqual([texts].flat());
   });
 });
 
 describe("anything but percent-encoded UTF-8 is not captured:", () => {
   test.each([
     ["/{a}", "/%"],
-    ["/{a}", "/%2"],
-    ["/{a}", "/%zz"],
     ["/{a}", "/%ff"],
-    ["/{a}", "/%C3"],
     ["/{a}", "/%C0%AF"], // an overlong slash
-    ["/{a}", "/%ED%A0%80"], // a surrogate
-    ["/{a}", "/%F4%90%80%80"], // past U+10FFFF
     ["/{a=b/*}", "/b/%"],
-    ["/{a=b/*}", "/b/%ff"],
     ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is not part of a character
     ["/{a=**}", "/x/%C3/%A9"],
     ["/{a=**}", "/x/%2F%"],

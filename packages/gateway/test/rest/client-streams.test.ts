@@ -44,8 +44,6 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["no body, and no type", "", "", []],
     ["a type with its charset", `${ndjson}; charset=utf-8`, '{"title":"é"}', ["é"]],
     ["an array", array, '[{"title":"a"},{"title":"b"}]', ["a", "b"]],
-    ["an array in many lines", array, ' [\n{"title":\n"a"}\n,\n{} ]\n', ["a", ""]],
-    ["an array with brackets in text", array, '[{"title":"],["}]', ["],["]],
     ["an empty array", array, "[]", []],
   ])("%s", async (_what, type, body, titles) => {
     const { response, received } = await sendBody(type, body);
@@ -62,9 +60,6 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["an object for an array", array, '{"title":"a"}', 400, 0],
     ["nothing for an array", array, "", 400, 0],
     ["an array that does not end", array, '[{"title":"a"},{}', 400, 1],
-    ["an array with a comma too many", array, '[{"title":"a"},]', 400, 1],
-    ["an array with a comma missing", array, "[{},{} {}]", 400, 1],
-    ["garbage behind an array", array, "[{}]x", 400, 1],
     ["a second array", array, "[{}][{}]", 400, 1],
     ["another type", "text/plain", "{}", 415, 0],
     ["no type", "", "{}", 415, 0],

@@ -13,6 +13,7 @@ describe("requestPathPrefix", () => {
     ["/api", 404],
     ["/ap", 404],
     ["/apiv1/shelves/a/volumes/1", 404],
+    ["/xyz/v1/files", 404],
     ["/api//v1/files", 404],
   ])("GET %s: %s", async (path, status) => {
     await using gateway = await openCatalog({ requestPathPrefix: "/api" });

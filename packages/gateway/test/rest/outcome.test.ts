@@ -1,5 +1,6 @@
 /** What a REST client gets for an implementation's answer or error. */
 import { createRegistry } from "@bufbuild/protobuf";
+import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import {
   Code,
   ConnectError,
@@ -11,6 +12,8 @@ import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import type { RestError } from "../../src/index.ts";
+import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { codeStatuses } from "../support/code-statuses.ts";
 import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
@@ -27,9 +30,7 @@ const connect = {
 function openLibrary(getLibrary: GetLibrary, options: Partial<TestGatewayOptions> = {}) {
   return openGateway({
     ...options,
-    routes: (router) => {
-      router.service(LibraryService, { getLibrary });
-    },
+    routes: (router) => router.service(LibraryService, { getLibrary }),
   });
 }
 
@@ -52,6 +53,10 @@ describe("an error", () => {
       throw new ConnectError("why", Code.Unavailable, undefined, [
         { desc: RetryInfoSchema, value: { retryDelay: { seconds: 2n } } },
         { desc: BadRequestSchema, value: { fieldViolations: [{ field: "a" }] } },
+        { desc: DurationSchema, value: { seconds: 3n } },
+        { desc: CardSchema, value: { number: 1n } },
+        // Its type is not known here.
+        { desc: EveryFieldSchema, value: { any: { typeUrl: "a.example/a.B" } } },
       ]);
     });
     expect(jsonOf(await gateway.send(rest))).toEqual({
@@ -60,6 +65,9 @@ describe("an error", () => {
       details: [
         { "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "2s" },
         { "@type": "type.googleapis.com/google.rpc.BadRequest", fieldViolations: [{ field: "a" }] },
+        { "@type": "type.googleapis.com/google.protobuf.Duration", value: "3s" },
+        { "@type": "type.googleapis.com/library.v1.Card", number: "1" },
+        { "@type": "type.googleapis.com/library.v1.EveryField", value: expect.any(String) },
       ],
     });
   });
@@ -114,6 +122,8 @@ describe("an error", () => {
     ["a string", "secret"],
     ["undefined", undefined],
     ["null", null],
+    ["an object that looks like an error", { status: 200, error: "secret" }],
+    ["an error of the system", Object.assign(new Error("secret"), { code: "ENOENT" })],
   ])("that is %s is an internal error", async (_what, reason) => {
     const throwReason = () => {
       throw reason;

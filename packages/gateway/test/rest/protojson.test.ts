@@ -62,20 +62,6 @@ describe("a rule", () => {
   });
 });
 
-test.each<[field: string, empty: unknown]>([
-  ["timestamp", null],
-  ["duration", null],
-  ["field_mask", null],
-  ["int64_wrapper", null],
-  ["struct", null],
-  ["value", null],
-  ["child", {}],
-  ["optional_int64", null],
-  ["int64", "0"],
-])("the response_body %s, if it is not set, is %j", async (field, empty) => {
-  expect(await answerTo(get("/v1/fields"), "/v1/fields", field)).toEqual([200, empty]);
-});
-
 describe("messages nest 100 deep, as in protobuf, in lists and maps, too:", () => {
   test.each<[what: string, open: string, close: string]>([
     ["messages", '{"child":', "}"],

@@ -9,80 +9,55 @@ function parsed(query: string) {
 }
 
 describe("a query is parsed:", () => {
-  test.each<[query: string, pairs: [name: string, value: string][]]>([
+  test.each<[query: string, namesAndValues: string[]]>([
     ["", []],
     ["&", []],
     ["&&", []],
-    ["a=b", [["a", "b"]]],
-    [
-      "a=b&c=d",
-      [
-        ["a", "b"],
-        ["c", "d"],
-      ],
-    ],
-    [
-      "&a=b&&c=d&",
-      [
-        ["a", "b"],
-        ["c", "d"],
-      ],
-    ],
+    ["a=b", ["a", "b"]],
+    ["a=b&c=d", ["a", "b", "c", "d"]],
+    ["&a=b&&c=d&", ["a", "b", "c", "d"]],
     // Nothing is merged or reordered.
-    [
-      "b=2&a=1&b=1",
-      [
-        ["b", "2"],
-        ["a", "1"],
-        ["b", "1"],
-      ],
-    ],
-    [
-      "a=1&A=1",
-      [
-        ["a", "1"],
-        ["A", "1"],
-      ],
-    ],
+    ["b=2&a=1&b=1", ["b", "2", "a", "1", "b", "1"]],
+    ["a=1&A=1", ["a", "1", "A", "1"]],
     // A value may be empty, and so may a name.
-    ["a", [["a", ""]]],
-    ["a=", [["a", ""]]],
-    ["=a", [["", "a"]]],
-    ["=", [["", ""]]],
+    ["a", ["a", ""]],
+    ["a=", ["a", ""]],
+    ["=a", ["", "a"]],
+    ["=", ["", ""]],
     // The first `=` ends the name.
-    ["a=b=c", [["a", "b=c"]]],
-    ["a==", [["a", "="]]],
-    ["a%3Db=c", [["a=b", "c"]]],
+    ["a=b=c", ["a", "b=c"]],
+    ["a==", ["a", "="]],
+    ["a%3Db=c", ["a=b", "c"]],
     // `+` is a space; so is %20.
-    ["a=+b+", [["a", " b "]]],
-    ["a=%20b", [["a", " b"]]],
-    ["a=%2B", [["a", "+"]]],
-    ["a+b=c", [["a b", "c"]]],
+    ["a=+b+", ["a", " b "]],
+    ["a=%20b", ["a", " b"]],
+    ["a=%2B", ["a", "+"]],
+    ["a+b=c", ["a b", "c"]],
     // Only `&` separates.
-    ["a=b;c=d", [["a", "b;c=d"]]],
-    ["a=b%26c=d", [["a", "b&c=d"]]],
-    ["a=b?c/d", [["a", "b?c/d"]]],
-    ["a=b#c", [["a", "b#c"]]],
-    ["a=b,c", [["a", "b,c"]]],
+    ["a=b;c=d", ["a", "b;c=d"]],
+    ["a=b%26c=d", ["a", "b&c=d"]],
+    ["a=b?c/d", ["a", "b?c/d"]],
+    ["a=b#c", ["a", "b#c"]],
+    ["a=b,c", ["a", "b,c"]],
     // Names are decoded, too.
-    ["%61=b", [["a", "b"]]],
-    ["a%2Eb=c", [["a.b", "c"]]],
-    ["a%5Bb%5D=c", [["a[b]", "c"]]],
-    ["a[b]=c", [["a[b]", "c"]]],
+    ["%61=b", ["a", "b"]],
+    ["a%2Eb=c", ["a.b", "c"]],
+    ["a%5Bb%5D=c", ["a[b]", "c"]],
+    ["a[b]=c", ["a[b]", "c"]],
     // Once.
-    ["a=%2525", [["a", "%25"]]],
-    ["a=%252B", [["a", "%2B"]]],
+    ["a=%2525", ["a", "%25"]],
+    ["a=%252B", ["a", "%2B"]],
     // UTF-8.
-    ["a=%C3%A9", [["a", "é"]]],
-    ["a=%c3%a9", [["a", "é"]]],
-    ["%C3%A9=a", [["é", "a"]]],
-    ["a=é", [["a", "é"]]],
-    ["a=%F0%9F%8C%B1", [["a", "🌱"]]],
-    ["a=%EF%BB%BFb", [["a", "\ufeffb"]]],
-    ["a=%00", [["a", "\0"]]],
-    ["__proto__=a", [["__proto__", "a"]]],
-  ])("%j as %j", (query, pairs) => {
-    expect(parsed(query)).toEqual(pairs);
+    ["a=%C3%A9", ["a", "é"]],
+    ["a=%c3%a9", ["a", "é"]],
+    ["%C3%A9=a", ["é", "a"]],
+    ["a=é", ["a", "é"]],
+    ["a=%F0%9F%8C%B1", ["a", "🌱"]],
+    ["a=%EF%BB%BFb", ["a", "\ufeffb"]],
+    ["a=%00", ["a", "\0"]],
+    ["__proto__=a", ["__proto__", "a"]],
+  ])("%j as %j", (query, namesAndValues) => {
+    expect(parsed(query).flat()).toEqual(namesAndValues);
   });
 
   test("with any names and values, in the form of a browser", () => {

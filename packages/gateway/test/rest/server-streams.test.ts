@@ -116,23 +116,6 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     },
   );
 
-  test("a rejected request has its status", async () => {
-    await using gateway = await openCatalogOf(two);
-    const path = `${watch.path}?pageSize=x`;
-    expect(await gateway.send({ version, ...watch, path })).toMatchObject({ status: 400 });
-  });
-
-  test("the request is bound like that of a unary method", async () => {
-    await using gateway = await openCatalogOf({
-      async *watchVolumes({ parent, pageSize, titles }) {
-        yield { name: parent, id: BigInt(pageSize), title: titles.join() };
-      },
-    });
-    const path = `${watch.path}?pageSize=2&titles=a&titles=b`;
-    const response = await gateway.send({ version, ...watch, path });
-    expect(jsonOf(response)).toEqual({ name: "shelves/a", id: "2", title: "a,b" });
-  });
-
   test("headers arrive before the messages, trailers after them", async () => {
     await using gateway = await openCatalogOf({
       async *watchVolumes(_request, { responseHeader, responseTrailer }) {
