@@ -1,12 +1,6 @@
 /** The order of one unary call, for any protocol that connect-es does not serve. */
 import { create } from "@bufbuild/protobuf";
-import {
-  Code,
-  ConnectError,
-  createContextKey,
-  type HandlerContext,
-  type Interceptor,
-} from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { describe, expect, test, vi } from "vitest";
 import { Call, type Wire } from "../../src/rpc/call.ts";
@@ -115,73 +109,6 @@ describe("a call", () => {
     await expect(answer).rejects.toBe(refusal);
     expect(context.signal.aborted).toBe(true);
     expect(context.signal.reason).toBe(refusal);
-  });
-
-  test("passes the gate's context values to everything after it", async () => {
-    const key = createContextKey("nobody");
-    const seen: string[] = [];
-    const { answer, context } = callEcho({
-      gate({ values, responseHeader, responseTrailer }) {
-        values.set(key, "alice");
-        responseHeader.set("x-gate", "header");
-        responseTrailer.set("x-gate", "trailer");
-      },
-      interceptors: [
-        (next) => (request) => {
-          seen.push(request.contextValues.get(key));
-          return next(request);
-        },
-      ],
-      echo(request, { values }) {
-        seen.push(values.get(key));
-        return request;
-      },
-    });
-    await answer;
-    expect(seen).toEqual(["alice", "alice"]);
-    expect(context.responseHeader.get("x-gate")).toBe("header");
-    expect(context.responseTrailer.get("x-gate")).toBe("trailer");
-  });
-
-  test("uses the headers and trailers that an interceptor returns instead", async () => {
-    const { answer, context } = callEcho({
-      interceptors: [
-        (next) => async (request) => {
-          const response = await next(request);
-          const header = new Headers({ "x-new": "header" });
-          const trailer = new Headers({ "x-new": "trailer" });
-          return { ...response, header, trailer };
-        },
-      ],
-      echo(request, { responseHeader, responseTrailer }) {
-        responseHeader.set("x-old", "header");
-        responseTrailer.set("x-old", "trailer");
-        return request;
-      },
-    });
-    await answer;
-    expect([...context.responseHeader]).toEqual([["x-new", "header"]]);
-    expect([...context.responseTrailer]).toEqual([["x-new", "trailer"]]);
-  });
-
-  test("completes the implementation's answer to a whole message", async () => {
-    const { answer } = callEcho({ echo: () => ({ child: { string: "a" } }) });
-    expect(await answer).toEqual(create(EveryFieldSchema, { child: { string: "a" } }));
-  });
-
-  test("that succeeds does not abort its signal", async () => {
-    const during: boolean[] = [];
-    const { answer, context, exchange } = callEcho({
-      gate: ({ signal }) => void during.push(signal.aborted),
-      async echo(request, { signal }) {
-        during.push(signal.aborted);
-        return request;
-      },
-    });
-    await answer;
-    expect(during).toEqual([false, false]);
-    expect(context.signal.aborted).toBe(false);
-    expect(exchange.call).toBeUndefined();
   });
 });
 

@@ -37,9 +37,7 @@ describe.each([
       requestGate: (context) => {
         throw refuse(context);
       },
-      routes: (router) => {
-        router.service(FieldService, {});
-      },
+      routes: (router) => router.service(FieldService, {}),
     });
     for (const version of ["1.1", "2"] as const) {
       const { status, headers } = await gateway.send({ version, path, headers: json, body: "{}" });

@@ -25,9 +25,7 @@ type LibraryInit = MessageInitShape<typeof LibrarySchema>;
 /** A client of a library behind requireFields. */
 function clientOf(implementation: Partial<ServiceImpl<typeof LibraryService>>) {
   const transport = createRouterTransport(
-    (router) => {
-      router.service(LibraryService, implementation);
-    },
+    (router) => router.service(LibraryService, implementation),
     { router: { interceptors: [requireFields] } },
   );
   return createClient(LibraryService, transport);
@@ -48,45 +46,34 @@ async function update(library: LibraryInit) {
 const book: MessageInitShape<typeof BookSchema> = { id: 0n, title: "t", authors: ["a"] };
 
 describe("a request is rejected for", () => {
-  const rows: readonly [what: string, library: LibraryInit, fields: readonly string[]][] = [
-    ["a field in an item of a list", { shelves: [{}] }, ["shelves[0].theme"]],
+  const rows: readonly [library: LibraryInit, fields: readonly string[]][] = [
+    [{ shelves: [{}] }, ["shelves[0].theme"]],
+    [{ shelves: [{ theme: "a" }, {}, { theme: "" }] }, ["shelves[1].theme"]],
     [
-      "the item that lacks it, not the others",
-      { shelves: [{ theme: "a" }, {}, { theme: "" }] },
-      ["shelves[1].theme"],
-    ],
-    [
-      "fields in a map",
       { shelves: [{ theme: "a", books: { x: {}, y: book } }] },
       ["id", "title", "authors"].map((name) => `shelves[0].books["x"].${name}`),
     ],
     [
-      "a field in a map by integers",
       { shelvesByRoom: { "-9223372036854775808": {}, "7": { theme: "a" } } },
       ['shelvesByRoom["-9223372036854775808"].theme'],
     ],
     [
-      "a field in a message that contains itself",
       { shelves: [{ theme: "a", annex: { theme: "b", annex: { annex: { theme: "c" } } } }] },
       ["shelves[0].annex.annex.theme"],
     ],
     [
-      "a field behind several recursions",
       { shelves: [{ theme: "a", newBooks: [{ ...book, sequel: { ...book, sequel: {} } }] }] },
       ["id", "title", "authors"].map((name) => `shelves[0].newBooks[0].sequel.sequel.${name}`),
     ],
     [
-      "an empty list",
       { shelves: [{ theme: "a", newBooks: [{ ...book, authors: [] }] }] },
       ["shelves[0].newBooks[0].authors"],
     ],
     [
-      "the zero of a field without presence",
       { shelves: [{ theme: "a", newBooks: [{ ...book, title: "" }] }] },
       ["shelves[0].newBooks[0].title"],
     ],
     [
-      "everything that is missing, in the order of the fields",
       {
         shelves: [{ annex: {}, newBooks: [{ title: "t", authors: ["a"] }] }, {}],
         shelvesByRoom: { "1": {} },
@@ -101,19 +88,10 @@ describe("a request is rejected for", () => {
     ],
   ];
 
-  test.each(rows)("%s", async (_what, library, fields) => {
+  test.each(rows)("%o: %j", async (library, fields) => {
     const { refusal, received } = await update(library);
-    expect(refusal).toMatchObject({
-      violations: fields.map((field) => [field, "is required"]),
-    });
+    expect(refusal).toMatchObject({ violations: fields.map((field) => [field, "is required"]) });
     expect(received).toEqual([]);
-  });
-
-  test("with a message that names each field", async () => {
-    const { refusal } = await update({
-      shelves: [{ newBooks: [{ title: "t", authors: ["a"] }] }],
-    });
-    expect(refusal).toMatchObject({ message: "theme is required; id is required" });
   });
 });
 
@@ -238,20 +216,6 @@ describe("in a stream", () => {
     expect(isReleased).toBe(true);
   });
 
-  test("of requests, complete messages all arrive", async () => {
-    const client = clientOf({
-      async importBooks(books) {
-        const all = await collect(books);
-        return { count: BigInt(all.length) };
-      },
-    });
-    async function* books() {
-      yield book;
-      yield book;
-    }
-    expect(await client.importBooks(books())).toMatchObject({ count: 2n });
-  });
-
   test("of responses, the request is checked", async () => {
     const client = clientOf({
       async *followBook(message) {
@@ -282,15 +246,6 @@ describe("in a stream", () => {
     })();
     expect(await refusalFor(call)).toMatchObject({ violations: [["id", "is required"], {}, {}] });
     expect(answers).toHaveLength(1);
-  });
-
-  test("of responses, the server's answers are not checked", async () => {
-    const client = clientOf({
-      async *followBook() {
-        yield {};
-      },
-    });
-    expect(await collect(client.followBook(book))).toHaveLength(1);
   });
 });
 

@@ -10,11 +10,6 @@ beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
 describe("a stream that rests", () => {
-  test("has no limit by default", () => {
-    expect(watchIdle(createCall(), undefined)).toBeUndefined();
-    expect(vi.getTimerCount()).toBe(0);
-  });
-
   test("ends after its last message", () => {
     const call = createCall();
     const moved = watchIdle(call, 1000);
