@@ -47,9 +47,8 @@ const doors = jsonWays
   .flatMap(doorsOf);
 
 function openEcho(bodyBudget: BodyBudget) {
-  const routes: Parameters<typeof openGateway>[0]["routes"] = (router) => {
+  const routes: Parameters<typeof openGateway>[0]["routes"] = (router) =>
     router.service(FieldService, createEchoService());
-  };
   return openGateway({ routes, bodyBudget, readMaxBytes: 400 * KiB });
 }
 

@@ -46,9 +46,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
   ])("does not serve a complete message on a stream that is reset with %s", async (_name, code) => {
     const service = createEchoService();
     const handler = gatewayNodeAdapter({
-      routes: (router) => {
-        router.service(FieldService, service);
-      },
+      routes: (router) => router.service(FieldService, service),
     });
     const port = await openTestPort({ serve: handler, serveStream: handler.serveStream });
     using connection = await openRawConnection(port.address.port);

@@ -88,9 +88,7 @@ export function createCatalog(): ServiceImpl<typeof CatalogService> {
 
 if (import.meta.url === pathToFileURL(process.argv[1] ?? "").href) {
   const handler = gatewayNodeAdapter({
-    routes: (router) => {
-      router.service(CatalogService, createCatalog());
-    },
+    routes: (router) => router.service(CatalogService, createCatalog()),
   });
   const server = createServer(handler).listen(Number(process.argv[2] ?? 8081), "127.0.0.1");
   server.once("listening", () => {

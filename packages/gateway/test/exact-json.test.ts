@@ -10,9 +10,7 @@ import { type JsonWay, jsonWays, restWay, rpcWays } from "./support/json-ways.ts
 async function sendTo(way: JsonWay, json: string | Uint8Array) {
   const service = createEchoService();
   await using gateway = await openGateway({
-    routes: (router) => {
-      router.service(FieldService, service);
-    },
+    routes: (router) => router.service(FieldService, service),
   });
   const response = await gateway.send(way.request(json));
   return { response, code: way.codeOf(response), received: service.received };

@@ -14,9 +14,7 @@ import { jsonWays } from "./support/json-ways.ts";
 async function send(request: SentRequest, readMaxValues?: number) {
   const service = createEchoService();
   await using gateway = await openGateway({
-    routes: (router) => {
-      router.service(FieldService, service);
-    },
+    routes: (router) => router.service(FieldService, service),
     ...(readMaxValues !== undefined && { readMaxValues }),
   });
   return { response: await gateway.send(request), received: service.received };

@@ -49,9 +49,6 @@ describe("registered routes", () => {
   test("answer UNIMPLEMENTED for methods without implementation", async () => {
     const [echo] = collectEndpoints({}, (router) => router.service(service, {}));
     const [first] = echo === undefined ? [] : await probe(short(echo), []);
-    expect(first).toMatchObject({
-      status: 501,
-      code: '"unimplemented"',
-    });
+    expect(first).toMatchObject({ status: 501, code: '"unimplemented"' });
   });
 });

@@ -91,26 +91,17 @@ const negotiation: readonly Row[] = [
   ...rowsOf(
     "GET with content type",
     ["application/json", "application/grpc", "text/plain", ""],
-    (type) => ({
-      on: isGet,
-      call: { headers: { "content-type": type } },
-    }),
+    (type) => ({ on: isGet, call: { headers: { "content-type": type } } }),
   ),
   ...rowsOf(
     "path",
     [`${service}/Echo?a=b&encoding=json`, `${service}/Echo?a?b`, `${service}/Echo?`],
-    (path) => ({
-      on: isUnaryPost,
-      call: { path },
-    }),
+    (path) => ({ on: isUnaryPost, call: { path } }),
   ),
   ...rowsOf(
     "unknown path, and a fallback",
     ["/", `${service}/echo`, `${service}/Echo/`, `/${service}/Echo`],
-    (path) => ({
-      setup: { fallback: true },
-      call: { path },
-    }),
+    (path) => ({ setup: { fallback: true }, call: { path } }),
   ),
   ...rowsOf("prefix", ["/api", "/api/"], (requestPathPrefix) => ({
     setup: { requestPathPrefix, fallback: true },
@@ -141,10 +132,7 @@ const negotiation: readonly Row[] = [
   ...rowsOf(
     "for the service:",
     [{ connect: false }, { grpc: false }, { grpcWeb: false }],
-    (setup) => ({
-      setup: { service: setup },
-      on: isUnaryPost,
-    }),
+    (setup) => ({ setup: { service: setup }, on: isUnaryPost }),
   ),
   {
     what: "the service replaces options",
@@ -316,16 +304,12 @@ const errors: readonly Row[] = [
     [...Array.from({ length: 16 }, (_, i) => i + 1), 0, 17, -1, 99].filter(
       (code) => code !== Code.Unauthenticated,
     ),
-    (code) => ({
-      app: throws(() => new ConnectError("app", code)),
-    }),
+    (code) => ({ app: throws(() => new ConnectError("app", code)) }),
   ),
   ...rowsOf(
     "the message app",
     [" ", "%41", "🌱", "\na: b", '"', "\\", "<b>", "\u0000", "\u2028", "a".repeat(3000)],
-    (text) => ({
-      app: throws(() => new ConnectError(`app${text}`, Code.Aborted)),
-    }),
+    (text) => ({ app: throws(() => new ConnectError(`app${text}`, Code.Aborted)) }),
   ),
   { what: "no message", app: throws(() => new ConnectError("", Code.Aborted)) },
   { what: "an error with details", app: rejects(refusal) },

@@ -93,38 +93,18 @@ test("writes nothing for files without a rule, whatever the options", () => {
 });
 
 describe("reports to the compiler", () => {
-  test.each<[string, string, object, RegExp]>([
-    [
-      "an option that there is not",
-      "titel=A",
-      {},
-      /options\.titel is no option; the options are config, title, /,
-    ],
-    ["an object as text", "errors=A", {}, /options\.errors must be an object: A/],
-    ["a flag that is none", "bearer=yes", {}, /options\.bearer must be a boolean: yes/],
-    ["a version", "openapi=3.0", {}, /options\.openapi is no option/],
-    ["a message that there is not", "error=a.B", {}, /error: no message a\.B/],
-    ["a file that there is not", "config=none.json", {}, /no file none\.json/],
-    ["a file that is no object", "config=a.json", [], /a\.json must hold a JSON object/],
-    [
-      "an option in the file that there is not",
-      "config=a.json",
-      { __proto: 1 },
-      /options\.__proto is no option/,
-    ],
-    [
-      "a form of errors that there is not",
-      "renderError=a",
-      {},
-      /renderError must be one of problem: a/,
-    ],
-    [
-      "a rule that no method has",
-      "config=a.json",
-      { rules: [{ selector: "a.B.C", get: "/" }] },
-      /no method that is served/,
-    ],
-  ])("%s", (_, parameter, config, message) => {
+  test.each<[parameter: string, config: object, message: RegExp]>([
+    ["titel=A", {}, /options\.titel is no option; the options are config, title, /],
+    ["errors=A", {}, /options\.errors must be an object: A/],
+    ["bearer=yes", {}, /options\.bearer must be a boolean: yes/],
+    ["openapi=3.0", {}, /options\.openapi is no option/],
+    ["error=a.B", {}, /error: no message a\.B/],
+    ["config=none.json", {}, /no file none\.json/],
+    ["config=a.json", [], /a\.json must hold a JSON object/],
+    ["config=a.json", { __proto: 1 }, /options\.__proto is no option/],
+    ["renderError=a", {}, /renderError must be one of problem: a/],
+    ["config=a.json", { rules: [{ selector: "a.B.C", get: "/" }] }, /no method that is served/],
+  ])("%s, %j", (parameter, config, message) => {
     const { error, file } = run(parameter, { "a.json": config });
     expect(error).toMatch(message);
     expect(file).toEqual([]);

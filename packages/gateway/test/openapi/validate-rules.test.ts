@@ -32,6 +32,11 @@ const row = (
 ): Row => ({ form, rules: { ...other, ...(type && { type }) }, allowed, refused });
 
 const text = (value: object): TypeRules => ({ case: "string", value });
+const known = (name: string) => text({ wellKnown: { case: name, value: true } });
+const gt = <T>(value: T) => ({ greaterThan: { case: "gt" as const, value } });
+const gte = <T>(value: T) => ({ greaterThan: { case: "gte" as const, value } });
+const lt = <T>(value: T) => ({ lessThan: { case: "lt" as const, value } });
+const lte = <T>(value: T) => ({ lessThan: { case: "lte" as const, value } });
 const long = (value: object): TypeRules => ({ case: "int64", value });
 const int = (value: object): TypeRules => ({ case: "int32", value });
 const double = (value: object): TypeRules => ({ case: "double", value });
@@ -54,33 +59,13 @@ const rows: readonly Row[] = [
   row("string", text({ in: ["a", "b"] }), ["a", "b"], ["c", "", none]),
   row("string", text({ notIn: ["a"] }), ["b", "", none], ["a"]),
   row("string", text({ const: "a" }), ["a"], ["b", none]),
-  row("string", text({ wellKnown: { case: "email", value: true } }), ["a@b.de"], ["a", "", none]),
-  row(
-    "string",
-    text({ wellKnown: { case: "uuid", value: true } }),
-    [uuid],
-    ["a", `${uuid}0`, none],
-  ),
-  row(
-    "string",
-    text({ wellKnown: { case: "tuuid", value: true } }),
-    ["0".repeat(32)],
-    [uuid, none],
-  ),
-  row(
-    "string",
-    text({ wellKnown: { case: "ip", value: true } }),
-    ["127.0.0.1", "::1"],
-    ["a", none],
-  ),
-  row("string", text({ wellKnown: { case: "ipv4", value: true } }), ["127.0.0.1"], ["::1", none]),
-  row(
-    "string",
-    text({ wellKnown: { case: "uri", value: true } }),
-    ["https://a.de/b"],
-    ["a b", none],
-  ),
-  row("string", text({ wellKnown: { case: "hostname", value: true } }), ["a.de"], ["a b", none]),
+  row("string", known("email"), ["a@b.de"], ["a", "", none]),
+  row("string", known("uuid"), [uuid], ["a", `${uuid}0`, none]),
+  row("string", known("tuuid"), ["0".repeat(32)], [uuid, none]),
+  row("string", known("ip"), ["127.0.0.1", "::1"], ["a", none]),
+  row("string", known("ipv4"), ["127.0.0.1"], ["::1", none]),
+  row("string", known("uri"), ["https://a.de/b"], ["a b", none]),
+  row("string", known("hostname"), ["a.de"], ["a b", none]),
   row("string", text({ minLen: 2n }), ["ab", "", none], ["a"], { ignore: 1 }),
   row("string", text({ minLen: 2n }), ["a", "", none], [], { ignore: 3 }),
   row("string", undefined, ["a"], ["", none], { required: true }),
@@ -93,42 +78,22 @@ const rows: readonly Row[] = [
     ["AA==", "AAAAAA==", none],
   ),
   row("bool", { case: "bool", value: { const: true } }, [true], [false, none]),
-  row(
-    "int32",
-    int({ greaterThan: { case: "gte", value: 2 }, lessThan: { case: "lt", value: 5 } }),
-    [2, 4],
-    [1, 5, none],
-  ),
-  row(
-    "int32",
-    int({ greaterThan: { case: "gt", value: 5 }, lessThan: { case: "lt", value: 2 } }),
-    [6, 1, -7, none],
-    [2, 5, 3],
-  ),
+  row("int32", int({ ...gte(2), ...lt(5) }), [2, 4], [1, 5, none]),
+  row("int32", int({ ...gt(5), ...lt(2) }), [6, 1, -7, none], [2, 5, 3]),
   row("int32", int({ in: [1, 2] }), [1], [3, none]),
   row("int32", int({ notIn: [0] }), [1], [0, none]),
-  row("uint32", { case: "uint32", value: { lessThan: { case: "lte", value: 5 } } }, [5, none], [6]),
-  row(
-    "int64",
-    long({ greaterThan: { case: "gte", value: -1n } }),
-    [-1, "-1", "0", "9223372036854775807", none],
-    [-2],
-  ),
+  row("uint32", { case: "uint32", value: lte(5) }, [5, none], [6]),
+  row("int64", long(gte(-1n)), [-1, "-1", "0", "9223372036854775807", none], [-2]),
   row(
     "int64",
     long({
-      greaterThan: { case: "gt", value: 0n },
-      lessThan: { case: "lte", value: 9007199254740993n },
+      ...gt(0n),
+      ...lte(9007199254740993n),
     }),
     [1, "1", "9007199254740993"],
     [0, none],
   ),
-  row(
-    "int64",
-    long({ greaterThan: { case: "gt", value: 9n }, lessThan: { case: "lt", value: 3n } }),
-    ["10", 2, "-5", none],
-    [5],
-  ),
+  row("int64", long({ ...gt(9n), ...lt(3n) }), ["10", 2, "-5", none], [5]),
   row(
     "int64",
     long({ in: [1n, 9007199254740993n] }),
@@ -139,12 +104,12 @@ const rows: readonly Row[] = [
   row("int64", long({ notIn: [5n] }), [6, none], [5, "5"]),
   row(
     "uint64",
-    { case: "uint64", value: { greaterThan: { case: "gte", value: 18446744073709551615n } } },
+    { case: "uint64", value: gte(18446744073709551615n) },
     ["18446744073709551615"],
     [1, none],
   ),
-  row("wrapper", long({ greaterThan: { case: "gte", value: 2n } }), [2, "3", none], [1, 0]),
-  row("double", double({ greaterThan: { case: "gt", value: 0.5 } }), [0.6], [0.5, none]),
+  row("wrapper", long(gte(2n)), [2, "3", none], [1, 0]),
+  row("double", double(gt(0.5)), [0.6], [0.5, none]),
   row("double", double({ finite: true }), [1, none], []),
   row("enum", { case: "enum", value: { definedOnly: true } }, ["MOOD_GOOD", none], [3]),
   row(
@@ -161,12 +126,7 @@ const rows: readonly Row[] = [
     [[], ["a", "a"], ["a", "b", "c"], none],
   ),
   row("strings", list({ items: { type: text({ minLen: 2n }) } }), [["ab"], [], none], [["a"]]),
-  row(
-    "ints",
-    list({ items: { type: long({ greaterThan: { case: "gt", value: 3n } }) } }),
-    [["4", 5]],
-    [[3]],
-  ),
+  row("ints", list({ items: { type: long(gt(3n)) } }), [["4", 5]], [[3]]),
   row(
     "map",
     map({ minPairs: 1n, maxPairs: 2n }),

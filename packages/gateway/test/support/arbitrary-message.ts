@@ -205,3 +205,25 @@ function wellKnown(
       return undefined;
   }
 }
+
+const jsonScalar = fc.oneof(
+  fc.integer(),
+  fc.double(),
+  fc.string(),
+  fc.base64String(),
+  fc.boolean(),
+  fc.constant(null),
+  fc.constantFrom("1", "-1", "-0", "GENRE_NOVEL", "1s", "-0.5s", "a,b", "{}", "NaN"),
+  fc.constant("2024-02-29T00:00:00Z"),
+  fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }).map(String),
+  fc.date({ noInvalidDate: true }).map((date) => date.toISOString()),
+);
+
+const jsonKey = fc.oneof(fc.string(), fc.integer().map(String), fc.constant("true"));
+
+/** JSON that a field may have: much of it valid. */
+export const anyFieldJson = fc.oneof(
+  { weight: 4, arbitrary: jsonScalar },
+  fc.array(jsonScalar, { maxLength: 3 }),
+  fc.dictionary(jsonKey, jsonScalar, { maxKeys: 3 }),
+);

@@ -14,9 +14,7 @@ await using gateway = await openGateway({
       throw new Error("renderError is broken");
     },
   },
-  routes: (router) => {
-    router.service(LibraryService, createTestLibrary());
-  },
+  routes: (router) => router.service(LibraryService, createTestLibrary()),
 });
 for (const path of ["/v1/library?unknown", "/elsewhere"]) {
   const { status } = await gateway.send({ method: "GET", path });

@@ -15,12 +15,7 @@ export type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
 
 /** A catalog of which only these methods are of interest. */
 export function openCatalogOf(catalog: Catalog, options: Partial<TestGatewayOptions> = {}) {
-  return openGateway({
-    routes: (router) => {
-      router.service(CatalogService, catalog);
-    },
-    ...options,
-  });
+  return openGateway({ routes: (router) => router.service(CatalogService, catalog), ...options });
 }
 
 export const json = { "content-type": "application/json" };

@@ -16,9 +16,7 @@ export interface JsonWay {
 const service = "/library.v1.FieldService";
 
 function unary(path: string): Pick<JsonWay, "request"> {
-  return {
-    request: (body) => ({ path, headers: { "content-type": "application/json" }, body }),
-  };
+  return { request: (body) => ({ path, headers: { "content-type": "application/json" }, body }) };
 }
 
 function enveloped(

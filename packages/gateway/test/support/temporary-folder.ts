@@ -13,8 +13,5 @@ export const memoryFolder = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
 /** An empty directory, removed with its contents at the end of an `await using`. */
 export async function createTemporaryFolder(parent = tmpdir()): Promise<TemporaryFolder> {
   const path = await mkdtemp(join(parent, "connect-gateway-test-"));
-  return {
-    path,
-    [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }),
-  };
+  return { path, [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true }) };
 }

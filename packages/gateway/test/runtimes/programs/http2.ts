@@ -5,9 +5,7 @@ import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
 import { createCatalog, tell } from "./catalog.ts";
 
 const handler = gatewayNodeAdapter({
-  routes: (router) => {
-    router.service(CatalogService, createCatalog());
-  },
+  routes: (router) => router.service(CatalogService, createCatalog()),
 });
 const server = createServer(handler);
 server.listen(0, "127.0.0.1", () => {

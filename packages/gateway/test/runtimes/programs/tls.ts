@@ -8,9 +8,7 @@ import { createCatalog, tell } from "./catalog.ts";
 
 const [, , certFile = "", keyFile = ""] = process.argv;
 const handler = gatewayNodeAdapter({
-  routes: (router) => {
-    router.service(CatalogService, createCatalog());
-  },
+  routes: (router) => router.service(CatalogService, createCatalog()),
 });
 const certificate = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
 const server = createSecureServer({ ...certificate, allowHTTP1: true }, handler);
