@@ -39,37 +39,11 @@ describe("the gate", () => {
     expect(await callGate(gate, `bearer  ${token}`)).toEqual({ principal: alice });
   });
 
-  const strangers: readonly [what: string, header: string | undefined][] = [
-    ["no header", undefined],
-    ["another scheme", "Basic YTpi"],
-  ];
-  test.each(strangers)("challenges %s without an error code", async (_what, header) => {
-    expect(await callGate(gate, header)).toEqual({
+  test("challenges a call without a token, without an error code", async () => {
+    expect(await callGate(gate)).toEqual({
       code: "Unauthenticated",
       message: expect.stringContaining("Authorization: Bearer"),
       challenge: realm,
-    });
-  });
-
-  const wrong: readonly [what: string, sent: string][] = [["another token", mintToken("plst_")]];
-  test.each(wrong)("rejects %s", async (_what, sent) => {
-    expect(await callGate(gate, `Bearer ${sent}`)).toEqual({
-      code: "Unauthenticated",
-      message: "the bearer token is unknown or revoked, or signed with an unknown key",
-      challenge: `${realm}, error="invalid_token", error_description="the bearer token is unknown or revoked, or signed with an unknown key"`,
-    });
-  });
-
-  // Titles are printed, so they contain no real token.
-  const malformed: readonly [what: string, header: string][] = [
-    ["two tokens", `Bearer ${token} ${token}`],
-    ["two headers that were joined", `Bearer ${token},Bearer ${token}`],
-  ];
-  test.each(malformed)("rejects %s as malformed", async (_what, header) => {
-    expect(await callGate(gate, header)).toEqual({
-      code: "Unauthenticated",
-      message: "the bearer token is malformed",
-      challenge: `${realm}, error="invalid_token", error_description="the bearer token is malformed"`,
     });
   });
 
@@ -96,26 +70,22 @@ describe("verdicts", () => {
   const rows: readonly [what: string, verifier: Verifier, outcome: object][] = [
     ["verified ends the search", orElse(always(verified), mustNotBeAsked), admitted],
     ["unknown asks the next", orElse(always(unknownToken), always(verified)), admitted],
-    ["unknown asks a slow next", orElse(always(unknownToken), later(verified)), admitted],
     ["a slow unknown asks the next", orElse(later(unknownToken), always(verified)), admitted],
-    ["a slow unknown asks a slow next", orElse(later(unknownToken), later(verified)), admitted],
-    ["expired ends the search", orElse(always(expired), mustNotBeAsked), refused],
     ["a slow expired ends the search", orElse(later(expired), mustNotBeAsked), refused],
-    ["unknown to all", orElse(always(unknownToken), later(unknownToken)), refused],
+    ["expired ends the search", orElse(always(expired), mustNotBeAsked), refused],
     ["unavailable", always(unavailable), { code: "Unavailable", challenge: null }],
-    ["slow unavailable", later(unavailable), { code: "Unavailable", challenge: null }],
   ];
   test.each(rows)("%s", async (_what, verifier, outcome) => {
     expect(await callGate(createBearerGate(verifier, name), "Bearer t")).toMatchObject(outcome);
   });
 
   const reasons: readonly [RefusalReason, text: string][] = [
-    ["unknown", "unknown or revoked"],
+    ["unknown", "unknown or revoked, or signed with an unknown key"],
     ["expired", "expired"],
     ["not_yet_valid", "not valid yet"],
     ["wrong_issuer", "(iss)"],
-    ["wrong_audience", "(aud)"],
     ["wrong_type", "(typ)"],
+    ["wrong_audience", "(aud)"],
     ["bad_exp", "lacks the claim exp, or its value is malformed"],
   ];
   test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {

@@ -22,7 +22,6 @@ test.each(signatureAlgorithms)("a key for %s is kept, with its alg and kid", asy
 
 const rsa = rsaJwk(2048);
 const privateRsa = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
-const privateEd25519 = generateKeyPairSync("ed25519").privateKey;
 
 test("a key of a SPIFFE bundle is kept, in the form that jose takes", () => {
   expect(findUsableKeys([{ ...rsa, use: "jwt-svid" }], ignore)).toEqual([{ ...rsa, use: "sig" }]);
@@ -30,13 +29,9 @@ test("a key of a SPIFFE bundle is kept, in the form that jose takes", () => {
 
 const leftOut: readonly [what: string, member: unknown][] = [
   ["null", null],
-  ["an array", [rsa]],
   ["a symmetric key", { kty: "oct", k: "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0" }],
   ["a private RSA key", privateRsa.export({ format: "jwk" })],
-  ["a private Ed25519 key", privateEd25519.export({ format: "jwk" })],
   ["alg HS256 on a public key", { ...rsa, alg: "HS256" }],
-  ["alg none", { ...rsa, alg: "none" }],
-  ["an alg for encryption", { ...rsa, alg: "RSA-OAEP" }],
   ["use enc", { ...rsa, use: "enc" }],
   ["no modulus", { ...rsa, n: undefined }],
   ["an RSA key of 1024 bits", rsaJwk(1024)],
@@ -55,7 +50,6 @@ test.each(["Aw", "Iw", "AQAB"])("an exponent of %s is accepted", (e) => {
 const weak: readonly [what: string, jwk: object, problem: string][] = [
   // A signature is then the padded digest itself, which anybody can compute.
   ["an exponent of 1", { ...rsa, e: "AQ", kid: "a" }, 'the RSA key "a" has the exponent 1'],
-  ["an exponent of 0", { ...rsa, e: "AA", kid: "a" }, 'the RSA key "a" has the exponent 0'],
   ["an even exponent", { ...rsa, e: "BA", kid: "a" }, 'the RSA key "a" has the exponent 4'],
   [
     "2047 bits",
@@ -63,14 +57,9 @@ const weak: readonly [what: string, jwk: object, problem: string][] = [
     "an RSA key without kid has 2047 bits, not 2048 to 8192",
   ],
   [
-    "a kid like an attack",
-    { ...rsa, e: "AQ", kid: "\n\u001b[2J" },
-    String.raw`the RSA key "\n\u001b[2J" has the exponent 1`,
-  ],
-  [
-    "a long kid",
-    { ...rsa, e: "AQ", kid: "k".repeat(1000) },
-    `the RSA key "${"k".repeat(64)}" has the exponent 1`,
+    "a long kid like an attack",
+    { ...rsa, e: "AQ", kid: `\n\u001b[2J${"k".repeat(1000)}` },
+    String.raw`the RSA key "\n\u001b[2J${"k".repeat(59)}" has the exponent 1`,
   ],
 ];
 test.each(weak)("an RSA key of %s is rejected and reported", (_what, jwk, problem) => {

@@ -269,12 +269,8 @@ describe("a file that becomes invalid", () => {
 /** Verified tokens are cached. The cache must never outlive their validity. */
 describe("a token in use", () => {
   const changes: readonly [what: string, change: () => Promise<unknown>][] = [
-    ["is revoked", () => revokeToken(file, "ada")],
     ["is revoked beside a slip", () => appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n")],
-    ["is edited out of its file", () => save(line("bob", two))],
-    ["is in a file that is replaced", () => saveByRename(line("bob", two))],
     ["is in a file that becomes malformed without it", () => save(`${line("bob", two)}oops\n`)],
-    ["is in a file that is deleted", () => rm(file)],
     ["has another token under its name", () => save(line("ada", three) + line("bob", two))],
     ["is replaced by one that begins with it", () => save(line("ada", `${one}x`))],
   ];
