@@ -12,18 +12,12 @@ describe("--help", () => {
   test.each<[line: string, ...names: string[]]>([
     ["--help", "serve", "token", "migrate", "copy", "config", "--version"],
     ["--help", "import", "export", "backup", "check", "health"],
-    ["help", "serve", "token"],
     ["help serve", "--port", "PLANT_STORE_TOKENS"],
-    ["serve -h", "PLANT_STORE_CONFIG", "--health [on|off]", "--cors-origin <list>"],
     ["token --help", "create", "list", "revoke"],
     ["token create --help", "<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
-    ["token list --help", "--token-file"],
-    ["token revoke --help", "<name>", "--token-file"],
-    ["migrate --help", "status", "up"],
     ["migrate up --help", "--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
     ["copy --help", "--from <url>", "--to <url>", "later are not copied", "PGPASSWORD"],
     ["import --help", "<file>", "--url <url>", "--bearer-token-file", "PLANT_STORE_TOKEN"],
-    ["import --help", "--rejects", "3 all but the rejected rows"],
     ["export --help", "--store", "--format", "-o, --output", "one snapshot"],
     ["backup --help", "<file>", "--store", "--force", "PLANT_STORE_STORE"],
     ["mcp --help", "--store", "PLANT_STORE_STORE", "ends with its input"],
@@ -54,14 +48,10 @@ test("--version prints the version of the package", async () => {
 describe("a command line that cannot be understood exits with 2 and one line", () => {
   test.each([
     ["sreve", /unknown command 'sreve'/],
-    ["start --port 1", /unknown command 'start'; did you mean serve\?/],
     ["--prot 1", /unknown option '--prot'/],
     ["serve --port", /--port <number>' argument missing/],
-    ["serve extra", /too many arguments/],
-    ["token make x", /unknown command 'make'/],
     ["token revoke", /missing required argument 'name'/],
     ["config check --tokens x", /unknown option '--tokens'/],
-    ["token list --port 1", /unknown option '--port'/],
   ])("%s", async (line, message) => {
     const { stderr, ...result } = await run(line);
     expect(result).toEqual({ code: 2, stdout: "" });

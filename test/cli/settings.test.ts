@@ -38,38 +38,15 @@ async function expectFailure(
   expect(result).toEqual({ code, stdout: "" });
 }
 
-const jwt = ["--jwt-issuer", "i", "--jwt-audience", "a"];
-
 test.each<[args: string[], message: RegExp]>([
   [["--port", "http"], /--port: must be a whole number from 0 to 65535: http/],
-  [["--admin-port", "65536"], /--admin-port: must be a whole number from 0 to 65535: 65536/],
-  [["--admin-host", ""], /--admin-host: must not be empty/],
-  [["--base-path", "api"], /--base-path: must look like \/api/],
-  [["--page", "no"], /--page: must be on or off/],
-  [["--store", "plants.db"], /store URL has no scheme/],
-  [["--store", "mysql://u:secret@db/plants"], /no store is called "mysql"/],
   [["--store", "postgres://u:sec#ret@db/plants"], /cannot use the store URL: write postgres/],
-  [["--store", "postgres://u:p@db/plants?sslmode=prefer"], /--store: sslmode: must be disable, /],
-  [["--token-file", ""], /token-file: is empty/],
-  [["--tls-cert", "@/myCert.pem", "--tls-key", "@/none"], /--tls-cert: .*\/myCert\.pem.*ENOENT/],
   [["--tls-cert", "@/garbage", "--tls-key", "@/garbage"], /--tls-cert: .*garbage cannot be used/],
-  [["--tls-client-ca", "@/garbage"], /--tls-client-ca: does nothing without TLS: set --tls-cert/],
-  [["--jwt-audience", "plants"], /--jwt-audience: requires --jwks-url/],
-  [["--jwks-url", "https://a/k", "--jwt-issuer", "i"], /--jwt-audience: is required with --jwks-/],
-  [["--jwks-url", "keys", ...jwt], /--jwks-url: is not an/],
-  [["--jwks-url", "http://a/k", ...jwt], /https:\/\//],
-  [["--cors-origin", "https://app.example,*"], /--cors-origin: .*\* alone/],
-  [["--request-timeout-ms", "0"], /--request-timeout-ms: must be a whole number/],
 ])("%j exits with 2", (args, message) => expectFailure(2, message, args));
 
 test.each([
-  ["PLANT_STORE_BODY_BYTES_MAX", "-1", /: PLANT_STORE_BODY_BYTES_MAX: must be/],
-  ["PLANT_STORE_BASE_PATH", "api/", /: PLANT_STORE_BASE_PATH: must look like/],
-  ["PLANT_STORE_JWT_ISSUER", "i", /: PLANT_STORE_JWT_ISSUER: requires --jwks-url/],
   ["PLANT_STORE_CONFIG", "/none", /\/none: cannot be read: ENOENT/],
-  ["PLANT_STORE_STROE", "x", /_STROE: is not a setting; did you mean PLANT_STORE_STORE\?/],
   ["PLANT_STORE_CONFG", "x", /did you mean PLANT_STORE_CONFIG\?/],
-  ["PLANT_STORE_TOKENS", "a-good-secret-token,,x", /token 2 of 3 is empty/],
   ["PLANT_STORE_TOKENS", "a secret with some spaces", /token 1 of 1 has a character/],
 ])("%s=%s exits with 2", (name, value, message) =>
   expectFailure(2, message, [], { [name]: value }),

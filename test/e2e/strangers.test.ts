@@ -32,34 +32,25 @@ async function strangers(token: string, file: string): Promise<Record<string, st
   const late = { ...goodClaims(), exp: 1 };
   const bearers = {
     "a token cut short": token.slice(0, -1),
-    "a token made longer": `${token}x`,
-    "a token without its prefix": token.replace("plst_", ""),
     "a token in capitals": token.toUpperCase(),
     "the digest of a token": digestToken(token).toString("hex"),
     "the name of a token": "ada",
-    "a given token cut short": knownToken.slice(0, -1),
     "the name of a given token": "tokens#1",
     "a line of the file": readFileSync(file, "utf8").trim(),
     "two tokens": `${token},${token}`,
-    "two tokens, with a space": `${token} ${token}`,
     "no token": "",
     "a JWT of alg none": forge({ alg: "none" }, goodClaims(), ""),
-    "a JWT of alg nOnE, signed somehow": forge({ alg: "nOnE", kid: "k" }, goodClaims(), "x"),
     "a JWT without its signature": `${header}.${claims}.`,
     "a JWT of somebody else": await sign(foreign),
     "a JWT that brings its key": await sign(foreign, goodClaims(), { jwk: foreign.jwk }),
     "a JWT that has expired": await sign(key, late),
-    "a JWT for somebody else": await sign(key, { ...goodClaims(), aud: "other" }),
     "a JWT of another issuer": await sign(key, { ...goodClaims(), iss: "https://evil.example" }),
-    "a JWT without an end": await sign(key, { ...goodClaims(), exp: undefined }),
   };
   return {
     "no header": null,
     "an empty header": "",
-    "the token alone": token,
     "another scheme": `Basic ${Buffer.from(`ada:${token}`).toString("base64")}`,
     "the scheme twice": `Bearer Bearer ${token}`,
-    "a quoted token": `Bearer "${token}"`,
     ...Object.fromEntries(Object.entries(bearers).map(([what, text]) => [what, `Bearer ${text}`])),
   };
 }

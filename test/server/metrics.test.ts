@@ -193,8 +193,6 @@ describe("the admin listener", () => {
     ["HEAD", "/metrics", 200],
     ["POST", "/metrics", 405],
     ["GET", "/", 404],
-    ["GET", "/metrics/", 404],
-    ["GET", "/plants", 404],
   ])("answers %s %s with %i", async (method, path, status) => {
     const { origin } = new URL(server.running.metricsUrl ?? "");
     const answer = await exchange({ origin, version: "1.1", method, path });

@@ -210,28 +210,17 @@ const ids: readonly bigint[] = [
 const lookalikes: readonly (readonly [title: string, text: string, lookalike: string])[] = [
   ["empty and a space", "", " "],
   ["a space at the end", "a ", "a"],
-  ["a space at the start", " a", "a"],
-  ["a newline at the end", "a\n", "a"],
   ["CRLF and LF", "a\r\nb", "a\nb"],
   ["upper and lower case", "Aloe", "aloe"],
   ["composed and decomposed", "\u00e9", "e\u0301"],
-  ["a compatibility character", "\ufb01g", "fig"],
-  ["full width", "\uff21", "A"],
   ["a byte order mark at the start", "\ufeffa", "a"],
   ["a byte order mark alone", "\ufeff", ""],
   ["an emoji with and without joiner", "\u{1f469}\u200d\u{1f33e}", "\u{1f469}\u{1f33e}"],
   ["beyond the BMP", "\u{1f331}", "\uf331"],
   ["the last code point and the replacement character", "\u{10ffff}", "\ufffd"],
-  ["a noncharacter", "\uffff", "\ufffd"],
-  ["a control character", "a\u0001", "a"],
-  ["numbers", "1", "1.0"],
-  ["leading zeros", "007", "7"],
   ["quotes", 'O\'Hara "x" `y`', "O''Hara \"x\" `y`"],
   ["SQL", "'); DROP TABLE plants; --", "); DROP TABLE plants; --"],
-  ["a backslash", "\\n", "\n"],
-  ["a wildcard", "%", "a"],
   ["100 kB that differ in the last character", "x".repeat(100_000), `${"x".repeat(99_999)}y`],
-  ["100 kB of emoji", "\u{1f331}".repeat(25_000), "\u{1f331}".repeat(24_999)],
 ];
 
 const anyText = fc.string({ unit: "binary", maxLength: 3 }).filter((text) => !text.includes("\0"));
