@@ -1,6 +1,8 @@
 /** The servers of the campaigns. */
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { type ChildOptions, spawnChild } from "../support/child.ts";
 import { type ChildServer, type ChildServerOptions, spawnServer } from "../support/child-server.ts";
 
 /** Campaigns run on machines that are busy with other things and with their own load. */
@@ -65,6 +67,22 @@ export function usageOf({ process: { pid } }: ChildServer) {
   return { memoryMiB: mebibytes("VmRSS"), peakMiB: mebibytes("VmHWM"), files };
 }
 
+/** The command before an upstream with reflection, once it serves. */
+export async function startProxy(upstreamUrl: string, options: ChildOptions): Promise<ChildServer> {
+  const args = ["--upstream", upstreamUrl, "--reflection", "--port", "0"];
+  const child = await startProgram("packages/proxy/src/cli/main.ts", args, options);
+  await child.stderr.until(/ serves /, patienceMs);
+  return child;
+}
+
+/** Another program, by its path, once it says where it listens. */
+export async function startProgram(path: string, args: readonly string[], options: ChildOptions) {
+  const program = join(import.meta.dirname, "../..", path);
+  const child = spawnChild(args, { ...options, program });
+  const [, url = ""] = await child.stdout.until(/listening on (\S+)/, patienceMs);
+  return { ...child, url, port: Number(new URL(url).port) };
+}
+
 /** Follows the memory of a server until the end of a `using`. */
 export function watchMemory(server: ChildServer) {
   let peakMiB = 0;
@@ -74,6 +92,11 @@ export function watchMemory(server: ChildServer) {
   return {
     get peakMiB() {
       return peakMiB;
+    },
+    /** What is wrong with it: it has died, or took too much. */
+    get problems() {
+      const tooMuch = peakMiB > residentMiBMax ? [`${peakMiB} MiB resident`] : [];
+      return [...deathOf(server), ...tooMuch];
     },
     [Symbol.dispose]: () => clearInterval(timer),
   };

@@ -84,14 +84,44 @@ async function hang(server: PostgresServer) {
   return () => server.signal("SIGCONT");
 }
 
-const postgresWaits: readonly Wait[] = [
-  {
-    ...{ name: "PostgreSQL, a lock on the table", stops: "all" },
+type Opened = Omit<Site, "begin">;
+type Row<One extends Opened> = readonly [
+  what: string,
+  stops: Wait["stops"],
+  begin: (opened: One) => ReturnType<Site["begin"]>,
+  more?: Pick<Wait, "isAtStart">,
+];
+
+/** Those of stores that are opened alike. */
+function waitsOf<One extends Opened>(
+  engine: string,
+  open: (stack: AsyncDisposableStack) => Promise<One>,
+  rows: readonly Row<One>[],
+): Wait[] {
+  return rows.map(([what, stops, begin, more]) => ({
+    ...{ name: `${engine}, ${what}`, stops, ...more },
     async open(stack) {
-      const opened = await openPostgres(stack);
-      return { ...opened, begin: () => lockTable(opened.url) };
+      const opened = await open(stack);
+      return { ...opened, begin: () => begin(opened) };
     },
-  },
+  }));
+}
+
+const postgresWaits: readonly Wait[] = [
+  ...waitsOf("PostgreSQL", openPostgres, [
+    ["a lock on the table", "all", ({ url }) => lockTable(url)],
+    ["a server that is down", "all", ({ server }) => kill(server)],
+    ["a server that hangs", "all", ({ server }) => hang(server)],
+    [
+      "a synchronous standby",
+      "all",
+      async ({ server }) => {
+        const set = (value: string) => server.set("synchronous_standby_names", value);
+        await set("away");
+        return () => set("");
+      },
+    ],
+  ]),
   {
     ...{ name: "PostgreSQL, the disk", stops: "all" },
     async open(stack, shimPath) {
@@ -117,80 +147,29 @@ const postgresWaits: readonly Wait[] = [
       };
     },
   },
-  {
-    ...{ name: "PostgreSQL, a server that is down", stops: "all" },
-    async open(stack) {
-      const opened = await openPostgres(stack);
-      return { ...opened, begin: () => kill(opened.server) };
-    },
-  },
-  {
-    ...{ name: "PostgreSQL, a server that hangs", stops: "all" },
-    async open(stack) {
-      const opened = await openPostgres(stack);
-      return { ...opened, begin: () => hang(opened.server) };
-    },
-  },
-  {
-    ...{ name: "PostgreSQL, a synchronous standby", stops: "all" },
-    async open(stack) {
-      const opened = await openPostgres(stack);
-      const set = (value: string) => opened.server.set("synchronous_standby_names", value);
-      return {
-        ...opened,
-        async begin() {
-          await set("away");
-          return () => set("");
-        },
-      };
-    },
-  },
 ];
 
-const faults = { "is down": kill, hangs: hang } as const;
+const firstOf = ({ workers }: Awaited<ReturnType<typeof openCitus>>) =>
+  workers[0] as PostgresServer;
 
-const citusWaits: readonly Wait[] = [
-  ...Object.entries(faults).flatMap(([how, begin]): Wait[] => [
-    {
-      ...{ name: `Citus, a worker that ${how}`, stops: "some" },
-      async open(stack) {
-        const cluster = await openCitus(stack);
-        return { ...cluster, begin: () => begin(cluster.workers[0] as PostgresServer) };
-      },
-    },
-    {
-      ...{ name: `Citus, a coordinator that ${how}`, stops: "briefly" },
-      async open(stack) {
-        const cluster = await openCitus(stack);
-        return { ...cluster, begin: () => begin(cluster.coordinator) };
-      },
-    },
-  ]),
-  {
-    ...{ name: "Citus, a lock on the coordinator's table", stops: "all" },
-    async open(stack) {
-      const cluster = await openCitus(stack);
-      return { ...cluster, begin: () => lockTable(cluster.url) };
-    },
-  },
-  {
-    ...{ name: "Citus, a start while a worker hangs", stops: "some", isAtStart: true },
-    async open(stack) {
-      const cluster = await openCitus(stack);
-      return { ...cluster, begin: () => hang(cluster.workers[0] as PostgresServer) };
-    },
-  },
-];
+const citusWaits: readonly Wait[] = waitsOf("Citus", openCitus, [
+  ["a worker that is down", "some", (cluster) => kill(firstOf(cluster))],
+  ["a worker that hangs", "some", (cluster) => hang(firstOf(cluster))],
+  ["a coordinator that is down", "briefly", ({ coordinator }) => kill(coordinator)],
+  ["a coordinator that hangs", "briefly", ({ coordinator }) => hang(coordinator)],
+  ["a lock on the coordinator's table", "all", ({ url }) => lockTable(url)],
+  [
+    "a start while a worker hangs",
+    "some",
+    (cluster) => hang(firstOf(cluster)),
+    { isAtStart: true },
+  ],
+]);
 
 const sqliteWaits: readonly Wait[] = [
-  {
-    ...{ name: "SQLite, another process's lock", stops: "all" },
-    async open(stack) {
-      const opened = await openSqlite(stack);
-      const begin = async () => lockStore(opened.database).release;
-      return { ...opened, begin };
-    },
-  },
+  ...waitsOf("SQLite", openSqlite, [
+    ["another process's lock", "all", async ({ database }) => lockStore(database).release],
+  ]),
   {
     ...{ name: "SQLite, the disk", stops: "all", isStuck: true },
     async open(stack, shimPath) {

@@ -1,30 +1,19 @@
 /** A caller whose bodies take memory, beside others, in a small heap: alone and through a proxy. */
-import { fileURLToPath } from "node:url";
 import { quantile } from "../../../bench/statistics.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import { spawnChild } from "../../support/child.ts";
-import type { ChildServer } from "../../support/child-server.ts";
 import { createRun, type Run } from "../campaign.ts";
 import { hoard, hoards, smallServer } from "../hostile/floods/hoards.ts";
 import { openWitness } from "../hostile/witness.ts";
 import { createRandom } from "../random.ts";
-import {
-  deathOf,
-  patienceMs,
-  residentMiBMax,
-  startServer,
-  usageOf,
-  watchMemory,
-} from "../server.ts";
+import { startProxy, startServer, usageOf, watchMemory } from "../server.ts";
 
-const command = fileURLToPath(new URL("../../../packages/proxy/src/cli/main.ts", import.meta.url));
 const connectionCounts = [4, 100];
 const hoardMs = 4000;
 
 export async function memory(part: Run): Promise<void> {
   await using folder = await createTemporaryFolder();
   await using server = await startServer({ cwd: folder.path, env: smallServer });
-  await using proxy = await spawnProxy(server, folder.path);
+  await using proxy = await startProxy(server.url, { cwd: folder.path, env: smallServer });
   const targets = { alone: server, "behind the command": proxy };
   const cases = connectionCounts.flatMap((connections) =>
     hoards.flatMap((one) =>
@@ -52,20 +41,11 @@ export async function memory(part: Run): Promise<void> {
       `${what}: ${sent} sent, ${before} to ${watch.peakMiB} MiB resident, ` +
         `others: ${waits.length}, p99 ${quantile(waits, 0.99).toFixed(0)} ms`,
     );
-    run.find(what, deathOf(target));
-    if (watch.peakMiB > residentMiBMax) run.find(what, [`${watch.peakMiB} MiB resident`]);
+    run.find(what, watch.problems);
     if (unserved.length > 0) {
       const why = [...new Set(unserved)].join(", ");
       run.find(what, [`${unserved.length} of ${requests.length} requests of others: ${why}`]);
     }
     run.count("bodies that take memory", sent);
   }
-}
-
-async function spawnProxy(upstream: ChildServer, cwd: string): Promise<ChildServer> {
-  const args = ["--upstream", upstream.url, "--reflection", "--port", "0"];
-  const child = spawnChild(args, { cwd, env: smallServer, program: command });
-  const [, url = ""] = await child.stdout.until(/listening on (\S+)/, patienceMs);
-  await child.stderr.until(/ serves /, patienceMs);
-  return { ...child, url, port: Number(new URL(url).port) };
 }

@@ -1,17 +1,13 @@
 /** Messages that are no plants, of any shape and size, beside small ones: to a service, and through a proxy. */
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { quantile } from "../../../bench/statistics.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
-import { spawnChild } from "../../support/child.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import type { Run } from "../campaign.ts";
-import { deathOf, patienceMs, residentMiBMax, smallHeap, watchMemory } from "../server.ts";
+import { patienceMs, smallHeap, startProgram, startProxy, watchMemory } from "../server.ts";
 import type { SenderSetup } from "./messages-thread.ts";
-
-const program = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 const pauseMs = 20;
 
@@ -42,29 +38,17 @@ async function attack(run: Run, name: string, target: ChildServer, ms: number): 
     `messages, ${name}: ${sent} sent, ${memory.peakMiB} MiB resident, ` +
       `others: ${waits.length}, p99 ${quantile(waits, 0.99).toFixed(0)} ms`,
   );
-  run.find(`messages, ${name}`, deathOf(target));
-  if (memory.peakMiB > residentMiBMax) {
-    run.find(`messages, ${name}`, [`${memory.peakMiB} MiB resident`]);
-  }
+  run.find(`messages, ${name}`, memory.problems);
 }
 
 export async function messages(run: Run): Promise<void> {
   if (process.platform !== "linux")
     return run.skip("other systems have no second loopback address");
   await using folder = await createTemporaryFolder();
-  const start = async (path: string, args: readonly string[], ready: RegExp) => {
-    const child = spawnChild(args, { cwd: folder.path, env: smallHeap, program: program(path) });
-    const [, url = ""] = await child.stdout.until(/listening on (\S+)/, patienceMs);
-    if (path.includes("proxy")) await child.stderr.until(ready, patienceMs);
-    return { ...child, url, port: Number(new URL(url).port) };
-  };
-  await using alone = await start(
-    "../../../packages/gateway/test/support/fields-process.ts",
-    [],
-    / /,
-  );
-  const args = ["--upstream", alone.url, "--reflection", "--port", "0"];
-  await using proxy = await start("../../../packages/proxy/src/cli/main.ts", args, / serves /);
+  const options = { cwd: folder.path, env: smallHeap };
+  const service = "packages/gateway/test/support/fields-process.ts";
+  await using alone = await startProgram(service, [], options);
+  await using proxy = await startProxy(alone.url, options);
   const ms = Math.max(4000, (run.minutes * 60_000) / 2);
   await attack(run, "a service", alone, ms);
   if (!run.signal.aborted) await attack(run, "the command", proxy, ms);
