@@ -29,8 +29,11 @@ const optionKinds: OptionKindsOf<FetchGatewayOptions> = {
 };
 
 /**
- * `gatewayNodeAdapter` for runtimes that serve by fetch. It needs nothing of Node. Fetch has no
- * trailers, so gRPC gets UNIMPLEMENTED.
+ * The same as `gatewayNodeAdapter` for runtimes that serve by fetch: Bun, Deno, Cloudflare Workers,
+ * Hono, Next.js. It needs nothing of Node.
+ *
+ * Fetch has no trailers, so gRPC gets UNIMPLEMENTED. gRPC-Web, Connect and REST are served.
+ *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayFetchHandler<B extends Beside = []>(

@@ -73,9 +73,10 @@ export interface CommonOptions
   /** Stores the address of each client under `peerAddressKey`, for gate and interceptors. Default: no. */
   readonly exposePeerAddress?: boolean;
   /**
-   * Called once for a call that fails with anything but a ConnectError, unless its client has left
-   * or its deadline has passed, and for an answer that could not be created or was cut. Clients get
-   * "internal error". Default: `console.error`.
+   * Called once for a call that fails with anything but a ConnectError, thrown by the implementation,
+   * an interceptor or the gate. Clients get "internal error". Also called for an answer that could
+   * not be created or was cut. Not called for what is thrown after the client has left or the
+   * deadline has passed. Default: `console.error`.
    */
   readonly onError?: (error: unknown) => void;
   /**

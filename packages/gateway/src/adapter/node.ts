@@ -43,9 +43,10 @@ export interface GatewayHandler {
   (request: NodeRequest, response: NodeResponse): Promise<void>;
   /**
    * For the event `stream` of a `node:http2` server: serves a call with the core API, at about half
-   * the cost of a request listener. Pass the event's `rawHeaders`, so that a repeated
-   * `Authorization` is rejected.
-   * @returns false if only the request listener can serve it. Nothing has been done then.
+   * the cost of a request listener.
+   *
+   * @param rawHeaders From the event. Needed to reject a repeated `Authorization` or `Content-Type`.
+   * @returns false if only the request listener can serve the request. Nothing has been done then.
    */
   serveStream(
     stream: ServerHttp2Stream,
@@ -55,8 +56,9 @@ export interface GatewayHandler {
 }
 
 /**
- * Serves the methods of Connect services over gRPC, gRPC-Web and Connect, and over REST by their
- * `google.api.http` options.
+ * Serves the methods of Connect services over gRPC, gRPC-Web and Connect, and over REST according to
+ * their `google.api.http` options.
+ *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {

@@ -5,12 +5,18 @@ import type { RequestHeaders } from "../http/headers.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 
 /**
- * Observes the beginning and the end of every request, including those that are rejected before a
- * method is called, but for CORS preflights and what `fallback` serves. Its errors go to `onError`
- * and do not affect the request.
+ * Observes the beginning and the end of every request, over every protocol, including requests that
+ * are rejected before a method is called. CORS preflights and what `fallback` serves are not
+ * observed.
+ *
+ * Its errors go to `onError` and do not affect the request.
  */
 export interface CallObserver {
-  /** Called with the head of a request, before the gate and before the body is read. */
+  /**
+   * Called with the head of a request, before the gate and before the body is read.
+   *
+   * @returns the observation of this request, if any.
+   */
   begin(request: ObservedRequest): CallObservation | undefined;
 }
 
@@ -55,7 +61,11 @@ export interface CallEnding {
   readonly status: number | undefined;
 }
 
-/** By its media type. If that names no protocol, the path of a method is Connect's. */
+/**
+ * The protocol of a request, by its media type.
+ *
+ * @param isRpcPath Whether its path is that of a method. If the type names no protocol, it is Connect.
+ */
 export function protocolOf(headers: RequestHeaders, isRpcPath: boolean): ProtocolName {
   const type = String(headers["content-type"] ?? "");
   if (grpcWebType.test(type)) return "grpc-web";
@@ -74,6 +84,7 @@ const connectType = /^application\/(?:connect|proto\b)/i;
 /**
  * Combines observers, in their order. If one throws, the error goes to `onError` and the others are
  * still called.
+ *
  * @returns a single observer as it is; undefined for none.
  */
 export function composeObservers(

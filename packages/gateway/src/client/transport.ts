@@ -25,7 +25,10 @@ import { Channel } from "./channel.ts";
 import type { ClientTls } from "./guarded-socket.ts";
 
 export interface GrpcTransportOptions {
-  /** `http://HOST:PORT` (HTTP/2), `https://…`, both with an optional path, or `unix:PATH`. */
+  /**
+   * `http://HOST:PORT` for HTTP/2 in plaintext, `https://` for TLS, both with an optional path, or
+   * `unix:PATH` for a Unix socket.
+   */
   readonly url: string;
   /** The `:authority`. Default: the host and port of the URL; `localhost` for a socket. */
   readonly authority?: string | undefined;

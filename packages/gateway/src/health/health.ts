@@ -23,8 +23,9 @@ import {
 
 export interface Readiness {
   /**
-   * Whether a request would be served now, by a service or ("") the server as a whole. Default:
-   * yes. If it throws, no: a timer calls it, too, where an error would end the process.
+   * Whether a request would be served now. Called with the full name of a service, or with "" for the
+   * server as a whole. Default: yes. If it throws, it is not ready: it is also called by a timer, where
+   * an error would end the process.
    */
   readonly isReady?: (service: string) => boolean;
   /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
@@ -81,9 +82,11 @@ const optionKinds: OptionKindsOf<HealthOptions> = {
 };
 
 /**
- * Adds `grpc.health.v1.Health` to a router, with its gate and interceptors unless `handler` says
- * otherwise. A drain ends every Watch after a last NOT_SERVING, so that none delays it. See
- * https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
+ * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
+ * services unless `handler` says otherwise. A drain ends every Watch after a last NOT_SERVING, so
+ * that none delays it. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
+ *
+ * @param handler Options of the service, as for `router.service`.
  * @throws {TypeError} for an unknown option.
  */
 export function addHealth(
@@ -151,7 +154,8 @@ const handlerKinds: OptionKindsOf<HealthHandlersOptions> = {
 
 /**
  * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
- * By full path.
+ *
+ * @returns the handlers by full path.
  * @throws {TypeError} for an unknown option.
  */
 export function createHealthHandlers(

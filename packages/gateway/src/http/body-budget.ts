@@ -202,9 +202,13 @@ export class Holding {
   }
 
   /**
-   * Counts bytes that are here, and more that are still to come, once there is room for them.
-   * @returns undefined if there is room for all; otherwise what resolves once there is, or rejects.
-   * @throws {ConnectError} UNAVAILABLE without room for those that are here; CANCELED after
+   * Counts bytes.
+   *
+   * @param here Those that are in memory.
+   * @param more Those that are still to come. Counted once there is room for them.
+   * @returns undefined if there is room for all; otherwise a promise that resolves once there is, and
+   * rejects with the same errors.
+   * @throws {ConnectError} UNAVAILABLE if there is no room even for those that are here; CANCELED after
    * `release`.
    */
   add(here: number, more = 0): Promise<void> | undefined {

@@ -15,8 +15,9 @@ export interface OpenApiOptions {
   /** An SPDX identifier, https://spdx.org/licenses. Default: none. */
   readonly license?: string;
   /**
-   * `BookService_GetBook` and `Book`, or names with their package, which two of one name need. A
-   * service that is added never changes a name. Default `short`.
+   * How operations, schemas and tags are named: `BookService_GetBook` and `Book`, or with their
+   * package, which two services or messages of one name need. A service that is added never changes
+   * a name. Default `short`.
    */
   readonly names?: NameStyle;
   /** Whether every operation requires a bearer token. Default: no. */
@@ -33,8 +34,9 @@ export interface OpenApiOptions {
   /** The errors that every operation may return, by status (`400`, `5XX`), in addition to a default one. */
   readonly errors?: { readonly [status: string]: ErrorAnswer };
   /**
-   * A regular expression that every text in requests must match, if the implementation rejects more
-   * than the protos: `^[^\\x00]*$` for a store that cannot hold U+0000. Default: any text.
+   * A regular expression that every text in requests must match, including keys of maps. Set it if
+   * the implementation rejects text that the protos allow: `^[^\\x00]*$` for a store that cannot
+   * hold U+0000. Default: any text.
    */
   readonly textPattern?: string;
   /** Examples of messages, in JSON, by full name. */

@@ -36,8 +36,21 @@ export interface TracingObserver extends CallObserver {
 }
 
 /**
- * The context of a call in OpenTelemetry: its span, and the baggage that the propagator read; the
- * root context for calls that are not traced. Use it as the parent of your own spans.
+ * The context of a call, in its context values: its span, and the baggage that the propagator read.
+ * Default: the root context, for calls that are not traced. Use it as the parent of your own spans:
+ *
+ * ```ts
+ * async getVolume({ name }, { values }) {
+ *   const span = tracer.startSpan("read volume", {}, values.get(callContextKey));
+ * ```
+ *
+ * With a context manager (`NodeSDK` registers one), an interceptor can make it the active context
+ * of unary calls. Then the spans of drivers and clients become children of the call's span:
+ *
+ * ```ts
+ * const inCall: Interceptor = (next) => (request) =>
+ *   context.with(request.contextValues.get(callContextKey), () => next(request));
+ * ```
  */
 export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT, {
   description: "the context of the call in OpenTelemetry",
@@ -45,8 +58,10 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
 
 /**
  * Creates a span of kind `SERVER` for every request, as a child of the caller's span if it names
- * one. Spans never contain queries, bodies, paths other than the route's, or headers other than the
- * host and those that the propagator reads.
+ * one. gRPC, gRPC-Web and Connect follow the RPC conventions, REST the HTTP conventions.
+ *
+ * Spans never contain queries, bodies, paths other than the route's, or headers other than the host
+ * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
   const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;

@@ -45,9 +45,11 @@ export interface ReflectionOptions {
 const optionKinds: OptionKindsOf<ReflectionOptions> = { services: "list", draining: "object" };
 
 /**
- * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, with its gate and
- * interceptors unless `handler` says otherwise. See
+ * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, with the same gate
+ * and interceptors as the other services unless `handler` says otherwise. See
  * https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
+ *
+ * @param handler Options of the services, as for `router.service`.
  * @throws {TypeError} for an unknown option.
  */
 export function addReflection(

@@ -8,8 +8,9 @@ import type { StreamFormatName } from "./stream/stream-format.ts";
 /** The REST options, in addition to those of a Connect router. */
 export interface RestOptions {
   /**
-   * Renders an error, also the one that ends a stream, but a stream keeps its own media type.
-   * Default: `google.rpc.Status` in JSON.
+   * Renders an error for a client: status, JSON body, media type. Also renders the error that ends
+   * a stream, but a stream keeps its own media type. `renderProblem` renders RFC 9457. Default:
+   * `google.rpc.Status` in JSON.
    */
   readonly renderError?: RenderError;
   /** Whether to ignore unknown JSON members. Default: reject them. */
@@ -27,23 +28,33 @@ export interface RestOptions {
    */
   readonly eventIdField?: string;
   /**
-   * Unknown query parameters to ignore: `["utm_*", "fbclid"]`. `*` matches any text. One that
-   * matches a field is always read, and must be valid. Default: none; an unknown parameter gets a
-   * 400.
+   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`, which campaigns and
+   * analytics append to links. `*` matches any text. A parameter that matches a field is always
+   * read, and must be valid. Default: none; an unknown parameter gets a 400. An empty pattern
+   * throws a TypeError at startup.
    */
   readonly ignoreQueryParameters?: readonly string[];
   /**
-   * Whether a PATCH without `update_mask` gets one with the fields in its body, as in grpc-gateway
-   * and AIP-134, and may be `application/merge-patch+json` (RFC 7396). Default: true.
+   * Whether a PATCH without `update_mask` gets one with the fields in its body, as in grpc-gateway.
+   * Applies if the rule's body is a field of message type and the request has a
+   * `google.protobuf.FieldMask update_mask`. AIP-134 requires it: an omitted mask stands for all
+   * fields that are present, and only the reader of the JSON can distinguish a field that is zero
+   * from a missing one. Such a PATCH also accepts `application/merge-patch+json`, RFC 7396.
+   * Default: true.
    */
   readonly fillUpdateMask?: boolean;
   /**
-   * Whether GET and HEAD of a unary method return a weak ETag of the body, unless the
-   * implementation sets one, and a 304 if the client's If-None-Match contains it. The
-   * implementation runs each time. Default: false.
+   * Whether GET and HEAD of a unary method return a weak ETag of the body, and a 304 without body
+   * if the client's If-None-Match contains it. An ETag set by the implementation takes precedence
+   * and is matched the same way. The implementation runs each time, and each answer is hashed: about
+   * 8 µs for 8 KB. Default: false.
    */
   readonly etag?: boolean;
-  /** `HttpRule`s or plain objects, by `selector`. They replace the annotation of their method. */
+  /**
+   * Rules for methods that their proto does not annotate, as in a service config: `HttpRule`s or
+   * plain objects, each with the full name of its method as `selector`. They replace the method's
+   * annotation.
+   */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /**
    * Told of a rule that cannot be served, which is then left out: for a gateway whose protos others
@@ -52,7 +63,9 @@ export interface RestOptions {
   readonly onRuleError?: (error: RuleError) => void;
   /**
    * The success status by full method name, `{ "pkg.v1.Service.Method": 201 }`: 2xx except 206 and
-   * 226, or a redirect. Default: 200. The response header `x-http-code` takes precedence.
+   * 226, or a redirect. An answer with 204 or 205 has no body. Default: 200. A method that REST does
+   * not serve, or another status, throws a TypeError at startup. The response header `x-http-code`
+   * takes precedence for one answer.
    */
   readonly statuses?: SuccessStatuses;
 }
@@ -98,8 +111,11 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 /**
- * Asserts that REST serves what options name, of all methods that any protocol serves.
- * @throws {RuleError} for a rule, unless it is reported; {TypeError} for another option.
+ * Asserts that REST serves what options name. Reports a rule for a method that is not served.
+ *
+ * @param methods All that are served, by any protocol.
+ * @throws {RuleError} for a rule.
+ * @throws {TypeError} for another option.
  */
 export function assertServed(settings: RestSettings, methods: readonly DescMethod[]): void {
   const selectors = new Set(methods.map(selectorOf));

@@ -31,7 +31,10 @@ import { type RestRequest, Routes, unimplemented, verbOf } from "./request.ts";
 export interface RestTransportOptions {
   /** The URL that the paths of the rules continue: `https://api.example.com/base`. */
   readonly baseUrl: string;
-  /** As `rest.rules` of a gateway. They replace the annotation of their method. */
+  /**
+   * Rules for methods that their proto does not annotate, as `rest.rules` of a gateway. They replace
+   * the method's annotation.
+   */
   readonly rules?: readonly MessageInitShape<typeof HttpRuleSchema>[];
   /** Sends the requests. Default: that of the runtime. */
   readonly fetch?: typeof globalThis.fetch;
@@ -63,7 +66,11 @@ const kinds = {
   int64: ["string", "number"],
 };
 
-/** Calls REST servers by `google.api.http` rules. @throws {TypeError} for an invalid option. */
+/**
+ * Creates a transport for `createClient` that calls a REST server by `google.api.http` rules.
+ *
+ * @throws {TypeError} for an option that there is not, or of another kind.
+ */
 export function createRestTransport(options: RestTransportOptions): Transport {
   assertOptions("createRestTransport", options, kinds);
   const caller = new RestCaller(options);
