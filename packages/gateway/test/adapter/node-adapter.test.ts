@@ -12,7 +12,6 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createEchoService } from "../support/echo.ts";
 import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
 import { createTestLibrary } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
@@ -203,29 +202,6 @@ describe("contextValues", () => {
       expect(response.body.toString()).not.toContain("secret");
     }
     expect(gateway.errors).toEqual([failure, failure]);
-  });
-});
-
-describe("a persistent connection", () => {
-  const put = (body: string, length = body.length) =>
-    `PUT /v1/library HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n${body}`;
-
-  test.each<[what: string, first: string, status: number]>([
-    ["a body that is not read", put("{}").replace("application/json", "text/plain"), 415],
-    ["another method", put("{}").replace("PUT", "POST"), 405],
-    ["a body that is too large by its length", put("x".repeat(5000)), 413],
-  ])("serves the next request after %s", async (_what, first, status) => {
-    await using gateway = await openBoth({ readMaxBytes: 1000 });
-    using connection = await openRawConnection(gateway.port);
-    connection.write(first);
-    connection.write(put('{"displayName":"next"}'));
-    const received = await connection.until(
-      "two answers",
-      (bytes) => parseHttp1Responses(bytes).length === 2,
-    );
-    const [one, two] = parseHttp1Responses(received);
-    expect(one).toMatchObject({ status });
-    expect(two).toMatchObject({ status: 200, body: '{"displayName":"next"}' });
   });
 });
 

@@ -1,7 +1,6 @@
 import fc from "fast-check";
-import { describe, expect, test } from "vitest";
-import { BodyBuffer, byteLengthOf, bytesOf, jsonResponse, readBody } from "../../src/http/body.ts";
-import { createMemoryExchange } from "../support/memory-exchange.ts";
+import { expect, test } from "vitest";
+import { BodyBuffer, byteLengthOf, bytesOf, jsonResponse } from "../../src/http/body.ts";
 
 test("appended bytes are returned, whatever the pieces", () => {
   const piece = fc.uint8Array({ minLength: 1, maxLength: 20 });
@@ -70,35 +69,5 @@ test("text has the length of its UTF-8", () => {
     status: 200,
     header: { "content-type": "application/json", "content-length": 4 },
     body: '"é"',
-  });
-});
-
-describe("a body of at most 4 bytes", () => {
-  const tooLarge = new Error("too large");
-  const limit = { bytesMax: 4, tooLarge: () => tooLarge };
-  const read = (pieces: readonly string[], length?: string) => {
-    const headers: Record<string, string> =
-      length === undefined ? {} : { "content-length": length };
-    const body = pieces.map((piece) => Buffer.from(piece));
-    const exchange = createMemoryExchange({ headers, body });
-    return (async () =>
-      await readBody(exchange, limit, (bytes) => Buffer.from(bytes).toString()))();
-  };
-
-  test.each([
-    [["abcd"], undefined],
-    [["ab", "cd"], undefined],
-    [["abcd"], "4"],
-    [[], undefined],
-  ])("is read from %j, announced as %s", async (pieces, length) => {
-    expect(await read(pieces, length)).toBe(pieces.join(""));
-  });
-
-  test.each([
-    [["abcde"], undefined],
-    [["abcd", "e"], undefined],
-    [["abc"], "5"],
-  ])("is not read from %j, announced as %s", async (pieces, length) => {
-    await expect(read(pieces, length)).rejects.toBe(tooLarge);
   });
 });

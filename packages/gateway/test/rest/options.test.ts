@@ -82,21 +82,6 @@ describe("rest options", () => {
     const { body } = await gateway.send(get(`/v1/volumes/${big}`));
     expect(body.toString()).toBe(`{"name":"shelves/a/volumes/${big}","id":${big},"title":"Emma"}`);
   });
-
-  test("renderError decides status and body", async () => {
-    await using gateway = await openCatalog({
-      rest: {
-        renderError: ({ status, error }) => ({
-          status: status === 404 ? 410 : status,
-          body: { why: error.rawMessage },
-        }),
-      },
-    });
-    const response = await gateway.send(get("/v1/volumes/9"));
-    expect(response.status).toBe(410);
-    expect(jsonOf(response)).toEqual({ why: "there is no volume 9" });
-    expect(await gateway.send(get("/elsewhere"))).toMatchObject({ status: 410 });
-  });
 });
 
 describe("ignoreQueryParameters", () => {

@@ -222,46 +222,32 @@ const violation = {
 };
 
 describe("errors", () => {
-  test.each<[what: string, status: number, body: unknown, code: Code, text: string]>([
-    ["google.rpc.Status", 400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
-    ["a code of the service", 404, { code: 13, message: "m" }, Code.NotFound, "m"],
+  test.each<[status: number, body: unknown, code: Code, text: string]>([
+    [400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
+    [404, { code: 13, message: "m" }, Code.NotFound, "m"],
     [
-      "Google's",
       403,
       { error: { code: 403, message: "m", status: "PERMISSION_DENIED" } },
       Code.PermissionDenied,
       "m",
     ],
+    [499, [{ error: { code: 499, message: "m", status: "CANCELLED" } }], Code.Canceled, "m"],
+    [404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
+    [409, { type: "about:blank", title: "t", status: 409, detail: "m" }, Code.Aborted, "m"],
+    [400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
     [
-      "Google's in a list",
-      499,
-      [{ error: { code: 499, message: "m", status: "CANCELLED" } }],
-      Code.Canceled,
-      "m",
-    ],
-    ["Connect's", 404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
-    [
-      "problem+json",
-      409,
-      { type: "about:blank", title: "t", status: 409, detail: "m" },
-      Code.Aborted,
-      "m",
-    ],
-    ["one with a number", 400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
-    [
-      "FastAPI's",
       422,
       { detail: [{ loc: ["a"] }] },
       Code.InvalidArgument,
       'HTTP 422: {"detail":[{"loc":["a"]}]}',
     ],
-    ["Express's", 500, { error: "m" }, Code.Internal, "m"],
-    ["no body", 503, "", Code.Unavailable, "HTTP 503"],
-    ["405", 405, "", Code.Unimplemented, "HTTP 405"],
-    ["413", 413, "", Code.ResourceExhausted, "HTTP 413"],
-    ["418", 418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
-    ["504", 504, "", Code.DeadlineExceeded, "HTTP 504"],
-  ])("%s", async (_what, status, body, code, text) => {
+    [500, { error: "m" }, Code.Internal, "m"],
+    [503, "", Code.Unavailable, "HTTP 503"],
+    [405, "", Code.Unimplemented, "HTTP 405"],
+    [413, "", Code.ResourceExhausted, "HTTP 413"],
+    [418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
+    [504, "", Code.DeadlineExceeded, "HTTP 504"],
+  ])("%i with %j", async (status, body, code, text) => {
     const { client } = answering(typeof body === "string" ? body : JSON.stringify(body), {
       status,
     });
