@@ -78,172 +78,112 @@ const afterMessage =
     stream.write(one, () => setImmediate(() => end(stream, headers)));
   };
 
+/** What some other server answers. */
+const page =
+  (head: OutgoingHttpHeaders, body: string | Buffer): Answer =>
+  (stream) => {
+    stream.respond(head);
+    stream.end(body);
+  };
+
+const ofStatus = (status: string) => answerWith({ "grpc-status": status });
+const ofBody = (body: Uint8Array) =>
+  answerWith({ "grpc-status": "0" }, { body: Buffer.from(body) });
+const tooLarge = wrapEnvelope(0, Buffer.alloc(5000));
+
+const badGateway = { ":status": 502, "content-type": "text/html" };
+const notGrpc = "HTTP status 502 with text/html, which is not gRPC";
+const noStatus = "the answer ended without a gRPC status";
+const webHead = { ...grpcHead, "content-type": "application/grpc-web" };
+const backSoon = { ":status": 200, "grpc-status": "14", "grpc-message": "back%20soon" };
+
 describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
+  const { Internal, InvalidArgument, ResourceExhausted, Unavailable, Unknown } = Code;
+  const told = invalid.rawMessage;
   test.each<[what: string, Answer, code: Code, message: string | RegExp]>([
-    ["one with details", answerWith(statusOf(invalid)), Code.InvalidArgument, invalid.rawMessage],
+    ["one with details", answerWith(statusOf(invalid)), InvalidArgument, told],
+    ["one alone", answerAtOnce({ ...grpcHead, ...statusOf(invalid) }), InvalidArgument, told],
+    ["one without a content type", answerAtOnce(backSoon), Unavailable, "back soon"],
+    ["a page of a proxy", page(badGateway, "<h1>No</h1>".repeat(10_000)), Unavailable, notGrpc],
     [
-      "one without a message",
-      answerAtOnce({ ...grpcHead, ...statusOf(invalid) }),
-      Code.InvalidArgument,
-      invalid.rawMessage,
-    ],
-    [
-      "one of a server that sends no content type with it",
-      answerAtOnce({ ":status": 200, "grpc-status": "14", "grpc-message": "back%20soon" }),
-      Code.Unavailable,
-      "back soon",
-    ],
-    [
-      "an error page of a proxy",
-      (stream) => {
-        stream.respond({ ":status": 502, "content-type": "text/html" });
-        stream.end("<h1>Bad Gateway</h1>".repeat(10_000));
-      },
-      Code.Unavailable,
-      "HTTP status 502 with text/html, which is not gRPC",
-    ],
-    [
-      "one that claims to be a success",
-      (stream) => {
-        stream.respond({ ":status": 502, "content-type": "text/html", "grpc-status": "0" });
-        stream.end("<h1>Bad Gateway</h1>");
-      },
-      Code.Unavailable,
-      "HTTP status 502 with text/html, which is not gRPC",
+      "one that claims success",
+      page({ ...badGateway, "grpc-status": "0" }, "a"),
+      Unavailable,
+      notGrpc,
     ],
     [
       "an error page that claims to be gRPC",
       answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, ":status": 502 } }),
-      Code.Unavailable,
+      Unavailable,
       "HTTP status 502 with application/grpc+proto, which is not gRPC",
     ],
     [
       "a page of some other server",
-      (stream) => {
-        stream.respond({ ":status": 200, "content-type": "text/html; charset=utf-8" });
-        stream.end("<h1>Welcome</h1>");
-      },
-      Code.Unknown,
+      page({ ":status": 200, "content-type": "text/html; charset=utf-8" }, "<h1>Welcome</h1>"),
+      Unknown,
       /^HTTP status 200 with text\/html/,
     ],
     [
       "gRPC-Web",
-      answerWith(
-        { "grpc-status": "0" },
-        { head: { ...grpcHead, "content-type": "application/grpc-web" } },
-      ),
-      Code.Unknown,
+      answerWith({ "grpc-status": "0" }, { head: webHead }),
+      Unknown,
       /^HTTP status 200 with .*not gRPC$/,
     ],
     ["no such page", answerAtOnce({ ":status": 404 }), Code.Unimplemented, /^HTTP status 404/],
-    [
-      "no status, as of a proxy that drops trailers",
-      (stream) => {
-        stream.respond(grpcHead);
-        stream.end(one);
-      },
-      Code.Internal,
-      "the answer ended without a gRPC status",
-    ],
-    [
-      "trailers without a status",
-      answerWith({ "x-behind": "1" }),
-      Code.Internal,
-      "the answer ended without a gRPC status",
-    ],
-    [
-      "a status before the message, and none behind it",
-      (stream) => {
-        stream.respond({ ...grpcHead, "grpc-status": "0" });
-        stream.end(one);
-      },
-      Code.Internal,
-      "the answer ended without a gRPC status",
-    ],
-    ["0 early, 13 late", early("0", { "grpc-status": "13" }), Code.Internal, ""],
+    ["no status, as of a proxy that drops trailers", page(grpcHead, one), Internal, noStatus],
+    ["trailers without a status", answerWith({ "x-behind": "1" }), Internal, noStatus],
+    ["a status before alone", page({ ...grpcHead, "grpc-status": "0" }, one), Internal, noStatus],
+    ["0 early, 13 late", early("0", { "grpc-status": "13" }), Internal, ""],
     [
       "5 early and late",
       early("5", { "grpc-status": "5", "grpc-message": "late" }),
       Code.NotFound,
       "late",
     ],
-    [
-      "a status that is none",
-      answerWith({ "grpc-status": "fine" }),
-      Code.Internal,
-      "invalid grpc-status: fine",
-    ],
-    [
-      "a status that is a number in part",
-      answerWith({ "grpc-status": "5x" }),
-      Code.Internal,
-      "invalid grpc-status: 5x",
-    ],
-    [
-      "a status below all others",
-      answerWith({ "grpc-status": "-1" }),
-      Code.Internal,
-      "invalid grpc-status: -1",
-    ],
-    ["a success that is none", answerWith({ "grpc-status": "00" }), Code.Unknown, ""],
+    ["a status that is none", ofStatus("fine"), Internal, "invalid grpc-status: fine"],
+    ["a number in part", ofStatus("5x"), Internal, "invalid grpc-status: 5x"],
+    ["a status below all others", ofStatus("-1"), Internal, "invalid grpc-status: -1"],
+    ["a success that is none", ofStatus("00"), Unknown, ""],
     [
       "a number that is no status",
       answerWith({ "grpc-status": "17", "grpc-message": "gone" }),
-      Code.Unknown,
+      Unknown,
       "gone",
     ],
     [
       "a reset",
       (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-      Code.Internal,
+      Internal,
       /INTERNAL_ERROR/,
     ],
     [
       "a connection that is cut",
       afterMessage((stream) => stream.session?.destroy()),
-      Code.Unavailable,
+      Unavailable,
       "the connection was lost",
     ],
-    [
-      "a message cut short",
-      answerWith({ "grpc-status": "0" }, { body: Buffer.alloc(4) }),
-      Code.Internal,
-      /amid a message/,
-    ],
+    ["a message cut short", ofBody(Buffer.alloc(4)), Internal, /amid a message/],
     [
       "a message that is none",
-      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(0, Buffer.of(0xff))) }),
-      Code.Internal,
+      ofBody(wrapEnvelope(0, Buffer.of(0xff))),
+      Internal,
       /^the answer is no library.v1./,
     ],
-    [
-      "a message with a flag that is reserved",
-      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(2, none)) }),
-      Code.Internal,
-      /invalid envelope flags 2$/,
-    ],
+    ["a reserved flag", ofBody(wrapEnvelope(2, none)), Internal, /invalid envelope flags 2$/],
     [
       "a compression that nobody has named",
-      answerWith({ "grpc-status": "0" }, { body: Buffer.from(wrapEnvelope(1, gzipSync(one))) }),
-      Code.Internal,
+      ofBody(wrapEnvelope(1, gzipSync(one))),
+      Internal,
       /compressed with nothing/,
     ],
-    [
-      "a message over the limit",
-      answerWith(
-        { "grpc-status": "0" },
-        { body: Buffer.from(wrapEnvelope(0, Buffer.alloc(5000))) },
-      ),
-      Code.ResourceExhausted,
-      /larger than/,
-    ],
+    ["a message over the limit", ofBody(tooLarge), ResourceExhausted, /larger than/],
     [
       "a message over the limit that never ends",
       (stream) => {
         stream.respond(grpcHead);
-        stream.write(wrapEnvelope(0, Buffer.alloc(5000)));
+        stream.write(tooLarge);
       },
-      Code.ResourceExhausted,
+      ResourceExhausted,
       /larger than/,
     ],
   ])("%s", async (_, answer, code, message) => {

@@ -11,7 +11,7 @@ import {
   type ServerHttp2Stream,
   sensitiveHeaders,
 } from "node:http2";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
 import { Code, type ConnectError, createClient } from "@connectrpc/connect";
@@ -24,19 +24,12 @@ import { openGrpcTransport } from "../../src/client/index.ts";
 import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import {
-  errorCode,
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  settingsAck,
-} from "../support/raw-http2.ts";
+import { errorCode, fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRawServer } from "./raw-server.ts";
+import { openRawServer, openTcpServer, serverGreeting } from "./raw-server.ts";
 
 const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
   within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
@@ -244,21 +237,10 @@ describe("connections to an address that is gone", () => {
   });
 
   test("end though the server never does", async () => {
-    const sockets: Socket[] = [];
-    const server = createServer({ allowHalfOpen: true }, (socket) => {
-      sockets.push(socket);
-      socket.on("error", () => {}).resume();
-      socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
-    });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const { subchannel } = await openSubchannel(`http://127.0.0.1:${port}`);
+    await using server = await openTcpServer((socket) => socket.resume().write(serverGreeting));
+    const { subchannel } = await openSubchannel(server.url);
     subchannel.close();
     await expect.poll(() => subchannel.isEmpty).toBe(true);
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, "close");
   });
 });
 
@@ -315,21 +297,11 @@ test("a server that takes no second connection is not asked for one over and ove
 });
 
 test("a server that hangs up at once is not called over and over", async () => {
-  let connections = 0;
-  const server = createServer((socket) => {
-    connections++;
-    socket.on("error", () => {}).end(Buffer.concat([frame(frameType.settings), settingsAck]));
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url });
-  await failureOf({ catalog: createClient(CatalogService, transport) });
+  await using server = await openTcpServer((socket) => socket.end(serverGreeting));
+  await failureOf(server);
   await setTimeout(500);
-  expect(connections).toBeGreaterThan(1);
-  expect(connections).toBeLessThan(12);
-  transport.close();
-  server.close();
+  expect(server.sockets.length).toBeGreaterThan(1);
+  expect(server.sockets.length).toBeLessThan(12);
 });
 
 test("a server is told that it may push nothing, and how large headers may be", async () => {

@@ -1,17 +1,14 @@
 /** When a server that says nothing counts as dead, and when not. */
 import { once } from "node:events";
 import { constants, type ServerHttp2Stream } from "node:http2";
-import { type AddressInfo, createServer, type Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { openGrpcTransport } from "../../src/client/index.ts";
 import { Subchannel } from "../../src/client/subchannel.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";
 import { answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRawServer } from "./raw-server.ts";
+import { openRawServer, openTcpServer } from "./raw-server.ts";
 
 const dead = { code: Code.Unavailable, rawMessage: "the server does not answer" };
 const quietMsMax = 100;
@@ -57,19 +54,8 @@ const goaway = (stream: ServerHttp2Stream, lastStreamId?: number) =>
 
 describe("a server that falls silent loses its connection", () => {
   test.each(["http", "https"])("before it has spoken, over %s", async (scheme) => {
-    const sockets: Socket[] = [];
-    const server = createServer((socket) => sockets.push(socket.resume()));
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
-    const transport = openGrpcTransport({ url, quietMsMax });
-    expect(
-      await failureOf(call({ catalog: createClient(CatalogService, transport) })),
-    ).toMatchObject(dead);
-    transport.close();
-    for (const socket of sockets) socket.destroy();
-    server.close();
-    await once(server, "close");
+    await using server = await openTcpServer((socket) => socket.resume(), { scheme, quietMsMax });
+    expect(await failureOf(call(server))).toMatchObject(dead);
   });
 
   test("and takes neither a call nor a question", async () => {

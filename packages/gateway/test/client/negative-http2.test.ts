@@ -2,14 +2,12 @@
  * What servers do wrong or rarely in HTTP/2, as gRPC's negative interop cases have it:
  * https://github.com/grpc/grpc/blob/master/doc/negative-http2-interop-test-descriptions.md
  */
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { toBinary } from "@bufbuild/protobuf";
-import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { Code, type ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { openGrpcTransport } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
-import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import {
   type Frame,
   fieldBlock,
@@ -21,6 +19,7 @@ import {
   settingsAck,
 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
+import { openTcpServer } from "./raw-server.ts";
 
 const volume = { title: "x".repeat(271_828) };
 /** It fits into the window that a client has from the start. */
@@ -46,15 +45,13 @@ interface Script {
 }
 
 async function openScripted(script: Script, more: Buffer = Buffer.alloc(0)) {
-  const sockets: Socket[] = [];
-  const server = createServer((socket) => {
-    const connection = sockets.push(socket);
-    socket.on("error", () => {});
+  const server = await openTcpServer((socket, connection) => {
     const settings = frame(frameType.settings, { payload: Buffer.concat([largeWindow, more]) });
     const window = frame(frameType.windowUpdate, { payload: increment });
     socket.write(Buffer.concat([settings, settingsAck, window]));
     let received = Buffer.alloc(0);
     let taken = preface.length;
+    socket.on("end", () => socket.end());
     socket.on("data", (chunk: Buffer) => {
       received = Buffer.concat([received, chunk]);
       for (const one of parseFrames(received.subarray(taken))) {
@@ -64,21 +61,11 @@ async function openScripted(script: Script, more: Buffer = Buffer.alloc(0)) {
       }
     });
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  const transport = openGrpcTransport({ url: `http://127.0.0.1:${port}` });
-  const { createVolume } = createClient(CatalogService, transport);
   return {
-    call: () => within("an answer", createVolume({ volume })),
+    ...server,
+    call: () => within("an answer", server.catalog.createVolume({ volume })),
     get connections() {
-      return sockets.length;
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
+      return server.sockets.length;
     },
   };
 }

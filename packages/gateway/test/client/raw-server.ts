@@ -12,18 +12,47 @@ import {
   settingsAck,
 } from "../support/raw-http2.ts";
 
+/** A server of TCP, what it is sent on each connection, and a transport that calls it. */
+export async function openTcpServer(
+  accept: (socket: Socket, connection: number) => void,
+  {
+    scheme = "http",
+    ...options
+  }: Partial<GrpcTransportOptions> & { readonly scheme?: string } = {},
+) {
+  const sockets: Socket[] = [];
+  const server = createServer({ allowHalfOpen: true }, (socket) => {
+    socket.on("error", () => {});
+    accept(socket, sockets.push(socket));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const transport = openGrpcTransport({ url, ...options });
+  return {
+    ...{ url, sockets, catalog: createClient(CatalogService, transport) },
+    async [Symbol.asyncDispose]() {
+      transport.close();
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** What a server of HTTP/2 sends first. */
+export const serverGreeting = Buffer.concat([frame(frameType.settings), settingsAck]);
+
 /** A server that sends its settings, and to each call what a test says. */
 export async function openRawServer(
   answer: (connection: number, streamId: number) => Buffer,
   options: Partial<GrpcTransportOptions> = {},
 ) {
-  const sockets: Socket[] = [];
   const chunks: Buffer[] = [];
-  const server = createServer((socket) => {
-    const connection = sockets.push(socket);
-    socket.on("error", () => {});
-    socket.write(Buffer.concat([frame(frameType.settings), settingsAck]));
+  const server = await openTcpServer((socket, connection) => {
+    socket.write(serverGreeting);
     let received = Buffer.alloc(0);
+    socket.on("end", () => socket.end());
     socket.on("data", (chunk: Buffer) => {
       chunks.push(chunk);
       received = Buffer.concat([received, chunk]);
@@ -33,25 +62,15 @@ export async function openRawServer(
       received = received.subarray(0, preface.length);
       socket.write(answer(connection, call.streamId));
     });
-  });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  const transport = openGrpcTransport({ url, ...options });
+  }, options);
   return {
-    catalog: createClient(CatalogService, transport),
+    ...server,
     get connections() {
-      return sockets.length;
+      return server.sockets.length;
     },
     /** All frames of a client with one connection. */
     get frames(): readonly Frame[] {
       return parseFrames(Buffer.concat(chunks).subarray(preface.length));
-    },
-    async [Symbol.asyncDispose]() {
-      transport.close();
-      for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
     },
   };
 }

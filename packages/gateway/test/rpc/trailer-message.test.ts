@@ -34,9 +34,10 @@ async function fail(message: string, headers: Record<string, string> = {}) {
 
 describe("a message of", () => {
   test.each([
+    ["a lone surrogate", "a\ud800b", "a\ufffdb"],
     ["4,096 letters", "x".repeat(4096), "x".repeat(4096)],
     ["4,097 letters", "x".repeat(4097), `${"x".repeat(4096)}…`],
-    ["20,000 letters of two bytes", "é".repeat(20_000), `${"é".repeat(682)}…`],
+    ["683 letters of two bytes", "é".repeat(683), `${"é".repeat(682)}…`],
     ["20,000 characters beside the BMP", "🌱".repeat(20_000), `${"🌱".repeat(341)}…`],
   ])("%s arrives, as far as there is room", async (_what, message, arrived) => {
     const { error, kept } = await fail(message);
