@@ -288,16 +288,4 @@ describe("options", () => {
   ])("%s is rejected", (_, options, message) => {
     expect(() => documentOf(ShopService, options)).toThrow(message);
   });
-
-  test("rest.int64 is how answers write integers", () => {
-    const cents = (int64: "string" | "number") =>
-      documentOf(ShopService, { rest: { int64 } }).components.schemas.Product.properties.cents;
-    expect(cents("string")).toEqual({ $ref: "#/components/schemas/Int64Text" });
-    expect(cents("number")).toEqual({ type: "integer", format: "int64" });
-  });
-
-  test("rest.ignoreUnknownFields allows unknown members in requests", () => {
-    const { schemas } = documentOf(ShopService, { rest: { ignoreUnknownFields: true } }).components;
-    expect(schemas.ProductInput).not.toHaveProperty("additionalProperties");
-  });
 });

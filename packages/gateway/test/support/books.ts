@@ -10,20 +10,4 @@ export function openBooks(
   return openGateway({ routes: (router) => router.service(BookService, books), ...options });
 }
 
-/** The one book of a service of books, with every field set. */
-export const everyField = {
-  name: "shelves/a/books/1",
-  title: "Emma",
-  author: "Austen",
-  labels: { a: "1", b: "2" },
-  tags: ["novel"],
-  print: { printerName: "Murray", copies: 2000 },
-  pageCount: 474,
-  publishTime: { seconds: 1n, nanos: 0 },
-  extra: { language: "en" },
-  inPrint: true,
-  pricesByCountry: {},
-  price: 9007199254740993n,
-} as const;
-
 export type { Book };
