@@ -63,6 +63,17 @@ async function save(text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 });
 }
 
+/** Has looks at the file wait for this. */
+function answerLooks(answer: Promise<never>) {
+  const spy = vi.spyOn(promises, "stat").mockImplementation(() => answer);
+  syncBuiltinESMExports();
+  onTestFinished(() => {
+    spy.mockRestore();
+    syncBuiltinESMExports();
+  });
+  return spy;
+}
+
 async function saveByRename(text: string): Promise<void> {
   await writeFile(`${file}.new`, text, { mode: 0o600 });
   await rename(`${file}.new`, file);
@@ -98,12 +109,7 @@ describe("a running verifier", () => {
     const ada = await createToken(file, "ada", "plst_");
     await start();
     const looked = Promise.withResolvers<never>();
-    const spy = vi.spyOn(promises, "stat").mockImplementation(() => looked.promise);
-    syncBuiltinESMExports();
-    onTestFinished(() => {
-      spy.mockRestore();
-      syncBuiltinESMExports();
-    });
+    const spy = answerLooks(looked.promise);
     clock += 250;
     for (let n = 0; n < 10; n++) void verifier.verify(ada);
     expect(spy).toHaveBeenCalledTimes(0);
@@ -160,12 +166,7 @@ describe("a running verifier", () => {
     const ada = await createToken(file, "ada", "plst_");
     await start();
     const hanging = Promise.withResolvers<never>();
-    const spy = vi.spyOn(promises, "stat").mockImplementation(() => hanging.promise);
-    syncBuiltinESMExports();
-    onTestFinished(() => {
-      spy.mockRestore();
-      syncBuiltinESMExports();
-    });
+    const spy = answerLooks(hanging.promise);
     expect(await askLater(ada)).toBe("ada");
     expect(await Promise.all([ada, ada, mintToken("plst_")].map(ask))).toEqual([
       "ada",

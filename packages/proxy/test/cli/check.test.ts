@@ -166,23 +166,18 @@ describe("what is wrong", () => {
     ["no file", `${all} --descriptors none`, "none: "],
     ["a flag for no upstream", `${set} --upstream-ca a.B=ca.pem`, "; add --upstream a.B=URL"],
     ["an origin without a scheme", `${set} --cors-origin a.example`, "a.example"],
-    ["an origin with a path", `${set} --cors-origin https://a/`, "https://a/"],
     ["all pages", `${set} --cors-origin * --cors-credentials`, "name the origins"],
     ["CORS without origins", `${set} --cors-exposed-headers a`, "without origins"],
     ["the host of no port", `${set} --admin-host ::1`, "without a port"],
     ["the port of a socket", `${set} --host unix:a.sock --port 1`, "--host is a Unix socket"],
     ["an unknown flag", `${set} --prot 1`, "--prot"],
-    ["a port past all", `${set} --port 65536`, "--port: must be"],
-    ["a certificate without its key", `${set} --tls-cert a`, "--tls-key: is missing"],
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
     ["limits without tokens", `${set} --rate-limit-per-token 1`, "per-token: requires tokens"],
-    ["half of JWTs", `${set} --jwks-url https://a --jwt-issuer i`, "--jwt-audience: is required"],
     [
       "CAs without TLS",
       `${set} --tls-client-ca ca.crt`,
       "does nothing without TLS: set --tls-cert",
     ],
-    ["no number", `${set} --timeout-ms x`, "--timeout-ms: must be a whole number"],
     ["an upstream that is away", `${all} --reflection`, "http://127.0.0.1:1: ", 1],
   ])("%s", async (_what, args, message, exitCode = 2) => {
     const ended = await check(...args.split(" "));

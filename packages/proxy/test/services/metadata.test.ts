@@ -230,18 +230,11 @@ test("a header that its sender says is of the connection goes no further", async
   expect(proxy.seen[0]?.get("x-request-id")).toBeNull();
 });
 
-test.each([
-  "te",
-  "grpc-timeout",
-  "Grpc-Timeout",
-  "connect-timeout-ms",
-  "host",
-  "content-type",
-  ":path",
-  "a b",
-  "",
-])("the name %j is refused in the list", (name) => {
-  expect(() => createRequestMetadata([...defaultRequestMetadata, name])).toThrow(
-    new TypeError(`requestMetadata: ${JSON.stringify(name)} cannot be passed on`),
-  );
-});
+test.each(["te", "Grpc-Timeout", "content-type", ":path", "a b", ""])(
+  "the name %j is refused in the list",
+  (name) => {
+    expect(() => createRequestMetadata([...defaultRequestMetadata, name])).toThrow(
+      new TypeError(`requestMetadata: ${JSON.stringify(name)} cannot be passed on`),
+    );
+  },
+);
