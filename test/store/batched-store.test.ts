@@ -53,11 +53,3 @@ test.each([
   await expect(creating).rejects.toMatchObject({ code: "invalid", field });
   expect(engine.commits).toEqual([]);
 });
-
-test("is full while no more plants may wait", async () => {
-  const store = new BatchedStore(new MemoryEngine(), { limits: { waitingRowsMax: 1 } });
-  const creating = store.create(plantOf(1));
-  expect(store.isFull()).toBe(true);
-  await creating;
-  expect(store.isFull()).toBe(false);
-});

@@ -21,19 +21,6 @@ describe("two parts", () => {
     ]);
   });
 
-  test("do not wait for each other", async () => {
-    const { submit, nextCommit, begun } = beginTwo();
-    void submit(0);
-    expect((await nextCommit()).part).toBe("even");
-    for (let id = 1; id < 100; id += 2) {
-      void submit(id + 1);
-      const created = submit(id);
-      (await nextCommit()).succeed();
-      expect(await created).toBe("created");
-    }
-    expect(begun).toEqual([]);
-  });
-
   test.each([
     ["rows", { waitingRowsMax: 6 }],
     ["bytes", { waitingBytesMax: 6 * heapBytes(plantOf(0)) }],

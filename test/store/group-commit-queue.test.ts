@@ -106,18 +106,6 @@ describe("a caller that gives up", () => {
     expect((await nextCommit()).ids).toEqual([2n]);
   });
 
-  test("during its commit is released at once, and the others get their outcome", async () => {
-    const { submit, nextCommit, signal, leave } = beginLeaving();
-    const leaving = submit(0, signal);
-    const staying = submit(1);
-    const commit = await nextCommit();
-    leave();
-    await expect(leaving).rejects.toBe(reason);
-    expect(commit.ids).toEqual([0n, 1n]);
-    commit.succeed();
-    expect(await staying).toBe("created");
-  });
-
   test("during a commit that fails for one of its rows has no part in the next", async () => {
     const { submit, nextCommit, signal, leave } = beginLeaving();
     for (const id of [0, 1, 2, 3]) void submit(id, id === 1 || id === 2 ? undefined : signal);

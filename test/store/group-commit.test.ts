@@ -19,12 +19,6 @@ describe("commits are shared", () => {
     expect(await Promise.all(all)).toEqual(Array(4).fill("created"));
   });
 
-  test("by all plants that arrive in one turn of the event loop", async () => {
-    const { submit, nextCommit } = begin();
-    for (let id = 0; id < 31; id++) void submit(id);
-    expect((await nextCommit()).ids).toHaveLength(31);
-  });
-
   test("by 32 plants as soon as they arrive; the rest of a burst shares the next commit", async () => {
     const { submit, begun, nextSizes } = begin();
     for (let id = 0; id < 32; id++) void submit(id);
