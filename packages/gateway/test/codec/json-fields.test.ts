@@ -208,6 +208,11 @@ describe("JSON is read as", () => {
     }
   });
 
+  test("more messages beside each other than may be in each other", () => {
+    const text = `{"children":[${Array(101).fill('{"child":{}}').join()}]}`;
+    expect(read(EveryFieldSchema, text).children).toHaveLength(101);
+  });
+
   test("keys that every object has, like any other", () => {
     const keys = ["__proto__", "constructor", "toString", "hasOwnProperty"];
     for (const key of keys) {
