@@ -1,7 +1,7 @@
 /**
  * REST servers of others: `npm run test:rest-servers`. `createRestTransport` before grpc-gateway and
  * vanguard-go, in front of a gRPC server in Go: each call must answer what the gRPC server itself
- * does. Skipped where Go cannot be had.
+ * does. And the command before a FastAPI server. Skipped where Go, Python or Chromium cannot be had.
  */
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
@@ -13,6 +13,7 @@ import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.
 import { startServer } from "../../../gateway/test/runtimes/server-process.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { fetchTool, runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
+import { tryFastApi } from "./fastapi.ts";
 
 type Catalog = Client<typeof CatalogService>;
 
@@ -94,7 +95,7 @@ const root = join(import.meta.dirname, "../../../..");
 const proto = "packages/gateway/test/proto/library/v1/catalog.proto";
 
 await using folder = await createTemporaryFolder();
-try {
+await unlessUnavailable(async () => {
   const catalog = await build("catalog", join(import.meta.dirname, "../upstreams/go"));
   // grpc-gateway has no client streams with variables in their path.
   const streams = ["Import", "Append"].map((one) => `library.v1.CatalogService.${one}Volume`);
@@ -102,16 +103,29 @@ try {
     ...streams.map((one) => (one.includes("Import") ? `${one}s` : one)),
   ]);
   for (const server of Object.keys(differences)) await tryServer(server, catalog, rest);
-} catch (error) {
-  const outcome = error instanceof Unavailable ? "skipped" : "failed";
-  counts[outcome]++;
-  print(`${outcome}: ${error}`);
-}
+});
+await unlessUnavailable(() =>
+  tryFastApi(folder.path, async (what, run) => {
+    const failure = await run().catch((reason: unknown) => `${reason}`);
+    counts[failure === undefined ? "passed" : "failed"]++;
+    if (failure !== undefined) print(`FastAPI: ${what}: ${failure}`);
+  }),
+);
 const { passed, differing, failed, skipped } = counts;
 print(
   `\nrest servers: ${passed} passed, ${differing} differ, ${failed} failed, ${skipped} skipped`,
 );
 if (failed > 0) process.exitCode = 1;
+
+async function unlessUnavailable(work: () => Promise<void>): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    const outcome = error instanceof Unavailable ? "skipped" : "failed";
+    counts[outcome]++;
+    print(`${outcome}: ${error}`);
+  }
+}
 
 /** @returns the program. @throws {Unavailable} */
 async function build(
