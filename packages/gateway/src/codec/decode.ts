@@ -20,8 +20,9 @@ export const smallBytes = 4096;
 const decoding = { values: 0, max: Number.POSITIVE_INFINITY };
 
 /**
- * Counts values of the message that is being decoded: each of JSON, and each field of protobuf.
- * What takes more memory, or time, counts as several.
+ * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
+ * takes more memory, or more time, counts as several.
+ *
  * @throws {FieldViolation} above the limit of {@link beginMessage}.
  */
 export function countValues(values: number): void {
@@ -84,10 +85,12 @@ export interface Decoding<T> {
 }
 
 /**
- * Decodes a message once it is its turn, and waits for room for what it becomes. Tells the bytes
- * that are counted.
- * @throws {ConnectError} INVALID_ARGUMENT above `readMaxValues`; as `Holding.add`; what `parse`
- * throws.
+ * Decodes a message once it is its turn.
+ *
+ * @param holding Counts what it becomes; undefined for no limit.
+ * @param tell Called with the number of bytes that it counts.
+ * @returns what `parse` makes of it, once there is room for that.
+ * @throws {ConnectError} INVALID_ARGUMENT above `readMaxValues`; as `Holding.add`; what `parse` throws.
  */
 export function decode<T>(
   bytes: Uint8Array,

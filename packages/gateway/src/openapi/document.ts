@@ -9,10 +9,12 @@ import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
 import { Schemas } from "./schema/schema.ts";
 
 /**
- * Describes the REST API of the services. Comments become descriptions where descriptors have them:
- * those of a compiler do, generated code does not.
- * @throws {RuleError} for a rule that cannot be served or described; {TypeError} {Error} for an
- * invalid option.
+ * Describes the REST API of the services. Comments become descriptions if the descriptors include
+ * them: those of a compiler do, generated code does not.
+ *
+ * @throws {RuleError} for a rule that cannot be served or described.
+ * @throws {TypeError} for a REST option by service or method that refers to nothing that is served.
+ * @throws {Error} for an invalid option.
  */
 export function createOpenApiDocument(
   services: readonly DescService[],

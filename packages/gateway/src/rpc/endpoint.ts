@@ -24,8 +24,9 @@ import { withLegacyCheck } from "./required-fields.ts";
 
 export interface MessageLimits {
   /**
-   * The most values in a message from a client, at every depth: those of JSON, or the fields of
-   * protobuf, known or not. What takes more memory or time counts as several. Default: 262,144.
+   * The maximum number of values in a message from a client, at every depth: those of JSON, or the
+   * fields of protobuf, known or not. What takes more memory or time counts as several: an empty message
+   * as 2, and 1 for each field that it has from the start. Default: 262,144.
    */
   readonly readMaxValues?: number;
 }
@@ -97,7 +98,11 @@ function rpcOf(method: DescMethod, protocolNames: readonly string[]): Rpc {
   };
 }
 
-/** What the routes register. As in connect-es, an option of a service replaces the router's. */
+/**
+ * Runs the application's route definitions and returns what they register. Options merge as in
+ * connect-es: each option of a service replaces the router's. JSON is read exactly, in every
+ * protocol.
+ */
 export function collectEndpoints(
   routerOptions: ConnectRouterOptions & OwnOptions,
   routes: (router: ConnectRouter) => void,

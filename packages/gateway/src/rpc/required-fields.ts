@@ -16,10 +16,11 @@ import { badRequest, FieldViolation } from "../codec/violation.ts";
 type Message = MessageShape<DescMessage>;
 
 /**
- * A server interceptor that rejects a request without a field that `google.api.field_behavior`
- * requires, at any depth, with a violation for each. A field without presence is set if it is not
- * zero: declare it `optional` if zero is a valid value. An update with a mask needs only the fields
- * of the mask: https://google.aip.dev/203.
+ * A server interceptor that rejects a request if a field is not set that
+ * `google.api.field_behavior` requires, at any depth: INVALID_ARGUMENT, with a violation for each
+ * such field. A field without presence (a plain proto3 scalar) is set if it is not zero; declare it
+ * `optional` if zero is a valid value. An update with a mask needs only the fields of the mask:
+ * https://google.aip.dev/203.
  */
 export const requireFields: Interceptor = (next) => check(marked, next);
 
@@ -69,11 +70,9 @@ async function* checked(kind: Requirement, plan: Plan, request: StreamRequest) {
 
 function assertRequiredFields({ updateOf }: Requirement, plan: Plan, message: Message): void {
   const update = plan.hasMask ? updateOf?.(plan.desc, message) : undefined;
-  const missing: FieldViolation[] = [];
-  for (const { path, violation } of missingFields(plan, update?.request ?? message)) {
-    if (update?.names(path) ?? true) missing.push(violation);
-  }
-  if (missing.length > 0) throw badRequest(missing);
+  const all = missingFields(plan, update?.request ?? message);
+  const missing = all?.filter(({ path }) => update?.names(path) ?? true) ?? [];
+  if (missing.length > 0) throw badRequest(missing.map(({ violation }) => violation));
 }
 
 interface Missing {
@@ -82,49 +81,54 @@ interface Missing {
   readonly violation: FieldViolation;
 }
 
-/** Almost every message is complete: no generator, which would take three times as long. */
-function missingFields({ checks }: Plan, message: Message): readonly Missing[] {
-  const all: Missing[] = [];
+/** Undefined for none. Almost every message is complete: only for another are there lists and names. */
+function missingFields({ checks }: Plan, message: Message): Missing[] | undefined {
+  let all: Missing[] | undefined;
   for (const { field, required, held } of checks) {
+    const { name, jsonName, fieldKind } = field;
     if (!isFieldSet(message, field)) {
       if (!required) continue;
-      all.push({
-        path: [field.name],
-        violation: new FieldViolation(field.jsonName, "is required"),
-      });
+      all ??= [];
+      all.push({ path: [name], violation: new FieldViolation(jsonName, "is required") });
     } else if (held !== undefined) {
-      for (const { steps, name, child } of childMessages(message, field)) {
-        for (const { path, violation } of missingFields(held, child)) {
-          all.push({ path: [...steps, ...path], violation: violation.within(name) });
+      const value = heldIn(message, field);
+      if (fieldKind === "list") {
+        for (let i = 0; i < value.length; i++) {
+          const inner = missingFields(held, value[i] as Message);
+          if (inner) all = added(all, inner, [name, "*"], `${jsonName}[${i}]`);
         }
+      } else if (fieldKind === "map") {
+        for (const key in value) {
+          const inner = missingFields(held, value[key] as Message);
+          if (inner) all = added(all, inner, [name, key], `${jsonName}["${key}"]`);
+        }
+      } else {
+        const inner = missingFields(held, value as unknown as Message);
+        if (inner) all = added(all, inner, [name], jsonName);
       }
     }
   }
   return all;
 }
 
-/** A message in a field, with its path in the containing message: as in a mask, and for messages. */
-interface Child {
-  readonly steps: readonly string[];
-  readonly name: string;
-  readonly child: Message;
+/** With those of a message in a field, by the field's path as in a mask, and as in violations. */
+function added(
+  all: Missing[] = [],
+  inner: readonly Missing[],
+  steps: readonly string[],
+  name: string,
+): Missing[] {
+  for (const { path, violation } of inner) {
+    all.push({ path: [...steps, ...path], violation: violation.within(name) });
+  }
+  return all;
 }
 
-function childMessages(message: Message, field: DescField): readonly Child[] {
-  const { name, jsonName, localName, oneof } = field;
+/** A message, or a list or a map of them. */
+function heldIn(message: Message, { localName, oneof }: DescField) {
   const holder = message as unknown as Record<string, unknown>;
   const value = oneof ? (holder[oneof.localName] as { value: unknown }).value : holder[localName];
-  if (field.fieldKind === "list") {
-    return (value as Message[]).map((child, i) => {
-      return { steps: [name, "*"], name: `${jsonName}[${i}]`, child };
-    });
-  }
-  if (field.fieldKind === "map") {
-    return Object.entries(value as Record<string, Message>).map(([key, child]) => {
-      return { steps: [name, key], name: `${jsonName}["${key}"]`, child };
-    });
-  }
-  return [{ steps: [name], name: jsonName, child: value as Message }];
+  return value as Message[] & Record<string, Message>;
 }
 
 interface Plan {

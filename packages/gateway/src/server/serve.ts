@@ -35,8 +35,9 @@ export interface Server {
   /** Of a socket, `address` is its path, and `port` 0. */
   readonly address: AddressInfo;
   /**
-   * Replaces options for new calls. Calls in progress continue unchanged.
-   * @throws {RuleError} for a rule that cannot be served. Nothing changes then.
+   * Replaces options of `serve` for new calls. Calls in progress continue unchanged.
+   *
+   * @throws {RuleError} for a REST option that cannot be served. Nothing changes then.
    */
   update(options: Partial<ServedOptions>): void;
   /**
@@ -71,9 +72,13 @@ const abortedCallsMs = 500;
 /**
  * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and HTTP/2,
  * in plaintext or over TLS.
- * @throws {RuleError} {RangeError} {TlsFilesError} {TypeError} for an option that cannot be served;
- * {Error} in Bun, whose `node:http` does not hand over its connections; the system's error if it
- * cannot listen.
+ *
+ * @throws {RuleError} for a REST option that cannot be served.
+ * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
+ * @throws {TlsFilesError} for TLS files that cannot be used.
+ * @throws {TypeError} for an invalid address in `connectionsExempt`.
+ * @throws {Error} in Bun, whose `node:http` does not hand over its connections.
+ * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
   assertOptions("serve", options, kinds);
