@@ -142,7 +142,7 @@ test.each(programs)("%s of its README and docs serves", async (program) => {
   await collectOutput(server.stdout).until(/listening on port/);
   const answer = await exchange({
     origin: `${isTls ? "https" : "http"}://127.0.0.1:${port}`,
-    version: program.includes("http2") ? "2" : "1.1",
+    version: "1.1",
     method: "GET",
     path: "/v1/books/9007199254740993",
     ...(certificate && { ca: certificate.pem }),

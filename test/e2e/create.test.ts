@@ -10,13 +10,16 @@ import { useOpened } from "../support/use-test-server.ts";
 
 const texts: readonly (readonly [kind: string, text: string])[] = [
   ["empty", ""],
+  ["spaces at its ends", "  Basil \t"],
+  ["line breaks", "Ba\r\nsil\n\u2028\u2029\u0085"],
   ["quotes and backslashes", `"Ba\\sil" 'x' \`y\` $z <b> & %41 \\u0041`],
   ["control characters", "\u0001\u0002\u001b[31m\u007f\u009f"],
   ["characters outside the BMP", "🌱🪴𝔹𐍈 👩‍👩‍👧"],
   ["composed letters (NFC)", "Caf\u00e9 \u1e69"],
   ["combining characters (NFD)", "Cafe\u0301 s\u0323\u0307"],
-  ["U+FEFF at its start", "\ufeffBasil"],
+  ["U+FEFF at its ends", "\ufeff\ufeffBasil\ufeff"],
   ["U+FEFF alone", "\ufeff"],
+  ["U+FFFD and noncharacters", "\ufffd\uffff\ufffe\ufdd0\u{10ffff}"],
   ["64 KiB", "é".repeat(32 * 1024)],
 ];
 

@@ -114,11 +114,12 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
       if (tries === 5) throw error;
     }
   }
-  /** To all processes of the server. None ends in between: the first one, which reaps them, is stopped. */
+  /** To all processes of the server. None goes in between: the first one, which reaps them, is stopped. */
   function signal(name: "SIGSTOP" | "SIGCONT"): void {
     const pid = running?.process.pid;
-    if (pid === undefined) return;
+    if (pid === undefined) throw new Error("there is no server");
     process.kill(pid, "SIGSTOP");
+    while (!/^\d+ \(.*\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
     for (const one of [...children.filter(Boolean), pid]) process.kill(Number(one), name);
   }

@@ -118,10 +118,12 @@ describe("claims", () => {
   const types: readonly [typ: unknown, verdict: string][] = [
     [undefined, "alice"],
     ["JWT", "alice"],
+    ["application/at+jwt", "alice"],
     ["at+jwt", "alice"],
     ["AT+JWT", "alice"],
     ["JOSE", "alice"],
     ["logout+jwt", "wrong_type"],
+    ["jwt+x", "wrong_type"],
     ["", "wrong_type"],
     [null, "wrong_type"],
   ];
