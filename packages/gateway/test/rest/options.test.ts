@@ -19,6 +19,13 @@ describe("requestPathPrefix", () => {
     await using gateway = await openCatalog({ requestPathPrefix: "/api" });
     expect(await gateway.send({ method: "GET", path })).toMatchObject({ status });
   });
+
+  test("precedes paths of which a method is wrong", async () => {
+    await using gateway = await openCatalog({ requestPathPrefix: "/api" });
+    const wrong = await gateway.send({ method: "PUT", path: "/api/v1/shelves/a/volumes/1" });
+    expect(wrong.status).toBe(405);
+    expect(wrong.headers.get("allow")).toContain("GET");
+  });
 });
 
 const rule: MessageInitShape<typeof HttpRuleSchema> = {
