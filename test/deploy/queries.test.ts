@@ -39,7 +39,11 @@ beforeAll(async () => {
   await using server = await openTestServer({ adminPort: 0, tls: certificate });
   const ca = certificate && { ca: certificate.pem };
   await postPlant(server.url, { version: "2", ...ca });
-  scraped = await scrape(server.running.metricsUrl);
+  do {
+    // The series of a garbage collection begins with the first one.
+    Array.from({ length: 100_000 }, () => ({}));
+    scraped = await scrape(server.running.metricsUrl);
+  } while (labelsOf("nodejs_gc_duration_seconds_sum").size === 0);
 });
 
 /** The labels of the series of one name, and those that Prometheus adds; none without a series. */
