@@ -119,7 +119,8 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
     const pid = running?.process.pid;
     if (pid === undefined) throw new Error("there is no server");
     process.kill(pid, "SIGSTOP");
-    while (!/^\d+ \(.*\) T /.test(readFileSync(`/proc/${pid}/stat`, "utf8")));
+    const isStopped = () => / [TZ] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+    while (!isStopped()); // or ended
     const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").split(" ");
     for (const one of [...children.filter(Boolean), pid]) process.kill(Number(one), name);
   }

@@ -66,7 +66,7 @@ export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
   return createNodeGateway(options).handler;
 }
 
-/** A gateway whose options can change. @param handlers By exact path. They come before the services. */
+/** A gateway whose options can change. Its handlers, by exact path, come before the services. */
 export function createNodeGateway(
   options: GatewayOptions,
   handlers: ReadonlyMap<string, NodeHandler> = new Map(),

@@ -20,8 +20,8 @@ export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
 
 /**
  * Connections to one address. There is always one, or an attempt to open one: at once after a loss,
- * with a pause after a failed attempt, which then runs to its end. More are opened, with the same pauses, when the server takes no
- * more streams on those that exist.
+ * with a pause after a failed attempt. A pause runs to its end, whatever is lost meanwhile. More are
+ * opened, with the same pauses, when the server takes no more streams on those that exist.
  */
 export class Subchannel {
   readonly #options: SubchannelOptions;

@@ -179,7 +179,9 @@ function begin(): void {
   let next: Waiter | undefined;
   for (const [caller, queue] of [...callers]) {
     // Who has left must not keep bytes that no longer count.
-    const rest = queue.filter((one) => !one.holding?.isReleased || resume(one));
+    const gone = queue.filter(({ holding }) => holding?.isReleased);
+    const rest = queue.filter(({ holding }) => !holding?.isReleased);
+    for (const one of gone) resume(one);
     callers.set(caller, rest);
     if (next !== undefined) continue;
     callers.delete(caller);
@@ -191,8 +193,7 @@ function begin(): void {
   schedule();
 }
 
-function resume({ resolve }: Waiter): false {
+function resume({ resolve }: Waiter): void {
   waiting--;
   resolve();
-  return false;
 }

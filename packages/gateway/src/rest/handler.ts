@@ -141,8 +141,9 @@ class RestRoute implements Route, StreamWire<Stream | undefined> {
   }
 
   fail(call: RestCall, error: unknown): Response {
-    const { settings, jsonOptions } = this.#rest;
-    return errorResponse(error, { ...settings, ...jsonOptions }, call);
+    const { jsonOptions, settings } = this.#rest;
+    const { renderError } = settings;
+    return errorResponse(error, { renderError, ...jsonOptions }, call);
   }
 
   /** The type of a google.api.HttpBody is in its first message. */

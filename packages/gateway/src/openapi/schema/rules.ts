@@ -76,8 +76,13 @@ function constrainSet(
 
 /** The conditions for a value that JSON writes in its own type. */
 function conditionsOf([kind, rules]: TypeRules): JsonObject[] {
-  if (/^(?:|any|duration|timestamp|fieldMask)$/.test(kind)) return [];
   switch (kind) {
+    case "":
+    case "any":
+    case "duration":
+    case "timestamp":
+    case "fieldMask":
+      return [];
     case "string":
       return stringConditions(rules);
     case "bytes":
