@@ -1,7 +1,7 @@
 /** HTTP/1.1 on the single port: rare but valid forms of requests. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import type { ServeOptions } from "../../src/server/index.ts";
@@ -17,6 +17,7 @@ import { type Http1Response, parseHttp1Responses } from "../support/http1-respon
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
+import { within } from "../support/within.ts";
 
 const authorization = "Authorization: Bearer anyone\r\n";
 
@@ -255,5 +256,20 @@ describe("an HTTP/1.1 connection", () => {
       bytes.includes('{"status":"ok"}'),
     );
     expect(received.toString()).toMatch(/^HTTP\/1\.1 405 [^{]*\r\n\r\nHTTP\/1\.1 200 /);
+  });
+
+  test("ends the call of a quiet stream with the answer to HEAD, and continues", async () => {
+    const over = Promise.withResolvers<void>();
+    async function* watchVolumes(_request: unknown, { signal }: HandlerContext) {
+      signal.addEventListener("abort", () => over.resolve());
+      await over.promise;
+      yield {};
+    }
+    await using service = await openTestService({ catalog: { watchVolumes } });
+    using connection = await openRawConnection(service.port);
+    connection.write("HEAD /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\n\r\n");
+    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    await connection.until("the second answer", (bytes) => bytes.includes('{"status":"ok"}'));
+    await within("the end of the call", over.promise);
   });
 });

@@ -22,6 +22,7 @@ import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createPath, createRequest, createRpcPath, volume } from "../support/create-volume.ts";
 import { describeMethods } from "../support/described-method.ts";
+import { envelope } from "../support/envelope.ts";
 import { findFreePort } from "../support/free-port.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { isListening } from "../support/is-listening.ts";
@@ -366,4 +367,19 @@ describe.each(versions)("other routes, over HTTP/%s,", (version) => {
     const called = exchange({ origin: server.origin, version, ...createRequest });
     expect(await called).toMatchObject({ status: 200 });
   });
+});
+
+test.each<[type: string, version: HttpVersion]>([
+  ["application/grpc; charset=utf-8", "2"],
+  ["application/grpc+proto;charset=UTF-8", "2"],
+  ["application/grpc-web+proto; charset=utf-8", "1.1"],
+])("%s is a type of gRPC, as parameters change none", async (type, version) => {
+  await using service = await openTestService();
+  const { status } = await exchange({
+    ...{ origin: service.origin, version, method: "POST", path: createRpcPath },
+    headers: { "content-type": type, te: "trailers" },
+    body: envelope(new Uint8Array()),
+  });
+  expect(status).toBe(200);
+  expect(service.created).toHaveLength(1);
 });
