@@ -28,11 +28,11 @@ const binary = { "application/octet-stream": { schema: { type: "string", format:
 export function requestBody(
   { method: { input, methodKind }, binding: { body, variables }, bodyName }: Operation,
   updateMask: UpdateMask | undefined,
-  { schemas, components }: OperationContext,
+  { schemas, components, settings: { openapi } }: OperationContext,
 ): JsonObject | undefined {
   const isStream = methodKind === "client_streaming";
   if (body === undefined) {
-    return isStream ? { required: false, content: streamContent({}) } : undefined;
+    return isStream ? { required: false, content: streamContent({}, openapi) } : undefined;
   }
   if (isHttpBody(input, body)) return { required: false, content: binary };
   const isWhole = body === "*";
@@ -45,7 +45,7 @@ export function requestBody(
       : isWhole
         ? schemas.forMessage(input, place)
         : schemas.forField(body, place);
-  if (isStream) return { required: false, content: streamContent(schema) };
+  if (isStream) return { required: false, content: streamContent(schema, openapi) };
   const hasMembers = message !== undefined && (isWhole || !hasCustomJson(message));
   const required = hasMembers
     ? !mayBeEmpty(message, taken, place)
@@ -74,7 +74,7 @@ function mayBeEmpty(
 
 export function responseContent(
   { method, binding: { responseBody } }: Operation,
-  { schemas, errorForm }: OperationContext,
+  { schemas, errorForm, settings: { openapi } }: OperationContext,
 ): JsonObject {
   if (isHttpBody(method.output, responseBody)) return binary;
   const schema =
@@ -85,7 +85,7 @@ export function responseContent(
   const error = errorForm.schema; // the last message of a stream may be one
   const failure = { type: "object", properties: { error }, required: ["error"] };
   const item = { anyOf: [schema, failure] };
-  return { ...streamContent(item), "text/event-stream": events(schema) };
+  return { ...streamContent(item, openapi), "text/event-stream": events(schema, error, openapi) };
 }
 
 /** The answer for an unset field that has no zero value. */
@@ -96,14 +96,28 @@ function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: Json
   return { anyOf: [schema, { type: "null" }] };
 }
 
+type OpenApiVersion = OpenApiSettings["openapi"];
+
 /** The array comes first: of several types, generators of clients type the first. */
-function streamContent(item: JsonObject): JsonObject {
+function streamContent(item: JsonObject, openapi: OpenApiVersion): JsonObject {
   const array = { "application/json": { schema: { type: "array", items: item } } };
+  if (openapi === "3.2") return { ...array, "application/x-ndjson": { itemSchema: item } };
   const schema = text("application/x-ndjson", "One JSON value a line.", item);
   return { ...array, "application/x-ndjson": { schema } };
 }
 
-function events(item: JsonObject): JsonObject {
+function events(item: JsonObject, error: JsonObject, openapi: OpenApiVersion): JsonObject {
+  if (openapi === "3.2") {
+    const data = (contentSchema: JsonObject) => ({
+      ...{ type: "string", contentMediaType: "application/json", contentSchema },
+    });
+    const event = (name: string, data: JsonObject) => ({
+      ...{ properties: { event: { const: name }, data }, required: ["event"] },
+    });
+    const message = { properties: { event: false, data: data(item) } };
+    const anyOf = [message, event("error", data(error)), event("end", { const: "" })];
+    return { itemSchema: { type: "object", required: ["data"], anyOf } };
+  }
   const description =
     "Server-sent events. The data of each is one JSON value; that of an event `error` is the error that ended the stream. An event `end` is the last of a whole stream.";
   return { schema: text("application/json", description, item) };

@@ -49,7 +49,7 @@ export function createOpenApiDocument(
   const { title = names, version, servers, license } = settings;
   const licensed = license !== undefined && { license: { name: license, identifier: license } };
   return {
-    openapi: "3.1.0",
+    openapi: `${settings.openapi}.0`,
     info: { title, version, ...licensed },
     servers,
     security,
@@ -63,8 +63,6 @@ export function createOpenApiDocument(
   };
 }
 
-const httpMethods = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
-
 function addOperation(
   paths: { [path: string]: JsonObject },
   one: Operation,
@@ -73,10 +71,13 @@ function addOperation(
   const item = paths[one.path.path] ?? {};
   paths[one.path.path] = item;
   const { httpMethod, id } = one;
-  if (httpMethods.includes(httpMethod)) {
-    item[httpMethod.toLowerCase()] = operationObject(one, context);
-    return;
+  if (httpMethod === httpMethod.toLowerCase()) {
+    item[httpMethod] = operationObject(one, context);
+  } else if (context.settings.openapi === "3.2") {
+    const others = item["additionalOperations"] as JsonObject | undefined;
+    item["additionalOperations"] = { ...others, [httpMethod]: operationObject(one, context) };
+  } else {
+    const note = `OpenAPI 3.1 cannot describe the method ${httpMethod} here: ${id}.`;
+    item["description"] = [item["description"], note].filter(Boolean).join(" ");
   }
-  const note = `OpenAPI 3.1 cannot describe the method ${httpMethod} here: ${id}.`;
-  item["description"] = [item["description"], note].filter(Boolean).join(" ");
 }

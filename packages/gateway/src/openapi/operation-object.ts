@@ -19,7 +19,7 @@ export function operationObject(operation: Operation, context: OperationContext)
   const updateMask = fillUpdateMask ? updateMaskOf(method.input, binding) : undefined;
   const status = statuses[selectorOf(method)] ?? 200;
   const own = [
-    ...path.parameters.map((parameter) => pathParameter(parameter, schemas)),
+    ...path.parameters.map((parameter) => pathParameter(parameter, schemas, settings.openapi)),
     ...queryParameters(method.input, binding, updateMask?.field, schemas),
   ];
   const requested = requestBody(operation, updateMask, context);
@@ -45,7 +45,7 @@ export function operationObject(operation: Operation, context: OperationContext)
 }
 
 function isReading({ method, httpMethod }: Operation): boolean {
-  return method.methodKind === "unary" && (httpMethod === "GET" || httpMethod === "HEAD");
+  return method.methodKind === "unary" && (httpMethod === "get" || httpMethod === "head");
 }
 
 const schema = { type: "string" };
@@ -66,21 +66,28 @@ const notModified = {
 
 const segmentSchema = { type: "string", minLength: 1, pattern: "^[^/]+$" };
 
-function pathParameter({ name, kind, variable }: PathParameter, schemas: Schemas): JsonObject {
+function pathParameter(
+  { name, kind, variable }: PathParameter,
+  schemas: Schemas,
+  openapi: "3.1" | "3.2",
+): JsonObject {
   const field = variable && leafOf(variable.path);
   const notes = {
     whole: "",
     part: `A part of \`${variable?.fieldPath.join(".")}\`.`,
     unbound: "Any segment.",
-    rest: "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
+    rest: restNotes[openapi],
   };
   const isWhole = kind === "whole" && field !== undefined;
+  // Only 3.2 can express that slashes are not encoded.
+  const isReserved = kind === "rest" && openapi === "3.2";
   return {
     name,
     in: "path",
     required: true,
     ...describe(joined(notes[kind], field && descriptionOf(field)), field?.deprecated),
-    schema: isWhole ? wholeSchema(field, schemas) : segmentSchema,
+    ...(isReserved && { allowReserved: true }),
+    schema: isWhole ? wholeSchema(field, schemas) : isReserved ? { type: "string" } : segmentSchema,
   };
 }
 
@@ -88,6 +95,13 @@ function wholeSchema(field: DescField, schemas: Schemas): JsonObject {
   const schema = bare(schemas.forField(field, "parameter"));
   return schema["type"] === "string" && !("enum" in schema) ? { minLength: 1, ...schema } : schema;
 }
+
+const restNotes = {
+  "3.1":
+    "One segment of the rest of the path. Operations with a number behind their name have as many. A slash in it stays `%2F`.",
+  "3.2":
+    "The rest of the path. It may have any number of segments, with unencoded slashes between them.",
+};
 
 function joined(...notes: readonly (string | undefined)[]): string {
   return notes.filter(Boolean).join(" ");

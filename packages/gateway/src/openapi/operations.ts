@@ -16,6 +16,7 @@ import type { OpenApiSettings } from "./options.ts";
 interface Place {
   readonly method: DescMethod;
   readonly binding: Binding;
+  /** An OpenAPI method such as `get`, or a custom one such as `SEARCH`. */
   readonly httpMethod: string;
   readonly path: OpenApiPath;
   readonly number: string;
@@ -25,20 +26,24 @@ interface Place {
 /** With its name, and that of its body, if that is no message. */
 export type Operation = Place & { readonly id: string; readonly bodyName: Named };
 
+/** The HTTP methods that have a name in all versions of OpenAPI. 3.2 has one more. */
+const known = ["GET", "PUT", "POST", "DELETE", "OPTIONS", "HEAD", "PATCH", "TRACE"];
+
 /** How many segments of a `**` OpenAPI 3.1 describes: its parameters have no slashes. */
 const restMax = 4;
 
-type Settings = Pick<OpenApiSettings, "names" | "rest">;
+type Settings = Pick<OpenApiSettings, "openapi" | "names" | "rest">;
 
 /** @throws {Error} for two with one name; {RuleError} for two with one path. */
 export function operationsOf(services: readonly DescService[], settings: Settings): Operation[] {
-  const { rest } = settings;
+  const { openapi, rest } = settings;
   const methods = services.flatMap((service) => service.methods);
   const places = methods
     .filter(({ methodKind }) => methodKind !== "bidi_streaming")
     .flatMap((method) => placesOf(method, rest));
   const taken = new Set(places.map(({ path, binding }) => `${binding.method} ${path.shape}`));
-  const all = places.flatMap((place) => withRests(place, taken));
+  const all = openapi === "3.1" ? places.flatMap((place) => withRests(place, taken)) : places;
+  const verbs = openapi === "3.1" ? known : [...known, "QUERY"];
   const open = all.flatMap((place) => withHttpMethods(place, taken));
   const names = new Names(settings.names);
   const paths = new Map<string, OpenApiPath>();
@@ -49,7 +54,9 @@ export function operationsOf(services: readonly DescService[], settings: Setting
     paths.set(shape, first);
     const one = { ...place, path: withNames(place.path, first) };
     assertPlace(one, found);
-    return { ...one, ...namesOf(place, names) };
+    const verb = place.httpMethod;
+    const httpMethod = verbs.includes(verb) ? verb.toLowerCase() : verb;
+    return { ...one, ...namesOf(place, names), httpMethod };
   };
   return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }

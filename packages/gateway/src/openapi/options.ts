@@ -15,6 +15,11 @@ export interface OpenApiOptions {
   /** An SPDX identifier, https://spdx.org/licenses. Default: none. */
   readonly license?: string;
   /**
+   * The version of OpenAPI. Only 3.2 can describe each message of a stream, and custom HTTP
+   * methods. Default `3.1`, which more tools support.
+   */
+  readonly openapi?: "3.1" | "3.2";
+  /**
    * How operations, schemas and tags are named: `BookService_GetBook` and `Book`, or with their
    * package, which two services or messages of one name need. A service that is added never changes
    * a name. Default `short`.
@@ -57,12 +62,13 @@ export interface ErrorAnswer {
 export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 
 export const openApiKinds = {
-  ...optionKinds<Omit<OpenApiOptions, "names" | "rest">>()({
+  ...optionKinds<Omit<OpenApiOptions, "openapi" | "names" | "rest">>()({
     string: "title version license textPattern",
     list: "servers security",
     object: "securitySchemes error errors examples",
     boolean: "bearer",
   }),
+  openapi: ["3.1", "3.2"],
   names: ["short", "full"],
 };
 
@@ -76,6 +82,7 @@ export function resolveOpenApiOptions({ rest = {}, ...options }: OpenApiOptions)
   }
   const bearerScheme: JsonObject = { type: "http", scheme: "bearer" };
   return {
+    openapi: "3.1",
     names: "short",
     version: "0.0.0",
     servers: [{ url: "/" }],

@@ -92,7 +92,7 @@ describe("names", () => {
 });
 
 test.each([
-  [{ openapi: "3.0" }, "createOpenApiDocument.openapi is no option"],
+  [{ openapi: "3.0" }, "createOpenApiDocument.openapi must be one of 3.1, 3.2: 3.0"],
   [{ prefix: "/api" }, "createOpenApiDocument.prefix is no option"],
 ])("%j is refused", (options, message) => {
   expect(() => documentOf(ShopService, options as OpenApiOptions)).toThrow(message);
@@ -219,6 +219,10 @@ describe("options", () => {
     expect(responses.default).toEqual({ $ref: "#/components/responses/Error" });
     const { schema } = document.components.responses.Error.content["application/json"];
     expect(schema).toEqual({ $ref: "#/components/schemas/Status" });
+  });
+
+  test("openapi is the version", () => {
+    expect(documentOf(ShopService, { openapi: "3.2" }).openapi).toBe("3.2.0");
   });
 
   test("bearer and securitySchemes can be combined", () => {

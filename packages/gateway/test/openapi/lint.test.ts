@@ -20,12 +20,14 @@ const common = {
 
 test.each<[string, readonly string[], OpenApiOptions]>([
   ["a catalog", ["library.v1.CatalogService"], {}],
+  ["a catalog, in 3.2", ["library.v1.CatalogService"], { openapi: "3.2" }],
   [
     "two packages with the same names",
     ["openapi.a.v1.ItemService", "openapi.b.v1.ItemService"],
     { names: "full" },
   ],
   ["resources", ["openapi.shop.v1.ShopService"], { bearer: true }],
+  ["resources, in 3.2", ["openapi.shop.v1.ShopService"], { bearer: true, openapi: "3.2" }],
   [
     "every option of REST",
     ["openapi.shop.v1.ShopService"],
@@ -43,6 +45,7 @@ test.each<[string, readonly string[], OpenApiOptions]>([
   ["edition 2024", ["openapi.modern.v1.NoteService"], {}],
   ["what proto2 had", ["openapi.old.v1.OldService"], {}],
   ["masks and bodies of every form", ["openapi.books.v1.BookService"], {}],
+  ["the same in 3.2", ["openapi.books.v1.BookService"], { openapi: "3.2" }],
 ])("%s", async (_, names, options) => {
   const services: DescService[] = names.map(compiledService);
   const document = createOpenApiDocument(services, { ...common, ...options });

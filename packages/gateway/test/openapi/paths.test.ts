@@ -61,20 +61,34 @@ test("a nested field has no dot in its name", () => {
   expect(Object.keys(document.paths)).toEqual(["/v1/{volume_id}"]);
 });
 
-test("** has an operation for each of the first numbers of segments that is free", () => {
+describe("** has slashes, which a parameter of 3.1 encodes:", () => {
   const rules = {
     Get: get("/v1/{name=files/**}"),
     Pick: get("/v1/files/{id}/*"),
   };
-  const { paths } = documentOf(describeAll(rules));
-  expect(Object.values<Any>(paths).map(({ get: one }) => [one.operationId, namesOf(one)])).toEqual([
-    ["Described_Get", ["name"]],
-    ["Described_Get_3", ["name", "name_2", "name_3"]],
-    ["Described_Get_4", ["name", "name_2", "name_3", "name_4"]],
-    ["Described_Pick", ["id", "segment"]],
-  ]);
-  const [parameter] = paths["/v1/files/{name}"].get.parameters;
-  expect(parameter.description).toMatch(/^One segment .* A slash in it stays `%2F`/);
+  const service = describeAll(rules);
+
+  test("3.1 has an operation for each of the first numbers of segments that is free", () => {
+    const { paths } = documentOf(service);
+    expect(
+      Object.values<Any>(paths).map(({ get: one }) => [one.operationId, namesOf(one)]),
+    ).toEqual([
+      ["Described_Get", ["name"]],
+      ["Described_Get_3", ["name", "name_2", "name_3"]],
+      ["Described_Get_4", ["name", "name_2", "name_3", "name_4"]],
+      ["Described_Pick", ["id", "segment"]],
+    ]);
+    const [parameter] = paths["/v1/files/{name}"].get.parameters;
+    expect(parameter.description).toMatch(/^One segment .* A slash in it stays `%2F`/);
+    expect(parameter).not.toHaveProperty("allowReserved");
+  });
+
+  test("3.2 has one, whose parameter may have slashes", () => {
+    const { paths } = documentOf(service, { openapi: "3.2" });
+    expect(Object.keys(paths)).toEqual(["/v1/files/{name}", "/v1/files/{id}/{segment}"]);
+    const [parameter] = paths["/v1/files/{name}"].get.parameters;
+    expect(parameter).toMatchObject({ allowReserved: true, schema: { type: "string" } });
+  });
 });
 
 describe("paths that differ only in the names of their parameters are the same:", () => {
@@ -116,11 +130,27 @@ describe("HTTP methods:", () => {
     });
   });
 
-  test.each(["SEARCH", "QUERY"])("%s is only mentioned", (kind) => {
+  test.each<[kind: string, openapi: "3.1" | "3.2", item: object]>([
+    [
+      "SEARCH",
+      "3.1",
+      { description: "OpenAPI 3.1 cannot describe the method SEARCH here: Described_Find." },
+    ],
+    [
+      "QUERY",
+      "3.1",
+      { description: "OpenAPI 3.1 cannot describe the method QUERY here: Described_Find." },
+    ],
+    ["SEARCH", "3.2", { additionalOperations: { SEARCH: { operationId: "Described_Find" } } }],
+    ["QUERY", "3.2", { query: { operationId: "Described_Find" } }],
+  ])("%s in %s", (kind, openapi, item) => {
     const rules = { Find: custom(kind, "/v1/volumes"), Get: get("/v1/volumes") };
-    const { paths } = documentOf(describeAll(rules));
-    const description = `OpenAPI 3.1 cannot describe the method ${kind} here: Described_Find.`;
-    expect(paths["/v1/volumes"]).toEqual({ get: expect.anything(), description });
+    const { paths } = documentOf(describeAll(rules), { openapi });
+    expect(paths["/v1/volumes"]).toMatchObject({
+      get: { operationId: "Described_Get" },
+      ...item,
+    });
+    expect(Object.keys(paths["/v1/volumes"])).toHaveLength(2);
   });
 
   test("HEAD is a known method, like GET", () => {

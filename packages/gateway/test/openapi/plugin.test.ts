@@ -51,8 +51,9 @@ test("writes a document with comments, also for editions", () => {
 
 test("accepts text and booleans as key=value", () => {
   const document = documentOf(
-    "title=A = B,version=2.0.0,license=MIT,bearer,int64=number,ignoreUnknownFields=true,error=openapi.shop.v1.Filter",
+    "title=A = B,version=2.0.0,license=MIT,openapi=3.2,bearer,int64=number,ignoreUnknownFields=true,error=openapi.shop.v1.Filter",
   );
+  expect(document.openapi).toBe("3.2.0");
   expect(document.info).toEqual({
     title: "A = B",
     version: "2.0.0",
@@ -97,7 +98,7 @@ describe("reports to the compiler", () => {
     ["titel=A", {}, /options\.titel is no option; the options are config, title, /],
     ["errors=A", {}, /options\.errors must be an object: A/],
     ["bearer=yes", {}, /options\.bearer must be a boolean: yes/],
-    ["openapi=3.0", {}, /options\.openapi is no option/],
+    ["openapi=3.0", {}, /options\.openapi must be one of 3\.1, 3\.2: 3\.0/],
     ["error=a.B", {}, /error: no message a\.B/],
     ["config=none.json", {}, /no file none\.json/],
     ["config=a.json", [], /a\.json must hold a JSON object/],

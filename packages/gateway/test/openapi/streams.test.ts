@@ -3,13 +3,14 @@ import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
-import { type Any, documentOf, operationOf } from "./document-of.ts";
+import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
 
 const volume = { $ref: "#/components/schemas/Volume" };
 const error = { $ref: "#/components/schemas/Status" };
 const binary = { "application/octet-stream": { schema: { type: "string", format: "binary" } } };
 
 const catalog = documentOf(CatalogService);
+const later = documentOf(CatalogService, { openapi: "3.2" });
 const answerOf = (document: Any, id: string) => operationOf(document, id).responses["200"].content;
 const bodyOf = (document: Any, id: string) => operationOf(document, id).requestBody?.content;
 
@@ -21,7 +22,7 @@ test("one message is JSON", () => {
 describe("a stream of answers", () => {
   const item = { anyOf: [volume, { type: "object", properties: { error }, required: ["error"] }] };
 
-  test("is text, except for the array", () => {
+  test("is text in 3.1, except for the array", () => {
     const content = answerOf(catalog, "WatchVolumes");
     expect(Object.keys(content)).toEqual([
       "application/json",
@@ -38,6 +39,18 @@ describe("a stream of answers", () => {
     });
     expect(content["application/json"].schema).toEqual({ type: "array", items: item });
   });
+
+  test("is items in 3.2", () => {
+    const content = answerOf(later, "WatchVolumes");
+    expect(content["application/x-ndjson"]).toEqual({ itemSchema: item });
+    expect(content["application/json"].schema).toEqual({ type: "array", items: item });
+    const allows = validatorOf(later, content["text/event-stream"].itemSchema);
+    expect(allows({ data: "{}" })).toBe(true);
+    expect(allows({ event: "error", data: "{}" })).toBe(true);
+    expect(allows({ event: "end", data: "" })).toBe(true);
+    expect(allows({ event: "other", data: "{}" })).toBe(false);
+    expect(allows({})).toBe(false);
+  });
 });
 
 test("a stream of requests is NDJSON or an array", () => {
@@ -49,6 +62,9 @@ test("a stream of requests is NDJSON or an array", () => {
     contentSchema: item,
   });
   expect(content["application/json"].schema).toMatchObject({ type: "array", items: item });
+  expect(bodyOf(later, "ImportVolumes")["application/x-ndjson"]).toMatchObject({
+    itemSchema: item,
+  });
 });
 
 test.each([
@@ -80,7 +96,7 @@ test("bidirectional streams and methods without a rule are omitted", () => {
   const selector = "openapi.shop.v1.ShopService.Haggle";
   const rule = { selector, pattern: { case: "post", value: "/v1/haggle" }, body: "*" } as const;
   expect(ids(documentOf(ShopService, { rest: { rules: [rule] } }))).not.toContain("Haggle");
-  expect(ids(documentOf(LibraryService))).not.toContain("CountBooks");
+  expect(ids(documentOf(LibraryService, { openapi: "3.2" }))).not.toContain("CountBooks");
 });
 
 describe("a body that shares its message with the path", () => {
@@ -97,7 +113,9 @@ describe("a body that shares its message with the path", () => {
 });
 
 test("an answer can be a field", () => {
-  const { schema } = answerOf(documentOf(LibraryService), "AddBooks")["application/json"];
+  const { schema } = answerOf(documentOf(LibraryService, { openapi: "3.2" }), "AddBooks")[
+    "application/json"
+  ];
   expect(schema).toMatchObject({
     type: "array",
     items: { $ref: "#/components/schemas/Int64Text" },

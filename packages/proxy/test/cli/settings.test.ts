@@ -25,7 +25,7 @@ const withoutSetting: Readonly<Record<string, string>> = {
   cors: "maxAgeSeconds",
   mcp: "server descriptors hints streamBytesMax streamTimeMs textPattern",
   createOpenApiDocument:
-    "names bearer security securitySchemes error errors examples license textPattern",
+    "names bearer security securitySchemes error errors examples license openapi textPattern",
   proxyServices: "broken missing onDroppedMetadata onUnimplemented",
   watchReflection: "onChange onError",
   openGrpcTransport: "userAgent",
