@@ -52,6 +52,23 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     expect(changes).toEqual(["disk_full", undefined]);
   });
 
+  test.each([4, 8, 12])("%i KiB free, too few for a plant: it says so", async (freeKib) => {
+    const disk = await mountFileSystem(kind);
+    const store = await openStore(`sqlite:${join(disk.path, "plants.db")}`);
+    onTestFinished(async () => {
+      await store.close();
+      await disk[Symbol.asyncDispose]();
+    });
+    await create(store, 10);
+    disk.fill(freeKib);
+    const creating = store.create({ ...plantOf(99), name: "x".repeat(16_000) });
+    await expect(creating).rejects.toMatchObject({ code: "unavailable" });
+    await untilObstacle(store, "disk_full");
+    disk.empty();
+    await untilObstacle(store);
+    await create(store, 20);
+  });
+
   test("a lock of another program, as there is space again, delays a start alone", async () => {
     const { disk, path } = await openFull(10, 0);
     const store = await openSqlite(path, {}, 100);

@@ -16,6 +16,9 @@ import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { Writer } from "./writer.ts";
 
+/** One page may find room where no plant does, because a plant changes up to four, and long texts more. */
+const pagesOnFullDisk = 8;
+
 /** After a commit has waited in vain. Short: commits and probes wait for each other. */
 const lockedTimeoutMs = 50;
 
@@ -40,6 +43,7 @@ function main(): void {
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
   let waitsMs = busyTimeoutMs;
+  let wasFull = false;
   /** Perhaps without a database, for now. */
   let isServing = false;
   reply({ kind: "opened", failure: begin() });
@@ -99,7 +103,9 @@ function main(): void {
     try {
       reply({ kind: "done", unstored: work() });
     } catch (error) {
-      if (primaryCode(failureCode(error)) === "SQLITE_BUSY") wait(lockedTimeoutMs);
+      const code = failureCode(error);
+      wasFull ||= isFull(code);
+      if (primaryCode(code) === "SQLITE_BUSY") wait(lockedTimeoutMs);
       if (mayContinue(error)) reply({ kind: "failed", failure: describe(error) });
       else breakDown(error);
     }
@@ -108,6 +114,7 @@ function main(): void {
   function write(values: readonly Value[]): Unstored {
     const { writer, assertFilesInPlace } = open();
     const unstored = writer.write(values);
+    wasFull = false;
     wait(busyTimeoutMs);
     const now = performance.now();
     if (now - filesCheckedAt >= filesCheckMs) {
@@ -134,7 +141,7 @@ function main(): void {
 
   function probe(): readonly [] {
     inspect();
-    open().writer.probe();
+    open().writer.probe(wasFull ? pagesOnFullDisk : 1);
     wait(busyTimeoutMs);
     return [];
   }

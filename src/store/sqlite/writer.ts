@@ -96,13 +96,16 @@ export class Writer {
   /**
    * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
    * overwrites the schema version with itself. (One that is rolled back never touches the disk.) A
-   * missing table fails it, too. @throws The error that made it fail, after a rollback.
+   * missing table fails it, too.
+   * @param pages As many such transactions: each takes room for one page.
+   * @throws The error that made it fail, after a rollback.
    */
-  probe(): void {
+  probe(pages: number): void {
     assertRoom(this.#folder);
     assertUsable(this.#db);
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
-    inTransaction(this.#db, () => this.#db.exec(`PRAGMA user_version = ${version}`));
+    const write = () => this.#db.exec(`PRAGMA user_version = ${version}`);
+    for (let page = 0; page < pages; page++) inTransaction(this.#db, write);
   }
 
   checkpointWhenDue(): void {
