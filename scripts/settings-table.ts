@@ -2,7 +2,6 @@
 
 import {
   formatValue,
-  type IntegerSetting,
   type Named,
   type SchemaEntry,
   type Setting,
@@ -37,7 +36,7 @@ function describeDefault(setting: Setting): string {
 }
 
 /** Large numbers in readable form: `1 MiB`, `10 s`, `10,000`. */
-function describeNumber(number: number, unit: IntegerSetting["unit"]): string {
+function describeNumber(number: number, unit: Setting["unit"]): string {
   if (unit === undefined) return number >= 10_000 ? number.toLocaleString("en-US") : `${number}`;
   const scales = { MiB: 2 ** 20, KiB: 2 ** 10, s: 1000, bytes: 1, ms: 1 };
   const names = { bytes: ["MiB", "KiB", "bytes"], ms: ["s", "ms"] } as const;

@@ -10,63 +10,51 @@ import {
 } from "../store/postgres/limits.ts";
 
 /** Values are never told: after a typo in a URL, any part may be the password. */
-const ofUrl = { from: "url", secret: "whole" } as const satisfies Partial<kit.Setting>;
+const ofUrl = { from: "url", secret: "whole" } as const;
 
 const schema = {
-  sslMode: {
-    ...{ ...kit.text, ...ofUrl },
-    name: "sslmode",
-    summary:
-      "`disable`, `require` (encrypted alone) or `verify-full` (name and CA checked). None: `require`; for local hosts `disable`",
-    pattern: {
-      form: /^(disable|require|verify-full)$/,
-      rule: "must be disable, require or verify-full",
+  sslMode: kit.choice(
+    "`disable`, `require` (encrypted alone) or `verify-full` (name and CA checked). None: `require`; for local hosts `disable`",
+    ["disable", "require", "verify-full"],
+    { ...ofUrl, name: "sslmode", default: undefined },
+  ),
+  sslRootCert: kit.file(
+    "CAs to trust in place of Node's, in PEM, for `verify-full`. Read for each connection",
+    { ...ofUrl, name: "sslrootcert", check: findFileProblem },
+  ),
+  connectionsMax: kit.number(
+    `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
+    {
+      ...ofUrl,
+      name: "pool_max_conns",
+      default: defaultConnectionsMax,
+      max: connectionsCeiling,
     },
-  },
-  sslRootCert: {
-    ...{ ...kit.file, ...ofUrl },
-    name: "sslrootcert",
-    summary: "CAs to trust in place of Node's, in PEM, for `verify-full`. Read for each connection",
-    check: findFileProblem,
-  },
-  connectionsMax: {
-    ...{ ...kit.number, ...ofUrl },
-    name: "pool_max_conns",
-    default: defaultConnectionsMax,
-    max: connectionsCeiling,
-    summary: `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
-  },
-  allowUnsafe: {
-    ...{ ...kit.list, ...ofUrl },
+  ),
+  allowUnsafe: kit.list("`fsync`, `full_page_writes`: accept a server that runs without them", {
+    ...ofUrl,
     name: "allow_unsafe",
-    summary: "`fsync`, `full_page_writes`: accept a server that runs without them",
     check: findUnsafeProblem,
-  },
+  }),
   /** A store writes, so hosts that reject writes are always skipped, with or without it. */
-  targetSessionAttrs: {
-    ...{ ...kit.text, ...ofUrl },
-    name: "target_session_attrs",
-    default: "read-write",
-    summary: "`read-write` or `primary`, for compatibility. Read-only hosts are never used",
-    pattern: { form: /^(read-write|primary)$/, rule: "must be read-write or primary" },
-  },
-} as const;
+  targetSessionAttrs: kit.choice(
+    "`read-write` or `primary`, for compatibility. Read-only hosts are never used",
+    ["read-write", "primary"],
+    { ...ofUrl, name: "target_session_attrs", default: "read-write" },
+  ),
+};
 
-type UrlOptions = kit.SettingsOf<typeof schema>;
-
-const { entries, resolve } = kit.createSchema(schema, ({ sslMode, sslRootCert }) =>
-  sslRootCert === undefined || sslMode === "verify-full"
-    ? []
-    : [{ setting: "sslrootcert", other: "sslmode", problem: "requires sslmode=verify-full" }],
-);
-
-export const storeUrl: kit.Program<kit.OptionsOf<typeof schema>, UrlOptions> = {
+export const storeUrl = kit.createProgram({
   name: "store URL",
   variablePrefix: "",
   otherVariables: [],
-  entries,
-  resolve,
-};
+  schema,
+  findContradictions: ({ sslMode, sslRootCert }) =>
+    sslRootCert === undefined || sslMode === "verify-full"
+      ? []
+      : [{ setting: "sslrootcert", other: "sslmode", problem: "requires sslmode=verify-full" }],
+  finish: (options) => options,
+});
 
 const form = /^\/\/(?:([^@/?#]*)@)?([^@/?#]*)(?:\/([^@/?#]*))?(?:\?([^#]*))?$/;
 const hostForm = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]]*))(?::([0-9]{1,5}))?$/;
@@ -117,11 +105,11 @@ function refuse(advice: string): never {
 }
 
 /** An entry of the schema is all that an option needs. @throws {SettingsError} */
-function parseUrlOptions(query: string): UrlOptions {
+function parseUrlOptions(query: string) {
   const values = new Map<string, kit.GivenValue>();
   const found = new Set<string>();
   for (const [name, text] of new URLSearchParams(query)) {
-    const known = entries.map((entry) => entry.name);
+    const known = storeUrl.entries.map((entry) => entry.name);
     if (!known.includes(name)) found.add(`the supported settings are ${known.join(", ")}`);
     else if (values.has(name)) found.add(`${name} is given twice`);
     else if (text === "") found.add(`${name} has no value`);
@@ -130,7 +118,7 @@ function parseUrlOptions(query: string): UrlOptions {
   const problems = [...found].map((problem) => ({ setting: "store", problem }));
   const assembled = kit.assembleOptions(storeUrl, { values, problems, warnings: [] });
   if (assembled.problems.length > 0) throw new kit.SettingsError(assembled.problems);
-  return resolve(assembled.options);
+  return storeUrl.resolve(assembled.options);
 }
 
 function findFileProblem(file: string): string | undefined {

@@ -14,24 +14,20 @@ export const tokenPrefix = "plst_";
 /** All settings, in the order of the help. Groups are those of ServerOptions. */
 export const schema = {
   ...kit.common.listener,
-  store: {
-    ...kit.text,
+  store: kit.text("Where plants are kept: `sqlite:PATH` or `postgres://…`", {
     default: "sqlite:./data/plants.db",
     placeholder: "url",
-    summary: "Where plants are kept: `sqlite:PATH` or `postgres://…`",
     secret: "password",
     check: findStoreProblem,
-  },
-  basePath: {
-    ...kit.text,
+  }),
+  basePath: kit.text("Prefix of every path, RPC too, for example `/api`", {
     default: "",
     placeholder: "path",
-    summary: "Prefix of every path, RPC too, for example `/api`",
-    pattern: {
-      form: /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/,
-      rule: "must look like /api, without a slash at its end",
-    },
-  },
+    check: kit.matching(
+      /^(\/(?!\.{1,2}(\/|$))[\w.~-]+)*$/,
+      "must look like /api, without a slash at its end",
+    ),
+  }),
   auth: {
     ...authSettings,
     tokenFile: { ...authSettings.tokenFile, default: "./data/tokens" as string | undefined },
@@ -46,23 +42,17 @@ export const schema = {
       max: 32 * 1024 * 1024,
     },
   },
-  reusePort: {
-    ...kit.off,
-    summary: "`on`: several servers on one PostgreSQL share the port; only on Linux",
-  },
+  reusePort: kit.off("`on`: several servers on one PostgreSQL share the port; only on Linux"),
   ...kit.common.log,
   ...kit.common.drain,
   ...kit.common.admin,
-  health: { ...kit.on, summary: "`off`: no `/healthz`, `/readyz` and `grpc.health.v1`" },
-  reflection: { ...kit.on, summary: "`off`: no `grpc.reflection`" },
-  page: {
-    ...kit.on,
-    summary: "`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`",
-  },
-  mcp: { ...kit.off, summary: "`on`: language models may create plants, at `/mcp`" },
+  health: kit.on("`off`: no `/healthz`, `/readyz` and `grpc.health.v1`"),
+  reflection: kit.on("`off`: no `grpc.reflection`"),
+  page: kit.on("`off`: no page at `/`, no reference at `/docs`, no `/openapi.json`"),
+  mcp: kit.off("`on`: language models may create plants, at `/mcp`"),
   ...kit.common.cors,
   ...kit.common.rateLimit,
-} as const;
+};
 
 /** A plant has three. 1 MiB could hold half a million, which would block for 200 ms. */
 const messageValuesMax = 1000;
@@ -80,33 +70,31 @@ export interface ServerSettings extends Omit<Values, "tls" | "limits"> {
 /** Options of a caller: all are optional. */
 export type ServerOptions = kit.OptionsOf<typeof schema> & { readonly log?: Log };
 
-const { entries, resolve } = kit.createSchema(schema, (settings) => [
-  ...kit.findCommonProblems(settings),
-  ...findSharingProblems(settings),
-  ...findAuthProblems(settings.auth),
-  ...findAccessProblems(settings),
-]);
-
-export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
-  const settings = resolve(options);
-  const { tls, corsOrigins, limits, logFormat } = settings;
-  return {
-    ...settings,
-    tls: kit.tlsFilesOf(tls),
-    cors: kit.corsOptions(corsOrigins),
-    limits: { ...limits, messageValuesMax },
-    log: log ?? createStderrLog(logFormat),
-  };
-}
-
-export const plantStore: kit.Program<ServerOptions, ServerSettings> = {
+export const plantStore = kit.createProgram({
   name: "plant-store",
   variablePrefix: "PLANT_STORE_",
-  entries,
-  resolve: resolveSettings,
   // Variables of clients, which may be set in the same shell.
   otherVariables: ["PLANT_STORE_URL", "PLANT_STORE_TOKEN"],
-};
+  schema,
+  findContradictions: (settings) => [
+    ...kit.findCommonProblems(settings),
+    ...findSharingProblems(settings),
+    ...findAuthProblems(settings.auth),
+    ...findAccessProblems(settings),
+  ],
+  finish: (settings): ServerSettings => ({
+    ...settings,
+    tls: kit.tlsFilesOf(settings.tls),
+    cors: kit.corsOptions(settings.corsOrigins),
+    limits: { ...settings.limits, messageValuesMax },
+    log: createStderrLog(settings.logFormat),
+  }),
+});
+
+export function resolveSettings({ log, ...options }: ServerOptions): ServerSettings {
+  const settings = plantStore.resolve(options);
+  return log === undefined ? settings : { ...settings, log };
+}
 
 /** Other systems give all connections to one process, or refuse. */
 function findSharingProblems({ reusePort, store }: Values): kit.SettingProblem[] {

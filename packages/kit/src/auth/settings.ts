@@ -1,38 +1,31 @@
-import { list, text } from "../settings/common.ts";
 import { isThisMachine } from "../settings/place.ts";
-import type { Setting, SettingProblem, ValuesOf } from "../settings/schema.ts";
+import { list, matching, type SettingProblem, type SettingsOf, text } from "../settings/schema.ts";
 import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 
 /** Authentication. All settings are optional here; a program may require a source of tokens. */
 export const authSettings = {
-  tokenFile: {
-    ...text,
+  tokenFile: text("Where opaque tokens are kept", {
     placeholder: "path",
-    summary: "Where opaque tokens are kept",
-    pattern: { form: /./s, rule: "is empty" },
-  },
-  tokens: {
-    ...list,
+    check: matching(/./s, "is empty"),
+  }),
+  tokens: list("Opaque tokens of 16 characters or more, separated by commas", {
     placeholder: "tokens",
-    summary: "Opaque tokens of 16 characters or more, separated by commas",
     from: "variable",
     secret: "whole",
     check: findTokenProblem,
-  },
-  jwksUrl: {
-    ...text,
+  }),
+  jwksUrl: text("Accept JWTs signed by a key of this set", {
     placeholder: "url",
-    summary: "Accept JWTs signed by a key of this set",
     // A URL with a password is rejected, without showing the password.
     secret: "password",
     check: findJwksUrlProblem,
-  },
-  jwtIssuer: { ...text, placeholder: "iss", summary: "The `iss` that a JWT must have" },
-  jwtAudience: { ...text, placeholder: "aud", summary: "The `aud` that a JWT must have" },
-} as const satisfies Readonly<Record<string, Setting>>;
+  }),
+  jwtIssuer: text("The `iss` that a JWT must have", { placeholder: "iss" }),
+  jwtAudience: text("The `aud` that a JWT must have", { placeholder: "aud" }),
+};
 
-export type AuthSettings = ValuesOf<typeof authSettings>;
+export type AuthSettings = SettingsOf<typeof authSettings>;
 
 /** Contradictions. Without issuer and audience, a token for another service would be accepted. */
 export function findAuthProblems(settings: AuthSettings): SettingProblem[] {

@@ -10,20 +10,20 @@ import { type AuthSettings, hasAuth } from "../auth/settings.ts";
 import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
 import type { common } from "../settings/common.ts";
 import { isThisMachine, localUrl } from "../settings/place.ts";
-import type { ValuesOf } from "../settings/schema.ts";
+import type { SettingsOf } from "../settings/schema.ts";
 import { openTracing } from "../tracing/open.ts";
 
 type Common = typeof common;
 
 export interface ProgramSettings
-  extends ValuesOf<
+  extends SettingsOf<
     Common["listener"] & Common["admin"] & Common["drain"] & Common["log"] & Common["rateLimit"]
   > {
   /** In place of host and port. */
   readonly socketPath?: string | undefined;
   readonly tls: TlsFiles | undefined;
   readonly auth: AuthSettings;
-  readonly limits: ValuesOf<Common["limits"]> & { readonly messageValuesMax: number };
+  readonly limits: SettingsOf<Common["limits"]> & { readonly messageValuesMax: number };
   readonly cors: CorsOptions | undefined;
 }
 

@@ -1,8 +1,21 @@
 /** The settings that every program with a port has. */
 import { type CorsOptions, findOriginProblem } from "connect-gateway";
-import { defaultLimits, parseAddressBlocks, timerMaxMs } from "connect-gateway/limits";
+import { defaultLimits, parseAddressBlocks } from "connect-gateway/limits";
 import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
-import { type Group, type SettingProblem, SettingsError, type ValuesOf } from "./schema.ts";
+import {
+  bytes,
+  choice,
+  file,
+  type Group,
+  list,
+  matching,
+  milliseconds,
+  number,
+  type SettingProblem,
+  SettingsError,
+  type SettingsOf,
+  text,
+} from "./schema.ts";
 
 /** The same settings without flags. */
 export function inFileOnly<G extends Group>(group: G): G {
@@ -11,147 +24,100 @@ export function inFileOnly<G extends Group>(group: G): G {
   ) as unknown as G;
 }
 
-/** Shared by settings of one kind. */
-export const text = { type: "text", default: undefined, placeholder: "text" } as const;
-export const file = { ...text, placeholder: "file" } as const;
-export const list = { type: "list", default: [], placeholder: "list" } as const;
-export const off = { type: "switch", default: false } as const;
-export const on = { type: "switch", default: true } as const;
-export const number = {
-  type: "integer",
-  placeholder: "number",
-  default: 0,
-  min: 1,
-  max: timerMaxMs,
-} as const;
-export const bytes = { ...number, unit: "bytes" } as const;
-export const milliseconds = { ...number, unit: "ms" } as const;
+const address = (summary: string) =>
+  text(summary, {
+    default: "127.0.0.1", // reachable only from this machine
+    placeholder: "address",
+    check: matching(/./s, "must not be empty"),
+  });
 
-const address = {
-  ...text,
-  default: "127.0.0.1", // reachable only from this machine
-  placeholder: "address",
-  pattern: { form: /./s, rule: "must not be empty" },
-} as const;
-
-const port = { ...number, min: 0, max: 65_535 } as const;
+const ports = { min: 0, max: 65_535 };
 
 const { headerBytesMax, requestTimeoutMs, idleTimeoutMs, connectionsMax, streamsMax } =
   defaultLimits;
 
 /** Far more requests per second than a server can serve. */
-const rate = { ...number, min: 0, max: 100_000 } as const;
+const rates = { min: 0, max: 100_000 };
 
 /** Groups of settings, by what they are about. Each program puts them together in its schema. */
 export const common = {
   listener: {
-    host: { ...address, summary: "Address to listen on" },
-    port: { ...port, default: 8080, summary: "Port; 0 picks a free one and prints it" },
+    host: address("Address to listen on"),
+    port: number("Port; 0 picks a free one and prints it", { ...ports, default: 8080 }),
   },
   tls: {
-    certFile: {
-      ...file,
+    certFile: file("Certificate chain in PEM; enables TLS. Reloaded when it changes", {
       name: "tls-cert",
-      summary: "Certificate chain in PEM; enables TLS. Reloaded when it changes",
-    },
-    keyFile: { ...file, name: "tls-key", summary: "Its private key in PEM" },
-    clientCaFile: {
-      ...file,
-      name: "tls-client-ca",
-      summary: "Clients need a certificate that a CA in this file signed (mTLS). PEM; reloaded too",
-    },
+    }),
+    keyFile: file("Its private key in PEM", { name: "tls-key" }),
+    clientCaFile: file(
+      "Clients need a certificate that a CA in this file signed (mTLS). PEM; reloaded too",
+      { name: "tls-client-ca" },
+    ),
   },
   /** A limit for everything that a client could make grow. The reasons are those of the library. */
   limits: {
-    bodyBytesMax: {
-      ...bytes,
-      default: 4 * 1024 * 1024,
-      summary: "Largest request body, compressed or not",
-    },
+    bodyBytesMax: bytes("Largest request body, compressed or not", { default: 4 * 1024 * 1024 }),
     /** With the rest of the server, it fits into a container of 512 MiB. */
-    bodyBudgetBytes: {
-      ...bytes,
+    bodyBudgetBytes: bytes("Bodies in memory, of all requests together", {
       default: 64 * 1024 * 1024,
-      summary: "Bodies in memory, of all requests together",
-    },
-    headerBytesMax: { ...bytes, default: headerBytesMax, summary: "Largest request headers" },
-    requestTimeoutMs: {
-      ...milliseconds,
-      default: requestTimeoutMs,
-      summary: "Time for request headers. In each such time, a body needs 240 bytes/s",
-    },
-    idleTimeoutMs: {
-      ...milliseconds,
-      default: idleTimeoutMs,
-      summary: "How long a connection may be idle",
-    },
-    connectionsMax: { ...number, default: connectionsMax, summary: "Open connections" },
+    }),
+    headerBytesMax: bytes("Largest request headers", { default: headerBytesMax }),
+    requestTimeoutMs: milliseconds(
+      "Time for request headers. In each such time, a body needs 240 bytes/s",
+      { default: requestTimeoutMs },
+    ),
+    idleTimeoutMs: milliseconds("How long a connection may be idle", { default: idleTimeoutMs }),
+    connectionsMax: number("Open connections", { default: connectionsMax }),
     /** Off by default, because behind a proxy all clients have one address. */
-    connectionsPerAddressMax: {
-      ...number,
-      min: 0,
-      summary: "Open connections from one address; 0: no limit",
-    },
-    connectionsExempt: {
-      ...list,
-      summary: "Addresses exempt from that limit, such as proxies: `10.0.0.1,fd00::/8`",
-      check: findAddressProblem,
-    },
-    streamsMax: {
-      ...number,
-      // Closing a connection costs the square of its streams: 63 ms for 10,000.
-      max: 4096,
+    connectionsPerAddressMax: number("Open connections from one address; 0: no limit", { min: 0 }),
+    connectionsExempt: list(
+      "Addresses exempt from that limit, such as proxies: `10.0.0.1,fd00::/8`",
+      { check: findAddressProblem },
+    ),
+    streamsMax: number("Concurrent requests on one HTTP/2 connection", {
+      max: 4096, // closing a connection costs the square of its streams: 63 ms for 10,000
       default: streamsMax,
-      summary: "Concurrent requests on one HTTP/2 connection",
-    },
+    }),
   },
   drain: {
-    drainTimeoutMs: {
-      ...milliseconds,
+    drainTimeoutMs: milliseconds("How long the last requests may take after SIGTERM", {
       min: 0,
       default: 10_000,
-      summary: "How long the last requests may take after SIGTERM",
-    },
+    }),
   },
   log: {
-    logFormat: {
-      ...text,
-      default: "auto",
-      placeholder: "auto|json|text",
-      summary: "Log format: `text`, `json`, or `auto` (text on a terminal)",
-      pattern: { form: /^(auto|json|text)$/, rule: "must be auto, json or text" },
-    },
-    accessLog: {
-      ...text,
-      default: "off",
-      placeholder: "on|errors|off",
-      summary: "`on`: a log line for each request, with its id; `errors`: only failed ones",
-      pattern: { form: /^(on|errors|off)$/, rule: "must be on, errors or off" },
-    },
+    logFormat: choice(
+      "Log format: `text`, `json`, or `auto` (text on a terminal)",
+      ["auto", "json", "text"],
+      { default: "auto" },
+    ),
+    accessLog: choice(
+      "`on`: a log line for each request, with its id; `errors`: only failed ones",
+      ["on", "errors", "off"],
+      { default: "off" },
+    ),
   },
   admin: {
-    adminPort: {
-      ...port,
+    adminPort: number("Port of the metrics; 0 picks a free one. Not set: no metrics", {
+      ...ports,
       default: undefined,
-      summary: "Port of the metrics; 0 picks a free one. Not set: no metrics",
-    },
-    adminHost: { ...address, summary: "Address of the metrics" },
+    }),
+    adminHost: address("Address of the metrics"),
   },
   cors: {
-    corsOrigins: {
-      ...list,
+    corsOrigins: list("Origins allowed to call from browsers: `https://a.example,…`, or `*`", {
       name: "cors-origin",
-      summary: "Origins allowed to call from browsers: `https://a.example,…`, or `*`",
       check: findOriginProblem,
-    },
+    }),
   },
   rateLimit: {
-    rateLimitPerToken: { ...rate, summary: "Requests per second with one token; 0: no limit" },
-    rateLimitPerAddress: { ...rate, summary: "Requests per second from one address; 0: no limit" },
+    rateLimitPerToken: number("Requests per second with one token; 0: no limit", rates),
+    rateLimitPerAddress: number("Requests per second from one address; 0: no limit", rates),
   },
-} as const satisfies Readonly<Record<string, Group>>;
+};
 
-type Listeners = ValuesOf<typeof common.listener & typeof common.admin>;
+type Listeners = SettingsOf<typeof common.listener & typeof common.admin>;
 
 /** What contradicts itself in settings that every program has. */
 export function findCommonProblems(settings: Listeners & { readonly tls: TlsGroup }) {

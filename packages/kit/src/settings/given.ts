@@ -148,13 +148,8 @@ export function addSettingFlags(program: Named, command: Command, ...only: reado
 /** Without defaults and variables of commander, because the command line is not the only source. */
 function createOption(program: Named, { setting, name }: SchemaEntry): Option {
   const extra = `default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
-  const isOptional = setting.type === "list" && setting.isBareFlag === true;
-  const placeholder = setting.type === "switch" ? "on|off" : setting.placeholder;
-  const [begin, end] = isOptional || setting.type === "switch" ? "[]" : "<>";
-  const option = new Option(
-    `--${name} ${begin}${placeholder}${end}`,
-    `${describe(setting)} (${extra})`,
-  );
+  const form = setting.isBareFlag ? `[${setting.placeholder}]` : `<${setting.placeholder}>`;
+  const option = new Option(`--${name} ${form}`, `${describe(setting)} (${extra})`);
   // A list may also be given by repeating its flag.
   const join = (text: string, before?: string | boolean) =>
     typeof before === "string" ? `${before},${text}` : text;
@@ -163,6 +158,6 @@ function createOption(program: Named, { setting, name }: SchemaEntry): Option {
 
 function describe(setting: Setting): string {
   const text = setting.summary.replaceAll("`", "");
-  const unit = setting.type === "integer" && setting.unit ? `, in ${setting.unit}` : "";
+  const unit = setting.unit === undefined ? "" : `, in ${setting.unit}`;
   return `${text.charAt(0).toLowerCase()}${text.slice(1)}${unit}`;
 }

@@ -1,7 +1,11 @@
+import { timerMaxMs } from "connect-gateway/limits";
+
 /** All settings of a program, in the order of its help. Some are in groups. */
 type SettingTree = Readonly<Record<string, Setting | Group>>;
 
-type ValueIn<T> = T extends Setting ? ValueOf<T> : T extends Group ? ValuesOf<T> : never;
+export type Group = Readonly<Record<string, Setting>>;
+
+type ValueIn<T> = T extends Setting ? T["default"] : T extends Group ? SettingsOf<T> : never;
 
 export type SettingsOf<T extends SettingTree> = { readonly [K in keyof T]: ValueIn<T[K]> };
 
@@ -23,42 +27,60 @@ export interface SchemaEntry {
   readonly group: string | undefined;
 }
 
-/** @param findContradictions Returns problems of settings that are valid by themselves. */
-export function createSchema<T extends SettingTree>(
-  tree: T,
-  findContradictions: (settings: SettingsOf<T>) => readonly SettingProblem[],
-) {
-  const entries = Object.entries(tree).flatMap(([key, node]) =>
+export interface Program<Options, Settings> {
+  /** `plant-store`: its messages begin so. */
+  readonly name: string;
+  /** `PLANT_STORE_`: its variables begin so. */
+  readonly variablePrefix: string;
+  /** Variables with its prefix that are no settings, such as those of its clients. */
+  readonly otherVariables: readonly string[];
+  readonly entries: readonly SchemaEntry[];
+  /** A given option overrides its default, also by `undefined`. @throws {SettingsError} with all. */
+  readonly resolve: (options: Options) => Settings;
+}
+
+/** The part of a program that the sources of settings need. */
+export type Named = Omit<Program<never, unknown>, "resolve">;
+
+interface ProgramParts<T extends SettingTree, Settings> extends Omit<Named, "entries"> {
+  readonly schema: T;
+  /** @returns problems of settings that are valid by themselves. */
+  readonly findContradictions: (values: SettingsOf<T>) => readonly SettingProblem[];
+  readonly finish: (values: SettingsOf<T>) => Settings;
+}
+
+export function createProgram<T extends SettingTree, Settings>(
+  parts: ProgramParts<T, Settings>,
+): Program<OptionsOf<T>, Settings> {
+  const { schema, findContradictions, finish, ...named } = parts;
+  const entries = Object.entries(schema).flatMap(([key, node]) =>
     isSetting(node)
       ? [createEntry(node, key)]
       : Object.entries(node).map(([option, setting]) => createEntry(setting, option, key)),
   );
-  return {
-    entries,
-    /**
-     * A given option overrides its default, also by `undefined`. @throws {SettingsError} with all.
-     */
-    resolve(options: OptionsOf<T>): SettingsOf<T> {
-      const filled: OptionTree = {};
-      const problems: SettingProblem[] = [];
-      for (const entry of entries) {
-        const { setting, id, option } = entry;
-        const given = placeOf(options, entry);
-        const value = Object.hasOwn(given, option) ? given[option] : setting.default;
-        setOption(filled, entry, value);
-        const problem = findProblem(setting, value as SettingValue);
-        if (problem !== undefined) problems.push({ setting: id, problem });
-      }
-      const settings = filled as SettingsOf<T>;
-      // A problem of one setting is reported once.
-      const wrong = new Set(problems.map(({ setting }) => setting));
-      const isNew = ({ setting, other = "" }: SettingProblem) =>
-        !wrong.has(setting) && !wrong.has(other);
-      const all = [...problems, ...findContradictions(settings).filter(isNew)];
-      if (all.length > 0) throw new SettingsError(all);
-      return settings;
-    },
-  };
+
+  function resolve(options: OptionsOf<T>): Settings {
+    const filled: OptionTree = {};
+    const problems: SettingProblem[] = [];
+    for (const entry of entries) {
+      const { setting, id, option } = entry;
+      const given = placeOf(options, entry);
+      const value = Object.hasOwn(given, option) ? given[option] : setting.default;
+      setOption(filled, entry, value);
+      const problem = findProblem(setting, value);
+      if (problem !== undefined) problems.push({ setting: id, problem });
+    }
+    const values = filled as SettingsOf<T>;
+    // A problem of one setting is reported once.
+    const wrong = new Set(problems.map(({ setting }) => setting));
+    const isNew = ({ setting, other = "" }: SettingProblem) =>
+      !wrong.has(setting) && !wrong.has(other);
+    const all = [...problems, ...findContradictions(values).filter(isNew)];
+    if (all.length > 0) throw new SettingsError(all);
+    return finish(values);
+  }
+
+  return { ...named, entries, resolve };
 }
 
 function isSetting(node: SettingTree[string]): node is Setting {
@@ -86,21 +108,6 @@ export function setOption(options: OptionTree, entry: SchemaEntry, value: unknow
   else options[group] = { ...placeOf(options, entry), [option]: value };
 }
 
-export interface Program<Options, Settings> {
-  /** `plant-store`: its messages begin so. */
-  readonly name: string;
-  /** `PLANT_STORE_`: its variables begin so. */
-  readonly variablePrefix: string;
-  readonly entries: readonly SchemaEntry[];
-  /** @throws {SettingsError} with every problem. */
-  readonly resolve: (options: Options) => Settings;
-  /** Variables with its prefix that are no settings, such as those of its clients. */
-  readonly otherVariables: readonly string[];
-}
-
-/** The part of a program that the sources of settings need. */
-export type Named = Omit<Program<never, unknown>, "resolve">;
-
 /** `base-path` -> `PLANT_STORE_BASE_PATH`. */
 export function variableOf({ variablePrefix }: Named, name: string): string {
   return variablePrefix + name.replaceAll("-", "_").toUpperCase();
@@ -114,11 +121,12 @@ export interface GivenValue {
 }
 
 /** A setting, with everything for flags, help, checks and documentation. */
-export type Setting = TextSetting | IntegerSetting | SwitchSetting | ListSetting;
-
-interface Described {
+export interface Setting<T = unknown> {
+  readonly type: "text" | "integer" | "switch" | "list";
   /** One line for operators, in Markdown with no markup but `code`. */
   readonly summary: string;
+  /** `undefined`: none, so the option may be left out. */
+  readonly default: T;
   readonly placeholder: string;
   /** Its name for operators, if that is not the option's identifier in kebab-case. */
   readonly name?: string;
@@ -130,60 +138,72 @@ interface Described {
   readonly from?: "variable" | "file" | "url";
   /** `whole`: the value is never shown. `password`: a URL, shown without its password. */
   readonly secret?: "whole" | "password";
-}
-
-interface TextSetting extends Described {
-  readonly type: "text";
-  /** `undefined`: none, so the option may be left out. */
-  readonly default: string | undefined;
-  /** A pattern for the whole value, and the same rule in words. */
-  readonly pattern?: { readonly form: RegExp; readonly rule: string };
-  /** @returns the problem of a value, if a pattern cannot check it. */
-  readonly check?: (value: string) => string | undefined;
-}
-
-export interface IntegerSetting extends Described {
-  readonly type: "integer";
-  /** `undefined`: none, so the option may be left out. */
-  readonly default: number | undefined;
-  readonly min: number;
-  readonly max: number;
+  /** Whether the flag may stand without a value, which is `on` then. */
+  readonly isBareFlag?: boolean;
+  /** The limits and the unit of an integer. */
+  readonly min?: number;
+  readonly max?: number;
   readonly unit?: "bytes" | "ms";
+  /** @returns the problem of a text or a list. */
+  check?(value: NoInfer<NonNullable<T>>): string | undefined;
 }
 
-interface SwitchSetting extends Omit<Described, "placeholder"> {
-  readonly type: "switch";
-  readonly default: boolean;
+type More<T> = Partial<Omit<Setting<T>, "type" | "summary">>;
+
+export function text<D extends string | undefined = undefined>(summary: string, more?: More<D>) {
+  const setting = { type: "text", summary, default: undefined, placeholder: "text", ...more };
+  return setting as Setting<string | D>;
+}
+
+export function file(summary: string, more?: More<undefined>) {
+  return text(summary, { placeholder: "file", ...more });
+}
+
+/** One of a few words. */
+export function choice<const W extends string, D extends W | undefined>(
+  summary: string,
+  words: readonly W[],
+  more: More<D> & { readonly default: D },
+): Setting<NoInfer<W | D>> {
+  const rule = `must be ${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
+  const check = (value: string) => (words.some((word) => word === value) ? undefined : rule);
+  return text(summary, { placeholder: words.join("|"), check, ...more }) as Setting<W | D>;
 }
 
 /** A list, written with commas. Its elements have none. */
-interface ListSetting extends Described {
-  readonly type: "list";
-  readonly default: readonly string[];
-  /** Whether the flag may stand without a value, which is `on` then. */
-  readonly isBareFlag?: boolean;
-  readonly check?: (values: readonly string[]) => string | undefined;
+export function list(summary: string, more?: More<readonly string[]>): Setting<readonly string[]> {
+  return { type: "list", summary, default: [], placeholder: "list", ...more };
 }
 
-export type ValueOf<S extends Setting> =
-  | (S extends IntegerSetting
-      ? number
-      : S extends SwitchSetting
-        ? boolean
-        : S extends ListSetting
-          ? readonly string[]
-          : string)
-  | (S["default"] extends string | number | boolean | readonly string[] ? never : undefined);
+function toggle(isOn: boolean, summary: string, more?: More<boolean>): Setting<boolean> {
+  const form = { placeholder: "on|off", isBareFlag: true };
+  return { type: "switch", summary, default: isOn, ...form, ...more };
+}
 
-export type Group = Readonly<Record<string, Setting>>;
+export const on = toggle.bind(undefined, true);
+export const off = toggle.bind(undefined, false);
 
-export type ValuesOf<G extends Group> = { readonly [Option in keyof G]: ValueOf<G[Option]> };
+export function number<D extends number | undefined = number>(summary: string, more?: More<D>) {
+  const form = { placeholder: "number", default: 0, min: 1, max: timerMaxMs };
+  return { type: "integer", summary, ...form, ...more } as Setting<number | D>;
+}
 
-export type SettingValue = ValueOf<Setting>;
+export function bytes(summary: string, more?: More<number>) {
+  return number(summary, { unit: "bytes", ...more });
+}
+
+export function milliseconds(summary: string, more?: More<number>) {
+  return number(summary, { unit: "ms", ...more });
+}
+
+/** A check of a whole text. @param rule The same in words. */
+export function matching(form: RegExp, rule: string) {
+  return (value: string) => (form.test(value) ? undefined : rule);
+}
 
 /** Parses a setting's text to its type. Invalid text stays text, which `findProblem` rejects. */
-export function parseSetting(setting: Setting, text: string): SettingValue {
-  switch (setting.type) {
+export function parseSetting({ type }: Setting, text: string): unknown {
+  switch (type) {
     case "text":
       return text;
     case "integer":
@@ -196,30 +216,16 @@ export function parseSetting(setting: Setting, text: string): SettingValue {
 }
 
 /** A value as an operator would write it; empty for none. */
-export function formatValue(value: SettingValue): string {
-  if (typeof value === "boolean") return value ? "on" : "off";
-  return value === undefined ? "" : value.toString();
+export function formatValue(value: unknown): string {
+  return typeof value === "boolean" ? (value ? "on" : "off") : `${value ?? ""}`;
 }
 
 /** @returns the problem of the value by itself. */
-export function findProblem(setting: Setting, value: SettingValue): string | undefined {
+export function findProblem(setting: Setting, value: unknown): string | undefined {
+  const { type, min = 0, max = timerMaxMs, secret } = setting;
   if (value === undefined && setting.default === undefined) return undefined;
-  switch (setting.type) {
-    case "text": {
-      const { pattern, check } = setting;
-      if (value === undefined) return undefined;
-      return pattern?.form.test(String(value)) === false ? pattern.rule : check?.(String(value));
-    }
-    case "integer":
-      return findIntegerProblem(setting, value);
-    case "switch":
-      return typeof value === "boolean" ? undefined : "must be on or off";
-    case "list":
-      return Array.isArray(value) ? setting.check?.(value) : undefined;
-  }
-}
-
-function findIntegerProblem({ min, max, secret }: IntegerSetting, value: SettingValue) {
+  if (type === "switch") return typeof value === "boolean" ? undefined : "must be on or off";
+  if (type !== "integer") return value === undefined ? undefined : setting.check?.(value ?? "");
   if (Number.isInteger(value) && Number(value) >= min && Number(value) <= max) return undefined;
   const shown = secret === undefined ? `: ${String(value)}` : "";
   return `must be a whole number from ${min} to ${max}${shown}`;

@@ -11,13 +11,12 @@ import {
   revokeFirstToken,
 } from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
-import { type AuthSettings, authSettings, findAuthProblems } from "../../src/auth/settings.ts";
 import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
 import { principalId } from "../../src/auth/verifier.ts";
-import { createSchema } from "../../src/settings/schema.ts";
 import { callGate } from "../support/auth/call-gate.ts";
 import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
 import { keySetOf, startKeyServer, status } from "../support/auth/key-server.ts";
+import { type AuthOptions, resolveAuth } from "../support/auth/resolve-auth.ts";
 import { temporaryFolder } from "../support/auth/temporary-folder.ts";
 
 let tokenFile: string;
@@ -25,12 +24,8 @@ beforeEach(async () => {
   tokenFile = join(await temporaryFolder(), "tokens");
 });
 
-type AuthOptions = Partial<AuthSettings>;
-
-const { resolve } = createSchema({ auth: authSettings }, ({ auth }) => findAuthProblems(auth));
-
 async function open(options: AuthOptions): Promise<Authenticator> {
-  return await openAuthenticator(resolve({ auth: options }).auth, () => {});
+  return await openAuthenticator(resolveAuth(options), () => {});
 }
 
 /** The id of the principal, or the code of the rejection. */
@@ -117,7 +112,7 @@ test("neither an open authenticator nor its endpoint keeps a process alive", asy
 });
 
 describe("the first token", () => {
-  const settings = (more: AuthOptions = {}) => resolve({ auth: { tokenFile, ...more } }).auth;
+  const settings = (more: AuthOptions = {}) => resolveAuth({ tokenFile, ...more });
 
   test("is created once, and works", async () => {
     const token = await createFirstToken(settings(), "plst_");

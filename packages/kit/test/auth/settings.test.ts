@@ -1,21 +1,13 @@
 import { expect, test } from "vitest";
-import {
-  type AuthSettings,
-  authSettings,
-  findAuthProblems,
-  hasAuth,
-} from "../../src/auth/settings.ts";
-import { createSchema, SettingsError } from "../../src/settings/schema.ts";
+import { hasAuth } from "../../src/auth/settings.ts";
+import { SettingsError } from "../../src/settings/schema.ts";
+import { type AuthOptions, resolveAuth } from "../support/auth/resolve-auth.ts";
 
 const jwt = {
   jwksUrl: "https://issuer.example/keys",
   jwtIssuer: "https://issuer.example",
   jwtAudience: "plant-store",
 };
-
-type AuthOptions = Partial<AuthSettings>;
-
-const { resolve } = createSchema({ auth: authSettings }, ({ auth }) => findAuthProblems(auth));
 
 function settingError(run: () => unknown): SettingsError {
   try {
@@ -30,12 +22,12 @@ function settingError(run: () => unknown): SettingsError {
 test("all settings at once", () => {
   const tokens = ["sixteen-letters-", "another.token.with.dots=="];
   const auth = { tokenFile: "data/tokens", tokens, ...jwt };
-  expect(resolve({ auth })).toEqual({ auth });
+  expect(resolveAuth(auth)).toEqual(auth);
 });
 
 test("1,000 tokens of 8,192 characters", () => {
   const tokens = Array(1000).fill("x".repeat(8192));
-  expect(resolve({ auth: { tokens } }).auth.tokens).toEqual(tokens);
+  expect(resolveAuth({ tokens }).tokens).toEqual(tokens);
 });
 
 test.each<[AuthOptions, boolean]>([
@@ -44,7 +36,7 @@ test.each<[AuthOptions, boolean]>([
   [{ tokens: ["sixteen-letters-"] }, true],
   [jwt, true],
 ])("%j lets somebody in: %s", (auth, expected) => {
-  expect(hasAuth(resolve({ auth }).auth)).toBe(expected);
+  expect(hasAuth(resolveAuth(auth))).toBe(expected);
 });
 
 const wrong: readonly [options: AuthOptions, setting: string, problem: RegExp][] = [
@@ -62,7 +54,7 @@ const wrong: readonly [options: AuthOptions, setting: string, problem: RegExp][]
   [{ tokenFile: "f", jwtAudience: "a" }, "jwtAudience", /requires jwksUrl/],
 ];
 test.each(wrong)("%j: %s %s", (options, setting, problem) => {
-  const error = settingError(() => resolve({ auth: options }));
+  const error = settingError(() => resolveAuth(options));
   expect(error.problems[0]?.setting).toBe(setting);
   expect(error.message).toMatch(problem);
   expect(error.message.startsWith(`${setting}: `)).toBe(true);
@@ -89,7 +81,7 @@ const urls: readonly [url: string, accepted: boolean][] = [
   ["", false],
 ];
 test.each(urls)("the key set at %j is accepted: %s", (jwksUrl, accepted) => {
-  const read = () => resolve({ auth: { ...jwt, jwksUrl } });
-  if (accepted) expect(read().auth.jwksUrl).toBe(jwksUrl);
+  const read = () => resolveAuth({ ...jwt, jwksUrl });
+  if (accepted) expect(read().jwksUrl).toBe(jwksUrl);
   else expect(settingError(read).problems).toMatchObject([{ setting: "jwksUrl" }]);
 });

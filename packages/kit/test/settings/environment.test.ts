@@ -1,17 +1,13 @@
 import { expect, test } from "vitest";
 import { takeEnvironment } from "../../src/settings/environment.ts";
-import { createSchema } from "../../src/settings/schema.ts";
+import { createProgram, text } from "../../src/settings/schema.ts";
 
-const setting = { type: "text", default: "", placeholder: "text", summary: "One" } as const;
-const program = {
-  name: "library",
-  variablePrefix: "LIBRARY_",
-  otherVariables: [],
-  entries: createSchema(
-    { port: setting, tokens: { ...setting, from: "variable", secret: "whole" } },
-    () => [],
-  ).entries,
-};
+const program = createProgram({
+  ...{ name: "library", variablePrefix: "LIBRARY_", otherVariables: [] },
+  schema: { port: text("One"), tokens: text("One", { from: "variable", secret: "whole" }) },
+  findContradictions: () => [],
+  finish: (values) => values,
+});
 
 test("secrets are taken out of the environment, and nothing else", () => {
   const variables = { LIBRARY_TOKENS: "secret", LIBRARY_PORT: "1", PATH: "/bin" };

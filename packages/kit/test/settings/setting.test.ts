@@ -2,11 +2,10 @@
 import { describe, expect, test } from "vitest";
 import { authSettings as auth } from "../../src/auth/settings.ts";
 import { common } from "../../src/settings/common.ts";
-import { findProblem, parseSetting, type Setting } from "../../src/settings/schema.ts";
+import { findProblem, on, parseSetting, type Setting } from "../../src/settings/schema.ts";
 
 const { port, host } = common.listener;
-const described = { placeholder: "value", summary: "One" };
-const health: Setting = { ...described, type: "switch", default: true };
+const health = on("One");
 describe("a value", () => {
   test.each<[Setting, text: string, value: unknown]>([
     [port, "0", 0],

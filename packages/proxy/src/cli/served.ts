@@ -118,7 +118,7 @@ export function createRoutes(
  * @param onUnknown Called with the problem of an unknown name, which is left out.
  */
 export function createTools(
-  { mcp: names, mcpSchemas, mcpInstructions: instructions, mcpResource, auth }: Settings,
+  { mcp: names, mcpSchemas: schemas, mcpInstructions: instructions, mcpResource, auth }: Settings,
   version: string,
   served: Served | undefined,
   onUnknown: (problem: string) => void,
@@ -140,7 +140,7 @@ export function createTools(
     mcp: createMcp({
       tools,
       server: { name: "connect-gateway-proxy", version },
-      schemas: mcpSchemas === "plain" ? "plain" : "full",
+      schemas,
       ...(instructions !== undefined && { instructions }),
       ...(auth.jwtIssuer && resource && { authorization: { resource, issuers: [auth.jwtIssuer] } }),
     }),

@@ -7,161 +7,113 @@ import { isPassable } from "../services/metadata.ts";
 import { readHeaderFile } from "./header-file.ts";
 import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
 
-const fileOfService = { ...kit.list, placeholder: "[SERVICE=]file" } as const;
-const nameOfService = { ...kit.list, placeholder: "[SERVICE=]name" } as const;
+const fileOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]file" });
+const nameOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]name" });
+const restSwitch = (name: string, summary: string) =>
+  kit.off(`\`on\`: ${summary}`, { name: `rest-${name}` });
 
 const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = kit.common.limits;
 
-function restSwitch(name: string, summary: string) {
-  return { ...kit.off, name: `rest-${name}`, summary: `\`on\`: ${summary}` };
-}
-
 export const schema = {
-  upstreams: {
-    name: "upstream",
-    ...kit.list,
-    placeholder: "[SERVICE=]URL",
-    summary:
-      "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
-  },
-  descriptors: { ...kit.file, summary: "The services, as a descriptor set: `buf build -o FILE`" },
-  reflection: { ...kit.off, summary: "The services, from the upstreams' server reflection" },
-  reflectionIntervalMs: {
-    ...kit.milliseconds,
+  upstreams: kit.list(
+    "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
+    { name: "upstream", placeholder: "[SERVICE=]URL" },
+  ),
+  descriptors: kit.file("The services, as a descriptor set: `buf build -o FILE`"),
+  reflection: kit.off("The services, from the upstreams' server reflection"),
+  reflectionIntervalMs: kit.milliseconds("How often the upstreams are asked for their services", {
     name: "reflection-interval",
     default: 300_000,
-    summary: "How often the upstreams are asked for their services",
-  },
-  rules: {
-    ...kit.file,
-    summary: "`google.api.http` rules in YAML, for methods without annotations",
-  },
+  }),
+  rules: kit.file("`google.api.http` rules in YAML, for methods without annotations"),
   host: { ...kit.common.listener.host, summary: "Address to listen on, or `unix:PATH`" },
   port: kit.common.listener.port,
   ...kit.inFileOnly({
-    socketMode: {
-      ...kit.text,
-      placeholder: "mode",
-      summary:
-        "Mode of that socket, in octal: `0660` lets the group connect. By default by the umask",
-      pattern: { form: /^0?[0-7]{3}$/, rule: "must be octal, as 0660" },
-    },
-    pathPrefix: {
-      ...kit.text,
+    socketMode: kit.text(
+      "Mode of that socket, in octal: `0660` lets the group connect. By default by the umask",
+      { placeholder: "mode", check: kit.matching(/^0?[0-7]{3}$/, "must be octal, as 0660") },
+    ),
+    pathPrefix: kit.text("Path before all others, for a proxy that does not remove it: `/api`", {
       placeholder: "path",
-      summary: "Path before all others, for a proxy that does not remove it: `/api`",
-      pattern: { form: /^(\/[\w.~-]+)+$/, rule: "must be a path like /api" },
-    },
+      check: kit.matching(/^(\/[\w.~-]+)+$/, "must be a path like /api"),
+    }),
   }),
   tls: kit.common.tls,
-  upstreamCa: {
-    ...fileOfService,
-    summary: "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
-  },
-  upstreamCert: { ...fileOfService, summary: "Client certificate for the upstreams (mTLS)" },
-  upstreamKey: { ...fileOfService, summary: "Its private key in PEM" },
-  upstreamServerName: {
-    ...nameOfService,
-    summary: "Name that the upstreams' certificate must have, if not the host of the URL",
-  },
-  upstreamAuthority: {
-    ...nameOfService,
-    summary: "What `:authority` says to the upstreams, if not the host and port of the URL",
-  },
-  upstreamHeaders: {
-    ...fileOfService,
-    summary: "Headers of each call to the upstreams, such as API keys: a line `NAME: VALUE` each",
-  },
-  reflectionHeaders: {
-    ...fileOfService,
-    summary: "The same for reflection and health checks alone",
-  },
+  upstreamCa: fileOfService(
+    "Certificates to trust of https upstreams, in PEM; with `SERVICE=`, of that one",
+  ),
+  upstreamCert: fileOfService("Client certificate for the upstreams (mTLS)"),
+  upstreamKey: fileOfService("Its private key in PEM"),
+  upstreamServerName: nameOfService(
+    "Name that the upstreams' certificate must have, if not the host of the URL",
+  ),
+  upstreamAuthority: nameOfService(
+    "What `:authority` says to the upstreams, if not the host and port of the URL",
+  ),
+  upstreamHeaders: fileOfService(
+    "Headers of each call to the upstreams, such as API keys: a line `NAME: VALUE` each",
+  ),
+  reflectionHeaders: fileOfService("The same for reflection and health checks alone"),
   ...kit.inFileOnly({
-    upstreamQuietMs: {
-      ...kit.milliseconds,
-      default: 5000,
-      summary: "How long an upstream may be silent while it owes a response, until it is asked",
-    },
+    upstreamQuietMs: kit.milliseconds(
+      "How long an upstream may be silent while it owes a response, until it is asked",
+      { default: 5000 },
+    ),
   }),
   auth: authSettings,
   ...kit.common.rateLimit,
-  requestMetadata: {
-    ...kit.list,
-    summary: "Request headers to pass on, besides `authorization` and those of tracing",
-    check: findHeaderProblem,
-  },
+  requestMetadata: kit.list(
+    "Request headers to pass on, besides `authorization` and those of tracing",
+    { check: findHeaderProblem },
+  ),
   ...kit.common.cors,
-  corsExposedHeaders: {
-    ...kit.list,
-    summary: "Response headers that those pages may read, besides `x-request-id`",
-  },
-  corsCredentials: { ...kit.off, summary: "Those pages may send cookies and client certificates" },
-  mcp: {
-    ...kit.list,
+  corsExposedHeaders: kit.list(
+    "Response headers that those pages may read, besides `x-request-id`",
+  ),
+  corsCredentials: kit.off("Those pages may send cookies and client certificates"),
+  mcp: kit.list("Offer these methods to language models at `/mcp`; alone, or `on`: all", {
     placeholder: "SERVICE[/METHOD]",
     isBareFlag: true,
-    summary: "Offer these methods to language models at `/mcp`; alone, or `on`: all",
-  },
-  ...kit.inFileOnly({
-    mcpSchemas: {
-      ...kit.text,
-      default: "full",
-      placeholder: "full|plain",
-      summary:
-        "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models refuse",
-      pattern: { form: /^(full|plain)$/, rule: "must be full or plain" },
-    },
-    mcpInstructions: { ...kit.text, summary: "What models should know to use the tools" },
-    mcpResource: {
-      ...kit.text,
-      placeholder: "url",
-      summary: "URL of `/mcp` for clients, which then find the issuer of their JWTs (RFC 9728)",
-      check: (url: string) =>
-        /^https?:/.test(URL.parse(url)?.protocol ?? "")
-          ? undefined
-          : "must be a URL of https or http",
-    },
   }),
-  openapi: {
-    ...kit.off,
-    summary: "Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`",
-  },
   ...kit.inFileOnly({
-    openapiTitle: { ...kit.text, summary: "Its title. By default the names of the services" },
-    openapiVersion: { ...kit.text, default: "0.0.0", summary: "Its version" },
-    openapiServers: {
-      ...kit.list,
-      summary: "URLs of the service for clients. By default the path prefix",
-    },
+    mcpSchemas: kit.choice(
+      "`plain`: schemas of tools without `$ref`, `anyOf` and `not`, which some models refuse",
+      ["full", "plain"],
+      { default: "full" },
+    ),
+    mcpInstructions: kit.text("What models should know to use the tools"),
+    mcpResource: kit.text(
+      "URL of `/mcp` for clients, which then find the issuer of their JWTs (RFC 9728)",
+      { placeholder: "url", check: findUrlProblem },
+    ),
+  }),
+  openapi: kit.off("Serve the OpenAPI document at `/openapi.json`, and a page of it at `/docs`"),
+  ...kit.inFileOnly({
+    openapiTitle: kit.text("Its title. By default the names of the services"),
+    openapiVersion: kit.text("Its version", { default: "0.0.0" }),
+    openapiServers: kit.list("URLs of the service for clients. By default the path prefix"),
   }),
   limits: {
     bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
-    messageValuesMax: {
-      ...kit.number,
+    messageValuesMax: kit.number("Values in a message: fields, and those of JSON", {
       default: 256 * 1024,
-      summary: "Values in a message: fields, and those of JSON",
-    },
+    }),
     bodyBudgetBytes,
     requestTimeoutMs,
     ...kit.inFileOnly(otherLimits),
   },
-  timeoutMs: {
-    ...kit.milliseconds,
+  timeoutMs: kit.milliseconds("Deadline of unary calls whose client sets none; 0: none", {
     min: 0,
-    summary: "Deadline of unary calls whose client sets none; 0: none",
-  },
+  }),
   ...kit.inFileOnly({
-    methodTimeoutsMs: {
-      ...kit.list,
+    methodTimeoutsMs: kit.list("The same for these methods, streams too", {
       placeholder: "SERVICE[/METHOD]=ms",
-      summary: "The same for these methods, streams too",
       check: findTimeoutProblem,
-    },
-    maxTimeoutMs: {
-      ...kit.milliseconds,
-      min: 0,
-      summary: "Longest deadline of a client, in ms. A longer one is refused; 0: any",
-    },
+    }),
+    maxTimeoutMs: kit.milliseconds(
+      "Longest deadline of a client, in ms. A longer one is refused; 0: any",
+      { min: 0 },
+    ),
   }),
   ...kit.common.drain,
   ...kit.common.admin,
@@ -175,13 +127,11 @@ export const schema = {
     zeroValues: restSwitch("zero-values", "JSON has fields that are zero or empty, too"),
     problemJson: restSwitch("problem-json", "REST errors are `application/problem+json`, RFC 9457"),
     etag: restSwitch("etag", "GET and HEAD over REST have an ETag"),
-    ignoreQueryParameters: {
-      ...kit.list,
+    ignoreQueryParameters: kit.list("Query parameters that are not for the service: `key,utm_*`", {
       name: "rest-ignore-query-parameters",
-      summary: "Query parameters that are not for the service: `key,utm_*`",
-    },
+    }),
   }),
-} as const;
+};
 
 type Values = kit.SettingsOf<typeof schema>;
 
@@ -193,34 +143,30 @@ export interface Settings extends Omit<Values, "upstreams" | "tls"> {
   readonly cors: CorsOptions | undefined;
 }
 
-const { entries, resolve } = kit.createSchema(schema, (settings) => [
-  ...findContradictions(settings),
-  ...kit.findCommonProblems(settings),
-  ...kit.problemsOf(() => parseUpstreams(settings)),
-  ...findAuthProblems(settings.auth),
-]);
-
-export const proxyProgram: kit.Program<kit.OptionsOf<typeof schema>, Settings> = {
+export const proxyProgram = kit.createProgram({
   name: "connect-gateway-proxy",
   variablePrefix: "CONNECT_GATEWAY_",
-  entries,
   otherVariables: [],
-  resolve(options) {
-    const settings = resolve(options);
-    return {
-      ...settings,
-      upstreams: parseUpstreams(settings),
-      socketPath: socketPathOf(settings.host),
-      tls: kit.tlsFilesOf(settings.tls),
-      cors: kit.corsOptions(settings.corsOrigins, {
-        credentials: settings.corsCredentials,
-        // Pages may send the headers that are passed on.
-        allowedHeaders: settings.requestMetadata,
-        exposedHeaders: settings.corsExposedHeaders,
-      }),
-    };
-  },
-};
+  schema,
+  findContradictions: (settings) => [
+    ...findContradictions(settings),
+    ...kit.findCommonProblems(settings),
+    ...kit.problemsOf(() => parseUpstreams(settings)),
+    ...findAuthProblems(settings.auth),
+  ],
+  finish: (settings): Settings => ({
+    ...settings,
+    upstreams: parseUpstreams(settings),
+    socketPath: socketPathOf(settings.host),
+    tls: kit.tlsFilesOf(settings.tls),
+    cors: kit.corsOptions(settings.corsOrigins, {
+      credentials: settings.corsCredentials,
+      // Pages may send the headers that are passed on.
+      allowedHeaders: settings.requestMetadata,
+      exposedHeaders: settings.corsExposedHeaders,
+    }),
+  }),
+});
 
 /** @throws {SettingsError} for files of TLS or headers that cannot be used. */
 export function assertFiles({ tls, upstreams }: Settings): void {
@@ -261,6 +207,11 @@ function findHeaderProblem(headers: readonly string[]): string | undefined {
   return wrong === undefined
     ? undefined
     : `has a header that cannot be passed on: ${wrong || "an empty name"}`;
+}
+
+function findUrlProblem(url: string): string | undefined {
+  const isOfHttp = /^https?:/.test(URL.parse(url)?.protocol ?? "");
+  return isOfHttp ? undefined : "must be a URL of https or http";
 }
 
 const timeoutForm = /^([\w.]+(?:\/\w+)?)=(\d{1,9})$/;
