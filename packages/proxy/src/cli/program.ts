@@ -13,9 +13,8 @@ import {
 import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
 import { DescriptorError } from "../services/index.ts";
 import { describeServed } from "./reference.ts";
-import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
-import { createRoutes, createTools } from "./served.ts";
+import { gatewayOptions } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
 import { readServices, serveOnStdio } from "./stdio.ts";
 import type { UpstreamPlace } from "./upstream-place.ts";
@@ -63,12 +62,16 @@ function tokenFileOf(file: string | undefined): string {
 
 /** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
-  const rules = readRules(settings);
-  using opened = await readServices(settings, rules);
-  const { parts, served } = opened;
-  const broken = new Set(parts.flatMap(({ descriptors }) => descriptors.broken));
+  using opened = await readServices(settings);
+  const { served } = opened;
+  const broken = new Set(served.parts.flatMap(({ descriptors }) => descriptors.broken));
   const problems = new Set(broken);
-  const rest = { rules, onRuleError: ({ message }: RuleError) => problems.add(message) };
+  const options = gatewayOptions(served, settings, {
+    version,
+    onUnknown: (problem) => problems.add(problem),
+    onRuleError: ({ message }) => problems.add(message),
+  });
+  const { rest } = options;
   const lines = served.parts.flatMap(({ upstream, descriptors }) =>
     descriptors.services.flatMap(({ typeName, methods }) => [
       `${typeName} at ${upstream.place.url}`,
@@ -78,11 +81,7 @@ async function check(settings: Settings): Promise<void> {
     ]),
   );
   // Problems across rules: duplicate routes, selectors without a method.
-  const onUnknown = (problem: string) => problems.add(problem);
-  const routes = createRoutes(served, settings, onUnknown);
-  const tools = createTools(settings, "", served, onUnknown);
-  const jsonOptions = { registry: served.registry };
-  gatewayNodeAdapter({ routes, rest, jsonOptions, ...tools });
+  gatewayNodeAdapter(options);
   if (settings.openapi) describeServed(served.services, rest, settings);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
   for (const warning of served.warnings) {

@@ -12,8 +12,7 @@ import {
 } from "connect-gateway-kit/program";
 import { serveOptions } from "connect-gateway-kit/program/serve-options";
 import { describeReach, localUrl } from "connect-gateway-kit/settings";
-import { LiveServices } from "./live-services.ts";
-import { readRules } from "./rules.ts";
+import { createLiveServices } from "./live-services.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
 import { openUpstreams } from "./upstream.ts";
 
@@ -35,7 +34,7 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
       const { metricsUrl } = program;
       if (metricsUrl !== undefined) process.stdout.write(`metrics on ${metricsUrl}\n`);
     };
-    await runUntilStopped(program, { announce, reload: () => services.reload() });
+    await runUntilStopped(program, { announce, reload: services.reload });
   } finally {
     // After a start that failed, too: the process ends when nothing is open any more.
     await program.close();
@@ -44,14 +43,13 @@ export async function serveUpstreams(settings: Settings, version: string): Promi
 
 async function open(program: StartedProgram, settings: Settings) {
   const { log, tracing, metrics } = program;
-  const rules = readRules(settings);
   const upstreams = openUpstreams(settings, (error) =>
     log.warn("the old certificates for the upstreams stay in use", error),
   );
   for (const { close } of upstreams) program.defer(close);
-  const services = await LiveServices.create({ program, settings, upstreams, rules });
+  const services = await createLiveServices({ program, settings, upstreams });
   const { common, own } = serveOptions(program);
-  const isReady = (service: string) => services.isReady(service);
+  const { isReady } = services;
   const { renderError } = restOptionsOf(settings);
   const { socketMode, pathPrefix = "", maxTimeoutMs } = settings;
   const prefixes = [...new Set(["", pathPrefix])];
@@ -64,7 +62,7 @@ async function open(program: StartedProgram, settings: Settings) {
     ...(socketMode !== undefined && { socketMode: Number.parseInt(socketMode, 8) }),
     ...(maxTimeoutMs > 0 && { maxTimeoutMs }),
     interceptors: [logFailures(log), ...(tracing === undefined ? [] : [tracing.passOn])],
-    onUnknownType: (typeName: string) => services.learn(typeName),
+    onUnknownType: services.learn,
     ...first.options,
     handlers: ({ draining }) =>
       new Map([
@@ -74,9 +72,9 @@ async function open(program: StartedProgram, settings: Settings) {
           prefixes,
           ...(renderError && { renderError }),
         }),
-        ...prefixes.flatMap((prefix) => services.handlersAt(prefix)),
+        ...prefixes.flatMap(services.handlersAt),
       ]),
-    notFoundError: () => services.notFoundError(),
+    notFoundError: services.notFoundError,
   });
   let isDraining = false;
   if (metrics !== undefined) metrics.isReady = () => !isDraining && isReady("");

@@ -1,33 +1,19 @@
 /** The methods that a gateway serves, from the descriptors of its upstreams and the rules. */
-import {
-  createRegistry,
-  type DescMethod,
-  type DescService,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { createRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
-import { bindingsOf } from "connect-gateway/rules";
+import { bindingsOf, type RuleError } from "connect-gateway/rules";
 import type { ServedOptions } from "connect-gateway/server";
 import { CommandFailure } from "connect-gateway-kit/command";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
-import { type Settings, timeoutsOf } from "./settings.ts";
+import { restOptionsOf, type Settings, timeoutsOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";
 
 export interface Part {
   readonly upstream: Upstream;
   readonly descriptors: Descriptors;
   readonly onUnimplemented?: () => void;
-}
-
-export interface Served {
-  readonly parts: readonly Part[];
-  readonly services: readonly DescService[];
-  readonly registry: Registry;
-  readonly rules: readonly HttpRule[];
-  /** Methods left out, and possible problems. */
-  readonly warnings: readonly string[];
 }
 
 export interface Sources {
@@ -37,10 +23,12 @@ export interface Sources {
   readonly rules: readonly HttpRule[];
 }
 
+export type Served = ReturnType<typeof createServed>;
+
 /**
  * To the upstream that names a service, or else has it. @throws {CommandFailure} if none or two do.
  */
-export function createServed({ parts, upstreams, rules }: Sources): Served {
+export function createServed({ parts, upstreams, rules }: Sources) {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {
     const { descriptors, upstream } = part;
@@ -58,15 +46,18 @@ export function createServed({ parts, upstreams, rules }: Sources): Served {
       urls.set(name, url);
     }
   }
-  const registries = own.map(({ descriptors }) => descriptors.registry);
+  const registry = createRegistry(...own.map(({ descriptors }) => descriptors.registry));
   const services = own.flatMap(({ descriptors }) => descriptors.services);
   const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);
+  /** Methods left out, and possible problems. */
   const warnings = [...new Set(all)];
-  const isRouted = services
-    .flatMap(({ methods }) => methods)
-    .some((method) => bindingsOf(method, { rules, onRuleError() {} }).length > 0);
-  if (parts.length === upstreams.length && !isRouted) warnings.push(noRoutes);
-  return { parts: own, services, registry: createRegistry(...registries), rules, warnings };
+  /** Whether the services of all upstreams are known. */
+  const isWhole = parts.length === upstreams.length;
+  const methods = services.flatMap((service) => service.methods);
+  const isRouted = (method: DescMethod) =>
+    bindingsOf(method, { rules, onRuleError() {} }).length > 0;
+  if (isWhole && !methods.some(isRouted)) warnings.push(noRoutes);
+  return { parts: own, services, methods, registry, rules, warnings, isWhole };
 }
 
 function serviceOf({ registry, services }: Descriptors, name: string): DescService {
@@ -80,13 +71,37 @@ const noRoutes =
   "no method has a REST route: annotate the proto with google.api.http, or give --rules FILE; " +
   "the reflection of some servers leaves annotations out, then give --descriptors FILE";
 
-export function createRoutes(
+interface ServingOptions {
+  readonly version: string;
+  /** Called with the problem of an unknown name in the settings, which is left out. */
+  readonly onUnknown: (problem: string) => void;
+  readonly onRuleError: (error: RuleError) => void;
+  readonly onDroppedMetadata?: ((name: string) => void) | undefined;
+}
+
+/** The options of a gateway that depend on what it serves. */
+export function gatewayOptions(served: Served, settings: Settings, options: ServingOptions) {
+  const { methods, registry, rules, isWhole } = served;
+  const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
+  return {
+    routes: createRoutes(served, settings, options),
+    rest: {
+      ...restOptionsOf(settings),
+      // Other rules may be for services that become known later.
+      rules: isWhole ? rules : rules.filter(({ selector }) => known.has(selector)),
+      onRuleError: options.onRuleError,
+    },
+    jsonOptions: { registry, alwaysEmitImplicit: settings.rest.zeroValues },
+    ...createTools(served, settings, options),
+  };
+}
+
+function createRoutes(
   { parts, services, rules }: Served,
   settings: Settings,
-  onUnknown: (problem: string) => void,
-  onDroppedMetadata: (name: string) => void = () => {},
+  { onUnknown, onDroppedMetadata = () => {} }: ServingOptions,
 ): (router: ConnectRouter) => void {
-  const names = [...defaultRequestMetadata, ...settings.requestMetadata];
+  const requestMetadata = [...defaultRequestMetadata, ...settings.requestMetadata];
   const timeouts = timeoutsOf(settings);
   const timeoutMs = ({ parent: { typeName }, name, methodKind }: DescMethod) =>
     timeouts.get(`${typeName}/${name}`) ??
@@ -97,35 +112,23 @@ export function createRoutes(
       typeName === name || methods.some((method) => `${typeName}/${method.name}` === name);
     if (!services.some(isKnown)) onUnknown(`method-timeouts-ms ${name}: no such method`);
   }
-  const routes = parts.map(({ upstream, descriptors, onUnimplemented }) =>
-    proxyServices({
-      ...descriptors,
-      transport: upstream.transportBy(rules),
-      requestMetadata: names,
-      onDroppedMetadata,
-      timeoutMs,
-      ...(onUnimplemented && { onUnimplemented }),
-    }),
-  );
+  const common = { requestMetadata, onDroppedMetadata, timeoutMs };
+  const routes = parts.map(({ upstream, descriptors, onUnimplemented = () => {} }) => {
+    const transport = upstream.transportBy(rules);
+    return proxyServices({ ...descriptors, ...common, transport, onUnimplemented });
+  });
   return (router) => {
     for (const add of routes) add(router);
   };
 }
 
-/**
- * @param settings `mcp` names services and methods; `on` is for all that can be tools.
- * @param served Undefined while the services are not known.
- * @param onUnknown Called with the problem of an unknown name, which is left out.
- */
-export function createTools(
+/** The setting `mcp` names services and methods; `on` is for all that can be tools. */
+function createTools(
+  { methods }: Served,
   { mcp: names, mcpSchemas: schemas, mcpInstructions: instructions, mcpResource, auth }: Settings,
-  version: string,
-  served: Served | undefined,
-  onUnknown: (problem: string) => void,
+  { version, onUnknown }: ServingOptions,
 ): Pick<ServedOptions, "mcp"> {
-  if (served === undefined || names.length === 0) return {};
-  const all = served.services
-    .flatMap((service) => service.methods)
+  const all = methods
     .filter(({ methodKind: kind }) => kind === "unary" || kind === "server_streaming")
     .map(({ name, parent }) => `${parent.typeName}/${name}`);
   const isKnown = (name: string) => all.some((one) => one === name || one.startsWith(`${name}/`));

@@ -1,32 +1,30 @@
 /** Serves upstreams as tools on standard input and output, for programs that start their servers. */
 import { gatewayFetchHandler } from "connect-gateway/fetch";
 import { logFailures } from "connect-gateway/logging";
-import type { HttpRule } from "connect-gateway/protos";
 import { CommandFailure, listenForStop, serveMcp } from "connect-gateway-kit/command";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import { reflectServices } from "../services/index.ts";
 import { readRules } from "./rules.ts";
-import { createRoutes, createServed, createTools, type Part } from "./served.ts";
-import { restOptionsOf, type Settings } from "./settings.ts";
+import { createServed, gatewayOptions, type Part } from "./served.ts";
+import type { Settings } from "./settings.ts";
 import { openUpstreams, readDescriptorFile, type Upstream } from "./upstream.ts";
 
 /** Until the input ends. No token is asked for: the caller has started this process. */
 export async function serveOnStdio(settings: Settings, version: string): Promise<void> {
   if (settings.mcp.length === 0) throw new CommandFailure(2, "--stdio needs --mcp");
   const log = createStderrLog(settings.logFormat);
-  const rules = readRules(settings);
   using stop = listenForStop();
-  using services = await readServices(settings, rules);
+  using services = await readServices(settings);
   const { served } = services;
   const { bodyBytesMax: readMaxBytes, messageValuesMax: readMaxValues } = settings.limits;
-  const fail = (problem: string) => {
-    throw new CommandFailure(2, problem);
-  };
   const handler = gatewayFetchHandler({
-    routes: createRoutes(served, settings, fail),
-    rest: { ...restOptionsOf(settings), rules, onRuleError: ({ message }) => log.warn(message) },
-    jsonOptions: { registry: served.registry, alwaysEmitImplicit: settings.rest.zeroValues },
-    ...createTools(settings, version, served, fail),
+    ...gatewayOptions(served, settings, {
+      version,
+      onUnknown(problem) {
+        throw new CommandFailure(2, problem);
+      },
+      onRuleError: ({ message }) => log.warn(message),
+    }),
     interceptors: [logFailures(log)],
     readMaxBytes,
     readMaxValues,
@@ -37,7 +35,8 @@ export async function serveOnStdio(settings: Settings, version: string): Promise
 }
 
 /** The services of the upstreams, from a file or by reflection, which must be there. @throws {CommandFailure} */
-export async function readServices(settings: Settings, rules: readonly HttpRule[]) {
+export async function readServices(settings: Settings) {
+  const rules = readRules(settings);
   const upstreams = openUpstreams(settings, () => {});
   const close = () => {
     for (const upstream of upstreams) upstream.close();
@@ -50,7 +49,7 @@ export async function readServices(settings: Settings, rules: readonly HttpRule[
         return { upstream, descriptors: inFile ?? (await reflect(upstream)) };
       }),
     );
-    return { parts, served: createServed({ parts, upstreams, rules }), [Symbol.dispose]: close };
+    return { served: createServed({ parts, upstreams, rules }), [Symbol.dispose]: close };
   } catch (error) {
     close();
     throw error;
