@@ -1,12 +1,12 @@
 import { resolve } from "node:path";
 import { Command } from "commander";
-import { listenForStop } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
 import { SettingsError } from "connect-gateway-kit/settings";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { describeStore, type StoreLocation } from "../store/open.ts";
 import { type BackupOptions, backupDatabase } from "../store/sqlite/backup.ts";
 import { openOutputFile } from "./output-file.ts";
-import { count, Progress } from "./progress.ts";
+import { count, createProgress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 export function createBackupCommand(): Command {
@@ -30,7 +30,7 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(flags, "store");
   const store = parseStoreUrl(settings.store);
   using stop = listenForStop();
-  const progress = new Progress(process.stderr);
+  const progress = createProgress();
   try {
     const force = flags["force"] === true;
     await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });

@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { Command } from "commander";
-import { listTokens, TokenFileError } from "connect-gateway-kit/auth";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { listTokens, TokenFileError } from "connect-gateway-kit/auth/token-file";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { version } from "../server/version.ts";
 import { checkStore, describeStore, type StoreLocation } from "../store/open.ts";

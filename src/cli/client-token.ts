@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { CommandFailure, cannot } from "connect-gateway-kit/command";
+import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { isBearerToken } from "../client-token.ts";
 
 /** Longer than any token. A larger file holds something else, and is not read whole. */

@@ -1,10 +1,10 @@
 import { Command, Option } from "commander";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import { SettingsError } from "connect-gateway-kit/settings";
 import { findStoreProblem, parseStoreUrl } from "../server/store-url.ts";
 import { copyPlants } from "../store/copy.ts";
 import { describeStore, isSameStore } from "../store/open.ts";
-import { count, Progress } from "./progress.ts";
+import { count, createProgress } from "./progress.ts";
 
 interface CopyFlags {
   readonly from: string;
@@ -44,7 +44,7 @@ async function copy({ from, to }: CopyFlags): Promise<void> {
   if (isSameStore(stores.from, stores.to)) {
     throw new CommandFailure(2, `--from and --to are the same store: ${source}`);
   }
-  const progress = new Progress(process.stderr);
+  const progress = createProgress();
   try {
     const { plants, heldBefore } = await copyPlants(stores, (phase, done, total) =>
       progress.update(phase, done, total),

@@ -1,6 +1,7 @@
 import { once } from "node:events";
 import { Command, Option } from "commander";
-import { CommandFailure, cannot, listenForStop } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
+import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { openPlantReader } from "../store/open.ts";
 import { readPages } from "../store/plant-reader.ts";
@@ -14,7 +15,7 @@ import {
 } from "../transfer/format.ts";
 import { zip } from "../transfer/unzip.ts";
 import { type OutputFile, openOutputFile } from "./output-file.ts";
-import { Progress } from "./progress.ts";
+import { createProgress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
 type ExportFlags = Flags & {
@@ -51,7 +52,7 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   const name = format ?? formatOfFile(output) ?? "ndjson";
   using stop = listenForStop();
   const reader = await openPlantReader(parseStoreUrl(store));
-  const progress = new Progress(process.stderr);
+  const progress = createProgress();
   try {
     const force = flags["force"] === true;
     await using file =

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readSync } from "node:fs";
 import { constants, gunzipSync } from "node:zlib";
-import { cannot } from "connect-gateway-kit/command";
+import { cannot } from "connect-gateway-kit/command/run";
 import { applicationId } from "../store/sqlite/schema.ts";
 import { startOfPlants } from "../transfer/format.ts";
 

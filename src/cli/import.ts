@@ -2,20 +2,16 @@ import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
-import {
-  CommandFailure,
-  cannot,
-  listenForStop,
-  shortenCollections,
-} from "connect-gateway-kit/command";
+import { listenForStop, shortenCollections } from "connect-gateway-kit/command/process";
+import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
 import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
-import { type ImportEnd, type ImportState, PlantImport } from "../transfer/plant-import.ts";
+import { createPlantImport, type ImportEnd, type ImportState } from "../transfer/plant-import.ts";
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
 import { unzip } from "../transfer/unzip.ts";
 import { readClientToken } from "./client-token.ts";
-import { count, Progress } from "./progress.ts";
-import { Rejects } from "./rejects.ts";
+import { count, createProgress } from "./progress.ts";
+import { openRejects } from "./rejects.ts";
 
 interface ImportFlags {
   readonly url: string;
@@ -88,9 +84,9 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   shortenCollections();
   const source = openSource(file);
   using stop = listenForStop();
-  const progress = new Progress(process.stderr);
-  const rejects = await Rejects.open(file, flags, () => progress.end());
-  const plantImport = new PlantImport(creator, {
+  const progress = createProgress();
+  const rejects = openRejects(file, flags, () => progress.end());
+  const plantImport = createPlantImport(creator, {
     concurrency: flags.concurrency,
     retryForMs: flags.retryFor * 1000,
     signal: stop.signal,
@@ -163,7 +159,11 @@ function openSource(file: string): Source {
   }
 }
 
-function show(progress: Progress, state: ImportState, { stream, bytes }: Source): void {
+function show(
+  progress: ReturnType<typeof createProgress>,
+  state: ImportState,
+  { stream, bytes }: Source,
+): void {
   const phase =
     state.waitingFor === undefined ? "importing" : `waiting for the server (${state.waitingFor})`;
   const end = bytes === undefined ? "unknown" : { share: stream.bytesRead / Math.max(bytes, 1) };

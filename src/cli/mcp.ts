@@ -1,5 +1,6 @@
 import { Command } from "commander";
-import { listenForStop, serveMcp } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
+import { serveMcp } from "connect-gateway-kit/command/stdio";
 import { createMcpHandler } from "../server/mcp.ts";
 import { parseStoreUrl } from "../server/store-url.ts";
 import { openStore } from "../store/open.ts";

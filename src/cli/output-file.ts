@@ -2,7 +2,7 @@
 import fs from "node:fs";
 import { type FileHandle, open } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CommandFailure, cannot } from "connect-gateway-kit/command";
+import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { assertNoLostLog, besideName, realPath, syncDirectory } from "../store/sqlite/files.ts";
 import { kindOfFile } from "./file-kind.ts";
 

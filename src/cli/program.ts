@@ -1,11 +1,8 @@
 import { Command } from "commander";
-import {
-  CommandFailure,
-  createConfigCommand,
-  createHealthCommand,
-  createTokenCommand,
-  runCommandLine,
-} from "connect-gateway-kit/command";
+import { createConfigCommand } from "connect-gateway-kit/command/config";
+import { createHealthCommand } from "connect-gateway-kit/command/health";
+import { CommandFailure, runCommandLine } from "connect-gateway-kit/command/run";
+import { createTokenCommand } from "connect-gateway-kit/command/token";
 import { assertPortTls } from "connect-gateway-kit/settings";
 import { version } from "../server/version.ts";
 import { StoreError } from "../store/open-error.ts";

@@ -11,49 +11,41 @@ const intervalsMs = { bar: 100, lines: 5000 } as const;
 export type End = number | { readonly share: number } | "unknown";
 
 /** Shows the progress of long work: a bar on a terminal, a line every few seconds elsewhere. */
-export class Progress {
-  readonly #stream: ProgressStream;
-  readonly #now: () => number;
-  #phase = "";
-  #begin = { at: 0, done: 0, share: 0 };
-  #shownAt = 0;
+export function createProgress(
+  stream: ProgressStream = process.stderr,
+  now: () => number = () => performance.now(),
+) {
+  const isBar = stream.isTTY === true;
+  let shown = "";
+  let begin = { at: 0, done: 0, share: 0 };
+  let shownAt = 0;
+  return { update, end };
 
-  constructor(stream: ProgressStream, now: () => number = () => performance.now()) {
-    this.#stream = stream;
-    this.#now = now;
-  }
-
-  update(phase: string, done: number, end: End): void {
-    const now = this.#now();
-    const share = shareOf(done, end);
-    if (phase !== this.#phase) {
-      this.end();
-      this.#phase = phase;
+  function update(phase: string, done: number, total: End): void {
+    const at = now();
+    const share = shareOf(done, total);
+    if (phase !== shown) {
+      end();
+      shown = phase;
       // Excludes the time until the first item, which may be long.
-      this.#begin = { at: now, done, share: share ?? 0 };
-      this.#shownAt = now;
+      begin = { at, done, share: share ?? 0 };
+      shownAt = at;
     }
-    const isBar = this.#stream.isTTY === true;
-    const isDue = now - this.#shownAt >= intervalsMs[isBar ? "bar" : "lines"];
+    const isDue = at - shownAt >= intervalsMs[isBar ? "bar" : "lines"];
     if (!isDue && !(isBar && share === 1)) return;
-    this.#shownAt = now;
-    const text = describe(phase, done, end, this.#pace(now, done, share));
-    this.#stream.write(isBar ? `\r\x1b[K${bar(share)}${text}` : `${text}\n`);
-  }
-
-  #pace(now: number, done: number, share: number | undefined): Pace {
-    const { at, ...begin } = this.#begin;
-    const seconds = (now - at) / 1000;
+    shownAt = at;
+    const seconds = (at - begin.at) / 1000;
     const rate = seconds > 0 ? (done - begin.done) / seconds : 0;
     const isMoving = share !== undefined && share > begin.share;
     const secondsLeft = isMoving ? (seconds * (1 - share)) / (share - begin.share) : undefined;
-    return { rate, secondsLeft };
+    const text = describe(phase, done, total, { rate, secondsLeft });
+    stream.write(isBar ? `\r\x1b[K${bar(share)}${text}` : `${text}\n`);
   }
 
   /** Ends the line of the bar. Call before writing anything else. */
-  end(): void {
-    if (this.#stream.isTTY === true && this.#phase !== "") this.#stream.write("\r\x1b[K");
-    this.#phase = "";
+  function end(): void {
+    if (isBar && shown !== "") stream.write("\r\x1b[K");
+    shown = "";
   }
 }
 

@@ -1,5 +1,5 @@
 import { Command } from "commander";
-import { needsFirstToken } from "connect-gateway-kit/auth";
+import { needsFirstToken } from "connect-gateway-kit/auth/authenticator";
 import { getLogger } from "connect-gateway-kit/logging";
 import { runUntilStopped } from "connect-gateway-kit/program";
 import { type RunningServer, startServer } from "../server/start.ts";

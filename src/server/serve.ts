@@ -13,7 +13,7 @@ import { addHealth, createHealthHandlers, Health, type Readiness } from "connect
 import { logFailures } from "connect-gateway/logging";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
 import { serve as serveGateway } from "connect-gateway/server";
-import { requirePrincipal } from "connect-gateway-kit/auth";
+import { requirePrincipal } from "connect-gateway-kit/auth/bearer";
 import type { StartedProgram } from "connect-gateway-kit/program";
 import { serveOptions } from "connect-gateway-kit/program/serve-options";
 import { assertPortTls } from "connect-gateway-kit/settings";

@@ -3,7 +3,7 @@ import { resolve as resolvePath } from "node:path";
 import type { CorsOptions } from "connect-gateway";
 import type { Log } from "connect-gateway/logging";
 import type { TlsFiles } from "connect-gateway/server";
-import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
+import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth/settings";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import * as kit from "connect-gateway-kit/settings";
 import { findStoreProblem } from "./store-url.ts";

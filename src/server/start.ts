@@ -1,7 +1,7 @@
 /** Starts a server and connects its parts. */
 import { existsSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
-import { createFirstToken, revokeFirstToken } from "connect-gateway-kit/auth";
+import { createFirstToken, revokeFirstToken } from "connect-gateway-kit/auth/authenticator";
 import { loadLoggerSoon } from "connect-gateway-kit/logging";
 import { type StartedProgram, schemeOf, startProgram } from "connect-gateway-kit/program";
 import { localUrl } from "connect-gateway-kit/settings";

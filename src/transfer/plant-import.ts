@@ -47,152 +47,132 @@ const graceMs = 2000;
 const pauses = { backoffMinMs: 50, backoffMaxMs: 2000 };
 
 /** Many rows at once. Safe to repeat: rows that are stored succeed again. */
-export class PlantImport {
-  readonly #creator: PlantCreator;
-  readonly #options: ImportOptions;
-  readonly #slots: Slots;
+export function createPlantImport(creator: PlantCreator, options: ImportOptions) {
+  const { concurrency, retryForMs, signal, onRejected } = options;
+  const slots = createSlots({ count: concurrency, bytes: flightBytesMax });
   /** Rows that are not done, in file order. */
-  readonly #open = new Set<Row>();
+  const open = new Set<Row>();
   /** Rejections that wait for the rows before them. They keep their slots. */
-  readonly #rejections = new Map<Row, () => void>();
+  const rejections = new Map<Row, () => void>();
   /** Ends pauses before retries, and then the calls. */
-  readonly #ended = new AbortController();
-  #failure: string | undefined;
-  #crash: unknown;
-  #stored = 0;
-  #rejected = 0;
-  #line = 0;
-  #waitingFor: string | undefined;
-
-  constructor(creator: PlantCreator, options: ImportOptions) {
-    this.#creator = creator;
-    this.#options = options;
-    this.#slots = new Slots({ count: options.concurrency, bytes: flightBytesMax });
-  }
-
-  get state(): ImportState {
-    const [firstOpen] = this.#open;
-    return {
-      stored: this.#stored,
-      rejected: this.#rejected,
-      firstOpenLine: firstOpen?.line ?? this.#line + 1,
-      waitingFor: this.#waitingFor,
-    };
-  }
-
-  /** Aborts when no further row will be started. Use it to end a source that may block. */
-  get ended(): AbortSignal {
-    return this.#ended.signal;
-  }
+  const controller = new AbortController();
+  const ended = controller.signal;
+  let failure: string | undefined;
+  let crash: unknown;
+  let stored = 0;
+  let rejected = 0;
+  let line = 0;
+  let waitingFor: string | undefined;
+  return {
+    /** Aborts when no further row will be started. Use it to end a source that may block. */
+    ended,
+    run,
+    get state(): ImportState {
+      const [firstOpen] = open;
+      return { stored, rejected, firstOpenLine: firstOpen?.line ?? line + 1, waitingFor };
+    },
+  };
 
   /** @throws the error of the rows, or of `onRejected`. */
-  async run(rows: AsyncIterable<Row>): Promise<ImportEnd> {
-    const stop = () => this.#end();
-    this.#options.signal.addEventListener("abort", stop, { once: true });
-    if (this.#options.signal.aborted) stop();
+  async function run(rows: AsyncIterable<Row>): Promise<ImportEnd> {
+    signal.addEventListener("abort", end, { once: true });
+    if (signal.aborted) end();
     try {
-      await this.#begin(rows);
+      await begin(rows);
     } finally {
-      await this.#slots.empty();
-      this.#options.signal.removeEventListener("abort", stop);
+      await slots.empty();
+      signal.removeEventListener("abort", end);
     }
-    if (this.#crash !== undefined) throw this.#crash;
-    if (this.#failure !== undefined) return { kind: "failed", reason: this.#failure };
-    return { kind: this.#options.signal.aborted ? "interrupted" : "complete" };
+    if (crash !== undefined) throw crash;
+    if (failure !== undefined) return { kind: "failed", reason: failure };
+    return { kind: signal.aborted ? "interrupted" : "complete" };
   }
 
-  async #begin(rows: AsyncIterable<Row>): Promise<void> {
+  async function begin(rows: AsyncIterable<Row>): Promise<void> {
     try {
       for await (const row of rows) {
-        if (this.#isEnded) return;
+        if (ended.aborted) return;
         const size = sizeOf(row);
-        await this.#slots.take(size);
-        if (this.#isEnded) return this.#slots.release(size);
-        this.#open.add(row);
-        void this.#settle(row).finally(() => this.#slots.release(size));
-        this.#line = row.line;
+        await slots.take(size);
+        if (ended.aborted) return slots.release(size);
+        open.add(row);
+        void settle(row).finally(() => slots.release(size));
+        line = row.line;
       }
     } catch (error) {
       // The source ended because of the stop; its error is expected.
-      if (!this.#isEnded) throw error;
+      if (!ended.aborted) throw error;
     }
   }
 
-  get #isEnded(): boolean {
-    return this.#ended.signal.aborted;
+  function end(): void {
+    controller.abort();
+    reportRejections();
+    setTimeout(() => creator.close(), graceMs).unref();
   }
 
-  #end(): void {
-    this.#ended.abort();
-    this.#reportRejections();
-    setTimeout(() => this.#creator.close(), graceMs).unref();
-  }
-
-  async #settle(row: Row): Promise<void> {
+  async function settle(row: Row): Promise<void> {
     try {
-      await (row.kind === "plant" ? this.#create(row) : this.#reject(row, row.reason));
+      await (row.kind === "plant" ? create(row) : reject(row, row.reason));
     } catch (error) {
-      this.#crash ??= error;
-      this.#end();
+      crash ??= error;
+      end();
     }
   }
 
-  async #create(row: PlantRow): Promise<void> {
-    const begin = performance.now();
+  async function create(row: PlantRow): Promise<void> {
+    const beganAt = performance.now();
     for (let tries = 1; ; tries++) {
       try {
-        await this.#creator.create(row.plant);
-        this.#stored++;
-        this.#close(row);
-        this.#waitingFor = undefined;
+        await creator.create(row.plant);
+        stored++;
+        close(row);
+        waitingFor = undefined;
         return;
       } catch (error) {
         const verdict = judge(error);
-        if (verdict.kind === "rejected") {
-          return await this.#reject(row, verdict.reason);
-        }
-        if (this.#isEnded) return;
-        if (verdict.kind === "fatal") return this.#fail(verdict.reason);
+        if (verdict.kind === "rejected") return await reject(row, verdict.reason);
+        if (ended.aborted) return;
+        if (verdict.kind === "fatal") return fail(verdict.reason);
         const pauseMs = Math.max(verdict.delayMs, backoffMs(tries, pauses));
-        if (performance.now() + pauseMs - begin > this.#options.retryForMs) {
-          return this.#fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
+        if (performance.now() + pauseMs - beganAt > retryForMs) {
+          return fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
         }
-        this.#waitingFor = verdict.reason;
-        const signal = this.#ended.signal;
-        await delay(pauseMs, undefined, { signal }).catch(() => {});
-        if (this.#isEnded) return;
+        waitingFor = verdict.reason;
+        await delay(pauseMs, undefined, { signal: ended }).catch(() => {});
+        if (ended.aborted) return;
       }
     }
   }
 
-  async #reject(row: Row, reason: string): Promise<void> {
+  async function reject(row: Row, reason: string): Promise<void> {
     const turn = Promise.withResolvers<void>();
-    this.#rejections.set(row, turn.resolve);
-    this.#reportRejections();
+    rejections.set(row, turn.resolve);
+    reportRejections();
     await turn.promise;
-    this.#rejected++;
+    rejected++;
     const text = row.kind === "plant" ? writeNdjsonLine(row.plant).trimEnd() : row.row;
-    await this.#options.onRejected({ line: row.line, reason, row: text });
-    this.#rejections.delete(row);
-    this.#close(row);
+    await onRejected({ line: row.line, reason, row: text });
+    rejections.delete(row);
+    close(row);
   }
 
-  #close(row: Row): void {
-    this.#open.delete(row);
-    this.#reportRejections();
+  function close(row: Row): void {
+    open.delete(row);
+    reportRejections();
   }
 
   /** Reports the rejection of the first open row, if it has one. At the end, reports all. */
-  #reportRejections(): void {
-    for (const row of this.#open) {
-      this.#rejections.get(row)?.();
-      if (!this.#isEnded) return;
+  function reportRejections(): void {
+    for (const row of open) {
+      rejections.get(row)?.();
+      if (!ended.aborted) return;
     }
   }
 
-  #fail(reason: string): void {
-    this.#failure ??= reason;
-    this.#end();
+  function fail(reason: string): void {
+    failure ??= reason;
+    end();
   }
 }
 
@@ -203,39 +183,28 @@ function sizeOf(row: Row): number {
 }
 
 /** Limits concurrent work by number and by bytes. One caller at a time waits. */
-class Slots {
-  readonly #max: { readonly count: number; readonly bytes: number };
-  #count = 0;
-  #bytes = 0;
-  #released: PromiseWithResolvers<void> | undefined;
-
-  constructor(max: { readonly count: number; readonly bytes: number }) {
-    this.#max = max;
-  }
-
-  /** Waits for room. An item above the limit waits until it is alone. */
-  async take(bytes: number): Promise<void> {
-    while (
-      this.#count > 0 &&
-      (this.#count >= this.#max.count || this.#bytes + bytes > this.#max.bytes)
-    ) {
-      this.#released = Promise.withResolvers();
-      await this.#released.promise;
-    }
-    this.#count++;
-    this.#bytes += bytes;
-  }
-
-  release(bytes: number): void {
-    this.#count--;
-    this.#bytes -= bytes;
-    this.#released?.resolve();
-  }
-
-  async empty(): Promise<void> {
-    while (this.#count > 0) {
-      this.#released = Promise.withResolvers();
-      await this.#released.promise;
+function createSlots(max: { readonly count: number; readonly bytes: number }) {
+  let count = 0;
+  let bytes = 0;
+  let released = Promise.withResolvers<void>();
+  async function waitWhile(isFull: () => boolean): Promise<void> {
+    while (isFull()) {
+      released = Promise.withResolvers();
+      await released.promise;
     }
   }
+  return {
+    /** Waits for room. An item above the limit waits until it is alone. */
+    async take(size: number): Promise<void> {
+      await waitWhile(() => count > 0 && (count >= max.count || bytes + size > max.bytes));
+      count++;
+      bytes += size;
+    },
+    release(size: number): void {
+      count--;
+      bytes -= size;
+      released.resolve();
+    },
+    empty: () => waitWhile(() => count > 0),
+  };
 }

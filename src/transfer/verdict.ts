@@ -1,3 +1,4 @@
+import { durationMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "connect-gateway/protos";
@@ -67,7 +68,7 @@ function causesOf(error: unknown): readonly Error[] {
 function retryDelayMs(error: ConnectError): number | undefined {
   const [info] = error.findDetails(RetryInfoSchema);
   if (info?.retryDelay !== undefined) {
-    return Number(info.retryDelay.seconds) * 1000 + info.retryDelay.nanos / 1_000_000;
+    return durationMs(info.retryDelay);
   }
   const header = error.metadata.get("retry-after");
   return header !== null && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;

@@ -11,7 +11,7 @@ import {
 } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { createToken } from "connect-gateway-kit/auth";
+import { createToken } from "connect-gateway-kit/auth/token-file";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { plantOf } from "../store/plant-of.ts";

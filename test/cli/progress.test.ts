@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { type End, Progress } from "../../src/cli/progress.ts";
+import { createProgress, type End } from "../../src/cli/progress.ts";
 
 type Update = readonly [seconds: number, phase: string, done: number, end: End];
 
@@ -8,7 +8,7 @@ function written(isTTY: boolean, ...updates: readonly Update[]): string {
   let now = 0;
   let text = "";
   const stream = { isTTY, write: (chunk: string) => (text += chunk) };
-  const progress = new Progress(stream, () => now * 1000);
+  const progress = createProgress(stream, () => now * 1000);
   for (const [seconds, phase, done, total] of updates) {
     now = seconds;
     progress.update(phase, done, total);

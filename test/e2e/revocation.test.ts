@@ -1,7 +1,7 @@
 /** A revoked token stops working: for every protocol, on connections that are open. */
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createToken, revokeToken } from "connect-gateway-kit/auth";
+import { createToken, revokeToken } from "connect-gateway-kit/auth/token-file";
 import { expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { protocols } from "../support/protocol/protocols.ts";

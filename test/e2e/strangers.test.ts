@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
-import { createToken, digestToken } from "connect-gateway-kit/auth";
+import { createToken, digestToken } from "connect-gateway-kit/auth/token-file";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";

@@ -3,7 +3,7 @@
  * its promises. Separate from `npm test`, because it takes as long as it is given.
  */
 
-import { listenForStop } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { takeLeaks } from "../../packages/kit/test/support/token-leaks.ts";
 import { type Campaign, createRun } from "./campaign.ts";

@@ -1,7 +1,7 @@
 /** A start that fails leaves nothing behind, and one that succeeds says where it is. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { TokenFileError } from "connect-gateway-kit/auth";
+import { TokenFileError } from "connect-gateway-kit/auth/token-file";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { temporaryFolder } from "../store/temporary.ts";

@@ -1,4 +1,4 @@
-import { mintToken } from "connect-gateway-kit/auth";
+import { mintToken } from "connect-gateway-kit/auth/token-file";
 import { expect, test } from "vitest";
 import { forge, goodClaims } from "../../packages/kit/test/support/auth/issuer.ts";
 import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";

@@ -5,7 +5,7 @@ import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
-import { PlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
+import { createPlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { plantOf } from "../store/plant-of.ts";
 
@@ -33,7 +33,7 @@ async function run({ rows, answer, ...options }: Setup) {
   async function* count() {
     for (let line = 1; line <= Number(rows); line++) yield rowOf(line);
   }
-  const plantImport = new PlantImport(
+  const plantImport = createPlantImport(
     { create, close: () => {} },
     {
       ...{ concurrency: 4, retryForMs: 60_000, signal: new AbortController().signal },

@@ -11,7 +11,7 @@ checkLayout({
     reference: [],
     tracing: [],
     auth: ["settings"],
-    logging: ["auth"],
+    logging: [],
     "rate-limit": ["auth"],
     command: ["settings", "auth"],
     program: ["settings", "auth", "logging", "rate-limit", "tracing", "command"],

@@ -13,7 +13,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { parseArgs } from "node:util";
-import { listenForStop } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
 import { mutateFolder } from "./broad.ts";
 import { type Mutant, mutants } from "./mutants.ts";
 

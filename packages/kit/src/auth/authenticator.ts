@@ -1,12 +1,13 @@
+import type { Log } from "connect-gateway/logging";
 import type { AuthSettings } from "./settings.ts";
 import { createToken, listTokens, revokeToken, TokenFileError } from "./token-file.ts";
 import { openTokenVerifier } from "./token-verifier.ts";
-import { orElse, type ReportProblem } from "./verifier.ts";
+import { orElse } from "./verifier.ts";
 
 export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
 
 /** Does not wait for the key set: until then, JWTs get `unavailable`. @throws {TokenFileError} */
-export async function openAuthenticator(settings: AuthSettings, report: ReportProblem) {
+export async function openAuthenticator(settings: AuthSettings, report: Log["warn"]) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;
   const opaque = await openTokenVerifier({ file, tokens, report });
   /** Reads tokens and keys again, now. Never rejects. */

@@ -1,12 +1,12 @@
 import { createPublicKey, type KeyObject } from "node:crypto";
-import { createRemoteJWKSet, customFetch, type JWTVerifyGetKey } from "jose";
-import type { ReportProblem } from "./verifier.ts";
+import type { Log } from "connect-gateway/logging";
+import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
 
 export type KeySet = ReturnType<typeof openKeySet>;
 
 interface KeySetOptions {
   readonly url: URL;
-  readonly report: ReportProblem;
+  readonly report: Log["warn"];
   readonly now?: () => number;
   /** The timeout of a whole fetch. Default: 5 s. */
   readonly timeoutMs?: number;
@@ -28,13 +28,8 @@ export function openKeySet(options: KeySetOptions) {
   const endpoint = `the key set ${url.origin}${url.pathname}`;
   /** Problems that were reported, so that they are not reported with every fetch. */
   const told = new Set<string>();
-  const remote = createRemoteJWKSet(url, {
-    timeoutDuration: timeoutMs,
-    // Decided here: jose would refuse tokens while keys cannot be renewed, and not wait to retry.
-    cacheMaxAge: Number.POSITIVE_INFINITY,
-    cooldownDuration: Number.POSITIVE_INFINITY,
-    [customFetch]: (url, init) => fetchKeySet(url, init, onRefused),
-  });
+  // Not jose's remote set: it would refuse tokens while keys cannot be renewed, and not wait to retry.
+  let current = createLocalJWKSet({ keys: [] });
   let version = 0;
   let fetchedAt = Number.NEGATIVE_INFINITY;
   let triedAt = Number.NEGATIVE_INFINITY;
@@ -45,7 +40,7 @@ export function openKeySet(options: KeySetOptions) {
   void reload();
   return {
     /** Finds the key for a token's header among the present ones. Called by jose. */
-    resolve: remote as JWTVerifyGetKey,
+    resolve: ((header, token) => current(header, token)) as JWTVerifyGetKey,
     ...{ isReady, hasNewerThan, reload },
     get version() {
       return version;
@@ -84,7 +79,7 @@ export function openKeySet(options: KeySetOptions) {
     const startedAt = now();
     triedAt = startedAt;
     try {
-      await remote.reload();
+      current = createLocalJWKSet(await fetchKeySet(url, timeoutMs, onRefused));
       fetchedAt = startedAt;
       version++;
     } catch (error) {
@@ -108,11 +103,13 @@ const keysMax = 100;
 
 /** Without redirects. @throws {Error} with one line for any other answer than a key set. */
 async function fetchKeySet(
-  url: string,
-  init: RequestInit,
+  url: URL,
+  timeoutMs: number,
   onRefused: (problem: string) => void,
-): Promise<Response> {
-  const response = await fetch(url, init);
+): Promise<JSONWebKeySet> {
+  const headers = { accept: "application/json, application/jwk-set+json" };
+  const signal = AbortSignal.timeout(timeoutMs);
+  const response = await fetch(url, { headers, signal, redirect: "manual" });
   if (response.status !== 200) {
     await response.body?.cancel();
     throw new Error(`the server answered HTTP status ${response.status}, not 200`);
@@ -121,7 +118,7 @@ async function fetchKeySet(
   if (members.length > keysMax) throw new Error(`the key set has more than ${keysMax} keys`);
   const keys = findUsableKeys(members, onRefused);
   if (keys.length === 0) throw new Error("the key set has no key that can verify a signature");
-  return Response.json({ keys });
+  return { keys } as JSONWebKeySet;
 }
 
 /** Leaving the loop cancels the rest of the body. */

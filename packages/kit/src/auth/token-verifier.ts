@@ -1,4 +1,5 @@
 import { setTimeout } from "node:timers/promises";
+import type { Log } from "connect-gateway/logging";
 import {
   assertSound,
   digestToken,
@@ -8,13 +9,14 @@ import {
   type TokenFileContent,
   type TokenFileError,
 } from "./token-file.ts";
-import { type ReportProblem, unknownToken, type Verdict, type Verifier } from "./verifier.ts";
+import { unknownToken, type Verdict, type Verifier } from "./verifier.ts";
 
 export interface TokenVerifierOptions {
   /** The token file. It need not exist yet. Default: none. */
   readonly file?: string | undefined;
   readonly tokens: readonly string[];
-  readonly report: ReportProblem;
+  /** Of problems that fail no call, without any part of a token. */
+  readonly report: Log["warn"];
   readonly now?: () => number;
 }
 

@@ -54,6 +54,3 @@ export function principalId(principal: Principal): string {
   if (principal.kind === "token") return `token:${principal.name}`;
   return principal.subject === undefined ? "jwt" : `jwt:${principal.subject}`;
 }
-
-/** Reports a problem that fails no call. @param message One line, without any part of a token. */
-export type ReportProblem = (message: string, cause?: unknown) => void;

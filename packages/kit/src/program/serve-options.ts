@@ -1,7 +1,10 @@
 /** The options of a port, from the settings that every program has. */
-import { BodyBudget, compressionGzip } from "connect-gateway";
+import { BodyBudget, composeObservers, compressionGzip } from "connect-gateway";
+import { createAccessLog, describeRefusal } from "connect-gateway/logging";
+import type { TrafficObserver } from "connect-gateway/server";
 import { createBearerGate } from "../auth/bearer.ts";
-import { createObservers } from "../logging/observer.ts";
+import { principalId, principalKey } from "../auth/verifier.ts";
+import { getLogger } from "../logging/logger.ts";
 import { limitRates } from "../rate-limit/gate.ts";
 import type { StartedProgram } from "./start.ts";
 
@@ -13,14 +16,20 @@ export function serveOptions(program: StartedProgram) {
   const bodyBudget = new BodyBudget({ bytesMax: bodyBudgetBytes });
   metrics?.watchBodies(bodyBudget);
   const onError = (error: unknown) => log.error("cannot create a response", error);
-  const { traffic, ...observers } = createObservers(settings, metrics, tracing, onError);
+  const access = settings.accessLog === "off" ? undefined : openAccessLog(program);
+  const observers = [metrics?.calls, tracing?.calls, access?.calls];
+  const observer = composeObservers(
+    observers.filter((one) => one !== undefined),
+    onError,
+  );
+  const traffic = access?.traffic ?? metrics?.traffic;
   const isGuarded = authenticator !== undefined || rateLimitPerAddress > 0;
   const gate = authenticator ? createBearerGate(authenticator.verify, name) : () => {};
   return {
     /** Of all services. */
     common: {
       ...(cors && { cors }),
-      ...observers,
+      ...(observer && { observer }),
       bodyBudget,
       // Only gzip: a few bytes of Brotli can expand to gigabytes.
       acceptCompression: [compressionGzip],
@@ -40,4 +49,29 @@ export function serveOptions(program: StartedProgram) {
         log.warn("cannot load the new certificate; the old certificate stays in use", error),
     },
   };
+}
+
+function openAccessLog({ settings, metrics, tracing }: StartedProgram) {
+  const logger = getLogger(settings.logFormat);
+  const counted = metrics?.traffic;
+  const calls = createAccessLog({
+    write: (entry) => logger.info(entry, "request"),
+    isErrorsOnly: settings.accessLog === "errors",
+    findPrincipal(values) {
+      const principal = values.get(principalKey);
+      return principal && principalId(principal);
+    },
+    findTraceId: tracing?.traceIdOf,
+  });
+  /** Logs requests that were rejected by the rules of HTTP before they became calls. */
+  const traffic: TrafficObserver = {
+    opened: (socket) => counted?.opened?.(socket),
+    certificateUsed: (expiresAt) => counted?.certificateUsed?.(expiresAt),
+    refused(refusal) {
+      counted?.refused(refusal);
+      const described = describeRefusal(refusal);
+      if (described !== undefined) logger.info(described, "refused");
+    },
+  };
+  return { calls, traffic };
 }

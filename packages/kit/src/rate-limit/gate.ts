@@ -21,7 +21,7 @@ export function limitRates(
   now?: () => number,
 ): Gate {
   const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
-    perSecond === 0 ? [] : [countBy(policy, new RateLimiter(perSecond, now), keyOf)];
+    perSecond === 0 ? [] : [countBy(policy, perSecond, keyOf, now)];
   return [
     ...limit("address", rateLimitPerAddress, ({ values }) =>
       addressKey(values.get(peerAddressKey) ?? ""),
@@ -43,8 +43,13 @@ function callerOf({ values }: GateContext): string {
  * draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (6.2). Not as metadata: gRPC sends
  * it as trailers, where the draft forbids them.
  */
-function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf): Gate {
-  const { perSecond } = limiter;
+function countBy(
+  policy: "address" | "token",
+  perSecond: number,
+  keyOf: KeyOf,
+  now: (() => number) | undefined,
+): Gate {
+  const buckets = createBuckets(perSecond, now);
   const headers = {
     "retry-after": "1", // the bucket is full again by then
     "ratelimit-policy": `"${policy}";q=${perSecond};w=1`,
@@ -54,7 +59,7 @@ function countBy(policy: "address" | "token", limiter: RateLimiter, keyOf: KeyOf
   const message = `too many requests ${from}: the limit is ${perSecond} per second; try again later`;
 
   return (context) => {
-    const waitSeconds = limiter.take(keyOf(context));
+    const waitSeconds = buckets.take(keyOf(context));
     if (waitSeconds === 0) return;
     for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
     const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
@@ -69,42 +74,34 @@ const slack = 1e-6;
 /**
  * A token bucket for each key: the time at which it is full again (GCRA of ITU-T I.371). That is
  * within a second, so memory holds the keys of at most two seconds.
+ *
+ * @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds.
  */
-export class RateLimiter {
-  readonly perSecond: number;
-  readonly #now: () => number;
-  /** The keys that were counted since `#sweptAt`, and those of the second before. */
-  #recent = new Map<string, number>();
-  #older = new Map<string, number>();
-  #sweptAt = Number.NEGATIVE_INFINITY;
-
-  /** @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds. */
-  constructor(perSecond: number, now = monotonicSeconds) {
-    this.perSecond = perSecond;
-    this.#now = now;
-  }
-
-  /** Takes one request from a key's bucket. @returns the seconds until one is allowed; 0 if it is. */
-  take(key: string): number {
-    const now = this.#now();
-    if (now - this.#sweptAt >= 1) this.#sweep(now);
-    const full = this.#recent.get(key) ?? this.#older.get(key) ?? 0;
-    const next = Math.max(full, now) + 1 / this.perSecond;
-    const wait = next - (now + 1);
-    if (wait > slack) return wait;
-    this.#recent.set(key, next);
-    return 0;
-  }
-
-  get keys(): number {
-    return this.#recent.size + this.#older.size;
-  }
-
-  #sweep(now: number): void {
-    this.#older = this.#recent;
-    this.#recent = new Map();
-    this.#sweptAt = now;
-  }
+export function createBuckets(perSecond: number, now = monotonicSeconds) {
+  /** The keys that were counted since `sweptAt`, and those of the second before. */
+  let recent = new Map<string, number>();
+  let older = new Map<string, number>();
+  let sweptAt = Number.NEGATIVE_INFINITY;
+  return {
+    /** Takes one request from a key's bucket. @returns the seconds until one is allowed; 0 if it is. */
+    take(key: string): number {
+      const at = now();
+      if (at - sweptAt >= 1) {
+        older = recent;
+        recent = new Map();
+        sweptAt = at;
+      }
+      const full = recent.get(key) ?? older.get(key) ?? 0;
+      const next = Math.max(full, at) + 1 / perSecond;
+      const wait = next - (at + 1);
+      if (wait > slack) return wait;
+      recent.set(key, next);
+      return 0;
+    },
+    get keys(): number {
+      return recent.size + older.size;
+    },
+  };
 }
 
 function monotonicSeconds(): number {

@@ -14,7 +14,7 @@ export function renderReference(document: ApiDocument): string {
   );
   // A path says which of its methods cannot be described.
   const notes = Object.values(document.paths).map((item): unknown => item["description"]);
-  const types = new Types(document);
+  const types = createTypes(document);
   return [
     ...(places.length > 1 ? [renderContents(document, places)] : []),
     ...places.map((place) => renderOperation(place, types)),
@@ -99,72 +99,67 @@ ${[...new Set(bodies)].join("\n")}
 ${table(["Status", "When", "Body, for example"], rows)}`;
 }
 
-class Types {
-  readonly #document: ApiDocument;
-  readonly #uses = new Map<string, number>();
-  /** The types that the page refers to, for {@link renderLinked}. */
-  readonly #linked = new Set<string>();
+type Types = ReturnType<typeof createTypes>;
 
-  constructor(document: ApiDocument) {
-    this.#document = document;
-    const refs = JSON.stringify(document).match(/(?<=")#\/components\/schemas\/[^"]+(?=")/g) ?? [];
-    for (const ref of refs) this.#uses.set(ref, (this.#uses.get(ref) ?? 0) + 1);
-  }
+/** Renders types, and remembers those that the page refers to. */
+function createTypes(document: ApiDocument) {
+  const linked = new Set<string>();
+  const refs = JSON.stringify(document).match(/(?<=")#\/components\/schemas\/[^"]+(?=")/g) ?? [];
+  return { renderBody, rowOf, name, renderLinked };
 
   /** The type of a body, and its fields, if no other place has them. */
-  renderBody(media: string, schema: Schema): string {
-    const body = resolve(this.#document, schema);
-    const uses = this.#uses.get(schema.$ref ?? "") ?? 1;
-    if (body.properties === undefined || uses > 1) return `<p>${media}, ${this.name(schema)}</p>`;
+  function renderBody(media: string, schema: Schema): string {
+    const body = resolve(document, schema);
+    const uses = refs.filter((ref) => ref === schema.$ref).length;
+    if (body.properties === undefined || uses > 1) return `<p>${media}, ${name(schema)}</p>`;
     // JSON on one line, with the spaces that people write.
     const show = (value: unknown) => JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
     const { examples = [] } = body;
     const shown = examples.map((example) => `<pre class="code">${escapeHtml(show(example))}</pre>`);
-    return `<p>${media}</p>${shown.join("")}${this.renderFields(body)}`;
+    return `<p>${media}</p>${shown.join("")}${renderFields(body)}`;
   }
 
-  renderFields({ properties = {}, required = [] }: Schema): string {
-    const rows = Object.entries(properties).map(([name, field]) =>
-      this.rowOf(name, field, required.includes(name)),
+  function renderFields({ properties = {}, required = [] }: Schema): string {
+    const rows = Object.entries(properties).map(([field, schema]) =>
+      rowOf(field, schema, required.includes(field)),
     );
     if (rows.length === 0) return "<p>No fields.</p>";
     return table(["Field", "Type", "Required", "Meaning"], rows);
   }
 
-  rowOf(name: string, field: Schema, isRequired: boolean): readonly string[] {
-    const { description = "", deprecated } = { ...resolve(this.#document, field), ...field };
+  function rowOf(field: string, schema: Schema, isRequired: boolean): readonly string[] {
+    const { description = "", deprecated } = { ...resolve(document, schema), ...schema };
     const meaning = deprecated === true ? `Deprecated. ${description}` : description;
-    return [code(name), this.name(field), isRequired ? "yes" : "no", prose(meaning)];
+    return [code(field), name(schema), isRequired ? "yes" : "no", prose(meaning)];
   }
 
   /** All types that the page has links to, and those that they have links to. */
-  renderLinked(): string {
+  function renderLinked(): string {
     const sections: string[] = [];
     // The set grows while it is read.
-    for (const ref of this.#linked) {
-      const schema = resolve<Schema>(this.#document, { $ref: ref });
+    for (const ref of linked) {
+      const schema = resolve<Schema>(document, { $ref: ref });
       sections.push(`<h3 id="${anchorOf(ref)}">${code(nameOf(ref))}</h3>
 <p>${prose(schema.description ?? "")}</p>
-${this.renderFields(schema)}`);
+${renderFields(schema)}`);
     }
     return sections.length === 0 ? "" : `<h2>Types</h2>\n${sections.join("\n")}`;
   }
 
   /** Linked, if it has fields. */
-  name(schema: Schema): string {
+  function name(schema: Schema): string {
     if (schema.$ref !== undefined) {
-      const target = resolve(this.#document, schema);
-      if (target.properties === undefined) return this.name(target);
-      this.#linked.add(schema.$ref);
+      const target = resolve(document, schema);
+      if (target.properties === undefined) return name(target);
+      linked.add(schema.$ref);
       return `<a href="#${anchorOf(schema.$ref)}">${code(nameOf(schema.$ref))}</a>`;
     }
     const { type, format, items, additionalProperties, anyOf } = schema;
-    if (anyOf !== undefined) return [...new Set(anyOf.map((one) => this.name(one)))].join(" or ");
+    if (anyOf !== undefined) return [...new Set(anyOf.map(name))].join(" or ");
     const values = schema.const === undefined ? schema.enum : [schema.const];
     if (values !== undefined) return values.map((one) => code(JSON.stringify(one))).join(", ");
-    if (items !== undefined) return `array of ${this.name(items)}`;
-    if (typeof additionalProperties === "object")
-      return `map of ${this.name(additionalProperties)}`;
+    if (items !== undefined) return `array of ${name(items)}`;
+    if (typeof additionalProperties === "object") return `map of ${name(additionalProperties)}`;
     return code(format ?? (typeof type === "object" ? type.join(" or ") : (type ?? "any")));
   }
 }
@@ -213,29 +208,28 @@ export interface ApiDocument {
 
 type ByName<T> = Readonly<Record<string, T>>;
 
-interface Operation {
+interface Described {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly deprecated?: boolean;
+}
+
+interface Operation extends Described {
   readonly operationId: string;
   readonly tags?: readonly string[];
   readonly summary?: string;
-  readonly description?: string;
-  readonly deprecated?: boolean;
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Described & {
+    readonly name: string;
+    readonly in: string;
+    readonly required?: boolean;
+    readonly schema: Schema;
+  })[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: ByName<Response>;
 }
 
-interface Parameter {
-  readonly name: string;
-  readonly in: string;
-  readonly required?: boolean;
-  readonly description?: string;
-  readonly schema: Schema;
-}
-
-interface Response {
-  readonly $ref?: string;
-  readonly description?: string;
-  readonly headers?: ByName<{ readonly description?: string }>;
+interface Response extends Described {
+  readonly headers?: ByName<Described>;
   readonly content?: Content;
 }
 
@@ -244,12 +238,9 @@ type Content = ByName<{
   readonly examples?: ByName<{ readonly value: unknown }>;
 }>;
 
-interface Schema {
-  readonly $ref?: string;
+interface Schema extends Described {
   readonly type?: string | readonly string[];
   readonly format?: string;
-  readonly description?: string;
-  readonly deprecated?: boolean;
   readonly properties?: ByName<Schema>;
   readonly required?: readonly string[];
   readonly items?: Schema;

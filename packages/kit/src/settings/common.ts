@@ -1,7 +1,7 @@
 /** The settings that every program with a port has. */
 import { type CorsOptions, findOriginProblem } from "connect-gateway";
 import { defaultLimits, parseAddressBlocks } from "connect-gateway/limits";
-import { readCa, readTlsMaterial, type TlsFiles, TlsFilesError } from "connect-gateway/server";
+import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import {
   bytes,
   choice,
@@ -172,19 +172,18 @@ function findTlsProblems({ certFile, keyFile, clientCaFile }: TlsGroup): Setting
   return [{ setting: "tlsClientCa", other: "tlsCert", problem }];
 }
 
-/** @throws {SettingsError} if the files cannot be used, so that it is known before the start. */
-export function assertTlsFiles(setting: string, read: () => unknown): void {
+/** @throws {SettingsError} if a file cannot be used, so that it is known before the start. */
+export function assertFile(setting: string, read: () => unknown): void {
   try {
     read();
   } catch (cause) {
-    if (!(cause instanceof TlsFilesError)) throw cause;
-    throw new SettingsError([{ setting, problem: cause.message }], { cause });
+    throw new SettingsError([{ setting, problem: (cause as Error).message }], { cause });
   }
 }
 
 export function assertPortTls(files: TlsFiles | undefined): void {
   if (files === undefined) return;
   const { clientCaFile, ...pair } = files;
-  assertTlsFiles("tlsCert", () => readTlsMaterial(pair));
-  if (clientCaFile !== undefined) assertTlsFiles("tlsClientCa", () => readCa(clientCaFile));
+  assertFile("tlsCert", () => readTlsMaterial(pair));
+  if (clientCaFile !== undefined) assertFile("tlsClientCa", () => readCa(clientCaFile));
 }

@@ -4,7 +4,7 @@ import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { suggestName } from "./environment.ts";
 import type { GivenValue, SettingProblem } from "./schema.ts";
 
-export interface ConfigFile {
+interface ConfigFile {
   readonly values: ReadonlyMap<string, GivenValue>;
   readonly problems: readonly SettingProblem[];
 }

@@ -1,5 +1,4 @@
-import type { SettingProblem } from "./schema.ts";
-import { type Named, variableOf } from "./schema.ts";
+import { type GivenValue, type Named, type SettingProblem, variableOf } from "./schema.ts";
 
 /** A variable that is set to nothing is not set: compose files create empty variables for missing values. */
 export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
@@ -7,7 +6,7 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   const names = [...entries.map(({ name }) => name), "config"];
   const byVariable = new Map(names.map((name) => [variableOf(program, name), name]));
   /** By the names of the settings, and `config`. */
-  const values = new Map<string, string>();
+  const values = new Map<string, GivenValue>();
   /** A variable that is nearly a setting: a store elsewhere would be no small mistake. */
   const problems: SettingProblem[] = [];
   /** A variable that looks like ours, but may have another purpose. */
@@ -15,9 +14,9 @@ export function takeEnvironment(program: Named, variables: NodeJS.ProcessEnv) {
   for (const [variable, value] of Object.entries(variables)) {
     if (!variable.startsWith(prefix) || !value || isServiceLink(variable, value)) continue;
     const known = byVariable.get(variable);
-    if (known !== undefined) values.set(known, value);
-    if (known !== undefined && isBroken(value)) {
-      problems.push({ setting: variable, problem: notUtf8 });
+    if (known !== undefined) {
+      values.set(known, { text: value, written: variable, origin: `environment ${variable}` });
+      if (isBroken(value)) problems.push({ setting: variable, problem: notUtf8 });
     }
     if (known !== undefined || otherVariables.includes(variable)) continue;
     const name = variable.slice(prefix.length).replaceAll("_", "-").toLowerCase();

@@ -1,5 +1,4 @@
 import { type Command, Option } from "commander";
-import type { ConfigFile } from "./config-file.ts";
 import { takeEnvironment } from "./environment.ts";
 import {
   formatValue,
@@ -24,28 +23,25 @@ export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 /** The given settings by name: flags override the environment, which overrides a file. */
 export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);
-  const file = textOf(flags["config"]) ?? environment.values.get("config");
-  const fromFile = await readFileOf(program, file);
-  const values = new Map<string, GivenValue>();
-  for (const { name, id } of program.entries) {
-    const flag = textOf(flags[id]);
-    const text = flag ?? environment.values.get(name);
-    const written = flag === undefined ? variableOf(program, name) : `--${name}`;
-    const origin = `${flag === undefined ? "environment" : "flag"} ${written}`;
-    const value = text === undefined ? fromFile.values.get(name) : { text, written, origin };
-    if (value !== undefined) values.set(name, value);
-  }
+  const path = textOf(flags["config"]) ?? environment.values.get("config")?.text;
+  const names = program.entries.map(({ name }) => name);
+  // YAML is loaded where there is some alone, for the sake of the start.
+  const file = path && (await (await import("./config-file.ts")).readConfigFile(path, names));
+  const given = program.entries.flatMap(({ name, id }) => {
+    const text = textOf(flags[id]);
+    const written = `--${name}`;
+    return text === undefined
+      ? []
+      : [[name, { text, written, origin: `flag ${written}` }] as const];
+  });
+  const values = new Map<string, GivenValue>([
+    ...(file ? file.values : []),
+    ...environment.values,
+    ...given,
+  ]);
   /** Problems of the sources, independent of the values. */
-  const problems = [...environment.problems, ...fromFile.problems];
+  const problems = [...environment.problems, ...(file ? file.problems : [])];
   return { values, problems, warnings: environment.warnings };
-}
-
-/** YAML is loaded where there is some alone, for the sake of the start. */
-async function readFileOf({ entries }: Named, file: string | undefined): Promise<ConfigFile> {
-  if (file === undefined) return { values: new Map(), problems: [] };
-  const { readConfigFile } = await import("./config-file.ts");
-  const names = entries.map(({ name }) => name);
-  return await readConfigFile(file, names);
 }
 
 /** A switch without a value is on. */

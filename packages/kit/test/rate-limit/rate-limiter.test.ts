@@ -1,17 +1,17 @@
 import { describe, expect, test } from "vitest";
-import { RateLimiter } from "../../src/rate-limit/gate.ts";
+import { createBuckets } from "../../src/rate-limit/gate.ts";
 
 /** A day after the machine has started. */
 const start = 86_400;
 
 function createLimiter(perSecond: number) {
   const clock = { now: start };
-  const limiter = new RateLimiter(perSecond, () => clock.now);
+  const limiter = createBuckets(perSecond, () => clock.now);
   return { limiter, clock };
 }
 
 /** How many requests of a key are taken, of so many that come at once. */
-function takenOf(limiter: RateLimiter, key: string, count: number): number {
+function takenOf(limiter: ReturnType<typeof createBuckets>, key: string, count: number): number {
   let taken = 0;
   for (let i = 0; i < count; i++) if (limiter.take(key) === 0) taken++;
   return taken;

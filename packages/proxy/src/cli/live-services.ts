@@ -5,7 +5,7 @@ import type { GrpcTransport } from "connect-gateway/client";
 import { addHealth, Health } from "connect-gateway/health";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import type { ServedOptions, Server } from "connect-gateway/server";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import type { StartedProgram } from "connect-gateway-kit/program";
 import { type ReflectionWatch, watchReflection } from "../services/index.ts";
 import { createReference, describeServed } from "./reference.ts";

@@ -3,13 +3,10 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { Command } from "commander";
 import { gatewayNodeAdapter, RuleError } from "connect-gateway";
 import { type Binding, bindingsOf } from "connect-gateway/rules";
-import {
-  CommandFailure,
-  createConfigCommand,
-  createHealthCommand,
-  createTokenCommand,
-  runCommandLine,
-} from "connect-gateway-kit/command";
+import { createConfigCommand } from "connect-gateway-kit/command/config";
+import { createHealthCommand } from "connect-gateway-kit/command/health";
+import { CommandFailure, runCommandLine } from "connect-gateway-kit/command/run";
+import { createTokenCommand } from "connect-gateway-kit/command/token";
 import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
 import { DescriptorError } from "../services/index.ts";
 import { describeServed } from "./reference.ts";

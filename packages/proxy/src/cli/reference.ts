@@ -3,7 +3,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
 import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
 
-import { hasAuth } from "connect-gateway-kit/auth";
+import { hasAuth } from "connect-gateway-kit/auth/settings";
 import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
 import type { Settings } from "./settings.ts";
 

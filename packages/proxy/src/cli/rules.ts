@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "connect-gateway/protos";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import { type Document, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument } from "yaml";
 import type { Settings } from "./settings.ts";
 

@@ -5,7 +5,7 @@ import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
 import { bindingsOf, type RuleError } from "connect-gateway/rules";
 import type { ServedOptions } from "connect-gateway/server";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import { type Descriptors, defaultRequestMetadata, proxyServices } from "../services/index.ts";
 import { restOptionsOf, type Settings, timeoutsOf } from "./settings.ts";
 import type { Upstream } from "./upstream.ts";

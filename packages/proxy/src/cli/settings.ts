@@ -1,11 +1,10 @@
 /** The settings of the command. Rarely used ones have no flag, only a variable and a key of the file. */
 import { type CorsOptions, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
-import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth";
+import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth/settings";
 import * as kit from "connect-gateway-kit/settings";
 import { isPassable } from "../services/metadata.ts";
-import { readHeaderFile } from "./header-file.ts";
-import { parseUpstreams, type UpstreamPlace } from "./upstream-place.ts";
+import { parseUpstreams, readHeaderFile, type UpstreamPlace } from "./upstream-place.ts";
 
 const fileOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]file" });
 const nameOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]name" });
@@ -173,18 +172,10 @@ export function assertFiles({ tls, upstreams }: Settings): void {
   kit.assertPortTls(tls);
   for (const { tls, headerFile, ownHeaderFile } of upstreams) {
     const { caFile, client } = tls;
-    assertHeaders("upstreamHeaders", headerFile);
-    assertHeaders("reflectionHeaders", ownHeaderFile);
-    if (caFile !== undefined) kit.assertTlsFiles("upstreamCa", () => readCa(caFile));
-    if (client !== undefined) kit.assertTlsFiles("upstreamCert", () => readTlsMaterial(client));
-  }
-}
-
-function assertHeaders(setting: string, file: string | undefined): void {
-  try {
-    readHeaderFile(file);
-  } catch (cause) {
-    throw new kit.SettingsError([{ setting, problem: (cause as Error).message }], { cause });
+    kit.assertFile("upstreamHeaders", () => readHeaderFile(headerFile));
+    kit.assertFile("reflectionHeaders", () => readHeaderFile(ownHeaderFile));
+    if (caFile !== undefined) kit.assertFile("upstreamCa", () => readCa(caFile));
+    if (client !== undefined) kit.assertFile("upstreamCert", () => readTlsMaterial(client));
   }
 }
 

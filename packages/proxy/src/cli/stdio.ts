@@ -1,7 +1,9 @@
 /** Serves upstreams as tools on standard input and output, for programs that start their servers. */
 import { gatewayFetchHandler } from "connect-gateway/fetch";
 import { logFailures } from "connect-gateway/logging";
-import { CommandFailure, listenForStop, serveMcp } from "connect-gateway-kit/command";
+import { listenForStop } from "connect-gateway-kit/command/process";
+import { CommandFailure } from "connect-gateway-kit/command/run";
+import { serveMcp } from "connect-gateway-kit/command/stdio";
 import { createStderrLog } from "connect-gateway-kit/logging";
 import { reflectServices } from "../services/index.ts";
 import { readRules } from "./rules.ts";

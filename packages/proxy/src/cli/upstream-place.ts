@@ -1,6 +1,8 @@
+import { readFileSync } from "node:fs";
 import type { ClientTls } from "connect-gateway/client";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { SettingsError } from "connect-gateway-kit/settings";
+import { findMetadataProblem } from "../services/metadata.ts";
 
 export interface UpstreamPlace {
   readonly url: string;
@@ -18,12 +20,14 @@ export interface UpstreamPlace {
   readonly ownHeaderFile: string | undefined;
 }
 
+const settingsByService = [
+  ...(["upstreamCa", "upstreamCert", "upstreamKey", "upstreamServerName"] as const),
+  ...(["upstreamAuthority", "upstreamHeaders", "reflectionHeaders"] as const),
+];
+type SettingByService = (typeof settingsByService)[number];
+
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */
 type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
-
-type SettingByService =
-  | `upstream${"Ca" | "Cert" | "Key" | "ServerName" | "Authority" | "Headers"}`
-  | "reflectionHeaders";
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
 
@@ -32,28 +36,28 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
   const given = settings.upstreams.map(split);
   const named = given.filter(({ service }) => service !== undefined);
   const urls = byService("upstream", named, "the service has another upstream; remove one");
-  const valueFor = (setting: SettingByService) => {
+  const tables = settingsByService.map((setting) => {
     const values = byService(setting, settings[setting].map(split), "is given twice; remove one");
     for (const [service, value] of values) {
       if (service === undefined || urls.has(service)) continue;
       const problem = `no upstream has that service; add --upstream ${service}=URL`;
       throw wrong(setting, `${service}=${value}: ${problem}`);
     }
-    return (service: string | undefined) => values.get(service) ?? values.get(undefined);
-  };
-  const ca = valueFor("upstreamCa");
-  const cert = valueFor("upstreamCert");
-  const key = valueFor("upstreamKey");
-  const serverName = valueFor("upstreamServerName");
-  const authority = valueFor("upstreamAuthority");
-  const headers = valueFor("upstreamHeaders");
-  const ownHeaders = valueFor("reflectionHeaders");
+    return [setting, values] as const;
+  });
   const places = new Map<string, UpstreamPlace>();
   for (const { service, value: url } of given) {
-    const client = pairOf(cert(service), key(service));
-    const tls = { caFile: ca(service), client, serverName: serverName(service) };
-    const files = { headerFile: headers(service), ownHeaderFile: ownHeaders(service) };
-    const place = { ...parseUrl(url), tls, authority: authority(service), ...files };
+    const own = Object.fromEntries(
+      tables.map(([name, values]) => [name, values.get(service) ?? values.get(undefined)]),
+    ) as Record<SettingByService, string | undefined>;
+    const client = pairOf(own.upstreamCert, own.upstreamKey);
+    const place = {
+      ...parseUrl(url),
+      tls: { caFile: own.upstreamCa, client, serverName: own.upstreamServerName },
+      authority: own.upstreamAuthority,
+      headerFile: own.upstreamHeaders,
+      ownHeaderFile: own.reflectionHeaders,
+    };
     const id = JSON.stringify([place, service === undefined]);
     const { services = [] } = places.get(id) ?? {};
     const named = service === undefined ? service : [...services, service];
@@ -128,4 +132,21 @@ export function watchUpstreamTls(
     }
     return last;
   };
+}
+
+/**
+ * One `NAME: VALUE` a line. In files, since they may be API keys. @throws {Error} that names the file
+ * and the line, and shows no value.
+ */
+export function readHeaderFile(file: string | undefined): Readonly<Record<string, string>> {
+  if (file === undefined) return {};
+  const lines = readFileSync(file, "utf8").split("\n");
+  const fields = lines.flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    const [, name = "", value = ""] = /^([^:]*):(.*)$/.exec(line.trim()) ?? [];
+    const problem = findMetadataProblem(name, value.trim());
+    if (problem !== undefined) throw new Error(`${file}, line ${index + 1}: ${problem}`);
+    return [[name.toLowerCase(), value.trim()]];
+  });
+  return Object.fromEntries(fields);
 }

@@ -9,12 +9,11 @@ import {
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
 import type { HttpRule } from "connect-gateway/protos";
-import { CommandFailure } from "connect-gateway-kit/command";
+import { CommandFailure } from "connect-gateway-kit/command/run";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
-import { openHeaderFile } from "./header-file.ts";
 import { openHttpUpstream } from "./http-upstream.ts";
 import { restOptionsOf, type Settings } from "./settings.ts";
-import { type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
+import { readHeaderFile, type UpstreamPlace, watchUpstreamTls } from "./upstream-place.ts";
 
 export interface Upstream {
   readonly place: UpstreamPlace;
@@ -39,11 +38,15 @@ export function openUpstreams(
   return settings.upstreams.map((place) => {
     const { url, authority, protocol } = place;
     const tls = watchUpstreamTls(place.tls, onTlsError);
-    const { headers: header, reload: reloadHeader } = openHeaderFile(place.headerFile);
-    const { headers: ownHeaders, reload: reloadOwn } = openHeaderFile(place.ownHeaderFile);
+    const read = () => {
+      const { headerFile, ownHeaderFile } = place;
+      return { ofCalls: readHeaderFile(headerFile), own: readHeaderFile(ownHeaderFile) };
+    };
+    let headers = read();
+    const header = () => headers.ofCalls;
+    const ownHeaders = () => headers.own;
     const reload = () => {
-      reloadHeader();
-      reloadOwn();
+      headers = read();
     };
     const common = { place, ownHeaders, reload };
     if (protocol !== "grpc") {
