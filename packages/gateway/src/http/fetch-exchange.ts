@@ -7,7 +7,6 @@ import {
   type BodySink,
   type BodyWriter,
   brokenOff,
-  type Ending,
   type Exchange,
   type Head,
 } from "./exchange.ts";
@@ -45,7 +44,7 @@ export class FetchExchange implements Exchange {
   readonly #answer: (response: Response) => void;
   #added: NodeHeaders | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
-  #writer: StreamWriter | undefined;
+  #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
 
   constructor(request: Request, peerAddress: string | undefined, budget: BodyBudget) {
     const { promise, resolve } = Promise.withResolvers<Response>();
@@ -121,21 +120,35 @@ export class FetchExchange implements Exchange {
   }
 
   begin(head: Head): BodyWriter {
-    const writer = new StreamWriter({
-      end: ({ error }) => {
-        if (!this.isClosed) this.#error = error;
+    const room = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
+    const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, room);
+    const writer = writable.getWriter();
+    this.#send(head, readable as BodyInit);
+    const isHead = this.method === "HEAD";
+    const write = (chunk: Uint8Array) => {
+      if (!isHead) writer.write(chunk).catch(() => {}); // `closed` says so
+    };
+    if (!isHead) this.#writer = writer;
+    writer.closed.catch(() => this.#close());
+    return {
+      write: (chunk) => {
+        write(chunk);
+        return writer.desiredSize === null || writer.desiredSize > 0
+          ? undefined
+          : writer.ready.catch(() => {});
       },
-      cancel: () => this.#close(),
-    });
-    this.#send(head, writer.stream);
-    if (this.method === "HEAD") writer.release();
-    this.#writer = writer;
-    return writer;
+      end: ({ body, error }) => {
+        if (this.isClosed) return;
+        if (body !== undefined && body.length > 0) write(bytesOf(body));
+        writer.close().catch(() => {});
+        this.#error = error;
+      },
+    };
   }
 
   breakOff(error = brokenOff()): void {
     this.#error = error;
-    this.#writer?.fail(error);
+    this.#writer?.abort(error).catch(() => {});
     this.#answer(new Response(null, { status: 500 }));
     this.#close();
   }
@@ -152,70 +165,11 @@ export class FetchExchange implements Exchange {
     this.isClosed = true;
     this.closeReason = clientLeft();
     this.#reader?.cancel().catch(() => {});
-    this.#writer?.release();
+    this.#writer?.abort(this.closeReason).catch(() => {});
     this.holding.release();
     this.call?.abort(this.closeReason);
     // The client has left, but the runtime waits for a response.
     this.#answer(new Response(null, { status: 499 }));
-  }
-}
-
-interface StreamListener {
-  readonly end: (ending: Ending) => void;
-  readonly cancel: () => void;
-}
-
-/** Writes into a `ReadableStream`, as fast as it is read. */
-class StreamWriter implements BodyWriter {
-  readonly stream: ReadableStream<Uint8Array>;
-  readonly #end: StreamListener["end"];
-  #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
-  #hasRoom: (() => void) | undefined;
-
-  constructor({ end, cancel }: StreamListener) {
-    this.#end = end;
-    this.stream = new ReadableStream<Uint8Array>(
-      {
-        start: (controller) => {
-          this.#controller = controller;
-        },
-        pull: () => this.#resume(),
-        cancel,
-      },
-      new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax }),
-    );
-  }
-
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    const controller = this.#controller;
-    controller?.enqueue(chunk);
-    if (controller === undefined || (controller.desiredSize ?? 0) > 0) return undefined;
-    return new Promise((resolve) => {
-      this.#hasRoom = resolve;
-    });
-  }
-
-  end(ending: Ending): void {
-    const { body } = ending;
-    if (body !== undefined && body.length > 0) this.#controller?.enqueue(bytesOf(body));
-    this.#controller?.close();
-    this.#controller = undefined;
-    this.#end(ending);
-  }
-
-  fail(error: Error): void {
-    this.#controller?.error(error);
-  }
-
-  /** Drops everything that is written from now on. */
-  release(): void {
-    this.#controller = undefined;
-    this.#resume();
-  }
-
-  #resume(): void {
-    this.#hasRoom?.();
-    this.#hasRoom = undefined;
   }
 }
 
