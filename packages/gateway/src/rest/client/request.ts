@@ -37,37 +37,32 @@ export interface RestRequest {
 }
 
 /** The bindings of methods, and a table that tells which of them a server chooses. */
-export class Routes {
-  readonly #rules: Rules;
-  readonly #bindings = new Map<DescMethod, readonly Binding[]>();
+export function createRoutes(rules: Rules, json: JsonWriterOptions) {
+  const known = new Map<DescMethod, readonly Binding[]>();
   /** Methods whose bindings have the same variables. */
-  readonly #uniform = new Set<DescMethod>();
-  readonly #table = new RouteTable<Binding>();
+  const uniform = new Set<DescMethod>();
+  const table = new RouteTable<Binding>();
 
-  constructor(rules: Rules) {
-    this.#rules = rules;
-  }
-
-  of(method: DescMethod): readonly Binding[] {
-    if (!this.#bindings.has(method)) {
+  function of(method: DescMethod): readonly Binding[] {
+    if (!known.has(method)) {
       for (const one of method.parent.methods) {
-        const bindings = bindingsOf(one, this.#rules);
-        this.#bindings.set(one, bindings);
-        if (new Set(bindings.map(namesOf)).size < 2) this.#uniform.add(one);
-        for (const binding of bindings) this.#table.add(verbOf(binding), binding.template, binding);
+        const bindings = bindingsOf(one, rules);
+        known.set(one, bindings);
+        if (new Set(bindings.map(namesOf)).size < 2) uniform.add(one);
+        for (const binding of bindings) table.add(verbOf(binding), binding.template, binding);
       }
     }
-    return this.#bindings.get(method) ?? [];
+    return known.get(method) ?? [];
   }
 
   /** By the first binding that can express it. @throws {ConnectError} INVALID_ARGUMENT without one. */
-  write(method: DescMethod, message: Message, options: JsonWriterOptions): RestRequest {
-    const bindings = this.of(method);
+  function write(method: DescMethod, message: Message): RestRequest {
+    const bindings = of(method);
     if (bindings.length === 0) {
       throw unimplemented(method, "it has no google.api.http rule that can be used");
     }
     // Elsewhere a zero without presence would reach another resource than the one that is named.
-    const mayBeZero = this.#uniform.has(method);
+    const mayBeZero = uniform.has(method);
     const fields = reflect(method.input, message);
     const set = bindings.filter(
       ({ variables }) => mayBeZero || variables.every(({ path: [field] }) => fields.isSet(field)),
@@ -75,7 +70,7 @@ export class Routes {
     const reasons: FieldViolation[] = [];
     for (const binding of set.length > 0 ? set : bindings) {
       try {
-        return this.#writeBy(binding, method, message, { ...options, mayBeZero });
+        return writeBy(binding, method, message, { ...json, mayBeZero });
       } catch (error) {
         if (!(error instanceof FieldViolation)) throw error;
         reasons.push(error);
@@ -85,7 +80,7 @@ export class Routes {
   }
 
   /** @throws {FieldViolation} */
-  #writeBy(
+  function writeBy(
     binding: Binding,
     { input }: DescMethod,
     message: Message,
@@ -102,13 +97,15 @@ export class Routes {
     }
     const tree = isValue || !isJsonObject(json) ? {} : json;
     const path = pathOf(binding, tree, options);
-    if (this.#table.match(verb, path) !== binding) {
+    if (table.match(verb, path) !== binding) {
       throw new FieldViolation("", `cannot be sent to ${path}: that is a path of another rule`);
     }
     const content = raw ?? jsonBody(body, json, options);
     const query = body === "*" ? "" : [...parameters(tree, input)].join("&");
     return { binding, verb, target: query === "" ? path : `${path}?${query}`, ...content };
   }
+
+  return { of, write };
 }
 
 function namesOf({ variables }: Binding): string {

@@ -1,11 +1,9 @@
 import {
   create,
-  type DescMessage,
   type DescMethod,
   type JsonReadOptions,
   type JsonWriteOptions,
   type MessageInitShape,
-  type MessageShape,
 } from "@bufbuild/protobuf";
 import {
   createContextValues,
@@ -26,7 +24,7 @@ import { createRule } from "../options.ts";
 import { isHttpBody } from "../rule/http-body.ts";
 import { readMessage, readMessages } from "./answer.ts";
 import { lost, readError } from "./error.ts";
-import { type RestRequest, Routes, unimplemented, verbOf } from "./request.ts";
+import { createRoutes, type RestRequest, unimplemented, verbOf } from "./request.ts";
 
 export interface RestTransportOptions {
   /** The URL that the paths of the rules continue: `https://api.example.com/base`. */
@@ -73,64 +71,26 @@ const kinds = {
  */
 export function createRestTransport(options: RestTransportOptions): Transport {
   assertOptions("createRestTransport", options, kinds);
-  const caller = new RestCaller(options);
-  return {
-    unary: async (method, signal, timeoutMs, header, message, contextValues) => {
-      const { req, ...call } = caller.open(method, signal, timeoutMs, header, contextValues);
-      return await runUnaryCall({
-        ...call,
-        req: { ...req, stream: false, message },
-        async next(request) {
-          const message = caller.write(method, request.message);
-          const { reading, response } = await caller.send(method, request, message);
-          const read = await readMessage(response, reading);
-          return { stream: false, ...responseOf(method, response), message: read as never };
-        },
-      });
-    },
-    stream: async (method, signal, timeoutMs, header, message, contextValues) => {
-      const { req, ...call } = caller.open(method, signal, timeoutMs, header, contextValues);
-      return await runStreamingCall({
-        ...call,
-        req: { ...req, stream: true, message },
-        async next(request) {
-          const { response, messages } = await caller.stream(method, request);
-          return { stream: true, ...responseOf(method, response), message: messages as never };
-        },
-      });
-    },
-  };
-}
-
-type Message = MessageShape<DescMessage>;
-
-class RestCaller {
-  readonly #options: RestTransportOptions;
-  readonly #base: string;
-  readonly #routes: Routes;
-  readonly #types = new TypeRegistry();
-  readonly #jsonOptions;
-
-  constructor(options: RestTransportOptions) {
-    const { baseUrl, rules = [], int64 = "string", jsonOptions } = options;
-    this.#options = options;
-    this.#base = parseBase(baseUrl);
-    this.#routes = new Routes({ rules: rules.map(createRule), onRuleError() {} });
-    this.#types.addAll(jsonOptions?.registry);
-    const { registry } = this.#types;
-    this.#jsonOptions = { ignoreUnknownFields: true, ...jsonOptions, registry, int64 };
-  }
+  const { baseUrl, rules = [], int64 = "string", clientStreams = false } = options;
+  const { readMaxBytes = 4 * 1024 * 1024, readMaxValues = readMaxValuesDefault } = options;
+  const base = parseBase(baseUrl);
+  const types = new TypeRegistry();
+  types.addAll(options.jsonOptions?.registry);
+  const { registry } = types;
+  const jsonOptions = { ignoreUnknownFields: true, ...options.jsonOptions, registry, int64 };
+  const routes = createRoutes({ rules: rules.map(createRule), onRuleError() {} }, jsonOptions);
+  const limits = { readMaxBytes, readMaxValues, jsonOptions };
 
   /** How to run a call. Interceptors see the template, as the path depends on the message. */
-  open<M extends DescMethod>(
+  function open<M extends DescMethod>(
     method: M,
     signal: AbortSignal | undefined,
     timeoutMs = 0,
     given?: HeadersInit,
     contextValues = createContextValues(),
   ) {
-    this.#types.addFile(method.parent.file);
-    const [binding] = this.#routes.of(method);
+    types.addFile(method.parent.file);
+    const [binding] = routes.of(method);
     const header = new Headers(given);
     if (timeoutMs > 0) {
       const ms = Math.ceil(timeoutMs);
@@ -138,19 +98,15 @@ class RestCaller {
       header.set("grpc-timeout", `${Math.min(ms, 99_999_999)}m`); // of grpc-gateway and Envoy
     }
     const requestMethod = binding === undefined ? "POST" : verbOf(binding);
-    const url = `${this.#base}${binding?.template.text ?? ""}`;
+    const url = `${base}${binding?.template.text ?? ""}`;
     const req = { service: method.parent, method, header, contextValues, requestMethod, url };
-    const interceptors = [...(this.#options.interceptors ?? [])];
+    const interceptors = [...(options.interceptors ?? [])];
     const limit = (timeoutMs > 0 ? timeoutMs : undefined) as number;
     return { req, interceptors, timeoutMs: limit, ...(signal && { signal }) };
   }
 
-  write(method: DescMethod, message: Message): RestRequest {
-    return this.#routes.write(method, message, this.#jsonOptions);
-  }
-
   /** @throws {ConnectError} of the server, or of the way to it. */
-  async send(
+  async function send(
     { output, methodKind }: DescMethod,
     { header, signal }: Pick<UnaryRequest, "header" | "signal">,
     { binding, verb, target, contentType, body }: RestRequest,
@@ -162,42 +118,40 @@ class RestCaller {
       const json = methodKind === "server_streaming" ? streamTypes : "application/json";
       header.set("accept", isHttpBody(output, part) ? "*/*" : json);
     }
-    const { fetch = globalThis.fetch, readMaxBytes = 4 * 1024 * 1024 } = this.#options;
-    const { readMaxValues = readMaxValuesDefault } = this.#options;
-    const response = await fetch(`${this.#base}${target}`, {
+    const { fetch = globalThis.fetch } = options;
+    const response = await fetch(`${base}${target}`, {
       ...{ method: verb, headers: header, body: body ?? null, signal },
       // It may turn another method into a GET.
       redirect: verb === "GET" || verb === "HEAD" ? "follow" : "manual",
       // Runtimes take no stream without `duplex`, which their types lack.
       ...(stream && { body: stream, duplex: "half" }),
     } as RequestInit).catch((cause) => Promise.reject(lost(cause)));
-    if (!response.ok) throw await readError(response, this.#types.registry);
-    const limits = { readMaxBytes, readMaxValues };
-    return { response, reading: { output, part, ...limits, jsonOptions: this.#jsonOptions } };
+    if (!response.ok) throw await readError(response, registry);
+    return { response, reading: { output, part, ...limits } };
   }
 
-  async stream(method: DescMethod, request: StreamRequest) {
+  async function sendStream(method: DescMethod, request: StreamRequest) {
     const { methodKind, input } = method;
     if (methodKind === "bidi_streaming") {
       throw unimplemented(method, "HTTP has no form for streams in both directions");
     }
     const isUpload = methodKind === "client_streaming";
-    if (isUpload && this.#options.clientStreams !== true) {
+    if (isUpload && !clientStreams) {
       throw unimplemented(method, "client streams need the option clientStreams");
     }
     const messages = request.message[Symbol.asyncIterator]();
     let next = await messages.next();
-    const first = this.write(method, next.done === true ? create(input) : next.value);
+    const first = routes.write(method, next.done ? create(input) : next.value);
     if (!isUpload) {
-      const { response, reading } = await this.send(method, request, first);
+      const { response, reading } = await send(method, request, first);
       return { response, messages: readMessages(response, reading) };
     }
     let failure: unknown;
     const body = new ReadableStream<Uint8Array>({
-      pull: async (controller) => {
+      async pull(controller) {
         if (next.done === true) return controller.close();
         try {
-          const { target, body = "null" } = this.write(method, next.value);
+          const { target, body = "null" } = routes.write(method, next.value);
           if (target !== first.target) throw badRequest([new FieldViolation("", unlikeFirst)]);
           controller.enqueue(typeof body === "string" ? bytesOf(`${body}\n`) : body);
           next = await messages.next();
@@ -210,12 +164,39 @@ class RestCaller {
     const type = typeof first.body === "object" ? first.contentType : "application/x-ndjson";
     try {
       const message = { ...first, contentType: type };
-      const { response, reading } = await this.send(method, request, message, body);
+      const { response, reading } = await send(method, request, message, body);
       return { response, messages: createAsyncIterable([await readMessage(response, reading)]) };
     } catch (error) {
       throw failure ?? error;
     }
   }
+
+  return {
+    unary: async (method, signal, timeoutMs, given, message, contextValues) => {
+      const { req, ...call } = open(method, signal, timeoutMs, given, contextValues);
+      return await runUnaryCall({
+        ...call,
+        req: { ...req, stream: false, message },
+        async next(request) {
+          const written = routes.write(method, request.message);
+          const { reading, response } = await send(method, request, written);
+          const read = await readMessage(response, reading);
+          return { stream: false, ...responseOf(method, response), message: read as never };
+        },
+      });
+    },
+    stream: async (method, signal, timeoutMs, given, message, contextValues) => {
+      const { req, ...call } = open(method, signal, timeoutMs, given, contextValues);
+      return await runStreamingCall({
+        ...call,
+        req: { ...req, stream: true, message },
+        async next(request) {
+          const { response, messages } = await sendStream(method, request);
+          return { stream: true, ...responseOf(method, response), message: messages as never };
+        },
+      });
+    },
+  };
 }
 
 /** Events say their end, and errors that no message looks like. */

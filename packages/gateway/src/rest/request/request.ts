@@ -1,8 +1,9 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
-import type { Compression } from "@connectrpc/connect/protocol";
+import { Code, ConnectError, type MethodImplSpec } from "@connectrpc/connect";
+import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import { type Decoding, decode } from "../../codec/decode.ts";
-import { hasCustomJson, parseJson } from "../../codec/json-messages.ts";
+import { hasCustomJson, type JsonWriterOptions, parseJson } from "../../codec/json-messages.ts";
+import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http-error.ts";
@@ -12,15 +13,37 @@ import { mediaTypeOf } from "../../http/headers.ts";
 import type { Call } from "../../rpc/call.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, unpack } from "../../rpc/unpack.ts";
-import type { Rest } from "../routing/route.ts";
+import type { RestSettings } from "../options.ts";
+import type { AnswerCoding } from "../response/answer-coding.ts";
 import { jsonPath } from "../rule/field-path.ts";
 import { setHttpBody } from "../rule/http-body.ts";
 import { captureVariable, segmentsIn } from "../rule/path-template.ts";
+import type { Binding } from "../rule/rule.ts";
 import { splitArray, splitLines, tooLarge } from "../stream/json-stream.ts";
-import { bindRequest } from "./bind.ts";
-import { mergePatchType } from "./update-mask.ts";
+import { bindRequest, type MatchName } from "./bind.ts";
+import { mergePatchType, type UpdateMask } from "./update-mask.ts";
 
 type Message = MessageShape<DescMessage>;
+
+/** One binding of one method, and how it is served. */
+export interface Rest {
+  readonly spec: Exclude<MethodImplSpec, { kind: "bidi_streaming" }>;
+  readonly options: Endpoint["options"];
+  readonly prefix: string;
+  readonly binding: Binding;
+  /** Whether the body, and the answer, is a google.api.HttpBody. */
+  readonly isHttpBody: { readonly request: boolean; readonly answer: boolean };
+  readonly settings: RestSettings;
+  readonly status: number;
+  readonly answerCodings: readonly AnswerCoding[];
+  /** How to fill the mask of a PATCH; undefined if it is not filled. */
+  readonly updateMask: UpdateMask | undefined;
+  readonly bodyTypes: readonly string[];
+  readonly ignoresParameter: MatchName;
+  /** How to read JSON: the options of the method and of REST. */
+  readonly jsonOptions: JsonOptions;
+  readonly writerOptions: JsonWriterOptions;
+}
 
 /**
  * Creates what reads the single message of a call. An empty body is the empty message, as in other
@@ -238,15 +261,12 @@ function wrongMediaType(types: readonly string[]): RestFailure {
   return new RestFailure(415, Code.InvalidArgument, message, { accept: types.join(", ") });
 }
 
-function negotiateCoding(coding: string | null, available: readonly Compression[]) {
-  if (coding === null || coding.toLowerCase() === "identity") return undefined;
-  const found = available.find((compression) => compression.name === coding.toLowerCase());
-  if (found !== undefined) return found;
-  const names = ["identity", ...available.map((compression) => compression.name)].join(", ");
-  const supported = available.map((compression) => compression.name).join(",");
-  const message = `unknown compression "${coding.slice(0, 100)}": supported encodings are ${supported}`;
+function negotiateCoding(coding: string | null, available: Compression[]) {
+  const named = coding?.slice(0, 100).toLowerCase() ?? null;
+  const { request, error } = compressionNegotiate(available, named, null, "accept-encoding");
+  if (error === undefined) return request ?? undefined;
   // RFC 7694 section 3: the 415 lists the accepted codings.
-  throw new RestFailure(415, Code.InvalidArgument, message, {
-    "accept-encoding": names,
-  });
+  const names = ["identity", ...available.map(({ name }) => name)].join(", ");
+  const header = { "accept-encoding": names };
+  throw new RestFailure(415, Code.InvalidArgument, error.rawMessage, header);
 }

@@ -11,7 +11,7 @@ import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
 import { type Call, headerWithTrailer } from "../../rpc/call.ts";
 import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
-import type { Rest } from "../routing/route.ts";
+import type { Rest } from "../request/request.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
 

@@ -23,17 +23,6 @@ export interface PathTemplate {
   readonly verb: string | undefined;
 }
 
-export class TemplateError extends Error {
-  override readonly name = "TemplateError";
-  /** The position in the template, from 1. */
-  readonly column: number;
-
-  constructor(column: number, reason: string) {
-    super(`column ${column}: ${reason}`);
-    this.column = column;
-  }
-}
-
 /**
  * Parses a template:
  *
@@ -43,7 +32,7 @@ export class TemplateError extends Error {
  *     Variable = "{" FieldPath [ "=" Segments ] "}" ;
  *     FieldPath = IDENT { "." IDENT } ;
  *     Verb     = ":" LITERAL ;
- * @throws {TemplateError}
+ * @throws {SyntaxError} that begins with the column, from 1.
  */
 export function parsePathTemplate(text: string): PathTemplate {
   const segments: Segment[] = [];
@@ -51,7 +40,7 @@ export function parsePathTemplate(text: string): PathTemplate {
   let at = 0;
 
   function fail(reason: string): never {
-    throw new TemplateError(at + 1, reason);
+    throw new SyntaxError(`column ${at + 1}: ${reason}`);
   }
 
   function take(token: string): boolean {

@@ -2,12 +2,7 @@ import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
 import { type FieldPath, findFieldPath, leafOf, parameterReader } from "./field-path.ts";
-import {
-  type PathTemplate,
-  parsePathTemplate,
-  TemplateError,
-  type Variable,
-} from "./path-template.ts";
+import { type PathTemplate, parsePathTemplate, type Variable } from "./path-template.ts";
 
 /** One way to call a method over HTTP: a validated `google.api.HttpRule`. */
 export interface Binding {
@@ -150,7 +145,7 @@ function parseTemplate(method: DescMethod, path: string): PathTemplate {
   try {
     return parsePathTemplate(path);
   } catch (error) {
-    if (error instanceof TemplateError) throw new RuleError(method, `${path}: ${error.message}`);
+    if (error instanceof SyntaxError) throw new RuleError(method, `${path}: ${error.message}`);
     throw error;
   }
 }
