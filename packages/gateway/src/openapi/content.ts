@@ -1,4 +1,4 @@
-import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { hasCustomJson } from "../codec/json-messages.ts";
@@ -7,7 +7,7 @@ import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { Binding } from "../rest/rule/rule.ts";
 import type { Components, JsonObject } from "./components.ts";
-import { type Operation, Taken } from "./operations.ts";
+import { isLeft, type Operation, type Taken, takenWithin } from "./operations.ts";
 import type { ErrorAnswer, OpenApiSettings } from "./options.ts";
 import { traitsOf } from "./schema/field-notes.ts";
 import { type Choice, choicesOf } from "./schema/rules.ts";
@@ -17,7 +17,7 @@ export interface OperationContext {
   readonly settings: OpenApiSettings;
   readonly schemas: Schemas;
   readonly components: Components;
-  readonly errorForm: ErrorForm;
+  readonly errorForm: ReturnType<typeof errorFormOf>;
   readonly tag: string;
 }
 
@@ -38,9 +38,10 @@ export function requestBody(
   const isWhole = body === "*";
   const place = isWhole || updateMask === undefined ? "request" : "patch";
   const message = isWhole ? input : body.fieldKind === "message" ? body.message : undefined;
-  const taken = isWhole ? takenBy(variables) : takenBy(variables)?.within(body);
+  const paths = variables.map(({ path }) => path);
+  const taken = isWhole ? paths : takenWithin(paths, body);
   const schema =
-    message !== undefined && taken !== undefined
+    message !== undefined && taken.length > 0
       ? components.refer(bodyName, () => schemas.forFields(message, place, taken))
       : isWhole
         ? schemas.forMessage(input, place)
@@ -54,20 +55,11 @@ export function requestBody(
   return { required, content: Object.fromEntries(types.map((type) => [type, { schema }])) };
 }
 
-function takenBy(variables: Binding["variables"]): Taken | undefined {
-  return variables.length === 0 ? undefined : new Taken(variables.map(({ path }) => path));
-}
-
-function mayBeEmpty(
-  message: DescMessage,
-  taken: Taken | undefined,
-  place: "request" | "patch",
-): boolean {
-  const isLeft = (field: DescField) => taken?.isLeft(field) ?? true;
+function mayBeEmpty(message: DescMessage, taken: Taken, place: "request" | "patch"): boolean {
   const isWanted = (choice: Choice) =>
-    place === "request" && choice.isRequired && choice.fields.every(isLeft);
+    place === "request" && choice.isRequired && choice.fields.every((one) => isLeft(taken, one));
   return (
-    !message.fields.some((field) => isLeft(field) && isRequired(field, place)) &&
+    !message.fields.some((field) => isLeft(taken, field) && isRequired(field, place)) &&
     !choicesOf(message).some(isWanted)
   );
 }
@@ -127,24 +119,36 @@ function text(contentMediaType: string, description: string, item: JsonObject): 
   return { type: "string", contentMediaType, contentSchema: item, description };
 }
 
-export interface ErrorForm {
-  readonly name: string;
-  readonly contentType: string;
-  readonly schema: JsonObject;
-}
-
+/** The schema of errors, and the responses that every operation may return. */
 export function errorFormOf(
-  { error, rest: { renderError } }: OpenApiSettings,
+  { error, errors, rest: { renderError } }: OpenApiSettings,
   schemas: Schemas,
   components: Components,
-): ErrorForm {
-  if (renderError !== renderProblem) {
-    const schema = schemas.forMessage(error, "response");
-    return { name: "Error", contentType: "application/json", schema };
-  }
+) {
+  const isProblem = renderError === renderProblem;
+  const schema = isProblem
+    ? problemSchema(schemas, components)
+    : schemas.forMessage(error, "response");
+  const content = { type: isProblem ? problemType : "application/json", schema };
+  // Names must start with a letter, because code is generated from them.
+  const start = isProblem ? "Problem" : "Error";
+  const nameOf = (status: string) => (status === "default" ? start : `${start}${status}`);
+  const answers = Object.entries({ ...errors, default: { description: "Any other error." } });
+  return {
+    schema,
+    components: Object.fromEntries(
+      answers.map(([status, answer]) => [nameOf(status), errorResponse(answer, content)]),
+    ),
+    references: Object.fromEntries(
+      answers.map(([status]) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
+    ),
+  };
+}
+
+function problemSchema(schemas: Schemas, components: Components): JsonObject {
   const { code, details } = StatusSchema.field;
   const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
-  const schema = components.refer(problem, () => ({
+  return components.refer(problem, () => ({
     type: "object",
     description: "RFC 9457, with members of google.rpc.Status.",
     properties: {
@@ -157,34 +161,11 @@ export function errorFormOf(
     },
     required: ["type", "status", "code", "details"],
   }));
-  return { name: "Problem", contentType: problemType, schema };
-}
-
-export function errorComponents(
-  { errors }: Pick<OpenApiSettings, "errors">,
-  form: ErrorForm,
-): JsonObject {
-  const answers = Object.entries({ ...errors, default: { description: "Any other error." } });
-  return Object.fromEntries(
-    answers.map(([status, answer]) => [nameOf(status, form), errorResponse(answer, form)]),
-  );
-}
-
-export function errorResponses(
-  { errors }: Pick<OpenApiSettings, "errors">,
-  form: ErrorForm,
-): JsonObject {
-  return Object.fromEntries(
-    [...Object.keys(errors), "default"].map((status) => [
-      status,
-      { $ref: `#/components/responses/${nameOf(status, form)}` },
-    ]),
-  );
 }
 
 function errorResponse(
   { description, headers, examples }: ErrorAnswer,
-  { contentType, schema }: ErrorForm,
+  { type, schema }: { readonly type: string; readonly schema: JsonObject },
 ): JsonObject {
   const named = examples && { examples: mapValues(examples, (value) => ({ value })) };
   return {
@@ -192,13 +173,8 @@ function errorResponse(
     ...(headers && {
       headers: mapValues(headers, (header) => ({ schema: { type: "string" }, ...header })),
     }),
-    content: { [contentType]: { schema, ...named } },
+    content: { [type]: { schema, ...named } },
   };
-}
-
-/** Names must start with a letter, because code is generated from them. */
-function nameOf(status: string, { name }: ErrorForm): string {
-  return status === "default" ? name : `${name}${status}`;
 }
 
 function mapValues<T, U>(values: { readonly [key: string]: T }, map: (value: T) => U) {

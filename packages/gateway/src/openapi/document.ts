@@ -2,7 +2,7 @@ import type { DescService } from "@bufbuild/protobuf";
 import { assertServed } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
 import { Components, describe, type JsonObject, Names } from "./components.ts";
-import { errorComponents, errorFormOf, type OperationContext } from "./content.ts";
+import { errorFormOf, type OperationContext } from "./content.ts";
 import { operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
@@ -57,7 +57,7 @@ export function createOpenApiDocument(
     paths,
     components: {
       ...(Object.keys(securitySchemes).length > 0 && { securitySchemes }),
-      responses: errorComponents(settings, errorForm),
+      responses: errorForm.components,
       schemas: components.schemas,
     },
   };

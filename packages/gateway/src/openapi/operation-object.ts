@@ -5,8 +5,14 @@ import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { type Binding, selectorOf } from "../rest/rule/rule.ts";
 import { commentOf, titleOf } from "./comments.ts";
 import { describe, type JsonObject } from "./components.ts";
-import { errorResponses, type OperationContext, requestBody, responseContent } from "./content.ts";
-import { type Operation, type PathParameter, Taken } from "./operations.ts";
+import { type OperationContext, requestBody, responseContent } from "./content.ts";
+import {
+  isLeft,
+  type Operation,
+  type PathParameter,
+  type Taken,
+  takenWithin,
+} from "./operations.ts";
 import { descriptionOf } from "./schema/field-notes.ts";
 import { wellKnownSchema } from "./schema/scalar-schema.ts";
 import { isRequired, type Schemas } from "./schema/schema.ts";
@@ -39,7 +45,7 @@ export function operationObject(operation: Operation, context: OperationContext)
     responses: {
       [status]: { ...success, ...(isTagged && { headers: etagHeader }) },
       ...(isTagged && { "304": notModified }),
-      ...errorResponses(settings, errorForm),
+      ...errorForm.references,
     },
   };
 }
@@ -116,12 +122,12 @@ function queryParameters(
 ): JsonObject[] {
   if (body === "*") return [];
   const parameters: JsonObject[] = [];
-  const taken = new Taken([...variables.map(({ path }) => path), ...(body ? [[body]] : [])]);
+  const taken = [...variables.map(({ path }) => path), ...(body ? [[body]] : [])];
   add(input, { path: [], messages: [], taken, isRequired: true });
   return parameters;
 
   function add(message: DescMessage, parent: Parent): void {
-    for (const field of message.fields.filter((one) => parent.taken?.isLeft(one) ?? true)) {
+    for (const field of message.fields.filter((one) => isLeft(parent.taken, one))) {
       const path = [...parent.path, field];
       const isFilled = field === filled;
       const required = parent.isRequired && !isFilled && isRequired(field, "parameter");
@@ -148,7 +154,7 @@ function queryParameters(
         !parent.messages.includes(field.message)
       ) {
         const messages = [...parent.messages, field.message];
-        const taken = parent.taken?.within(field);
+        const taken = takenWithin(parent.taken, field);
         add(field.message, { path, messages, taken, isRequired: required });
       }
     }
@@ -159,7 +165,7 @@ interface Parent {
   readonly path: readonly DescField[];
   /** The enclosing messages. A message inside itself would never end. */
   readonly messages: readonly DescMessage[];
-  readonly taken: Taken | undefined;
+  readonly taken: Taken;
   readonly isRequired: boolean;
 }
 

@@ -189,24 +189,18 @@ function singularOf(plural: string): string {
     .replace(/([^su])s$/, "$1");
 }
 
-export class Taken {
-  readonly #paths: readonly (readonly DescField[])[];
+/** The fields of a message that the path of a request sets. */
+export type Taken = readonly (readonly DescField[])[];
 
-  constructor(paths: readonly (readonly DescField[])[]) {
-    this.#paths = paths;
-  }
+/** Whether something of a field is left. Not if the path has it, or another of its oneof. */
+export function isLeft(taken: Taken, field: DescField): boolean {
+  return taken.every(([first, ...rest]) => {
+    if (first === field) return rest.length > 0;
+    return first?.oneof === undefined || first.oneof !== field.oneof;
+  });
+}
 
-  /** Whether something of a field is left. Not if the path has it, or another of its oneof. */
-  isLeft(field: DescField): boolean {
-    return this.#paths.every(([first, ...rest]) => {
-      if (first === field) return rest.length > 0;
-      return first?.oneof === undefined || first.oneof !== field.oneof;
-    });
-  }
-
-  /** The fields in the path of the message in a field; undefined if there are none. */
-  within(field: DescField): Taken | undefined {
-    const inner = this.#paths.filter(([first, ...rest]) => first === field && rest.length > 0);
-    return inner.length === 0 ? undefined : new Taken(inner.map((path) => path.slice(1)));
-  }
+/** Those of the message in a field. */
+export function takenWithin(taken: Taken, field: DescField): Taken {
+  return taken.flatMap(([first, ...rest]) => (first === field && rest.length > 0 ? [rest] : []));
 }

@@ -40,30 +40,13 @@ function jsonOf(field: DescField, value: unknown): JsonValue {
 /** The schema of a field that must be set. If its zero value means "not set", excludes zero. */
 export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
   if (!traitsOf(field).isImplicit) return schema;
-  switch (field.fieldKind) {
-    case "list":
-      return { minItems: 1, ...schema };
-    case "map":
-      return { minProperties: 1, ...schema };
-    case "enum":
-      return without(schema, [...zerosOf({ enum: field.enum }), 0]);
-    case "scalar":
-      return nonZeroScalar(field.scalar, schema);
-    default:
-      return schema;
-  }
-}
-
-function nonZeroScalar(type: ScalarType, schema: JsonObject): JsonObject {
-  switch (type) {
-    case ScalarType.STRING:
-    case ScalarType.BYTES:
-      return "enum" in schema ? without(schema, [""]) : { minLength: 1, ...schema };
-    case ScalarType.BOOL:
-      return { ...schema, enum: [true] };
-    default:
-      return without(schema, zerosOf({ scalar: type }));
-  }
+  const { fieldKind, scalar } = field;
+  if (fieldKind === "list") return { minItems: 1, ...schema };
+  if (fieldKind === "map") return { minProperties: 1, ...schema };
+  if (scalar === ScalarType.BOOL) return { ...schema, enum: [true] };
+  const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES;
+  if (isText && !("enum" in schema)) return { minLength: 1, ...schema };
+  return without(schema, [...zerosOf(field), ...(fieldKind === "enum" ? [0] : [])]);
 }
 
 function without(schema: JsonObject, values: readonly JsonValue[]): JsonObject {

@@ -11,7 +11,7 @@ import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
 import { type Components, describe, type JsonObject, type Named } from "../components.ts";
-import type { Taken } from "../operations.ts";
+import { isLeft, type Taken, takenWithin } from "../operations.ts";
 import { defaultOf, nonZeroOf, notedOf, traitsOf } from "./field-notes.ts";
 import {
   choicesOf,
@@ -51,7 +51,7 @@ export class Schemas {
     this.#options = options;
   }
 
-  forField(field: DescField, place: Place, taken?: Taken): JsonObject {
+  forField(field: DescField, place: Place, taken: Taken = []): JsonObject {
     const rules = rulesAt(field, place);
     const value = this.#forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
@@ -77,17 +77,17 @@ export class Schemas {
   }
 
   /** The schema of a message, without the fields in the path, which a body must not contradict. */
-  forFields(message: DescMessage, place: Place, taken?: Taken): JsonObject {
+  forFields(message: DescMessage, place: Place, taken: Taken = []): JsonObject {
     const isForModels = this.#options.isForModels === true && place !== "response";
     const fields = message.fields.filter(
-      (field) => (taken?.isLeft(field) ?? true) && !(isForModels && traitsOf(field).isOutput),
+      (field) => isLeft(taken, field) && !(isForModels && traitsOf(field).isOutput),
     );
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
     const properties = fields.map((field) => {
       // An update with a mask needs only the fields of the mask.
       const isMasked = place === "request" && field.fieldKind === "message" && hasMask;
-      const schema = this.forField(field, isMasked ? "patch" : place, taken?.within(field));
+      const schema = this.forField(field, isMasked ? "patch" : place, takenWithin(taken, field));
       const isNullable = place === "patch" && !isRequired(field, "request");
       return [field.jsonName, isNullable ? { anyOf: [schema, { type: "null" }] } : schema];
     });
@@ -106,7 +106,7 @@ export class Schemas {
     field: DescField,
     place: Place,
     rules: FieldRules | undefined,
-    taken: Taken | undefined,
+    taken: Taken,
   ): JsonObject {
     const inner = place === "patch" ? "request" : place; // a mask replaces lists and maps
     switch (field.fieldKind) {
@@ -126,7 +126,7 @@ export class Schemas {
         );
       }
       default:
-        if (taken !== undefined && field.fieldKind === "message") {
+        if (taken.length > 0 && field.fieldKind === "message") {
           return this.forFields(field.message, place, taken);
         }
         return this.#forOne(field, place, rules);
