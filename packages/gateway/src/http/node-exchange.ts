@@ -14,24 +14,13 @@ import type {
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 import { readChunks } from "./windows.ts";
 
-const exchangeOf = Symbol("the exchange that an answer belongs to");
+const owner = Symbol("the exchange that an answer belongs to");
 
 /** A stream of HTTP/2, or a response of HTTP/1.1. */
-type Answer = Writable & { [exchangeOf]?: NodeExchange };
+type Answer = Writable & { [owner]?: NodeExchange };
 
-/**
- * The client of an answer has shut its sending side. Its call is cancelled, as in Go's net/http and
- * Envoy. If there is an answer anyway, it is sent.
- */
-export function clientShut(answer: Writable): void {
-  (answer as Answer)[exchangeOf]?.leave();
-}
-
-/** The server has ended a request itself. @returns whether it is a call. */
-export function refuseCall(answer: Writable, refusal: CallRefusal): boolean {
-  const exchange = (answer as Answer)[exchangeOf];
-  if (exchange?.isAnswered === false && !exchange.hasLeft) exchange.refusal = refusal;
-  return exchange !== undefined;
+export function exchangeOf(answer: Writable): NodeExchange | undefined {
+  return (answer as Answer)[owner];
 }
 
 /** An error, and the HTTP status that the client gets, if any. */
@@ -40,21 +29,8 @@ interface CallRefusal {
   readonly status: number | undefined;
 }
 
-/** Whether a request may take as long as its call. */
-export function isKeptOpen(answer: Writable): boolean {
-  return (answer as Answer)[exchangeOf]?.isKept === true;
-}
-
 /** Slower bodies are late, as in Kestrel. A steady upload is not, however long it takes. */
 const bytesPerSecondMin = 240;
-
-/** Whether enough of a body was read in the last `ms`. Call once for each such time. */
-export function keepsPace(answer: Writable, ms: number): boolean {
-  const exchange = (answer as Answer)[exchangeOf];
-  if (exchange === undefined || exchange.readBytes * 1000 < bytesPerSecondMin * ms) return false;
-  exchange.readBytes = 0;
-  return true;
-}
 
 export abstract class NodeExchange implements Exchange {
   declare isDuplex: boolean;
@@ -89,7 +65,7 @@ export abstract class NodeExchange implements Exchange {
   declare protected source: Readable;
   declare protected readonly answer: Writable;
   declare protected readonly close: () => void;
-  declare refusal: CallRefusal | undefined;
+  declare private refusal: CallRefusal | undefined;
   declare reading: Reading | undefined;
   declare held: Holding | undefined;
   declare private readonly budget: BodyBudget | undefined;
@@ -110,7 +86,7 @@ export abstract class NodeExchange implements Exchange {
     this.refusal = undefined;
     this.reading = undefined;
     this.held = undefined;
-    (answer as Answer)[exchangeOf] = this;
+    (answer as Answer)[owner] = this;
     // Not an arrow function: V8 keeps objects for longer that have one of their own in a field.
     this.close = closeExchange.bind(undefined, this);
     answer.on("close", this.close);
@@ -147,6 +123,22 @@ export abstract class NodeExchange implements Exchange {
 
   abstract respond(response: Response): void;
 
+  /** The server has ended the request itself. */
+  refuse(refusal: CallRefusal): void {
+    if (!this.isAnswered && !this.hasLeft) this.refusal = refusal;
+  }
+
+  /** Whether enough of the body was read in the last `ms`. Call once for each such time. */
+  keepsPace(ms: number): boolean {
+    if (this.readBytes * 1000 < bytesPerSecondMin * ms) return false;
+    this.readBytes = 0;
+    return true;
+  }
+
+  /**
+   * The client has shut its sending side. Its call is cancelled, as in Go's net/http and Envoy. If
+   * there is an answer anyway, it is sent.
+   */
   leave(): void {
     this.hasLeft = true;
     this.call?.abort(clientLeft());

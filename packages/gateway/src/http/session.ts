@@ -1,4 +1,4 @@
-import { constants, type Http2Session, type Http2Stream } from "node:http2";
+import type { Http2Session, Http2Stream } from "node:http2";
 import { types } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 
@@ -132,27 +132,25 @@ const handles = new FinalizationRegistry<unknown>(() => {});
  */
 export const sessionMegabytesMax = 4000;
 
-/** The codes of RFC 9113 section 7 that say why a stream ended, with their names in connect-es. */
-const reasons: ReadonlyMap<number, readonly [name: string, code: Code]> = new Map([
-  [constants.NGHTTP2_PROTOCOL_ERROR, ["PROTOCOL_ERROR", Code.Internal]],
-  [constants.NGHTTP2_INTERNAL_ERROR, ["INTERNAL_ERROR", Code.Internal]],
-  [constants.NGHTTP2_FLOW_CONTROL_ERROR, ["FLOW_CONTROL_ERROR", Code.Internal]],
-  [constants.NGHTTP2_SETTINGS_TIMEOUT, ["SETTINGS_TIMEOUT", Code.Internal]],
-  [constants.NGHTTP2_FRAME_SIZE_ERROR, ["FRAME_SIZE_ERROR", Code.Internal]],
-  [constants.NGHTTP2_REFUSED_STREAM, ["REFUSED_STREAM", Code.Unavailable]],
-  [constants.NGHTTP2_CANCEL, ["CANCEL", Code.Canceled]],
-  [constants.NGHTTP2_COMPRESSION_ERROR, ["COMPRESSION_ERROR", Code.Internal]],
-  [constants.NGHTTP2_CONNECT_ERROR, ["CONNECT_ERROR", Code.Internal]],
-  [constants.NGHTTP2_ENHANCE_YOUR_CALM, ["ENHANCE_YOUR_CALM", Code.ResourceExhausted]],
-  [constants.NGHTTP2_INADEQUATE_SECURITY, ["INADEQUATE_SECURITY", Code.PermissionDenied]],
-  [constants.NGHTTP2_HTTP_1_1_REQUIRED, ["HTTP_1_1_REQUIRED", Code.PermissionDenied]],
-]);
+/** The names in connect-es of the codes of RFC 9113 section 7, by number. */
+const reasons = (
+  "NO_ERROR PROTOCOL_ERROR INTERNAL_ERROR FLOW_CONTROL_ERROR SETTINGS_TIMEOUT STREAM_CLOSED " +
+  "FRAME_SIZE_ERROR REFUSED_STREAM CANCEL COMPRESSION_ERROR CONNECT_ERROR ENHANCE_YOUR_CALM " +
+  "INADEQUATE_SECURITY HTTP_1_1_REQUIRED"
+).split(" ");
+
+/** What they say of a call, if not INTERNAL. Two give no reason. */
+const reasonCodes: Readonly<Record<string, Code | undefined>> = {
+  ...{ NO_ERROR: undefined, STREAM_CLOSED: undefined, REFUSED_STREAM: Code.Unavailable },
+  ...{ CANCEL: Code.Canceled, ENHANCE_YOUR_CALM: Code.ResourceExhausted },
+  ...{ INADEQUATE_SECURITY: Code.PermissionDenied, HTTP_1_1_REQUIRED: Code.PermissionDenied },
+};
 
 /** The error for a call whose stream was reset; undefined if the code gives no reason. */
-export function resetReason(resetCode: number | undefined): ConnectError | undefined {
-  const reason = reasons.get(resetCode ?? constants.NGHTTP2_NO_ERROR);
-  if (reason === undefined) return undefined;
-  const [name, code] = reason;
-  const text = `http/2 stream closed with error code ${name} (0x${resetCode?.toString(16)})`;
-  return new ConnectError(text, code);
+export function resetReason(resetCode = 0): ConnectError | undefined {
+  const name = reasons[resetCode];
+  if (name === undefined) return undefined;
+  const code = name in reasonCodes ? reasonCodes[name] : Code.Internal;
+  const text = `http/2 stream closed with error code ${name} (0x${resetCode.toString(16)})`;
+  return code && new ConnectError(text, code);
 }

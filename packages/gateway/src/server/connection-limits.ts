@@ -8,46 +8,37 @@ import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
  * whose client has shut its sending side, is closed for a new one. So however many of these there
  * are, they keep no client out.
  */
-export class ConnectionLimit {
-  readonly #max: number;
-  readonly #open = new Set<Socket>();
-  readonly #silent = new Set<Socket>();
+export function createConnectionLimit(max: number) {
+  const open = new Set<Socket>();
+  const silent = new Set<Socket>();
 
-  constructor(max: number) {
-    this.#max = max;
+  function forget(socket: Socket): void {
+    open.delete(socket);
+    silent.delete(socket);
   }
 
-  /** @returns whether there is room for the connection, which is counted until it closes. */
-  admit(socket: Socket): boolean {
-    if (this.#open.size >= this.#max && !this.#makeRoom()) return false;
-    this.#open.add(socket);
-    this.#silent.add(socket);
-    socket.once("close", () => this.#forget(socket));
-    return true;
-  }
-
-  /** Call after its first complete request or answer. It is then not closed for another one. */
-  keep(socket: Socket): void {
-    this.#silent.delete(socket);
-  }
-
-  /** Call when its client has shut its sending side. It may be closed for another one. */
-  release(socket: Socket): void {
-    if (this.#open.has(socket)) this.#silent.add(socket);
-  }
-
-  #makeRoom(): boolean {
-    const [oldest] = this.#silent;
+  function makeRoom(): boolean {
+    const [oldest] = silent;
     if (oldest === undefined) return false;
-    this.#forget(oldest); // its close event comes later
+    forget(oldest); // its close event comes later
     oldest.destroy();
     return true;
   }
 
-  #forget(socket: Socket): void {
-    this.#open.delete(socket);
-    this.#silent.delete(socket);
-  }
+  return {
+    /** @returns whether there is room for the connection, which is counted until it closes. */
+    admit(socket: Socket): boolean {
+      if (open.size >= max && !makeRoom()) return false;
+      open.add(socket);
+      silent.add(socket);
+      socket.once("close", () => forget(socket));
+      return true;
+    },
+    /** Call after its first complete request or answer. It is then not closed for another one. */
+    keep: (socket: Socket) => void silent.delete(socket),
+    /** Call when its client has shut its sending side. It may be closed for another one. */
+    release: (socket: Socket) => void (open.has(socket) && silent.add(socket)),
+  };
 }
 
 /**

@@ -3,7 +3,7 @@ import https from "node:https";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
 import type { TLSSocket } from "node:tls";
-import { clientShut, isKeptOpen, keepsPace } from "../http/node-exchange.ts";
+import { exchangeOf } from "../http/node-exchange.ts";
 import { continueWhenRead } from "../http/request-exchange.ts";
 import type { PortLimits } from "./limits.ts";
 import type { AnsweredRefusal, Refusals } from "./refusal.ts";
@@ -151,10 +151,10 @@ export function limitConnections(
     for (const socket of sockets) {
       if (socket.writableLength > 0 && !socket.timeout) socket.setTimeout(idleTimeoutMs);
       const last = socket[lastResponse];
-      if (last === undefined || last.req.complete || isKeptOpen(last)) continue;
+      if (last === undefined || last.req.complete || exchangeOf(last)?.isKept) continue;
       if (socket[late]?.response !== last) socket[late] = { response: last, seenAt: now };
       else if (now - socket[late].seenAt >= requestTimeoutMs) {
-        if (keepsPace(last, requestTimeoutMs)) socket[late].seenAt = now;
+        if (exchangeOf(last)?.keepsPace(requestTimeoutMs)) socket[late].seenAt = now;
         else refuseLast(socket, "late", refusals);
       }
     }
@@ -168,7 +168,7 @@ export function limitConnections(
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
     socket.once("end", () => {
-      for (const response of socket[underWay] ?? []) clientShut(response);
+      for (const response of socket[underWay] ?? []) exchangeOf(response)?.leave();
     });
   };
 }
@@ -189,7 +189,7 @@ function refuseRequest(
   }
   if (code === "HPE_INVALID_EOF_STATE") {
     // The client has closed its sending side within a request.
-    for (const response of socket[underWay] ?? []) clientShut(response);
+    for (const response of socket[underWay] ?? []) exchangeOf(response)?.leave();
   }
   refuseLast(socket, kinds[code ?? ""] ?? "malformed", refusals);
 }

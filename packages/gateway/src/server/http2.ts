@@ -1,13 +1,13 @@
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
-import { clientShut, isKeptOpen, keepsPace } from "../http/node-exchange.ts";
+import { exchangeOf } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams, StreamTable, sessionMegabytesMax } from "../http/session.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { windowBytesMax, windows } from "../http/windows.ts";
 import type { OnRequested } from "./http1.ts";
-import { type Intake, Turns } from "./intake.ts";
+import type { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import type { Refusals } from "./refusal.ts";
 
@@ -16,19 +16,12 @@ type Stream = http2.ServerHttp2Stream;
 /** Serves requests. `serveStream` is faster for HTTP/2. */
 export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 
-/**
- * Requests of one connection in one turn of the event loop. Most send fewer. Node reads 64 KiB at a
- * time and emits all requests in it, often hundreds, before anyone else has a turn. In a flood of
- * resets, most requests that wait are cancelled by their turn.
- */
-const servedAtOnce = 32;
-
 /** Does not listen: the port emits connections to it. Node has no timeouts for HTTP/2. */
 export function createHttp2Server(
   limits: PortLimits,
   handler: PortHandler,
   refusals: Refusals,
-  intake: Intake,
+  intake: Http2Intake,
   onRequested: OnRequested = ignoreError,
 ): http2.Http2Server {
   const server = http2.createServer({
@@ -56,22 +49,17 @@ export function createHttp2Server(
   });
   server.on("session", (session) => {
     windows.add(session);
-    const from = socket;
-    const turns = new Turns(servedAtOnce, intake.requests, serveStream);
+    const from = socket as Socket;
+    const line = intake.open(from, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       windows.watch();
       const [stream] = request;
-      const waits = !turns.take(request);
-      // Meanwhile, it has no other listener for errors.
-      if (waits) stream.on("error", ignoreError);
-      if (from !== undefined) intake.take(from, waits);
+      // While it waits, it has no other listener for errors.
+      if (!intake.take(line, request)) stream.on("error", ignoreError);
     });
-    if (from !== undefined) {
-      intake.add(from);
-      session.once("close", () => intake.remove(from));
-      tellFirstRequest(session, from, onRequested);
-    }
-    limitSession(session, socket, limits, refusals);
+    session.once("close", () => intake.close(line));
+    tellFirstRequest(session, from, onRequested);
+    limitSession(session, from, limits, refusals);
   });
   const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
     // It may have ended while it waited for its turn.
@@ -132,6 +120,8 @@ type StreamListener = (
   rawHeaders: string[],
 ) => void;
 
+export type Http2Intake = Intake<Parameters<StreamListener>>;
+
 /** The client aborted the stream; nothing to report. */
 function ignoreError(): void {}
 
@@ -157,7 +147,7 @@ function headerBytes(rawHeaders: readonly string[]): number {
  */
 function limitSession(
   session: http2.ServerHttp2Session,
-  socket: Socket | undefined,
+  socket: Socket,
   limits: PortLimits,
   refusals: Refusals,
 ): void {
@@ -186,13 +176,13 @@ function limitSession(
       if (session.destroyed) {
         clearInterval(timer);
         // Node waits without a limit until the client has read what was written.
-        socket?.setTimeout(idleTimeoutMs, () => socket.destroy());
+        socket.setTimeout(idleTimeoutMs, () => socket.destroy());
         return;
       }
-      if (socket?.readableEnded) {
+      if (socket.readableEnded) {
         let isStuck = false;
         for (const { stream } of streams) {
-          clientShut(stream); // it may have waited for its turn
+          exchangeOf(stream)?.leave(); // it may have waited for its turn
           // Windows never open again: what waits for one is never sent.
           isStuck ||= stream.writableLength > 0;
         }
@@ -203,8 +193,8 @@ function limitSession(
       for (const seen of streams) {
         const { stream, seenAt } = seen;
         if (now - seenAt < requestTimeoutMs) continue;
-        if (stream.readableEnded || isWhole(stream) || isKeptOpen(stream)) continue;
-        if (keepsPace(stream, requestTimeoutMs)) seen.seenAt = now;
+        if (stream.readableEnded || isWhole(stream) || exchangeOf(stream)?.isKept) continue;
+        if (exchangeOf(stream)?.keepsPace(requestTimeoutMs)) seen.seenAt = now;
         else endLateRequest(stream, refusals);
       }
       if (isTimed || !isResting()) return;
@@ -220,14 +210,14 @@ function limitSession(
   });
   // The client has shut its sending side: complete requests are cancelled, but answered if possible.
   // The others never complete. After a GOAWAY, the client has left.
-  socket?.once("end", () => {
+  socket.once("end", () => {
     // With `close` alone, Node would wait forever for the rest of a frame.
     if (isGoing || ![...streams].some(({ stream }) => isWhole(stream))) {
       session.destroy();
       return;
     }
     for (const { stream } of streams) {
-      if (isWhole(stream)) clientShut(stream);
+      if (isWhole(stream)) exchangeOf(stream)?.leave();
       else stream.close(http2.constants.NGHTTP2_CANCEL);
     }
     session.close();

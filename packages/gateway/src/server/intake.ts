@@ -15,6 +15,13 @@ const turnConnectionsMax = 64;
  */
 const turnStartsMax = 2;
 
+/**
+ * Requests of one connection served in one turn. Most send fewer. Node reads 64 KiB at a time and
+ * emits all requests in it, often hundreds, before anyone else has a turn. In a flood of resets,
+ * most requests that wait are cancelled by their turn.
+ */
+const servedAtOnce = 32;
+
 /** Requests of all connections served in one turn. One that has more may begin one of them. */
 const servedTogether = 128;
 
@@ -24,8 +31,25 @@ const recentMs = 10_000;
 /** The least time between two pauses of all connections, for each of them: pauses cost. */
 const stopIntervalMs = 0.1;
 
+/** A connection, and its requests. */
+export interface Line<T> {
+  readonly socket: Socket;
+  /** Returns whether there was anything to do. */
+  readonly serve: (request: T) => boolean;
+  readonly waiting: T[];
+  /** The turn in which it last sent a request, the number of those, and when that was. */
+  askedIn: number;
+  asked: number;
+  askedAt: number;
+  /** The turn in which one of its requests was last served, and the number of those. */
+  servedIn: number;
+  served: number;
+  /** Whether it sent many when it was last read. */
+  isBusy: boolean;
+}
+
 /**
- * Limits the requests that begin in one turn of the event loop.
+ * Limits the requests that begin, and those that are served, in one turn of the event loop.
  *
  * In one turn, Node reads everything that every HTTP/2 connection has sent. With dozens of busy
  * connections, tens of thousands of requests begin before one is answered. They take memory, delay
@@ -36,67 +60,104 @@ const stopIntervalMs = 0.1;
  * a second are served, and 19,000 if all that wait have been read. A connection that sends a few at
  * a time is read in every turn: beside 25,600 gRPC calls on 100 connections, a lone REST caller
  * waited up to 0.3 s (p99), and 2.4 s without an intake.
+ *
+ * Bursts that have been read are spread over turns, too. Beside 512 gRPC calls on 2 connections, a
+ * lone REST caller waited up to 63 ms (p99), and 353 ms without that.
  */
-export class Intake {
-  /** Requests that were read. While it is behind, no connection is started or resumed. */
-  readonly requests = new TurnTotal(servedTogether);
+export class Intake<T> {
   /** Connections that wait for their start, with it. */
   readonly #unstarted = new Map<Socket, () => void>();
   #hasStarted = false;
-  /** Open connections, with the time of the last request of each. */
-  readonly #asked = new Map<Socket, number>();
-  /** Those that sent many when they were last read. */
-  readonly #busy = new Set<Socket>();
+  readonly #open = new Set<Line<T>>();
+  /** Those whose requests wait, and the number of these. While it is large, none is started or resumed. */
+  readonly #queued = new Set<Line<T>>();
+  #waitingRequests = 0;
   /** Paused busy connections, in the order in which they are resumed. */
-  readonly #waiting = new Set<Socket>();
+  readonly #waiting = new Set<Line<T>>();
   /** Resumed before them: the others, and those whose last turn was full before they were read. */
-  readonly #overdue = new Set<Socket>();
-  readonly #resumed = new Set<Socket>();
+  readonly #overdue = new Set<Line<T>>();
+  readonly #resumed = new Set<Line<T>>();
   /** Adapted so that few become overdue: resumed connections are not always read first. */
   #resumedMax = turnConnectionsMax;
-  readonly #served = new Set<Socket>();
-  #counted = 0;
-  #reading: Socket | undefined;
-  #read = 0;
+  /** Those that have sent many in this turn, and the number of their requests. */
+  readonly #counted = new Set<Line<T>>();
+  #count = 0;
+  #served = 0;
+  #turn = 0;
   #isScheduled = false;
   #now = 0;
   #stoppedAllAt = Number.NEGATIVE_INFINITY;
 
-  /** Starts a connection in its turn, which then may add it. It is not read before. */
+  /** Starts a connection in its turn, which then may open its line. It is not read before. */
   start(socket: Socket, begin: () => void): void {
     stopReading(socket);
     this.#unstarted.set(socket, begin);
     this.#schedule();
   }
 
-  add(socket: Socket): void {
-    this.#asked.set(socket, performance.now());
+  /** @param serve Returns whether there was anything to do. */
+  open(socket: Socket, serve: Line<T>["serve"]): Line<T> {
+    const askedAt = performance.now();
+    const counts = { askedIn: -1, asked: 0, askedAt, servedIn: -1, served: 0, isBusy: false };
+    const line = { socket, serve, waiting: [], ...counts };
+    this.#open.add(line);
+    return line;
   }
 
-  remove(socket: Socket): void {
-    this.#asked.delete(socket);
-    for (const sockets of [this.#busy, this.#waiting, this.#overdue, this.#resumed, this.#served]) {
-      sockets.delete(socket);
+  /** What waits is served all the same, if there is anything to do. */
+  close(line: Line<T>): void {
+    for (const lines of [this.#open, this.#waiting, this.#overdue, this.#resumed, this.#counted]) {
+      lines.delete(line);
     }
   }
 
-  /** A request of a connection has begun. @param waits Whether it is read, but not served yet. */
-  take(socket: Socket, waits: boolean): void {
+  /** @returns whether it was served at once; false if it waits. */
+  take(line: Line<T>, request: T): boolean {
     this.#schedule();
-    if (socket !== this.#reading) {
-      this.#reading = socket;
-      this.#read = 0;
-      this.#asked.set(socket, this.#now);
-      this.#busy.delete(socket);
+    if (line.askedIn !== this.#turn) {
+      line.askedIn = this.#turn;
+      line.asked = 0;
+      line.askedAt = this.#now;
+      line.isBusy = false;
     }
-    if (++this.#read <= freeRequests && !waits) return;
-    this.#served.add(socket);
-    this.#busy.add(socket);
+    const waits = line.waiting.length > 0 || !this.#mayServe(line, freeRequests);
+    if (waits) {
+      line.waiting.push(request);
+      this.#queued.add(line);
+      this.#waitingRequests++;
+    } else this.#serve(line, request);
+    if (++line.asked > freeRequests || waits) this.#countOne(line, waits);
+    return !waits;
+  }
+
+  #countOne(line: Line<T>, waits: boolean): void {
+    this.#counted.add(line);
+    line.isBusy = true;
     // What was read while this is behind would keep it behind.
-    if (++this.#counted < turnRequestsMax && !(waits && this.requests.isBehind)) return;
-    if (this.#counted === turnRequestsMax) this.#fill();
+    if (++this.#count < turnRequestsMax && !(waits && this.#isBehind)) return;
+    if (this.#count === turnRequestsMax) this.#fill();
     // Node reads up to 32 chunks of 64 KiB in a row. The current one is still served.
-    if (!this.#waiting.has(socket)) stop(socket, this.#waiting);
+    if (!this.#waiting.has(line)) stop(line, this.#waiting);
+  }
+
+  #mayServe(line: Line<T>, freeMax: number): boolean {
+    if (line.servedIn !== this.#turn) {
+      line.servedIn = this.#turn;
+      line.served = 0;
+    }
+    if (line.served >= servedAtOnce) return false;
+    return line.served < freeMax || this.#served < servedTogether;
+  }
+
+  #serve(line: Line<T>, request: T): void {
+    if (!line.serve(request)) return;
+    line.served++;
+    this.#served++;
+  }
+
+  /** Whether more wait than one turn may serve. */
+  get #isBehind(): boolean {
+    return this.#waitingRequests > servedTogether;
   }
 
   #schedule(): void {
@@ -108,19 +169,18 @@ export class Intake {
 
   /** The turn is full. Connections that were not read yet wait for another turn. */
   #fill(): void {
-    const isRead = (socket: Socket) => this.#asked.get(socket) === this.#now;
-    for (const socket of this.#resumed) {
-      if (!isRead(socket)) stop(socket, this.#overdue);
+    for (const line of this.#resumed) {
+      if (line.askedIn !== this.#turn) stop(line, this.#overdue);
     }
     if (this.#overdue.size > 0) this.#resumedMax = Math.ceil(this.#resumedMax / 2);
     // Busy connections are paused already. The others send few requests.
-    const intervalMs = stopIntervalMs * this.#asked.size;
+    const intervalMs = stopIntervalMs * this.#open.size;
     if (this.#isAnyStopped || this.#now < this.#stoppedAllAt + intervalMs) return;
     this.#stoppedAllAt = this.#now;
-    for (const [socket, askedAt] of this.#asked) {
-      const isRecent = askedAt >= this.#now - recentMs;
-      if (!isRecent || isRead(socket)) continue;
-      stop(socket, this.#busy.has(socket) ? this.#waiting : this.#overdue);
+    for (const line of this.#open) {
+      const isRecent = line.askedAt >= this.#now - recentMs;
+      if (!isRecent || line.askedIn === this.#turn) continue;
+      stop(line, line.isBusy ? this.#waiting : this.#overdue);
     }
   }
 
@@ -130,22 +190,31 @@ export class Intake {
 
   #endTurn(): void {
     this.#isScheduled = false;
-    const isFull = this.#counted >= turnRequestsMax;
+    this.#turn++;
+    this.#served = 0;
+    if (this.#queued.size > 0) this.#schedule(); // what is served now counts in the next turn
+    for (const line of this.#queued) {
+      while (line.waiting.length > 0 && this.#mayServe(line, 1)) {
+        this.#waitingRequests--;
+        this.#serve(line, line.waiting.shift() as T);
+      }
+      if (line.waiting.length === 0) this.#queued.delete(line);
+    }
+    const isFull = this.#count >= turnRequestsMax;
     if (isFull || this.#isAnyStopped) {
-      for (const socket of this.#served) {
-        this.#overdue.delete(socket); // it was read before the pause
-        stop(socket, this.#waiting);
+      for (const line of this.#counted) {
+        this.#overdue.delete(line); // it was read before the pause
+        stop(line, this.#waiting);
       }
     }
     // A turn in which nobody was resumed says nothing about that.
     if (!isFull && this.#resumed.size > 0) {
       this.#resumedMax = Math.min(turnConnectionsMax, 2 * this.#resumedMax);
     }
-    this.#served.clear();
-    this.#counted = 0;
-    this.#reading = undefined;
+    this.#counted.clear();
+    this.#count = 0;
     this.#resumed.clear();
-    if (!this.requests.isBehind) {
+    if (!this.#isBehind) {
       // What begins may fill its turn before anyone who was resumed is read.
       this.#hasStarted = !(this.#hasStarted && this.#isAnyStopped) && this.#startSome();
       if (!this.#hasStarted) this.#resume();
@@ -167,19 +236,19 @@ export class Intake {
 
   #resume(): void {
     for (const stopped of [this.#overdue, this.#waiting]) {
-      for (const socket of stopped) {
+      for (const line of stopped) {
         if (this.#resumed.size >= this.#resumedMax) return;
-        stopped.delete(socket);
-        this.#resumed.add(socket);
-        startReading(socket);
+        stopped.delete(line);
+        this.#resumed.add(line);
+        startReading(line.socket);
       }
     }
   }
 }
 
-function stop(socket: Socket, stopped: Set<Socket>): void {
-  stopped.add(socket);
-  stopReading(socket);
+function stop<T>(line: Line<T>, stopped: Set<Line<T>>): void {
+  stopped.add(line);
+  stopReading(line.socket);
 }
 
 /** Also while an HTTP/2 session has the socket. */
@@ -202,104 +271,4 @@ interface Handle {
 
 function handleOf(socket: Socket & { readonly _handle?: Handle | null }): Handle | undefined {
   return socket._handle ?? undefined;
-}
-
-/**
- * Spreads bursts over turns of the event loop: serves a few items in each turn, in order. Beside
- * 512 gRPC calls on 2 connections, a lone REST caller waited up to 63 ms (p99), and 353 ms without
- * turns.
- */
-export class Turns<T> {
-  readonly #all: TurnTotal;
-  readonly #servedMax: number;
-  readonly #serve: (item: T) => boolean;
-  readonly #waiting: T[] = [];
-  #served = 0;
-  #isCounting = false;
-
-  /**
-   * @param servedMax In one turn.
-   * @param all The limit for all of them together. Beyond it, each serves a few that arrive, or one
-   * that waits.
-   * @param serve Returns whether there was anything to do.
-   */
-  constructor(servedMax: number, all: TurnTotal, serve: (item: T) => boolean) {
-    this.#servedMax = servedMax;
-    this.#all = all;
-    this.#serve = serve;
-  }
-
-  /** @returns whether it was served at once; false if it waits. */
-  take(item: T): boolean {
-    if (!this.#isCounting) this.#count();
-    if (this.#waiting.length > 0 || !this.#mayServe(freeRequests)) {
-      this.#waiting.push(item);
-      this.#all.waiting++;
-      return false;
-    }
-    this.#serveOne(item);
-    return true;
-  }
-
-  #mayServe(freeMax: number): boolean {
-    if (this.#served >= this.#servedMax) return false;
-    return this.#served < freeMax || !this.#all.isReached;
-  }
-
-  #serveOne(item: T): void {
-    if (!this.#serve(item)) return;
-    this.#served++;
-    this.#all.count();
-  }
-
-  #count(): void {
-    this.#isCounting = true;
-    this.#all.beginTurn();
-    setImmediate(this.#endTurn);
-  }
-
-  readonly #endTurn = (): void => {
-    this.#isCounting = false;
-    this.#served = 0;
-    if (this.#waiting.length > 0) this.#count();
-    while (this.#waiting.length > 0 && this.#mayServe(1)) {
-      this.#all.waiting--;
-      this.#serveOne(this.#waiting.shift() as T);
-    }
-  };
-}
-
-/** Counts the items of all `Turns` together: those served in one turn, and those that wait. */
-export class TurnTotal {
-  readonly #max: number;
-  waiting = 0;
-  #served = 0;
-  #isCounting = false;
-
-  constructor(max: number) {
-    this.#max = max;
-  }
-
-  get isReached(): boolean {
-    return this.#served >= this.#max;
-  }
-
-  /** Whether more wait than one turn may serve. */
-  get isBehind(): boolean {
-    return this.waiting > this.#max;
-  }
-
-  /** Call before the end of the turn is scheduled: it counts anew by then. */
-  beginTurn(): void {
-    if (this.#isCounting) return;
-    this.#isCounting = true;
-    setImmediate(() => {
-      this.#isCounting = false;
-      this.#served = 0;
-    });
-  }
-
-  count(): void {
-    this.#served++;
-  }
 }

@@ -31,7 +31,8 @@ export const defaultLimits: PortLimits = {
   streamsMax: 256,
 };
 
-const numberKinds = optionKinds<Omit<PortLimits, "connectionsExempt">>()({
+const kinds = optionKinds<PortLimits>()({
+  list: "connectionsExempt",
   number:
     "headerBytesMax requestTimeoutMs idleTimeoutMs connectionsMax connectionsPerAddressMax streamsMax",
 });
@@ -44,7 +45,7 @@ export { timerMaxMs };
  * to {@link timerMaxMs}.
  */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
-  assertOptions("limits", given, { ...numberKinds, connectionsExempt: "list" });
+  assertOptions("limits", given, kinds);
   const limits: PortLimits = { ...defaultLimits, ...definedOnly(given) };
   const { connectionsExempt: _, ...numbers } = limits;
   for (const [name, value] of Object.entries(numbers)) {

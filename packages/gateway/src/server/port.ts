@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { chmodSync, lstatSync, renameSync, unlinkSync } from "node:fs";
 import type http from "node:http";
 import type { Http2Session } from "node:http2";
@@ -5,12 +6,12 @@ import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
-import { ConnectionLimit, createAddressLimit, limitHalfOpen } from "./connection-limits.ts";
+import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
-import { createHttp2Server, type PortHandler } from "./http2.ts";
+import { createHttp2Server, type Http2Intake, type PortHandler } from "./http2.ts";
 import { freeRequests, Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
-import { type OnRefusal, Refusals } from "./refusal.ts";
+import { createRefusals, type OnRefusal } from "./refusal.ts";
 import {
   expiryOf,
   readTlsMaterial,
@@ -77,14 +78,14 @@ export async function openPort(options: PortOptions): Promise<Port> {
   const { limits, tls, handler, traffic } = options;
   const { renderError = renderStatus } = options;
   const tell: OnRefusal = (refusal) => traffic?.refused(refusal);
-  const refusals = new Refusals(limits.idleTimeoutMs, renderError, tell);
+  const refusals = createRefusals(limits.idleTimeoutMs, renderError, tell);
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
   const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Map<Http2Session, () => void>();
   let starting: Socket;
-  const connections = new ConnectionLimit(limits.connectionsMax);
+  const connections = createConnectionLimit(limits.connectionsMax);
   // With TLS, the connection below is counted: it exists before the handshake.
   const onRequested = (socket: LayeredSocket) => {
     if (!socket.readableEnded) connections.keep(socket._parent ?? socket);
@@ -102,7 +103,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     onRequested,
   );
   const limitConnection = limitConnections(http1, limits, refusals);
-  const intake = new Intake();
+  const intake: Http2Intake = new Intake();
   const http2 = createHttp2Server(limits, handler, refusals, intake, onRequested);
   http2.on("session", (session) => {
     // Once what was read is known, and the server's SETTINGS are sent.
@@ -257,13 +258,8 @@ async function listen(
   if (path !== undefined) await removeStale(path);
   const place =
     path === undefined ? { port, ...(host !== undefined && { host }), reusePort } : { path };
-  await new Promise<void>((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(place, () => {
-      server.off("error", reject);
-      resolve();
-    });
-  });
+  server.listen(place);
+  await once(server, "listening");
   if (path !== undefined && socketMode !== undefined) chmodSync(path, socketMode);
 }
 
@@ -286,12 +282,9 @@ async function removeStale(path: string): Promise<void> {
 async function isStale(path: string): Promise<boolean> {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return false;
   const socket = connect(path);
-  const code = await new Promise<string | undefined>((resolve) => {
-    socket.once("connect", () => resolve(undefined));
-    socket.once("error", (error: NodeJS.ErrnoException) => resolve(error.code));
-  });
+  const refused = await once(socket, "connect").catch(({ code }) => code === "ECONNREFUSED");
   socket.destroy();
-  return code === "ECONNREFUSED";
+  return refused === true;
 }
 
 function ignore(): void {}

@@ -6,7 +6,7 @@ import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
 import { errorResponse, type RenderError, RestFailure } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
-import { refuseCall } from "../http/node-exchange.ts";
+import { exchangeOf } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
 
 const failures = {
@@ -37,22 +37,17 @@ export interface Refusal {
 
 export type OnRefusal = (refusal: Refusal) => void;
 
-export class Refusals {
-  /** How long a connection may take to end. */
-  readonly idleTimeoutMs: number;
-  readonly #renderError: RenderError;
-  readonly #onRefusal: OnRefusal;
+export type Refusals = ReturnType<typeof createRefusals>;
 
-  constructor(idleTimeoutMs: number, renderError: RenderError, onRefusal: OnRefusal) {
-    this.idleTimeoutMs = idleTimeoutMs;
-    this.#renderError = renderError;
-    this.#onRefusal = onRefusal;
-  }
-
-  ofHandshake({ remoteAddress }: Socket): void {
+/** @param idleTimeoutMs How long a connection may take to end. */
+export function createRefusals(
+  idleTimeoutMs: number,
+  renderError: RenderError,
+  onRefusal: OnRefusal,
+) {
+  function ofHandshake({ remoteAddress }: Socket): void {
     const nothing = { error: undefined, status: undefined, isCall: false };
-    const peerAddress = plainAddress(remoteAddress);
-    this.#onRefusal({ kind: "handshake", peerAddress, ...nothing });
+    onRefusal({ kind: "handshake", peerAddress: plainAddress(remoteAddress), ...nothing });
   }
 
   /**
@@ -60,36 +55,36 @@ export class Refusals {
    * @param answer To the request that it is part of, if its head was complete.
    * @param canAnswer Whether the client gets the refusal.
    */
-  report(
+  function report(
     kind: AnsweredRefusal,
     socket: Duplex | undefined,
     { answer, canAnswer = true }: { answer?: Writable | undefined; canAnswer?: boolean } = {},
   ): RestFailure {
     const error = failures[kind]();
     const status = canAnswer ? error.status : undefined;
-    const isCall = answer !== undefined && refuseCall(answer, { error, status });
+    const exchange = answer && exchangeOf(answer);
+    exchange?.refuse({ error, status });
     const peerAddress = plainAddress((socket as Socket | undefined)?.remoteAddress);
-    this.#onRefusal({ kind, error, status, peerAddress, isCall });
+    onRefusal({ kind, error, status, peerAddress, isCall: exchange !== undefined });
     return error;
   }
 
-  onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
-    const { status, header, body } = this.#render(this.report(kind, response.req.socket));
+  function onResponse(response: NodeResponse, kind: AnsweredRefusal): void {
+    const { status, header, body } = render(report(kind, response.req.socket));
     response.writeHead(status, header);
     response.end(body);
   }
 
-  onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
-    const { status, header, body } = this.#render(
-      this.report(kind, stream.session?.socket, { answer: stream }),
-    );
+  function onStream(stream: ServerHttp2Stream, kind: AnsweredRefusal): void {
+    const failure = report(kind, stream.session?.socket, { answer: stream });
+    const { status, header, body } = render(failure);
     stream.respond({ ":status": status, ...header });
     stream.end(body);
   }
 
   /** Answers on the socket of an HTTP/1.1 connection, and closes it. */
-  answerOnSocket(socket: Duplex, error: RestFailure): void {
-    const { status, header, body } = this.#render(error);
+  function answerOnSocket(socket: Duplex, error: RestFailure): void {
+    const { status, header, body } = render(error);
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
     socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`, () =>
@@ -97,8 +92,10 @@ export class Refusals {
     );
   }
 
-  #render(failure: RestFailure) {
-    const { status, header, body } = errorResponse(failure, { renderError: this.#renderError });
+  function render(failure: RestFailure) {
+    const { status, header, body } = errorResponse(failure, { renderError });
     return { status, header: header as OutgoingHttpHeaders, body };
   }
+
+  return { idleTimeoutMs, ofHandshake, report, onResponse, onStream, answerOnSocket };
 }

@@ -4,7 +4,7 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import { Intake, Turns } from "../../src/server/intake.ts";
+import { Intake } from "../../src/server/intake.ts";
 import type { TlsFiles } from "../../src/server/tls.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
@@ -67,13 +67,16 @@ async function openCounting(tls: TlsFiles | undefined) {
 }
 
 describe("an intake", () => {
-  let intake: Intake;
+  let intake: Intake<number>;
   beforeEach(() => {
     intake = new Intake();
   });
 
-  /** A connection that records whether it is read. */
-  function connect() {
+  const nothingToDo = () => false;
+  const serve = () => true;
+
+  /** A connection that records whether it is read. Unless it serves, its requests never wait. */
+  function connect(serves = nothingToDo) {
     const connection = { isRead: true };
     const _handle = {
       readStart: () => {
@@ -84,11 +87,11 @@ describe("an intake", () => {
       },
     };
     const socket = { _handle } as unknown as Socket;
-    intake.add(socket);
-    const send = (requests: number, waits = false) => {
-      for (let n = 0; n < requests; n++) intake.take(socket, waits);
+    const line = intake.open(socket, serves);
+    const send = (requests: number) => {
+      for (let n = 0; n < requests; n++) intake.take(line, n);
     };
-    return Object.assign(connection, { socket, send });
+    return Object.assign(connection, { socket, line, send });
   }
 
   /** Enough for a turn by themselves. */
@@ -120,10 +123,9 @@ describe("an intake", () => {
   });
 
   test("reads and starts nobody while more waits than is served in a turn", async () => {
-    const [one, newcomer] = [connect(), connect()];
+    const [one, newcomer, crowd] = [connect(), connect(), connect(serve)];
     let starts = 0;
-    const turns = new Turns<number>(32, intake.requests, () => true);
-    for (let item = 0; item < 32 + 32 + 129; item++) turns.take(item);
+    crowd.send(32 + 32 + 129);
     one.send(many);
     intake.start(newcomer.socket, () => void starts++);
     await nextTurn();
@@ -135,7 +137,7 @@ describe("an intake", () => {
   });
 
   test("reads others between two turns whose starts fill them", async () => {
-    const [one, ...others] = Array.from({ length: 9 }, connect);
+    const [one, ...others] = Array.from({ length: 9 }, () => connect());
     // Node reads what came with a start before it reads anyone else.
     for (const { socket, send } of others) {
       intake.start(socket, () => process.nextTick(() => send(many)));
@@ -151,31 +153,23 @@ describe("an intake", () => {
   });
 
   test("does not read those whose requests wait while more do than is served in a turn", async () => {
-    const one = connect();
-    one.send(1, true);
+    connect(serve).send(32 + 32 + 200);
+    await nextTurn();
+    const one = connect(serve);
+    one.send(32);
     expect(one.isRead).toBe(true);
-    const turns = new Turns<number>(32, intake.requests, () => true);
-    for (let item = 0; item < 32 + 129; item++) turns.take(item);
     one.send(1);
-    expect(one.isRead).toBe(true);
-    one.send(1, true);
     expect(one.isRead).toBe(false);
     await quiet();
     expect(one.isRead).toBe(true);
   });
 
   test("reads others beside one that fills each of its turns, and many that send a few", async () => {
-    const [first, ...others] = Array.from({ length: 41 }, connect);
+    const [first, ...others] = Array.from({ length: 41 }, () => connect(serve));
     const victim = others.pop();
-    const turnsOf = new Map(
-      [first, ...others, victim].map((one) => [
-        one,
-        new Turns<number>(32, intake.requests, () => true),
-      ]),
-    );
     const send = (one: typeof first, count: number) => {
       if (!one?.isRead) return false;
-      for (let n = 0; n < count; n++) one.send(1, turnsOf.get(one)?.take(n) === false);
+      one.send(count);
       return true;
     };
     let reads = 0;
@@ -186,12 +180,10 @@ describe("an intake", () => {
       await nextTurn();
     }
     expect(reads).toBeGreaterThan(10);
-    while (intake.requests.waiting > 0) await nextTurn();
-    await quiet();
   });
 
   test("lets connections that send many take turns, in the order in which they were stopped", async () => {
-    const connections = Array.from({ length: 5 }, connect);
+    const connections = Array.from({ length: 5 }, () => connect());
     for (let round = 0; round < 3; round++) {
       const served = new Set<object>();
       for (let turn = 0; served.size < connections.length; turn++) {
@@ -208,7 +200,7 @@ describe("an intake", () => {
   });
 
   test("reads one that sends few requests in each turn, among others that send many", async () => {
-    const [few, ...others] = Array.from({ length: 9 }, connect);
+    const [few, ...others] = Array.from({ length: 9 }, () => connect());
     // Until its turn comes, because it is not yet known to send few.
     for (let turn = 0; turn < 9; turn++) await crowd(others);
     for (let turn = 0; turn < 50; turn++) {
@@ -219,7 +211,7 @@ describe("an intake", () => {
   });
 
   test("reads a new connection in the next turn, however many others were stopped with it", async () => {
-    const others = Array.from({ length: 100 }, connect);
+    const others = Array.from({ length: 100 }, () => connect());
     await beBusy(others);
     const newcomer = connect();
     others[0]?.send(many);
@@ -229,7 +221,7 @@ describe("an intake", () => {
   });
 
   test("reads one that has sent few before others that it was stopped with", async () => {
-    const [few, ...others] = Array.from({ length: 101 }, connect);
+    const [few, ...others] = Array.from({ length: 101 }, () => connect());
     await beBusy(others);
     few?.send(4);
     await nextTurn();
@@ -240,7 +232,7 @@ describe("an intake", () => {
   });
 
   test("does not starve one that sends many for others that always send some", async () => {
-    const [victim, ...others] = Array.from({ length: 41 }, connect);
+    const [victim, ...others] = Array.from({ length: 41 }, () => connect());
     let served = 0;
     for (let turn = 0; turn < 200; turn++) {
       for (const one of others) if (one.isRead) one.send(16);
@@ -266,7 +258,7 @@ describe("an intake", () => {
     vi.useFakeTimers({ toFake: ["performance"] });
     onTestFinished(() => void vi.useRealTimers());
     const isStoppedAgain = async (connections: number) => {
-      const [first, last] = Array.from({ length: connections }, connect);
+      const [first, last] = Array.from({ length: connections }, () => connect());
       first?.send(many);
       await quiet();
       first?.send(1);
@@ -295,7 +287,7 @@ describe("an intake", () => {
   test("does not wait for a closed connection", async () => {
     const [one, two] = [connect(), connect()];
     one.send(many);
-    intake.remove(two.socket);
+    intake.close(two.line);
     await quiet();
     expect([one.isRead, two.isRead]).toEqual([true, false]);
   });

@@ -9,7 +9,7 @@ import type { NodeHandler } from "../../src/index.ts";
 import { createHttp2Server } from "../../src/server/http2.ts";
 import { Intake } from "../../src/server/intake.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
-import { Refusals } from "../../src/server/refusal.ts";
+import { createRefusals } from "../../src/server/refusal.ts";
 import {
   answer,
   createRequest,
@@ -160,7 +160,7 @@ describe.concurrent("over HTTP/2", () => {
     const sessions = createHttp2Server(
       limits,
       Object.assign(handler, { serveStream: () => false }),
-      new Refusals(limits.idleTimeoutMs, renderStatus, () => {}),
+      createRefusals(limits.idleTimeoutMs, renderStatus, () => {}),
       new Intake(),
     );
     const server = createServer((socket) => sessions.emit("connection", socket));

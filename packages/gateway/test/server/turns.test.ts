@@ -1,9 +1,10 @@
 /** Work that arrives all at once is served in turns. */
 import type { ServerHttp2Stream } from "node:http2";
+import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { Turns, TurnTotal } from "../../src/server/intake.ts";
+import { Intake } from "../../src/server/intake.ts";
 import { createRpcPath, headers, post } from "../support/create-volume.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
@@ -19,67 +20,66 @@ import { openTestPort } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
 
 describe("turns", () => {
+  /** Lines of an intake, and how many requests of each were served. */
+  function openLines(count: number, serve: (request: number) => boolean = () => true) {
+    const intake = new Intake<number>();
+    const served = Array.from({ length: count }, () => 0);
+    const lines = served.map((_, index) =>
+      intake.open({} as Socket, (request) => {
+        if (!serve(request)) return false;
+        served[index] = (served[index] ?? 0) + 1;
+        return true;
+      }),
+    );
+    const send = (requests: number) => {
+      for (const line of lines) {
+        for (let request = 1; request <= requests; request++) intake.take(line, request);
+      }
+    };
+    return { served, send };
+  }
+
   test("serve as much as allowed at once, and the rest later, in order", async () => {
-    const served: number[] = [];
-    const turns = new Turns<number>(3, new TurnTotal(100), (item) => served.push(item) > 0);
-    const atOnce = [1, 2, 3, 4, 5, 6, 7].map((item) => turns.take(item));
-    expect(atOnce).toEqual([true, true, true, false, false, false, false]);
-    expect(served).toEqual([1, 2, 3]);
+    const requests: number[] = [];
+    const { served, send } = openLines(1, (request) => requests.push(request) > 0);
+    send(70);
+    expect(served).toEqual([32]);
     await nextTurn();
-    expect(served).toEqual([1, 2, 3, 4, 5, 6]);
-    expect(turns.take(8)).toBe(false);
+    expect(served).toEqual([64]);
+    send(1);
+    expect(served).toEqual([64]);
     await nextTurn();
-    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+    expect(requests).toEqual([...Array.from({ length: 70 }, (_, n) => n + 1), 1]);
     for (let turn = 0; turn < 3; turn++) await nextTurn();
-    expect([9, 10, 11, 12].map((item) => turns.take(item))).toEqual([true, true, true, false]);
-    expect(served).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11]);
+    send(33);
+    expect(served).toEqual([71 + 32]);
   });
 
   test("of many serve only a few each once enough is served of all", async () => {
-    const served: string[] = [];
-    const all = new TurnTotal(10);
-    const [first, second] = ["first", "second"].map(
-      (name) => new Turns<number>(32, all, (item) => served.push(`${name} ${item}`) > 0),
-    );
-    for (let item = 1; item <= 12; item++) first?.take(item);
-    for (let item = 1; item <= 12; item++) second?.take(item);
-    expect(served.map((text) => text.split(" ")[0])).toEqual([
-      ...Array(10).fill("first"),
-      ...Array(4).fill("second"),
-    ]);
+    const { served, send } = openLines(6);
+    send(40);
+    expect(served).toEqual([32, 32, 32, 32, 4, 4]);
     await nextTurn();
-    expect(served.at(-1)).toBe("second 12");
-    expect(served).toHaveLength(24);
+    expect(served).toEqual([40, 40, 40, 40, 36, 36]);
   });
 
   test("of many serve at least one each that waits", async () => {
-    const served: number[] = [];
-    const all = new TurnTotal(8);
-    const turns = Array.from(
-      { length: 20 },
-      (_, index) => new Turns<number>(32, all, () => served.push(index) > 0),
-    );
-    for (let item = 0; item < 10; item++) for (const one of turns) one.take(item);
-    expect(served).toHaveLength(8 + 4 * 19 - 4);
-    served.length = 0;
+    const { served, send } = openLines(150);
+    send(40);
+    expect(served.at(-1)).toBe(4);
     await nextTurn();
-    expect(served.filter((index) => index === 19)).toHaveLength(1);
-    expect(served.length).toBeLessThanOrEqual(8 + 20);
+    expect(served.at(-1)).toBe(5);
+    expect(served.reduce((sum, one) => sum + one)).toBeLessThanOrEqual(2 * 128 + 150 * 5);
   });
 
   test("do not count work that is no longer needed", async () => {
-    const served: number[] = [];
-    const turns = new Turns<number>(
-      2,
-      new TurnTotal(100),
-      (item) => item % 10 === 0 && served.push(item) > 0,
-    );
-    for (let item = 1; item <= 60; item++) turns.take(item);
-    expect(served).toEqual([10, 20]);
+    const { served, send } = openLines(1, (request) => request % 10 === 0);
+    send(1000);
+    expect(served).toEqual([32]);
     await nextTurn();
-    expect(served).toEqual([10, 20, 30, 40]);
+    expect(served).toEqual([64]);
     await nextTurn();
-    expect(served).toEqual([10, 20, 30, 40, 50, 60]);
+    expect(served).toEqual([96]);
   });
 });
 
