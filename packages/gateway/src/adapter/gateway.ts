@@ -141,8 +141,10 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       applyCors?.(exchange, route);
       let values = route.isRefusal ? undefined : makeValues?.();
       if (!route.isRefusal && (exposePeerAddress || observation?.calling !== undefined)) {
-        values ??= createContextValues();
-        prepare(exchange, values, observation);
+        const prepared = values ?? createContextValues();
+        if (exposePeerAddress) prepared.set(peerAddressKey, plainAddress(exchange.peerAddress));
+        guarded(() => observation?.calling?.(prepared));
+        values = prepared;
       }
       const opening = route.open(exchange, values);
       const opened = opening instanceof Promise ? await opening : opening;
@@ -174,15 +176,6 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     const observation = observer?.begin(request);
     if (observation?.responseHeader !== undefined) exchange.addHeader(observation.responseHeader);
     return observation;
-  }
-
-  function prepare(
-    exchange: Exchange,
-    values: ContextValues,
-    observation: CallObservation | undefined,
-  ): void {
-    if (exposePeerAddress) values.set(peerAddressKey, plainAddress(exchange.peerAddress));
-    guarded(() => observation?.calling?.(values));
   }
 
   /** An observer that throws does not affect the request. */

@@ -110,18 +110,14 @@ export function composeObservers(
       const observations = each(observers, (observer) => observer.begin(request)).filter(
         (observation) => observation !== undefined,
       );
+      const headers = observations.flatMap(({ responseHeader }) =>
+        responseHeader ? [responseHeader] : [],
+      );
       return {
-        responseHeader: mergeHeaders(observations),
+        ...(headers.length > 0 && { responseHeader: Object.assign({}, ...headers) }),
         calling: (values) => void each(observations, (one) => one.calling?.(values)),
         end: (ending: CallEnding) => void each(observations, (one) => one.end(ending)),
       };
     },
   };
-}
-
-function mergeHeaders(observations: readonly CallObservation[]): CallObservation["responseHeader"] {
-  const headers = observations.flatMap(({ responseHeader }) =>
-    Object.entries(responseHeader ?? {}),
-  );
-  return headers.length === 0 ? undefined : Object.fromEntries(headers);
 }

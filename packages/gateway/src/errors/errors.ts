@@ -46,8 +46,8 @@ export function connectErrorFrom(reason: unknown): ConnectError {
   return withMessage(error, error.rawMessage.toWellFormed());
 }
 
-function withMessage(error: ConnectError, message: string): ConnectError {
-  const { code, metadata, details, cause, isWireError } = error;
+function withMessage(error: ConnectError, message: string, details = error.details): ConnectError {
+  const { code, metadata, cause, isWireError } = error;
   const changed = new ConnectError(message, code, metadata, undefined, cause);
   return Object.assign(changed, { details, isWireError });
 }
@@ -92,11 +92,10 @@ function withBadRequest(error: ConnectError): ConnectError {
   if (error.details.some((detail) => typeNameOf(detail) === BadRequestSchema.typeName))
     return error;
   const { violations } = create<DescMessage>(found.desc, found.value) as unknown as Violations;
-  const { rawMessage, code, metadata, cause } = error;
   const own = { desc: found.desc, value: { violations: violations.slice(0, violationsMax) } };
   const others = error.details.map((detail) => (detail === found ? own : detail));
   const details = [...others, badRequestDetail(violations.map(fieldViolation))];
-  return Object.assign(new ConnectError(rawMessage, code, metadata, undefined, cause), { details });
+  return withMessage(error, error.rawMessage, details);
 }
 
 function typeNameOf(detail: ConnectError["details"][number]): string {
