@@ -1,6 +1,5 @@
 /** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
 import type { Finding } from "../../../src/store/options.ts";
@@ -12,7 +11,6 @@ import type { PostgresDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
-import { expectKept } from "../suite.ts";
 import { fakeCitus } from "./fake-citus.ts";
 import {
   openDatabase,
@@ -25,15 +23,11 @@ import {
   withoutSync,
 } from "./fresh.ts";
 
-/** Citus's errors for a node that it has lost, and for one that it cannot reach. */
-const lostStates = ["XX000", "08006"];
-
 /** Not what looks whether inserts are allowed. */
 const insertOfPlants = "INSERT INTO public.plants AS kept (id, name, tag) VALUES";
 
 const safe = "on on on";
 const hour = 3_600_000;
-const unavailable = { code: "unavailable" };
 
 async function openCitus(server: PostgresDatabases) {
   const database = await openDatabase(server);
@@ -60,23 +54,16 @@ async function findingsOf(url: string): Promise<readonly Finding[]> {
 describe.skipIf(!hasPostgres)("on the shared server", () => {
   const server = sharedServer;
 
-  async function openFresh(limits: Partial<PostgresLimits> = {}) {
-    const opened = await openCitus(server.current);
-    const [ones, twos] = [await opened.citus.plantsOf(1, 100), await opened.citus.plantsOf(2, 100)];
-    return { ...opened, ones, twos, store: await openTestStore(opened.url, limits) };
-  }
-
   /** Node 1 accepts statements directly, through a proxy. */
-  async function openBehindProxy(limits: Partial<PostgresLimits> = {}, options = "") {
+  async function openBehindProxy(limits: Partial<PostgresLimits> = {}) {
     const { url, citus, kept } = await openCitus(server.current);
     const proxy = await openTcpProxy(server.current.port, insertOfPlants);
     await citus.open(1, proxy.port);
-    const store = await openTestStore(`${url}${options}`, limits);
+    const store = await openTestStore(url, limits);
     // Before the store, which would wait for what hangs.
     onTestFinished(() => proxy[Symbol.asyncDispose]());
     const [ones, twos] = [await citus.plantsOf(1, 100), await citus.plantsOf(2, 100)];
-    const [first, next] = ones as [NewPlant, NewPlant];
-    return { url, store, proxy, ones, twos, first, next, kept };
+    return { store, proxy, ones, twos, kept };
   }
 
   test("the node of a plant is computed as in Citus", async () => {
@@ -87,21 +74,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     );
     expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
   });
-
-  test.each(lostStates)(
-    "while a node is down (%s), plants of others are stored; its own when it is back",
-    async (state) => {
-      const { store, citus, ones, twos } = await openFresh();
-      await citus.fail(1, state);
-      const waiting = startCreating(store, ones);
-      await startCreating(store, twos).done;
-      expect(waiting.confirmed()).toBe(0);
-      expect(store.obstacle()).toBeUndefined();
-      await citus.mend();
-      await waiting.done;
-      for (const plant of ones.slice(0, 5)) await expectKept(store, plant);
-    },
-  );
 
   test("a node that accepts statements is used directly, or through the coordinator if it fails", async () => {
     const { store, proxy, ones, twos, kept } = await openBehindProxy();
@@ -128,52 +100,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     expect(store.obstacle()).toBeUndefined();
     proxy.refuse();
     await waiting.done;
-  });
-
-  test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
-    const limits = { retryLimitMs: hour, aliveIntervalMs: 100 };
-    const { store, proxy, first, next } = await openBehindProxy(limits);
-    proxy.hang();
-    await expect(store.create(first)).rejects.toMatchObject(unavailable);
-    await store.create(next);
-    proxy.allow();
-    await store.create(first);
-  });
-
-  test.each([
-    ["the statement before", 1],
-    ["a session", 2],
-  ])("a plant that waits for %s on a node that hangs is soon unavailable", async (_, sessions) => {
-    const limits = { aliveIntervalMs: 100, connectTimeoutMs: hour };
-    const opened = await openBehindProxy(limits, `&pool_max_conns=${sessions}`);
-    const { store, proxy, first, next } = opened;
-    proxy.hang();
-    const all = [store.create(first)];
-    for (let turn = 0; turn < 3; turn++) await nextTurn(); // or both would share a commit
-    all.push(store.create(next));
-    const reason = unavailable;
-    expect(await Promise.allSettled(all)).toMatchObject([{ reason }, { reason }]);
-  });
-
-  test("a plant of a lost node is not retried if the coordinator waits for that node, too", async () => {
-    const limits = { retryLimitMs: hour, statementTimeoutMs: hour, aliveIntervalMs: 100 };
-    const { url, store, proxy, first } = await openBehindProxy(limits);
-    proxy.refuse();
-    await using holder = await openPostgresClient(url);
-    await holder.query("BEGIN; LOCK TABLE plants");
-    await expect(store.create(first)).rejects.toMatchObject(unavailable);
-    await holder.query("ROLLBACK");
-    await store.create(first);
-  });
-
-  test("a plant that the coordinator stores may wait for a lock", async () => {
-    const limits = { retryLimitMs: 0, statementTimeoutMs: hour, aliveIntervalMs: 400 };
-    const { url, store, ones } = await openFresh(limits);
-    await using holder = await openPostgresClient(url);
-    await holder.query("BEGIN; LOCK TABLE plants");
-    const creating = store.create(ones[0] as NewPlant);
-    await holder.query("SELECT pg_sleep(0.6); ROLLBACK");
-    await creating;
   });
 
   test("a node that is down does not prevent opening the store; check warns", async () => {
@@ -289,15 +215,4 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
     },
   );
-
-  test("a plant that violates a constraint on a worker is rejected there, alone", async () => {
-    const { database, url, first, second } = await openBoth();
-    await using proxy = await openTcpProxy(coordinator.current.port, "none");
-    const store = await openTestStore(through(proxy, url));
-    await worker.current.query("ALTER TABLE plants ADD CHECK (name <> 'bad')", database);
-    proxy.refuse();
-    const creating = [{ ...first, name: "bad" }, second].map((plant) => store.create(plant));
-    await expect(creating[0]).rejects.toHaveProperty("cause.code", "23514");
-    await creating[1];
-  });
 });

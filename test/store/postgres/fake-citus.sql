@@ -20,14 +20,3 @@ CREATE FUNCTION run_command_on_all_nodes(command text)
   LANGUAGE sql AS 'SELECT * FROM answers';
 CREATE FUNCTION node_of(id bigint) RETURNS int LANGUAGE sql AS
   'SELECT (1 + ((hashint8(id)::bigint + 2147483648) / 134217728) % 2)::int';
-CREATE TABLE failing (node int, state text);
-CREATE FUNCTION fail() RETURNS trigger LANGUAGE plpgsql AS $$
-  DECLARE found text;
-  BEGIN
-    SELECT state INTO found FROM failing WHERE node = node_of(NEW.id) LIMIT 1;
-    IF found IS NOT NULL THEN
-      RAISE EXCEPTION 'the node is lost' USING ERRCODE = found;
-    END IF;
-    RETURN NEW;
-  END $$;
-CREATE TRIGGER fail BEFORE INSERT ON plants FOR EACH ROW EXECUTE FUNCTION fail();

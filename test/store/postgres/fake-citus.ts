@@ -1,6 +1,5 @@
 /**
- * The part of Citus that the store uses, simulated in PostgreSQL: placement of plants, and failing
- * nodes.
+ * The part of Citus that the store uses, simulated in PostgreSQL: the placement of plants.
  */
 import { readFileSync } from "node:fs";
 import type { NewPlant } from "../../../src/plant.ts";
@@ -24,9 +23,6 @@ export async function fakeCitus(server: PostgresDatabases, database: string, gro
       );
       return ids.map(({ id }) => plantOf(Number(id)));
     },
-    /** From now on, statements that touch a node fail as Citus reports it, with this SQLSTATE. */
-    fail: (node: number, state: string) => run(`INSERT INTO failing VALUES (${node}, '${state}')`),
-    mend: () => run("DELETE FROM failing"),
     /** From the next inspection on, a node accepts statements directly, at a port of this machine. */
     open: (node: number, port: number) =>
       run(`UPDATE pg_dist_node SET nodename = '127.0.0.1', nodeport = ${port}, hasmetadata = true
