@@ -8,8 +8,9 @@ import { gatewayNodeAdapter } from "../src/index.ts";
 import { CatalogService, type Volume, VolumeSchema } from "./gen/library/v1/catalog_pb.ts";
 
 /** CatalogService, in memory. */
-export function createCatalog(): ServiceImpl<typeof CatalogService> {
-  const volumes = new Map<string, Volume>();
+export function createCatalog(
+  volumes = new Map<string, Volume>(),
+): ServiceImpl<typeof CatalogService> {
   const texts = new Map<string, { contentType: string; data: Uint8Array }>();
 
   function find(name: string): Volume {

@@ -2,30 +2,18 @@
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createCatalog } from "../../gateway/test/catalog-server.ts";
 import {
   big,
-  CatalogService,
   emma,
-  fillCatalog,
   get,
   json,
-  openCatalog,
-  openRemoteCatalog,
   send,
   ulysses,
   versions,
   walden,
 } from "../../gateway/test/support/catalog.ts";
-import { jsonOf, type SentRequest, type TestGateway } from "../../gateway/test/support/gateway.ts";
-import { openProxyOf } from "./services/open-proxy.ts";
-
-/** A catalog that a gRPC server behind the gateway serves. */
-async function openProxiedCatalog(): Promise<TestGateway> {
-  return await fillCatalog(
-    await openProxyOf((router) => router.service(CatalogService, createCatalog())),
-  );
-}
+import { jsonOf, type SentRequest } from "../../gateway/test/support/gateway.ts";
+import { useCatalog, ways } from "./catalog-ways.ts";
 
 const notFound = (message: string) => ({ code: Code.NotFound, message, details: [] });
 
@@ -40,17 +28,6 @@ const refused = (field: string) => ({
   ],
 });
 
-/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
-const remote = process.env["CATALOG_ORIGIN"];
-
-const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[] =
-  remote === undefined
-    ? [
-        ["in process", openCatalog],
-        ["through a proxy", openProxiedCatalog],
-      ]
-    : [["through the command", () => openRemoteCatalog(remote)]];
-
 const inShelf = (path: string) => get(`/v1/shelves/${path}`);
 const create = (body: unknown, query = "") => send("POST", `/v1/shelves/c/volumes${query}`, body);
 const change = (body: unknown, query = "") =>
@@ -64,9 +41,11 @@ const codings: readonly (readonly [name: string, encode: (bytes: Buffer) => Buff
   ["gzip", (bytes) => gzipSync(bytes)],
 ];
 
-describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version, how, open }))))(
+describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how }))))(
   "over HTTP/$version, $how,",
-  ({ version, open }) => {
+  ({ version, how }) => {
+    const gateway = useCatalog(how);
+
     type Row = readonly [what: string, request: SentRequest, status: number, answer: unknown];
 
     const rows: readonly Row[] = [
@@ -180,8 +159,7 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
     ];
 
     test.each(rows)("%s", async (_what, request, status, answer) => {
-      await using gateway = await open();
-      const response = await gateway.send({ version, ...request });
+      const response = await gateway.current.send({ version, ...request });
       expect(jsonOf(response)).toMatchObject(answer as object);
       if (status === 200) expect(jsonOf(response)).toEqual(answer);
       expect(response.status).toBe(status);
@@ -197,24 +175,24 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       ],
       ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
     ])("a stream of volumes is %s for who accepts that", async (accept, body) => {
-      await using gateway = await open();
       const watch = get("/v1/shelves/a/volumes:watch");
-      const response = await gateway.send({ version, ...watch, headers: { accept } });
+      const response = await gateway.current.send({ version, ...watch, headers: { accept } });
       expect(response.status).toBe(200);
       expect(response.headers.get("content-type")).toBe(accept);
       expect(response.body.toString().trim().replaceAll(",\n", ",")).toBe(body.trim());
     });
 
     test.each(codings)("volumes come as a stream, in %s", async (coding, encode) => {
-      await using gateway = await open();
       const lines = [{ id: "5", title: "Dune" }, { id: big }].map((one) => JSON.stringify(one));
-      const response = await gateway.send({
+      const response = await gateway.current.send({
         ...{ version, method: "POST", path: "/v1/shelves/c/volumes:import" },
         headers: { "content-type": "application/x-ndjson", "content-encoding": coding },
         body: encode(Buffer.from(lines.join("\n"))),
       });
       expect(jsonOf(response)).toEqual({ count: "2" });
-      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/c/volumes") }))).toEqual({
+      expect(
+        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/c/volumes") })),
+      ).toEqual({
         volumes: [
           { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
           { name: `shelves/c/volumes/${big}`, id: big },
@@ -229,26 +207,28 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       ].flatMap((row) => codings.map((coding) => [...row, ...coding] as const)),
     )("a text goes in and out as it is, %s, by %s %s to %s, in %s", async (...row) => {
       const [_how, method, put, fetch, coding, encode] = row;
-      await using gateway = await open();
       const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 256));
       const path = "/v1/shelves/a/volumes/1";
-      const kept = await gateway.send({
+      const kept = await gateway.current.send({
         ...{ version, method, path: `${path}:${put}`, body: encode(body) },
         headers: { "content-type": "image/png", "content-encoding": coding },
       });
       expect(jsonOf(kept)).toEqual(walden);
-      const response = await gateway.send({ version, ...get(`${path}:${fetch}`) });
+      const response = await gateway.current.send({ version, ...get(`${path}:${fetch}`) });
       expect(response.headers.get("content-type")).toBe("image/png");
       expect(response.body.equals(body)).toBe(true);
     });
 
     test("changes persist", async () => {
-      await using gateway = await open();
-      await gateway.send({ version, method: "DELETE", path: "/v1/shelves/a/volumes/1" });
+      await gateway.current.send({ version, method: "DELETE", path: "/v1/shelves/a/volumes/1" });
       const move = send("POST", `/v1/${emma.name}:move`, { to: "shelves/b" });
-      await gateway.send({ version, ...move });
-      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/a/volumes") }))).toEqual({});
-      expect(jsonOf(await gateway.send({ version, ...get("/v1/shelves/b/volumes") }))).toEqual({
+      await gateway.current.send({ version, ...move });
+      expect(
+        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/a/volumes") })),
+      ).toEqual({});
+      expect(
+        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/b/volumes") })),
+      ).toEqual({
         volumes: [ulysses, { ...emma, name: `shelves/b/volumes/${big}` }],
       });
     });
@@ -268,8 +248,7 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
     test.each(notAllowed.filter(([method]) => version === "2" || method !== "get"))(
       "%s %s is not allowed, but %s",
       async (method, path, allow) => {
-        await using gateway = await open();
-        const response = await gateway.send({ version, method, path });
+        const response = await gateway.current.send({ version, method, path });
         expect(response.status).toBe(405);
         expect(response.headers.get("allow")).toBe(allow);
       },
@@ -284,8 +263,7 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       "/v1/file",
       "/V1/files/a",
     ])("nothing is at %s", async (path) => {
-      await using gateway = await open();
-      const response = await gateway.send({ version, ...get(path) });
+      const response = await gateway.current.send({ version, ...get(path) });
       expect(response.status).toBe(404);
       expect(jsonOf(response)).toEqual(notFound("nothing is served at this path"));
       expect(response.headers.get("allow")).toBeNull();
@@ -301,9 +279,8 @@ describe.each(versions.flatMap((version) => ways.map(([how, open]) => ({ version
       ["/v1/volumes/x", 400],
       ["/v1/nothing", 404],
     ])("HEAD of %s returns the headers of GET and no body", async (path, status) => {
-      await using gateway = await open();
-      const byGet = await gateway.send({ version, method: "GET", path });
-      const byHead = await gateway.send({ version, method: "HEAD", path });
+      const byGet = await gateway.current.send({ version, method: "GET", path });
+      const byHead = await gateway.current.send({ version, method: "HEAD", path });
       const without = ({ headers }: typeof byGet) =>
         [...headers].filter(([name]) => name !== "date" && name !== "connection");
       expect(byHead.status).toBe(status);

@@ -1,58 +1,23 @@
 /** The official clients call each operation of the catalog, with the results of REST. */
-import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { createCatalog } from "../../gateway/test/catalog-server.ts";
-import {
-  big,
-  CatalogService,
-  emma,
-  fillCatalog,
-  openCatalog,
-  openRemoteCatalog,
-  ulysses,
-  walden,
-} from "../../gateway/test/support/catalog.ts";
-import type { TestGateway } from "../../gateway/test/support/gateway.ts";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { big, CatalogService, emma, ulysses, walden } from "../../gateway/test/support/catalog.ts";
 import { clients, type McpClient } from "../../gateway/test/support/mcp-client.ts";
-import { openProxyOf } from "./services/open-proxy.ts";
+import { useCatalog, ways } from "./catalog-ways.ts";
 
 const mcp = createMcp({ tools: [CatalogService.typeName] });
 
-/** A catalog that a gRPC server behind the gateway serves. */
-async function openProxiedCatalog(): Promise<TestGateway> {
-  const routes = (router: ConnectRouter) => router.service(CatalogService, createCatalog());
-  return await fillCatalog(await openProxyOf(routes, { mcp }));
-}
+const cases = ways.flatMap((how) => clients.map(([by, connect]) => ({ how, by, connect })));
 
-/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
-const remote = process.env["CATALOG_ORIGIN"];
-
-const ways: readonly (readonly [how: string, open: () => Promise<TestGateway>])[] =
-  remote === undefined
-    ? [
-        ["in process", () => openCatalog({ mcp })],
-        ["through a proxy", openProxiedCatalog],
-      ]
-    : [["through the command", () => openRemoteCatalog(remote)]];
-
-const cases = ways.flatMap(([how, open]) =>
-  clients.map(([by, connect]) => ({ how, open, by, connect })),
-);
-
-describe.each(cases)("$how, $by,", ({ open, connect }) => {
-  let gateway: TestGateway;
+describe.each(cases)("$how, $by,", ({ how, connect }) => {
+  const gateway = useCatalog(how, { mcp });
   let client: McpClient;
 
-  beforeEach(async () => {
-    gateway = await open();
-    client = await connect(`${gateway.origin("1.1")}/mcp`);
+  beforeAll(async () => {
+    client = await connect(`${gateway.current.origin("1.1")}/mcp`);
   });
 
-  afterEach(async () => {
-    await client[Symbol.asyncDispose]();
-    await gateway[Symbol.asyncDispose]();
-  });
+  afterAll(() => client[Symbol.asyncDispose]());
 
   const rows: readonly (readonly [name: string, args: object, result: unknown])[] = [
     ["get_volume", { name: walden.name }, walden],

@@ -5,7 +5,7 @@ import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Health } from "connect-gateway/health";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import {
   CatalogService,
   file_library_v1_catalog,
@@ -18,7 +18,7 @@ import { createServiceManager } from "../../../kit/test/support/service-manager.
 import { environmentFor } from "../../../kit/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../kit/test/support/tracing/otlp-collector.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { startCommand, until, useFolder } from "./command.ts";
+import { startCommand, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog);
 
@@ -64,47 +64,35 @@ async function open({ upstream = catalogOf(), args = [], yaml = "", env }: Given
 const tokens = "a-token-of-alice-0123,a-token-of-bob-4567890";
 const alice = { authorization: "Bearer a-token-of-alice-0123" };
 
-describe("who may call", () => {
-  test("by a list of tokens: others get 401, also over gRPC, and health is open", async () => {
-    const seen: Headers[] = [];
-    const env = { CONNECT_GATEWAY_TOKENS: tokens };
-    await using server = await open({ upstream: catalogOf(seen), env });
-    expect((await server.get("/v1/volumes/1", alice)).status).toBe(200);
-    expect(seen[0]?.get("authorization")).toBe(alice.authorization);
-    const refused = await server.get();
-    expect(refused.status).toBe(401);
-    expect(refused.headers.get("www-authenticate")).toBe('Bearer realm="connect-gateway-proxy"');
-    expect((await server.get("/v1/volumes/1", { authorization: "Bearer no" })).status).toBe(401);
-    const transport = createGrpcTransport({ baseUrl: server.origin });
-    const call = createClient(CatalogService, transport).getVolume({ id: 1n });
-    await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
-    expect(await createClient(Health, transport).check({})).toMatchObject({ status: 1 });
-    expect(seen).toHaveLength(1);
-  });
-
-  test("by the tokens of a file, that the command makes", async () => {
-    const file = ["--token-file", "tokens"];
-    const made = await folder.run("token", "create", "alice", ...file);
-    expect(made.stdout).toMatch(/^cgwp_[\w-]{43}\n$/);
-    await using server = await open({ args: file });
-    const authorization = `Bearer ${made.stdout.trim()}`;
-    expect((await server.get("/v1/volumes/1", { authorization })).status).toBe(200);
-    await folder.run("token", "revoke", "alice", ...file);
-    await until(401, `${server.origin}/v1/volumes/1`);
-  });
-
-  test("by JWTs of a key set", async () => {
-    const key = await createSigningKey("ES256", "k");
-    const { url } = await startKeyServer(keySetOf(key.jwk));
-    const yaml = `jwks-url: ${url.href}\njwt-issuer: ${issuer}\njwt-audience: ${audience}\n`;
-    await using server = await open({ yaml });
-    const good = { authorization: `Bearer ${await sign(key)}` };
-    expect((await server.get("/v1/volumes/1", good)).status).toBe(200);
-    const expired = await sign(key, { iss: issuer, aud: audience, exp: 1 });
-    const refused = await server.get("/v1/volumes/1", { authorization: `Bearer ${expired}` });
-    expect(refused.status).toBe(401);
-    expect(refused.headers.get("www-authenticate")).toContain("expired");
-  });
+test("a list of tokens, those of a file and JWTs let in; others get 401, and health is open", async () => {
+  const seen: Headers[] = [];
+  const file = ["--token-file", "tokens"];
+  const made = await folder.run("token", "create", "carol", ...file);
+  expect(made.stdout).toMatch(/^cgwp_[\w-]{43}\n$/);
+  const key = await createSigningKey("ES256", "k");
+  const { url } = await startKeyServer(keySetOf(key.jwk));
+  const yaml = `jwks-url: ${url.href}\njwt-issuer: ${issuer}\njwt-audience: ${audience}\n`;
+  const env = { CONNECT_GATEWAY_TOKENS: tokens };
+  await using server = await open({ upstream: catalogOf(seen), args: file, yaml, env });
+  const ask = (token: string) => server.get("/v1/volumes/1", { authorization: `Bearer ${token}` });
+  expect((await server.get("/v1/volumes/1", alice)).status).toBe(200);
+  expect(seen[0]?.get("authorization")).toBe(alice.authorization);
+  const refused = await server.get();
+  expect(refused.status).toBe(401);
+  expect(refused.headers.get("www-authenticate")).toBe('Bearer realm="connect-gateway-proxy"');
+  expect((await ask("no")).status).toBe(401);
+  const transport = createGrpcTransport({ baseUrl: server.origin });
+  const call = createClient(CatalogService, transport).getVolume({ id: 1n });
+  await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
+  expect(await createClient(Health, transport).check({})).toMatchObject({ status: 1 });
+  expect(seen).toHaveLength(1);
+  expect((await ask(await sign(key))).status).toBe(200);
+  const expired = await ask(await sign(key, { iss: issuer, aud: audience, exp: 1 }));
+  expect(expired.status).toBe(401);
+  expect(expired.headers.get("www-authenticate")).toContain("expired");
+  expect((await ask(made.stdout.trim())).status).toBe(200);
+  await folder.run("token", "revoke", "carol", ...file);
+  await expect.poll(async () => (await ask(made.stdout.trim())).status).toBe(401);
 });
 
 test.each<[what: string, given: Given, headers: Record<string, string>]>([
@@ -137,11 +125,14 @@ test.each([
   expect((await within("the answer", server.get())).status).toBe(504);
 });
 
-test("a deadline that is too long is refused", async () => {
-  await using server = await open({ yaml: "max-timeout-ms: 1000" });
+test("a deadline that is too long is refused, and an answer that is known is not sent again", async () => {
+  await using server = await open({ yaml: "max-timeout-ms: 1000\nrest-etag: on" });
   const get = (ms: string) => server.get("/v1/volumes/1", { "connect-timeout-ms": ms });
-  expect((await get("1000")).status).toBe(200);
+  const { status, headers } = await get("1000");
+  expect(status).toBe(200);
   expect((await get("1001")).status).toBe(400);
+  const known = { "if-none-match": headers.get("etag") ?? "" };
+  expect((await server.get("/v1/volumes/1", known)).status).toBe(304);
 });
 
 test("models get instructions and plain schemas", async () => {
@@ -168,50 +159,54 @@ test("models get instructions and plain schemas", async () => {
 
 const jwts = "jwks-url: http://127.0.0.1:1/k\njwt-issuer: https://i.example\njwt-audience: a";
 
-test.each<[yaml: string, path: string, status: number, body: object]>([
-  ["rest-zero-values: on", "/v1/volumes/1", 200, { id: "1", title: "" }],
-  ["rest-int64-numbers: on", "/v1/volumes/1", 200, { id: 1 }],
-  ["rest-problem-json: on", "/v1/volumes/x", 400, { status: 400, title: expect.any(String) }],
-  ["rest-ignore-query-parameters: key,utm_*", "/v1/volumes/1?key=a&utm_x=b", 200, { id: "1" }],
-  ["path-prefix: /api", "/api/v1/volumes/1", 200, { id: "1" }],
-  ["path-prefix: /api", "/v1/volumes/1", 404, { code: Code.NotFound }],
-  ["path-prefix: /api", "/api/readyz", 200, { status: "ok" }],
-  ["path-prefix: /api\nopenapi: on", "/api/openapi.json", 200, { servers: [{ url: "/api" }] }],
+test.each<[yaml: string, ...answers: (readonly [path: string, status: number, body: object])[]]>([
   [
-    "openapi: on\nopenapi-title: Books\nopenapi-version: 2.0.0\nopenapi-servers: https://a.example",
-    "/openapi.json",
-    200,
-    {
-      info: { title: "Books", version: "2.0.0" },
-      servers: [{ url: "https://a.example" }],
-      security: [],
-    },
+    "rest-zero-values: on\nrest-problem-json: on\nrest-ignore-query-parameters: key,utm_*\n" +
+      "openapi: on\nopenapi-title: Books\nopenapi-version: 2.0.0\nopenapi-servers: https://a.example",
+    ["/v1/volumes/1?key=a&utm_x=b", 200, { id: "1", title: "" }],
+    ["/v1/volumes/x", 400, { status: 400, title: expect.any(String) }],
+    [
+      "/openapi.json",
+      200,
+      {
+        info: { title: "Books", version: "2.0.0" },
+        servers: [{ url: "https://a.example" }],
+        security: [],
+      },
+    ],
   ],
-  [`openapi: on\n${jwts}`, "/openapi.json", 200, { security: [{ bearer: [] }] }],
   [
-    `mcp: on\nmcp-resource: https://a.example/mcp\n${jwts}`,
-    "/.well-known/oauth-protected-resource",
-    200,
-    { resource: "https://a.example/mcp", authorization_servers: ["https://i.example"] },
+    "path-prefix: /api\nrest-int64-numbers: on\nopenapi: on",
+    ["/api/v1/volumes/1", 200, { id: 1 }],
+    ["/v1/volumes/1", 404, { code: Code.NotFound }],
+    ["/api/readyz", 200, { status: "ok" }],
+    ["/api/openapi.json", 200, { servers: [{ url: "/api" }] }],
   ],
-])("a GET with %s", async (yaml, path, status, body) => {
+  [
+    `openapi: on\nmcp: on\nmcp-resource: https://a.example/mcp\n${jwts}`,
+    ["/openapi.json", 200, { security: [{ bearer: [] }] }],
+    [
+      "/.well-known/oauth-protected-resource",
+      200,
+      { resource: "https://a.example/mcp", authorization_servers: ["https://i.example"] },
+    ],
+  ],
+])("what is at which path, and how it looks: %s", async (yaml, ...answers) => {
   await using server = await open({ yaml });
-  const response = await server.get(path);
-  expect(await response.json()).toMatchObject(body);
-  expect(response.status).toBe(status);
+  for (const [path, status, body] of answers) {
+    const response = await server.get(path);
+    expect(await response.json(), path).toMatchObject(body);
+    expect(response.status, path).toBe(status);
+  }
 });
 
-test("REST with an ETag", async () => {
-  await using server = await open({ yaml: "rest-etag: on" });
-  const etag = (await server.get()).headers.get("etag") ?? "";
-  expect((await server.get("/v1/volumes/1", { "if-none-match": etag })).status).toBe(304);
-});
-
-test("spans go to a collector, and the upstream's belong to them", async () => {
+test("systemd is told of the start; spans go to a collector, and the upstream's belong to them", async () => {
   await using collector = await openOtlpCollector();
   const seen: Headers[] = [];
-  const env = environmentFor(collector.url);
+  const manager = await createServiceManager(folder.path);
+  const env = { ...environmentFor(collector.url), ...manager.env };
   await using server = await open({ upstream: catalogOf(seen), env });
+  expect(await within("its word", manager.told())).toBe("/run/systemd/notify --ready\n");
   await server.get("/v1/volumes/1", { traceparent: `00-${"a".repeat(32)}-${"b".repeat(16)}-01` });
   const [span] = await collector.until(1);
   expect(span).toMatchObject({ traceId: "a".repeat(32), parentSpanId: "b".repeat(16) });
@@ -224,11 +219,4 @@ test("the help fits into 80 columns", async () => {
   const wide = stdout.split("\n").filter((line) => line.length > 80);
   expect(wide).toEqual([]);
   expect(stdout).toContain("CONNECT_GATEWAY_PORT");
-});
-
-test("systemd is told once calls are served", async () => {
-  const manager = await createServiceManager(folder.path);
-  const args = ["--upstream", "http://127.0.0.1:1", "--descriptors", "services.binpb"];
-  await using _server = await startCommand(args, folder.path, manager.env);
-  expect(await within("its word", manager.told())).toBe("/run/systemd/notify --ready\n");
 });

@@ -10,20 +10,22 @@ import type { ServerReflection } from "connect-gateway/reflection";
 import { http } from "../../../gateway/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../gateway/gen/google/api/http_pb.ts";
 
-/** A file with one service, `odd.v1.OddService`, whose method `Echo` has this path. */
+/** A file with one service, `odd.v1.OddService` of a package of that name, whose method `Echo` has this path. */
 export function oddFile({
+  name = "odd",
   path = "",
   dependency = [""],
-  type = ".odd.v1.Odd",
+  type = "",
 } = {}): FileDescriptorProto {
+  const inputType = type || `.${name}.v1.Odd`;
   const options = create(MethodOptionsSchema);
   if (path !== "") {
     const rule = create(HttpRuleSchema, { pattern: { case: "get", value: path } });
     setExtension(options, http, rule);
   }
   return create(FileDescriptorProtoSchema, {
-    name: "odd.proto",
-    package: "odd.v1",
+    name: `${name}.proto`,
+    package: `${name}.v1`,
     syntax: "proto3",
     dependency: ["google/api/annotations.proto", ...dependency.filter(Boolean)],
     messageType: [
@@ -32,7 +34,7 @@ export function oddFile({
     service: [
       {
         name: "OddService",
-        method: [{ name: "Echo", inputType: type, outputType: type, options }],
+        method: [{ name: "Echo", inputType, outputType: inputType, options }],
       },
     ],
   });

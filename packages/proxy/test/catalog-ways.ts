@@ -1,0 +1,43 @@
+/** The ways to a catalog, each opened once for a group of tests, and filled again for each. */
+import { create } from "@bufbuild/protobuf";
+import { afterAll, beforeAll, beforeEach } from "vitest";
+import { createCatalog } from "../../gateway/test/catalog-server.ts";
+import { type Volume, VolumeSchema } from "../../gateway/test/gen/library/v1/catalog_pb.ts";
+import {
+  CatalogService,
+  emma,
+  openCatalogOf,
+  openRemoteCatalog,
+  ulysses,
+  walden,
+} from "../../gateway/test/support/catalog.ts";
+import type { TestGateway, TestGatewayOptions } from "../../gateway/test/support/gateway.ts";
+import { openProxyOf } from "./services/open-proxy.ts";
+
+/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
+const remote = process.env["CATALOG_ORIGIN"];
+
+export const ways: readonly ("in process" | "through a proxy" | "through the command")[] =
+  remote === undefined ? ["in process", "through a proxy"] : ["through the command"];
+
+export function useCatalog(
+  how: (typeof ways)[number],
+  options: Partial<TestGatewayOptions> = {},
+): { readonly current: TestGateway } {
+  const opened = {} as { current: TestGateway };
+  const volumes = new Map<string, Volume>();
+  const catalog = createCatalog(volumes);
+  beforeAll(async () => {
+    if (how === "in process") opened.current = await openCatalogOf(catalog, options);
+    if (how === "through a proxy")
+      opened.current = await openProxyOf((it) => it.service(CatalogService, catalog), options);
+  });
+  beforeEach(async () => {
+    if (remote !== undefined) opened.current = await openRemoteCatalog(remote);
+    volumes.clear();
+    for (const { name, id, title } of [walden, emma, ulysses])
+      volumes.set(name, create(VolumeSchema, { name, id: BigInt(id), title }));
+  });
+  afterAll(() => opened.current[Symbol.asyncDispose]());
+  return opened;
+}
