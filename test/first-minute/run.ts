@@ -26,13 +26,23 @@ const pairs = [
 const run = promisify(execFile);
 
 using tally = createTally("first-minute");
-for (const { node, npm } of pairs) {
-  await tally.add(`Node ${node} with npm ${npm}`, async () => {
-    // What nodejs.org releases is in packages of npm for this platform.
-    if (process.platform !== "linux" || process.arch !== "x64") throw new Unavailable("no Node");
-    await using folder = await createTemporaryFolder();
-    return await tryPair(await openMachine(join(folder.path, "machine"), node, npm), folder.path);
-  });
+await using shared = await createTemporaryFolder();
+/** Once: all of them pack by the Node of the checkout. */
+let packing: Promise<unknown> | undefined;
+const queue = [...pairs];
+// Two at a time, because npm waits for the registry and for the disk.
+await Promise.all([takePairs(), takePairs()]);
+
+async function takePairs(): Promise<void> {
+  for (let pair = queue.shift(); pair !== undefined; pair = queue.shift()) {
+    const { node, npm } = pair;
+    await tally.add(`Node ${node} with npm ${npm}`, async () => {
+      // What nodejs.org releases is in packages of npm for this platform.
+      if (process.platform !== "linux" || process.arch !== "x64") throw new Unavailable("no Node");
+      await using folder = await createTemporaryFolder();
+      return await tryPair(await openMachine(join(folder.path, "machine"), node, npm), folder.path);
+    });
+  }
 }
 
 type Machine = Awaited<ReturnType<typeof openMachine>>;
@@ -134,8 +144,9 @@ async function untilNobodyIsIn(folder: string): Promise<void> {
 /** Installs the packages by `npm install`, then by `npm ci` from the lock that this has written. */
 async function usePackage(machine: Machine, clone: string, project: string): Promise<void> {
   await mkdir(project);
-  await runNpm(machine, clone, ["run", "pack", "--", project]);
-  const tarballs = (await readdir(project)).map((file) => `./${file}`);
+  packing ??= runNpm(machine, clone, ["run", "pack", "--", shared.path]);
+  await packing;
+  const tarballs = (await readdir(shared.path)).map((file) => join(shared.path, file));
   await writeFile(join(project, "package.json"), '{ "private": true }');
   for (const args of [["install", ...tarballs], ["ci"]]) {
     await rm(join(project, "node_modules"), { recursive: true, force: true });

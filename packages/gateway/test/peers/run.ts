@@ -4,6 +4,7 @@
  */
 import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
@@ -41,7 +42,9 @@ try {
   run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);
   // A busy machine may be late once. Late twice is a difference of the versions.
   const patience = ["--testTimeout", "20000", "--expect.poll.timeout", "20000", "--retry", "1"];
-  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...patience];
+  // Many tests wait for something.
+  const workers = ["--maxWorkers", `${availableParallelism() + 4}`];
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...patience, ...workers];
   // The adapters are compared with the connect-node that is pinned.
   const left = [mocked, "**/differential/*.test.ts"].flatMap((one) => ["--exclude", one]);
   run(process.execPath, [...vitest, "--no-isolate", ...left, `${gateway}/test`]);
