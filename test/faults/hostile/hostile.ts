@@ -6,6 +6,7 @@
 
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { quantile } from "../../../bench/statistics.ts";
 import {
   createCertificate,
   hasOpenssl,
@@ -14,7 +15,7 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import { sqliteKind } from "../../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 import { type Campaign, count } from "../campaign.ts";
-import type { TestPlant } from "../history/check.ts";
+import type { RequestRecord, TestPlant } from "../history/check.ts";
 import { Recorder } from "../history/recorder.ts";
 import { createRandom } from "../random.ts";
 import { complaintsOf, residentMiBMax, startServer, usageOf, watchMemory } from "../server.ts";
@@ -24,9 +25,8 @@ import { bombs } from "./floods/bombs.ts";
 import { departures, fourGiBClaims } from "./floods/excess.ts";
 import type { Flood, FloodResult } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
-import { hoarders, smallServer } from "./floods/hoards.ts";
+import { smallServer } from "./floods/hoards.ts";
 import { beIdle, beSlow, idleLimitMs } from "./slow-clients.ts";
-import { describeSlowdown, type Span } from "./slowdown.ts";
 import { openWitness } from "./witness.ts";
 
 /** Distinct attacks, in ten minutes. */
@@ -47,7 +47,7 @@ const growthMaxMiB = 64;
 const moreFilesMax = 8;
 /** What a leak exceeds after each repetition, garbage and clients that are leaving do not. */
 const repetitionsMax = 3;
-const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, hoarders, departures];
+const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, departures];
 
 export const hostile: Campaign = {
   name: "hostile",
@@ -143,8 +143,11 @@ export const hostile: Campaign = {
     const recorder = new Recorder();
     recorder.adopt(await witness.finish());
     // Only reported: attackers, the server and waiting clients share the same processors.
-    for (const line of describeSlowdown(recorder.requests, { rest: alone, floods: spans }))
-      log(line);
+    for (const [name, own] of Map.groupBy([alone, ...spans], ({ name }) => name)) {
+      const waits = recorder.requests.filter(begunIn(own)).map((one) => one.endMs - one.startMs);
+      waits.sort((a, b) => a - b);
+      if (waits.length > 0) log(`${name}: p99 ${quantile(waits, 0.99).toFixed(1)} ms`);
+    }
     log(`answers: ${JSON.stringify(answers)}`);
     const read = async () => withoutSound(await place.read(), sound);
     await recorder.judge(run, "clients that behave", { read });
@@ -161,6 +164,19 @@ function startTlsServer(cwd: string) {
   const { certFile, keyFile } = createCertificate(cwd, "localhost");
   const files = ["--tls-cert", certFile, "--tls-key", keyFile];
   return startServer({ cwd, args: ["--store", `sqlite:${join(cwd, "tls.db")}`, ...files] });
+}
+
+/** What was done to the server, and when. */
+interface Span {
+  readonly name: string;
+  readonly startMs: number;
+  readonly endMs: number;
+}
+
+/** A request that a flood delays until the next one says nothing about the next. */
+function begunIn(spans: readonly Span[]) {
+  return ({ startMs }: RequestRecord) =>
+    spans.some((span) => span.startMs <= startMs && startMs < span.endMs);
 }
 
 /** The rows of a store that no attack was entitled to. */

@@ -4,6 +4,7 @@ import http2 from "node:http2";
 import { parentPort, workerData } from "node:worker_threads";
 import { gzipSync } from "node:zlib";
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
+import { envelope } from "../../../packages/gateway/test/support/envelope.ts";
 import { createRandom, type Random } from "../random.ts";
 
 export interface SenderSetup {
@@ -117,12 +118,6 @@ const ways: readonly Way[] = [
   { path: `${service}/Exchange`, type: "application/connect+json", isJson: true, messages: 4 },
 ];
 
-function envelope(flags: number, data: Uint8Array): Buffer {
-  const head = Buffer.of(flags, 0, 0, 0, 0);
-  head.writeUInt32BE(data.byteLength, 1);
-  return Buffer.concat([head, data]);
-}
-
 function randomRequest(random: Random) {
   const shape = random.pick(shapes);
   const { path, type, isJson = false, messages } = random.pick(ways);
@@ -142,7 +137,7 @@ function randomRequest(random: Random) {
     : "connect-content-encoding";
   return {
     headers: { ...headers, te: "trailers", ...(isPacked && { [encoding]: "gzip" }) },
-    body: Buffer.concat(Array<Buffer>(messages).fill(envelope(isPacked ? 1 : 0, data))),
+    body: Buffer.concat(Array<Buffer>(messages).fill(envelope(data, isPacked ? 1 : 0))),
   };
 }
 

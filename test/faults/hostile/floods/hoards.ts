@@ -5,7 +5,6 @@ import { gzipSync } from "node:zlib";
 import { type RawRequest, rawProtocols } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import { smallHeap } from "../../server.ts";
-import type { Flood } from "./flood.ts";
 
 const MiB = 1024 * 1024;
 /** Of a caller that is no other: those with its token share what it may hold. */
@@ -78,15 +77,3 @@ export async function hoard(
   for (const session of sessions) session.destroy();
   return sent;
 }
-
-export const hoarders: Flood = {
-  name: "bodies that take memory",
-  async run({ url }) {
-    let count = 0;
-    for (const one of hoards) {
-      const connections = one.isWhole ? 8 : 4;
-      count += await hoard(one, { url, connections, ms: 1000 });
-    }
-    return { count, found: [] };
-  },
-};
