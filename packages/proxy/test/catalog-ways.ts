@@ -14,14 +14,14 @@ import {
 import type { TestGateway, TestGatewayOptions } from "../../gateway/test/support/gateway.ts";
 import { openProxyOf } from "./services/open-proxy.ts";
 
-/** Where `npm run test:upstreams` has a gateway in front of a server in another language. */
-const remote = process.env["CATALOG_ORIGIN"];
+/** Where `npm run test:upstreams` has commands before a server in another language. */
+const origins = new Map<string, string>(JSON.parse(process.env["CATALOG_ORIGINS"] ?? "[]"));
 
-export const ways: readonly ("in process" | "through a proxy" | "through the command")[] =
-  remote === undefined ? ["in process", "through a proxy"] : ["through the command"];
+export const ways: readonly string[] =
+  origins.size === 0 ? ["in process", "through a proxy"] : [...origins.keys()];
 
 export function useCatalog(
-  how: (typeof ways)[number],
+  how: string,
   options: Partial<TestGatewayOptions> = {},
 ): { readonly current: TestGateway } {
   const opened = {} as { current: TestGateway };
@@ -33,7 +33,8 @@ export function useCatalog(
       opened.current = await openProxyOf((it) => it.service(CatalogService, catalog), options);
   });
   beforeEach(async () => {
-    if (remote !== undefined) opened.current = await openRemoteCatalog(remote);
+    const origin = origins.get(how);
+    if (origin !== undefined) opened.current = await openRemoteCatalog(origin);
     volumes.clear();
     for (const { name, id, title } of [walden, emma, ulysses])
       volumes.set(name, create(VolumeSchema, { name, id: BigInt(id), title }));

@@ -46,15 +46,16 @@ async function tryUpstream(program: UpstreamProgram): Promise<void> {
   await cp(join(root, proto), join(own, "proto/library/v1/catalog.proto"));
   await using upstream = await startServer(await program.prepare(own), own);
   const url = `http://127.0.0.1:${upstream.port}`;
+  await using stack = new AsyncDisposableStack();
+  const origins: [how: string, origin: string][] = [];
   for (const services of [["--descriptors", "catalog.binpb"], ["--reflection"]]) {
-    await using server = await startServer(
-      [...nodeOfSources, command, "--upstream", url, ...services, "--mcp", "--port", "0"],
-      own,
-    );
+    const args = ["--upstream", url, ...services, "--mcp", "--port", "0"];
+    const server = stack.use(await startServer([...nodeOfSources, command, ...args], own));
     const origin = `http://127.0.0.1:${server.port}`;
     await ready(origin);
-    judge(program, services[0] ?? "", await runSuite(origin, join(own, "results.json")));
+    origins.push([`by ${services[0]}`, origin]);
   }
+  judge(program, await runSuite(origins, join(own, "results.json")));
 }
 
 /** The services of a reflection, and the health of the upstream, are known soon. */
@@ -74,7 +75,10 @@ interface TestFile {
   readonly message: string;
 }
 
-async function runSuite(origin: string, file: string): Promise<readonly Result[]> {
+async function runSuite(
+  origins: readonly (readonly [how: string, origin: string])[],
+  file: string,
+): Promise<readonly Result[]> {
   const vitest = [
     "node_modules/vitest/vitest.mjs",
     "run",
@@ -84,7 +88,7 @@ async function runSuite(origin: string, file: string): Promise<readonly Result[]
     "shared",
   ];
   const reporter = ["--reporter", "json", "--outputFile", file];
-  const env = { ...process.env, CATALOG_ORIGIN: origin };
+  const env = { ...process.env, CATALOG_ORIGINS: JSON.stringify(origins) };
   // It fails where a case does; which ones did is in the file.
   await promisify(execFile)(process.execPath, [...vitest, ...reporter], { cwd: root, env }).catch(
     () => {},
@@ -96,7 +100,7 @@ async function runSuite(origin: string, file: string): Promise<readonly Result[]
   });
 }
 
-function judge({ name, differences }: UpstreamProgram, how: string, results: readonly Result[]) {
+function judge({ name, differences }: UpstreamProgram, results: readonly Result[]) {
   const before = { ...counts };
   for (const { fullName, status, failureMessages } of results) {
     const [expected, reason] =
@@ -111,7 +115,7 @@ function judge({ name, differences }: UpstreamProgram, how: string, results: rea
     }
   }
   const passed = counts.passed - before.passed;
-  print(`${name} ${how}: ${passed} of ${results.length} cases passed`);
+  print(`${name}: ${passed} of ${results.length} cases passed`);
 }
 
 function print(line: string): void {
