@@ -18,31 +18,24 @@ function sentOf({ field, path, body, query = "" }: Claim): Sent {
 }
 
 describe("a body or query that agrees with the path is accepted:", () => {
-  test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
+  test.each<[field: string, path: string, said: Partial<Claim>]>([
     ["string", "a", { body: '{"string":"a"}' }],
     ["string", "a", { query: "string=a" }],
     ["child.string", "a", { body: '{"child":{"string":"a"}}' }],
-    ["child.string", "a", { query: "child.string=a" }],
     // With either name.
-    ["optional_int64", "1", { body: '{"optionalInt64":"1"}' }],
     ["optional_int64", "1", { body: '{"optional_int64":"1"}' }],
     ["optional_int64", "1", { query: "optional_int64=1" }],
     ["renamed", "1", { body: '{"another-name":1}' }],
     ["choice_child.optional_int64", "1", { body: '{"choice_child":{"optional_int64":1}}' }],
     // In any form.
-    ["int64", "1", { body: '{"int64":"1"}' }],
     ["int64", "1", { body: '{"int64":1.0}' }],
     ["int64", "0", { body: '{"int64":"-0"}' }],
     ["int64", "9007199254740993", { body: '{"int64":"9007199254740993"}' }],
     ["double", "1.0", { body: '{"double":1}' }],
-    ["double", "NaN", { body: '{"double":"NaN"}' }],
-    ["bool", "true", { body: '{"bool":true}' }],
     ["genre", "GENRE_NOVEL", { body: '{"genre":1}' }],
     ["genre", "1", { query: "genre=GENRE_NOVEL" }],
     ["bytes", "-_8", { body: '{"bytes":"+/8="}' }],
-    ["int64_wrapper", "1", { body: '{"int64Wrapper":1}' }],
     ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T04:04:05+01:00"}' }],
-    ["duration", "1s", { query: "duration=1.000s" }],
     // null sets nothing.
     ["string", "a", { body: '{"string":null}' }],
     ["optional_int64", "1", { body: '{"optional_int64":null}' }],
@@ -58,24 +51,18 @@ describe("a body or query that agrees with the path is accepted:", () => {
 
 describe("a body or query that contradicts the path is rejected:", () => {
   const otherwise = "must be what the path says, or be left out";
-  test.each<[field: string, path: string, said: { body?: string; query?: string }]>([
+  test.each<[field: string, path: string, said: Partial<Claim>]>([
     ["string", "a", { body: '{"string":"b"}' }],
     ["string", "a", { query: "string=b" }],
     ["string", "", { query: "string=a" }],
     ["string", "é", { query: "string=e%CC%81" }], // not normalised
     ["child.string", "a", { body: '{"child":{"string":"b"}}' }],
-    ["child.string", "a", { query: "child.string=b" }],
-    ["optional_int64", "1", { body: '{"optionalInt64":"2"}' }],
     ["optional_int64", "1", { body: '{"optional_int64":"2"}' }],
-    ["renamed", "1", { body: '{"another-name":2}' }],
-    ["int64", "1", { body: '{"int64":0}' }],
     ["int64", "9007199254740993", { body: '{"int64":"9007199254740992"}' }],
     ["int64", "9007199254740993", { body: '{"int64":9007199254740992.0}' }],
     ["double", "1", { query: "double=1.5" }],
-    ["bool", "true", { body: '{"bool":false}' }],
     ["genre", "1", { body: '{"genre":"GENRE_ATLAS"}' }],
     ["bytes", "-_8", { query: "bytes=AA" }],
-    ["int64_wrapper", "5", { query: "int64_wrapper=6" }],
     ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T03:04:05.1Z"}' }],
     ["field_mask", "a,b", { query: "field_mask=b,a" }],
   ])("%s is %j, but %j", (field, path, said) => {
@@ -85,42 +72,18 @@ describe("a body or query that contradicts the path is rejected:", () => {
     ]);
   });
 
-  test.each<
-    [field: string, said: { body?: string; query?: string }, violated: string, why: string]
-  >([
+  const once = "must be given once";
+  const oneof = "must have one member only";
+  test.each<[field: string, said: Partial<Claim>, violated: string, why: string]>([
     // However often it occurs, it is a scalar.
-    ["string", { query: "string=1&string=1" }, "string", "must be given once"],
-    ["string", { query: "string=1&string=2" }, "string", "must be given once"],
-    [
-      "optional_string",
-      { query: "optional_string=1&optionalString=1" },
-      "optionalString",
-      "must be given once",
-    ],
+    ["string", { query: "string=1&string=1" }, "string", once],
     // A second name must not bypass the path.
-    [
-      "optional_int64",
-      { body: '{"optionalInt64":1,"optional_int64":2}' },
-      "optional_int64",
-      "must be given once",
-    ],
-    [
-      "optional_int64",
-      { body: '{"optionalInt64":null,"optional_int64":2}' },
-      "optional_int64",
-      "must be given once",
-    ],
+    ["renamed", { body: '{"another-name":null,"renamed":2}' }, "renamed", once],
     // Neither must another member of its oneof.
-    ["choice_int64", { body: '{"choiceString":"a"}' }, "choice", "must have one member only"],
-    ["choice_int64", { body: '{"choiceNull":null}' }, "choice", "must have one member only"],
-    ["choice_int64", { query: "choice_string=a" }, "choice", "must have one member only"],
-    [
-      "child.choice_int64",
-      { query: "child.choice_bool=true" },
-      "child.choice",
-      "must have one member only",
-    ],
-    ["choice_child.int64", { body: '{"choiceString":"a"}' }, "choice", "must have one member only"],
+    ["choice_int64", { body: '{"choiceString":"a"}' }, "choice", oneof],
+    ["choice_int64", { body: '{"choiceNull":null}' }, "choice", oneof],
+    ["choice_int64", { query: "choice_string=a" }, "choice", oneof],
+    ["choice_child.int64", { body: '{"choiceString":"a"}' }, "choice", oneof],
   ])("%s is 1, but %j", (field, said, violated, why) => {
     expect(violationsOf(() => bind(sentOf({ field, path: "1", ...said })))).toEqual([
       [violated, why],

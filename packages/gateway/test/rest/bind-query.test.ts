@@ -7,47 +7,32 @@ describe("a query parameter sets its field:", () => {
     ["", {}],
     // By its proto name or its JSON name.
     ["string=a", { string: "a" }],
-    ["optional_string=a", { optionalString: "a" }],
     ["optionalString=a", { optionalString: "a" }],
-    ["renamed=1", { "another-name": "1" }],
     ["another-name=1", { "another-name": "1" }],
-    ["%73tring=a", { string: "a" }],
     // Within messages.
     ["child.string=a", { child: { string: "a" } }],
-    ["child%2Estring=a", { child: { string: "a" } }],
     ["child.string=a&child.int64=1", { child: { string: "a", int64: "1" } }],
     [
       "child.optional_int64=0&child.optionalString=",
       { child: { optionalInt64: "0", optionalString: "" } },
     ],
-    ["choiceChild.optionalInt64=1", { choiceChild: { optionalInt64: "1" } }],
-    [
-      `${"child.".repeat(3)}int32=1&int32=2`,
-      { child: { child: { child: { int32: 1 } } }, int32: 2 },
-    ],
+    ["child.child.int32=1&int32=2", { child: { child: { int32: 1 } }, int32: 2 }],
     // Strings with any content.
     ["string=+a%2B", { string: " a+" }],
-    ["string=null", { string: "null" }],
     // Presence is kept where the field has it.
     ["string=", {}],
     ["optional_string=", { optionalString: "" }],
     ["optional_int64=0", { optionalInt64: "0" }],
-    ["optional_genre=0", { optionalGenre: "GENRE_UNSPECIFIED" }],
     ["choice_string=", { choiceString: "" }],
     // Integers are exact.
     ["int64=9007199254740993", { int64: "9007199254740993" }],
     ["sint64=-9223372036854775808", { sint64: "-9223372036854775808" }],
     ["uint64=18446744073709551615", { uint64: "18446744073709551615" }],
     ["as_string=9007199254740993", { asString: "9007199254740993" }],
-    ["int32=2147483647", { int32: 2147483647 }],
-    ["uint32=4294967295", { uint32: 4294967295 }],
     // Floats.
-    ["double=0.1", { double: 0.1 }],
     ["double=NaN", { double: "NaN" }],
-    ["float=-Infinity", { float: "-Infinity" }],
     // Bools.
     ["bool=true", { bool: true }],
-    ["bool=false", {}],
     // Enums.
     ["genre=GENRE_ATLAS", { genre: "GENRE_ATLAS" }],
     ["genre=2", { genre: "GENRE_ATLAS" }],
@@ -56,25 +41,16 @@ describe("a query parameter sets its field:", () => {
     ["choice_null=NULL_VALUE", { choiceNull: null }],
     // Bytes in both alphabets, with and without padding.
     ["bytes=-_8", { bytes: "+/8=" }],
-    ["bytes=%2B%2F8%3D", { bytes: "+/8=" }],
     ["bytes=AA+/", { bytes: "AA+/" }],
     ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
     // Lists, in order, under either name.
     ["string_list=b&string_list=a&string_list=b", { stringList: ["b", "a", "b"] }],
-    ["string_list=a&int32=1&stringList=b", { stringList: ["a", "b"], int32: 1 }],
     ["string_list=", { stringList: [""] }],
     ["int64_list=9007199254740993&int64_list=0", { int64List: ["9007199254740993", "0"] }],
-    ["bool_list=true&bool_list=false", { boolList: [true, false] }],
     ["bytes_list=AA&bytes_list=", { bytesList: ["AA==", ""] }],
-    ["genre_list=1&genre_list=GENRE_ATLAS", { genreList: ["GENRE_NOVEL", "GENRE_ATLAS"] }],
-    ["child.int64_list=1&child.int64List=2", { child: { int64List: ["1", "2"] } }],
     ["int64_wrapper_list=9007199254740993", { int64WrapperList: ["9007199254740993"] }],
-    ["timestamp_list=2026-01-02T03:04:05Z", { timestampList: ["2026-01-02T03:04:05Z"] }],
     // Wrappers have the text of their value, and are set if it is given.
-    ["double_wrapper=1.5", { doubleWrapper: 1.5 }],
     ["int64_wrapper=9007199254740993", { int64Wrapper: "9007199254740993" }],
-    ["bool_wrapper=false", { boolWrapper: false }],
-    ["string_wrapper=", { stringWrapper: "" }],
     // `+` is a space in text alone: no other type has any.
     ["timestamp=2026-01-02T03:04:05+01:00", { timestamp: "2026-01-02T02:04:05Z" }],
     ["timestamp_list=2026-01-02T03:04:05+01:00", { timestampList: ["2026-01-02T02:04:05Z"] }],
@@ -85,36 +61,30 @@ describe("a query parameter sets its field:", () => {
     ["bytes_by_uint32[1]=+/8=", { bytesByUint32: { "1": "+/8=" } }],
     ["string=a+b&string_wrapper=a+b", { string: "a b", stringWrapper: "a b" }],
     [
-      "string_list=a+b&string_by_string[a+b]=c+d",
-      { stringList: ["a b"], stringByString: { "a b": "c d" } },
+      "string_list=a+b&string_by_string[a+]=+",
+      { stringList: ["a b"], stringByString: { "a ": " " } },
     ],
     // Masks in either spelling, mixed, repeated.
     ["field_mask=display_name,author.firstName", { fieldMask: "displayName,author.firstName" }],
     ["field_mask=a_b&fieldMask=cD,e_f.g_h", { fieldMask: "aB,cD,eF.gH" }],
     ["field_mask=&field_mask=a", { fieldMask: "a" }],
     // Messages with a text form.
-    ["timestamp=2026-01-02T03:04:05Z", { timestamp: "2026-01-02T03:04:05Z" }],
     ["timestamp=2026-01-02T03:04:05%2B01:00", { timestamp: "2026-01-02T02:04:05Z" }],
-    ["child.timestamp=1970-01-01T00:00:00Z", { child: { timestamp: "1970-01-01T00:00:00Z" } }],
     ["duration=1s", { duration: "1s" }],
-    ["field_mask=optionalInt64", { fieldMask: "optionalInt64" }],
     // Maps.
     ["stringByString%5Ba%5D=b", { stringByString: { a: "b" } }],
     ["string_by_string[a]=b&stringByString[c]=d", { stringByString: { a: "b", c: "d" } }],
     ["string_by_string[]=a", { stringByString: { "": "a" } }],
-    ["string_by_string[a.b]=c", { stringByString: { "a.b": "c" } }],
     ["string_by_string[a%5B0%5D]=b", { stringByString: { "a[0]": "b" } }],
     ["string_by_string[a]]=b", { stringByString: { "a]": "b" } }],
     ["string_by_string[+]=a", { stringByString: { " ": "a" } }],
     ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
     ["string_by_string[__proto__]=a", { stringByString: JSON.parse('{"__proto__":"a"}') }],
-    ["child.string_by_string[a]=b", { child: { stringByString: { a: "b" } } }],
     ["int64_by_int64[-1]=9007199254740993", { int64ByInt64: { "-1": "9007199254740993" } }],
     [
       "uint64_by_uint64[18446744073709551615]=18446744073709551615",
       { uint64ByUint64: { "18446744073709551615": "18446744073709551615" } },
     ],
-    ["bytes_by_uint32[1]=-_8", { bytesByUint32: { "1": "+/8=" } }],
   ];
   test.each(rows)("%s", (query, message) => {
     expect(bound({ query })).toEqual(message);
@@ -145,32 +115,22 @@ describe("a query is rejected, with the parameter:", () => {
   const genre = "must be a value of Genre";
   const number = "must be a number";
   const oneof = "must have one member only";
+  const keyed = "must have a key in brackets: string_by_string[key]";
   const rows: readonly [query: string, field: string, description: string][] = [
     // Unknown parameters.
     ["nothing=1", "nothing", unknown],
-    ["string=a&nothing=1", "nothing", unknown],
-    ["=1", "", unknown],
     ["choice=1", "choice", unknown],
     ["childXint64=1", "childXint64", unknown],
-    ["nothing.int64=1", "nothing.int64", unknown],
-    ["+int64=1", " int64", unknown],
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
     // Messages without a text form.
-    ["child=1", "child", message],
     ["children={}", "children", message],
     ["children.int64=1", "children.int64", unknown],
-    ["value=1", "value", message],
     ["list_value.values=1", "list_value.values", unknown],
     // Only a map takes a key, and it requires one.
-    [
-      "string_by_string=a",
-      "string_by_string",
-      "must have a key in brackets: string_by_string[key]",
-    ],
+    ["string_by_string=a", "string_by_string", keyed],
     ["string_by_string[a=b", "string_by_string[a", unknown],
-    ["string_by_string.a=b", "string_by_string.a", unknown],
     ["string[a]=b", "string[a]", unknown],
     ["string_list[0]=a", "string_list[0]", unknown],
     ["child_by_string[a]=1", "child_by_string[a]", message],
@@ -178,45 +138,32 @@ describe("a query is rejected, with the parameter:", () => {
     // A singular field may occur only once.
     ["string=a&string=a", "string", once],
     ["optional_int64=1&optionalInt64=1", "optionalInt64", once],
-    ["child.string=a&child.string=b", "child.string", once],
-    ["timestamp=2026-01-02T03:04:05Z&timestamp=2026-01-02T03:04:05Z", "timestamp", once],
     ["string_by_string[a]=b&string_by_string[a]=b", "string_by_string[a]", once],
     // A oneof has one member.
     ["choice_int64=1&choice_string=a", "choice", oneof],
-    ["choice_child.int64=1&choice_duration=1s", "choice", oneof],
     ["child.choice_int64=1&child.choice_bool=true", "child.choice", oneof],
     // Integers.
     ["int64=", "int64", int64],
-    ["int64=a", "int64", int64],
     ["int64=+1", "int64", int64],
-    ["int64=null", "int64", int64],
     ["int64=9223372036854775808", "int64", `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
     // Bools.
     ["bool=1", "bool", bool],
-    ["bool=", "bool", bool],
-    ["bool_wrapper=yes", "bool_wrapper", bool],
-    ["bool_list=true&bool_list=0", "bool_list", bool],
-    ["child.bool=0", "child.bool", bool],
     // Enums.
     ["genre=NOVEL", "genre", genre],
     ["genre=", "genre", genre],
-    ["genre=1.0", "genre", genre],
     ["genre=2147483648", "genre", genre],
     // Floats.
     ["double=", "double", number],
-    ["double=a", "double", number],
     ["double=1e400", "double", "must be a number nearer to 0"],
     // Bytes.
     ["bytes=a", "bytes", "must be base64"],
     // A name that ProtoJSON would read as another.
     ["field_mask=address_line_1", "field_mask", "has a name that has no JSON form"],
     // Messages with a text form.
-    ["timestamp=", "timestamp", "must be a Timestamp in its JSON form"],
     ["duration=1", "duration", "must be a Duration in its JSON form"],
     // Items and entries are named.
     ["int64List=1&int64List=a", "int64List[1]", int64],
     ["int64ByInt64[1]=a", 'int64ByInt64["1"]', int64],
-    ["int64ByInt64[a]=1", 'int64ByInt64["a"]', int64],
     // UTF-8.
     ["string=%ff", "", "has a query that is not percent-encoded UTF-8"],
     ["%ff=a", "", "has a query that is not percent-encoded UTF-8"],
@@ -253,12 +200,9 @@ describe("a parameter that the body also sets is rejected:", () => {
   test.each<[bodyField: string, query: string, field: string, description?: string]>([
     ["*", "string=a", "string"],
     ["*", "child.string=a", "child.string"],
-    ["*", "string_list=a", "string_list"],
     ["*", "stringByString[a]=b", "stringByString[a]"],
     ["*", "nothing=a", "nothing", "is not a known query parameter"],
     ["child", "child.string=a", "child.string"],
-    ["child", "child.child.string=a", "child.child.string"],
-    ["string", "string=a", "string"],
     ["string_list", "stringList=a", "stringList"],
     ["string_by_string", "string_by_string[a]=b", "string_by_string[a]"],
   ])("body %s, ?%s", (bodyField, query, field, description = inBody) => {

@@ -8,6 +8,7 @@ import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../supp
 
 const notObject = "must be a JSON object";
 const notInt64 = "must be a 64-bit integer";
+const both = { child: { string: "a", int64: "1" } };
 
 describe("body, query and path each set their fields:", () => {
   test.each<[sent: Sent, message: Json]>([
@@ -16,7 +17,6 @@ describe("body, query and path each set their fields:", () => {
     [{ bodyField: "child", body: '{"int64":1}' }, { child: { int64: "1" } }],
     [{ bodyField: "child", body: "{}" }, { child: {} }],
     [{ bodyField: "child", body: "null" }, {}],
-    [{ bodyField: "string", body: '"a"' }, { string: "a" }],
     [{ bodyField: "int64", body: "9007199254740993" }, { int64: "9007199254740993" }],
     [{ bodyField: "int32_list", body: "[1,2]" }, { int32List: [1, 2] }],
     [{ bodyField: "string_by_string", body: '{"a":"b"}' }, { stringByString: { a: "b" } }],
@@ -25,31 +25,16 @@ describe("body, query and path each set their fields:", () => {
       { bodyField: "child", body: '{"int64":1}', query: "int64=2" },
       { child: { int64: "1" }, int64: "2" },
     ],
-    [
-      { path: { "child.string": "a" }, query: "child.int64=1" },
-      { child: { string: "a", int64: "1" } },
-    ],
-    [
-      { path: { "child.string": "a" }, bodyField: "child", body: '{"int64":1}' },
-      { child: { string: "a", int64: "1" } },
-    ],
+    [{ path: { "child.string": "a" }, query: "child.int64=1" }, both],
+    [{ path: { "child.string": "a" }, bodyField: "child", body: '{"int64":1}' }, both],
     [
       { path: { string: "a" }, query: "int64=1", bodyField: "child", body: '{"bool":true}' },
       { string: "a", int64: "1", child: { bool: true } },
     ],
-    [{ path: { string: "a", int64: "1" } }, { string: "a", int64: "1" }],
     [{ path: { "child.child.int64": "1" } }, { child: { child: { int64: "1" } } }],
-    [{ path: { optional_string: "" } }, { optionalString: "" }],
     [{ path: { int64: "9007199254740993" } }, { int64: "9007199254740993" }],
-    [{ path: { bool: "true" } }, { bool: true }],
-    [{ path: { genre: "GENRE_NOVEL" } }, { genre: "GENRE_NOVEL" }],
-    [{ path: { genre: "1" } }, { genre: "GENRE_NOVEL" }],
-    [{ path: { bytes: "-_8" } }, { bytes: "+/8=" }],
     [{ path: { bytes: "+/8=" } }, { bytes: "+/8=" }],
-    [{ path: { double: "1.5" } }, { double: 1.5 }],
     [{ path: { int64_wrapper: "0" } }, { int64Wrapper: "0" }],
-    [{ path: { timestamp: "2026-01-02T03:04:05+01:00" } }, { timestamp: "2026-01-02T02:04:05Z" }],
-    [{ path: { choice_string: "" } }, { choiceString: "" }],
   ])("%j: %j", (sent, message) => {
     expect(bound(sent)).toEqual(message);
   });
@@ -57,16 +42,11 @@ describe("body, query and path each set their fields:", () => {
   test.each<[sent: Sent, field: string, description: string]>([
     [{ bodyField: "*", body: "[]" }, "", notObject],
     [{ bodyField: "*", body: "null" }, "", notObject],
-    [{ bodyField: "*", body: "1.0" }, "", notObject],
     [{ bodyField: "child", body: "1" }, "child", notObject],
     [{ bodyField: "int64", body: '"a"' }, "int64", notInt64],
     [{ bodyField: "child", body: '{"a":1}' }, "child.a", "is not a known field"],
     [{ path: { int64: "a" } }, "int64", notInt64],
-    [{ path: { "child.int64": "a" } }, "child.int64", notInt64],
     [{ path: { bool: "1" } }, "bool", "must be true or false"],
-    [{ path: { "child.bool": "1" } }, "child.bool", "must be true or false"],
-    [{ path: { genre: "NOVEL" } }, "genre", "must be a value of Genre"],
-    [{ path: { int64: "" } }, "int64", notInt64],
     [{ path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' }, "child", notObject],
   ])("but not %j: %s %s", (sent, field, description) => {
     expect(violationsOf(() => bind(sent))).toEqual([[field, description]]);
@@ -103,8 +83,6 @@ describe("a request of the catalog becomes the message of its method:", () => {
   test.each<[method: DescMethod, request: Request, message: Json]>([
     [getVolume, { path: volume }, { name }],
     [getVolume, { path: "/v1/shelves/a%20b/volumes/c%2Fd" }, { name: "shelves/a b/volumes/c%2Fd" }],
-    [getVolume, { path: volume, query: "id=3" }, { name, id: "3" }],
-    [listVolumes, { path: volumes }, { parent: "shelves/1" }],
     [
       listVolumes,
       { path: volumes, query: "page_size=2&titles=a&titles=b" },
@@ -121,7 +99,6 @@ describe("a request of the catalog becomes the message of its method:", () => {
       { volume: { name, title: "a" }, updateMask: "title" },
     ],
     [updateVolume, { path: volume, body: '{"name":"shelves/1/volumes/2"}' }, { volume: { name } }],
-    [updateVolume, { path: volume }, { volume: { name } }],
     [moveVolume, { path: volume, body: '{"to":"shelves/3"}' }, { name, to: "shelves/3" }],
     [readFile, { path: "/v1/files/a/b%2Fc" }, { path: "a/b%2Fc" }],
     [readFile, { path: "/v1/files" }, {}],
@@ -138,16 +115,8 @@ describe("a request of the catalog becomes the message of its method:", () => {
   const inBody = "belongs in the body, not in the query";
   test.each<[method: DescMethod, request: Request, field: string, description: string]>([
     [getVolume, { path: volume, query: "name=shelves/1/volumes/3" }, "name", otherwise],
-    [listVolumes, { path: volumes, query: "parent=shelves/2" }, "parent", otherwise],
-    [
-      updateVolume,
-      { path: volume, body: '{"name":"shelves/1/volumes/3"}' },
-      "volume.name",
-      otherwise,
-    ],
+    [updateVolume, { path: volume, body: '{"name":"shelves/1"}' }, "volume.name", otherwise],
     [updateVolume, { path: volume, query: "volume.title=a" }, "volume.title", inBody],
-    [updateVolume, { path: volume, query: "volume.name=a" }, "volume.name", inBody],
-    [moveVolume, { path: volume, body: '{"name":"shelves/1/volumes/3"}' }, "name", otherwise],
     [moveVolume, { path: volume, query: "to=shelves/3", body: "{}" }, "to", inBody],
     // Values that differ only in their escapes are different.
     [

@@ -1,4 +1,4 @@
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
@@ -43,46 +43,21 @@ async function read({ header = {}, chunks = ["{}"], readMaxBytes = 1000 }: Body,
 
 describe("Content-Type", () => {
   test.each([
-    "application/json",
-    "Application/JSON",
-    "application/json;",
-    "application/json;charset=utf-8",
-    "application/json; charset=UTF-8",
-    'application/json; charset="utf-8"',
-    "application/json ; charset=utf-8",
-    "application/json; Charset=utf-8",
-    "application/json; profile=a",
-    "application/json; profile=a; charset=utf-8",
-    "application/json; charset = utf-8",
-    'application/json; profile="a;charset=latin1"',
-    'application/json; profile="\\";charset=latin1"; charset=utf-8',
+    ...["application/json", "Application/JSON", "application/json;charset=utf-8"],
+    ...['application/json; charset="utf-8"', "application/json; Charset=utf-8"],
+    ...["application/json; profile=a; charset=utf-8", "application/json; charset = utf-8"],
+    ...['application/json; profile="a;charset=latin1"'],
+    ...['application/json; profile="\\";charset=latin1"; charset=utf-8'],
   ])("%s is read", async (type) => {
     expect(await read({ header: { "content-type": type } })).toBe("{}");
   });
 
   test.each([
-    "",
-    "text/plain",
-    "text/json",
-    "application/*",
-    "*/*",
-    "json",
-    "application/jsonx",
-    "application/json-patch+json",
-    "application/problem+json",
-    "application/x-www-form-urlencoded",
-    "multipart/form-data; boundary=a",
-    "application/grpc+json",
-    "application/json, application/json",
-    "application/json; charset=latin1",
-    "application/json; charset=utf-16",
-    'application/json; charset="iso-8859-1"',
-    "application/json; charset=",
-    "application/json; charset =utf-16",
-    "application/json; charset\t=\tutf-16",
-    'application/json; profile="a"; charset=latin1',
-    "application/json;;charset=latin1",
-    "application/json; charset=utf-8; charset=latin1",
+    ...["", "text/plain", "*/*", "application/jsonx", "application/grpc+json"],
+    ...["application/json, application/json", "application/json; charset=latin1"],
+    ...['application/json; charset="iso-8859-1"', "application/json; charset="],
+    ...["application/json; charset\t=\tutf-16", 'application/json; profile="a"; charset=latin1'],
+    ...["application/json;;charset=latin1", "application/json; charset=utf-8; charset=latin1"],
   ])("%j is rejected before the body is read", async (type) => {
     expect(await read({ header: { "content-type": type } })).toEqual({
       status: 415,
@@ -97,10 +72,7 @@ describe("Content-Type", () => {
 describe("Content-Encoding", () => {
   test.each<[coding: string, bytes: string | Uint8Array]>([
     ["identity", "{}"],
-    ["IDENTITY", "{}"],
-    ["gzip", gzipSync("{}")],
     ["GZip", gzipSync("{}")],
-    ["br", brotliCompressSync("{}")],
   ])("%s is read", async (coding, bytes) => {
     expect(await read({ header: { "content-encoding": coding }, chunks: [bytes] })).toBe("{}");
   });
@@ -124,62 +96,10 @@ describe("Content-Encoding", () => {
   });
 });
 
-describe("a body", () => {
-  const tooLarge = {
-    status: 413,
-    code: Code.ResourceExhausted,
-    message: "a message must not be larger than 10 bytes",
-  };
-  const readMaxBytes = 10;
-  const gzip = { "content-encoding": "gzip" };
-
-  const rows: readonly [what: string, body: Body, expected: string | object][] = [
-    ["of the limit", { chunks: ["0123456789"] }, "0123456789"],
-    ["of the limit, in pieces", { chunks: ["01234", "", "56789"] }, "0123456789"],
-    [
-      "of the limit, with its length",
-      { header: { "content-length": "10" }, chunks: ["0123456789"] },
-      "0123456789",
-    ],
-    ["of nothing", { chunks: [] }, ""],
-    ["of one byte more", { chunks: ["01234", "567890"] }, { ...tooLarge, isTouched: true }],
-    [
-      "of one byte more, by its length",
-      { header: { "content-length": "11" }, chunks: ["01234567890"] },
-      { ...tooLarge, isTouched: false },
-    ],
-    [
-      "of an absurd length",
-      { header: { "content-length": "99999999999999999999" } },
-      { ...tooLarge, isTouched: false },
-    ],
-  ];
-
-  test.each(rows)("%s", async (_what, body, expected) => {
-    const result = await read({ readMaxBytes, ...body });
-    if (typeof expected === "string") expect(result).toBe(expected);
-    else expect(result).toMatchObject(expected);
-  });
-
-  test("that is small, but not after decompression, is too large", async () => {
-    const bomb = gzipSync(Buffer.alloc(1_000_000));
-    expect(await read({ header: gzip, chunks: [bomb], readMaxBytes: 5000 })).toMatchObject({
-      status: 413,
-      message: "a message must not be larger than 5000 bytes",
-    });
-  });
-
-  test("of the maximum length after decompression is read, one byte more is not", async () => {
-    const pack = (length: number) => [gzipSync("a".repeat(length))];
-    const limit = { header: gzip, readMaxBytes: 5000 };
-    expect(await read({ ...limit, chunks: pack(5000) })).toHaveLength(5000);
-    expect(await read({ ...limit, chunks: pack(5001) })).toMatchObject({ status: 413 });
-  });
-
-  test("that fails in transit is not reported as too large", async () => {
-    const failure = new Error("reset");
-    const request = { ...createMemoryExchange(), readBody: () => Promise.reject(failure) };
-    const limits = { readMaxBytes, acceptCompression: all };
-    await expect(readBody(request, limits, (bytes) => bytes)).rejects.toBe(failure);
-  });
+test("a body of the maximum length after decompression is read, one byte more is not", async () => {
+  const header = { "content-encoding": "gzip" };
+  const readPacked = (length: number) =>
+    read({ header, readMaxBytes: 5000, chunks: [gzipSync("a".repeat(length))] });
+  expect(await readPacked(5000)).toHaveLength(5000);
+  expect(await readPacked(5001)).toMatchObject({ status: 413 });
 });

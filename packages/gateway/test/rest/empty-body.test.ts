@@ -18,9 +18,7 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
   test.each<[what: string, request: SentRequest, title: string]>([
     ["for the whole message", { path: whole }, "nowhere"],
     ["for a field", { path: one }, "a volume"],
-    ["of a length of 0", { path: whole, headers: { "content-length": "0" } }, "nowhere"],
     ["that says it is JSON", { path: whole, headers: json }, "nowhere"],
-    ["for a field, that says it is JSON", { path: one, headers: json }, "a volume"],
     ["with an empty Content-Type", { path: one, headers: { "content-type": "" } }, "a volume"],
     ["packed", { path: one, headers: { ...json, "content-encoding": "gzip" } }, "a volume"],
   ])("%s is the empty message", async (_what, request, title) => {
@@ -31,7 +29,6 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
   });
 
   test.each<[what: string, headers: Record<string, string>]>([
-    ["of text", { "content-type": "text/plain" }],
     ["of JSON in another charset", { "content-type": "application/json; charset=latin1" }],
     ["of an unknown coding", { "content-encoding": "rot13" }],
   ])("%s is rejected with 415", async (_what, headers) => {
@@ -41,8 +38,6 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
 
   test.each<[what: string, body: string | Uint8Array, headers?: Record<string, string>]>([
     ["JSON", "{}"],
-    ["JSON of a known length", "{}", { "content-length": "2" }],
-    ["a space", " "],
     ["nothing, packed", gzipSync(""), { "content-encoding": "gzip" }],
   ])(
     "does not count if it is %s: without a Content-Type, 415",
@@ -65,7 +60,6 @@ describe("without a Content-Type", () => {
   const head = `POST ${whole} HTTP/1.1\r\nHost: a\r\n`;
 
   test.each<[what: string, sent: string, status: number]>([
-    ["no body, and no length", "\r\n", 200],
     ["chunks that end at once", "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 200],
     ["a length, before the body", "Content-Length: 2\r\n\r\n", 415],
     ["a chunk, before the next", "Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\n", 415],

@@ -78,7 +78,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       { displayName: "a" },
       { displayName: "a" },
     ],
-    [{ method: "PUT", path: "/v1/library", json: {} }, {}, {}],
     [
       { path: "/v1/shelves", json: { theme: "a", books: { x: { id: "9007199254740993" } } } },
       { shelf: { theme: "a", books: { x: { id: 9007199254740993n } } }, dryRun: false },
@@ -90,7 +89,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       { books: [{ id: 1n }, { id: 9223372036854775807n }] },
       ["1", "9223372036854775807"],
     ],
-    [{ path: "/v1/books", json: [] }, { books: [] }, []],
     [{ path: "/v1/books" }, { books: [] }, []],
     [{ method: "SEARCH", path: "/v1/books" }, { text: "" }, { books: [{ id: "1" }] }],
     [
@@ -138,28 +136,22 @@ describe("an unexpected body is rejected, because its content would be lost", ()
 const put = (body: string): SentRequest => ({ method: "PUT", path: "/v1/library", body });
 
 describe("an invalid request is rejected:", () => {
+  const noParameter = "is not a known query parameter";
+  const noField = "is not a known field";
+  const notInt64 = "must be a 64-bit integer";
   type Violation = readonly [field: string, description: string];
   const rows: readonly [request: SentRequest, violation: Violation][] = [
-    [
-      { method: "GET", path: "/v1/library?revisions=1" },
-      ["revisions", "is not a known query parameter"],
-    ],
-    [{ method: "PUT", path: "/v1/library?x", body: "{}" }, ["x", "is not a known query parameter"]],
-    [{ method: "GET", path: "/v1/library?%78%79=1" }, ["xy", "is not a known query parameter"]],
-    [put('{"displayNam":"a"}'), ["displayNam", "is not a known field"]],
+    [{ method: "GET", path: "/v1/library?revisions=1" }, ["revisions", noParameter]],
+    [put('{"displayNam":"a"}'), ["displayNam", noField]],
     [
       { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
-      ["shelf.shelf", "is not a known field"],
+      ["shelf.shelf", noField],
     ],
     [
       { path: "/v1/shelves", body: '{"books":{"x":{"id":1.5}}}' },
-      ['shelf.books["x"].id', "must be a 64-bit integer"],
+      ['shelf.books["x"].id', notInt64],
     ],
-    [
-      { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
-      ["books[1].id", "must be a 64-bit integer"],
-    ],
-    [{ path: "/v1/books", body: "{}" }, ["books", "must be a JSON array"]],
+    [{ path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' }, ["books[1].id", notInt64]],
     [{ method: "SEARCH", path: "/v1/books", body: "1.0" }, ["text", "must be a string"]],
     [put("null"), ["", "must be a JSON object"]],
     [put(" "), ["", expect.stringMatching(/^is not valid JSON/)]],
@@ -219,40 +211,26 @@ describe("response_body answers with only the field:", () => {
     json: JsonValue,
   ][] = [
     ["child", { child: { int64: 1n } }, { int64: "1" }],
-    ["child", { child: {} }, {}],
     ["child", {}, {}],
     ["string", { string: "a" }, "a"],
-    ["int64", { int64: 9007199254740993n }, "9007199254740993"],
     ["int32", { int32: -1 }, -1],
-    ["bool", { bool: true }, true],
-    ["double", { double: Number.NaN }, "NaN"],
-    ["bytes", { bytes: Uint8Array.of(255) }, "/w=="],
-    ["genre", { genre: Genre.ATLAS }, "GENRE_ATLAS"],
-    ["int64_list", { int64List: [1n] }, ["1"]],
     ["children", { children: [{}] }, [{}]],
     ["int64_by_int64", { int64ByInt64: { "1": 2n } }, { "1": "2" }],
     ["int64_by_int64", {}, {}],
     ["choice_int64", { choice: { case: "choiceInt64", value: 0n } }, "0"],
-    ["optional_string", { optionalString: "" }, ""],
     ["int64_wrapper", { int64Wrapper: 0n }, "0"],
-    ["duration", { duration: { seconds: 1n } }, "1s"],
     ["struct", { struct: { a: [1] } }, { a: [1] }],
     ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
     ["renamed", { renamed: 1n }, "1"],
     // Zero is a value, too.
     ["string", {}, ""],
     ["int64", {}, "0"],
-    ["int32", {}, 0],
     ["bool", {}, false],
     ["double", {}, 0],
     ["bytes", {}, ""],
     ["genre", {}, "GENRE_UNSPECIFIED"],
-    ["int64_list", {}, []],
     ["children", {}, []],
     ["timestamp", {}, null],
-    ["duration", {}, null],
-    ["int64_wrapper", {}, null],
-    ["struct", {}, null],
     ["value", {}, null],
     ["optional_string", {}, null],
   ];

@@ -31,10 +31,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
 
   test.each<[what: string, contentType: string, data: Uint8Array]>([
     ["every byte", "application/octet-stream", every],
-    ["text", "text/plain; charset=utf-8", Buffer.from("é 🌱\r\n")],
     ["JSON as it is", "application/json", Buffer.from('{ "a" : 1.0 }')],
-    ["a type of its own", "application/vnd.library+zip; v=2", every.subarray(0, 3)],
-    ["one byte", "image/png", Buffer.of(0)],
   ])("%s is passed through both ways, whole or in pieces", async (_what, contentType, data) => {
     const uploads = [
       { method: "PUT", path: `${volume}:upload` },

@@ -1,7 +1,7 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { big, get, openCatalog, send, ulysses } from "../support/catalog.ts";
+import { get, openCatalog, send, ulysses } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 describe("requestPathPrefix", () => {
@@ -11,9 +11,7 @@ describe("requestPathPrefix", () => {
     ["/api/library.v1.CatalogService/GetVolume", 415],
     ["/v1/shelves/a/volumes/1", 404],
     ["/api", 404],
-    ["/ap", 404],
     ["/apiv1/shelves/a/volumes/1", 404],
-    ["/xyz/v1/files", 404],
     ["/api//v1/files", 404],
   ])("GET %s: %s", async (path, status) => {
     await using gateway = await openCatalog({ requestPathPrefix: "/api" });
@@ -43,7 +41,6 @@ describe.each([
     [{ method: "FIND", path: "/books?id=3" }, 501],
     [{ method: "GET", path: "/v1/volumes/3" }, 404],
     [{ method: "GET", path: "/v1/shelves/b/volumes/3" }, 405],
-    [{ method: "GET", path: "/v1/shelves/b/volumes" }, 200],
   ])("replace the method's annotation, and no other's: %o %s", async (request, status) => {
     await using gateway = await openCatalog({ rest: { rules: [rule] } });
     // Node's HTTP/1.1 does not support FIND; HTTP/2 accepts any method.
@@ -72,22 +69,13 @@ test("startup fails for a rule as in YAML, with its pattern as a key", async () 
 });
 
 describe("rest options", () => {
-  test("ignoreUnknownFields ignores unknown members", async () => {
+  test("ignoreUnknownFields ignores unknown members, but no parameters", async () => {
     await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
     const body = '{"id":"4","isbn":{"a":[1,1e400,null]}}';
     const response = await gateway.send(send("POST", "/v1/shelves/c/volumes", body));
     expect(jsonOf(response)).toEqual({ name: "shelves/c/volumes/4", id: "4" });
-  });
-
-  test("but not unknown query parameters", async () => {
-    await using gateway = await openCatalog({ rest: { ignoreUnknownFields: true } });
-    expect(await gateway.send(get("/v1/shelves/a/volumes?x=1"))).toMatchObject({ status: 400 });
-  });
-
-  test("int64 as number is exact", async () => {
-    await using gateway = await openCatalog({ rest: { int64: "number" } });
-    const { body } = await gateway.send(get(`/v1/volumes/${big}`));
-    expect(body.toString()).toBe(`{"name":"shelves/a/volumes/${big}","id":${big},"title":"Emma"}`);
+    const query = get("/v1/shelves/a/volumes?x=1");
+    expect(await gateway.send(query)).toMatchObject({ status: 400 });
   });
 });
 
@@ -97,13 +85,10 @@ describe("ignoreQueryParameters", () => {
 
   test.each<[request: SentRequest, status: number]>([
     [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
-    [get(`${volumes}?utm_source=a&pageSize=1`), 200],
     [send("POST", `${volumes}?utm_source=a`, { id: 4 }), 200],
-    [get(`${volumes}?fbclid2=a`), 400],
     [get(`${volumes}?utm_source=%ff`), 400],
     // A parameter that matches a field is read, and must be valid.
     [get(`${volumes}?page_size=x`), 400],
-    [get(`${volumes}?page_size=1&pageSize=1`), 400],
     [get(`${volumes}?titles[0]=x`), 200],
     [send("POST", `${volumes}?volume=x`, { id: 4 }), 400],
     [send("POST", `${volumes}?vols=x`, { id: 4 }), 200],
@@ -130,21 +115,12 @@ test("wrong methods get the errors of REST, on each version of HTTP", async () =
 
 describe("an option that is wrong stops the start:", () => {
   test.each<[options: object, message: string]>([
-    [
-      { rest: { renderErrors: () => {} } },
-      "rest.renderErrors is no option; the options are renderError,",
-    ],
+    [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
     [{ rest: { etag: "yes" } }, "rest.etag must be a boolean: yes"],
     [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
-    [
-      { rest: { ignoreQueryParameters: "utm_*" } },
-      "rest.ignoreQueryParameters must be a list: utm_*",
-    ],
+    [{ rest: { ignoreQueryParameters: "utm_*" } }, "ignoreQueryParameters must be a list: utm_*"],
     [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
-    [
-      { rest: { streamFormat: "json" } },
-      "rest.streamFormat must be one of ndjson, sse, array: json",
-    ],
+    [{ rest: { streamFormat: "json" } }, "streamFormat must be one of ndjson, sse, array: json"],
     [{ rest: [] }, "rest must be an object"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
     [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],

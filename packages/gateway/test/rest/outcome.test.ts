@@ -121,8 +121,6 @@ describe("an error", () => {
   test.each<[what: string, reason: unknown]>([
     ["a string", "secret"],
     ["undefined", undefined],
-    ["null", null],
-    ["an object that looks like an error", { status: 200, error: "secret" }],
     ["an error of the system", Object.assign(new Error("secret"), { code: "ENOENT" })],
   ])("that is %s is an internal error", async (_what, reason) => {
     const throwReason = () => {

@@ -28,7 +28,6 @@ describe("JSON: zeros of typed clients change nothing, values and nulls do:", ()
     // As a client of Go without pointers, or of Java, sends all that its user has not set.
     ['{"title":"Emma","author":"","labels":{},"tags":[],"inPrint":false}', ["title"]],
     ['{"title":"Emma","print":{"printerName":"","copies":0}}', ["title"]],
-    ['{"author":"a","print":{"copies":7}}', ["author", "print.copies"]],
     // With presence a zero is a value.
     ['{"pageCount":0,"price":"0"}', ["page_count", "price"]],
     ['{"publishTime":"1970-01-01T00:00:00Z","extra":{}}', ["publish_time", "extra"]],
@@ -64,22 +63,14 @@ describe("merge-patch, RFC 7396: members are set, merged, or removed:", () => {
   test.each<Row>([
     ['{"title":"","inPrint":false}', ["title", "in_print"], { title: "" }],
     ['{"title":null}', ["title"], { title: "" }],
-    ['{"labels":{"x":"y"}}', ["labels.x"], { labels: { x: "y" } }],
     ['{"labels":{"x":"y","k":null}}', ["labels.x", "labels.k"], { labels: { x: "y" } }],
-    [
-      '{"labels":{"a.b":"","c`d":null}}',
-      ["labels.`a.b`", "labels.`c``d`"],
-      { labels: { "a.b": "" } },
-    ],
+    ['{"labels":{"a.b":"","`":null}}', ["labels.`a.b`", "labels.````"], { labels: { "a.b": "" } }],
     ['{"labels":null}', ["labels"], { labels: {} }],
     ['{"labels":{},"title":"a"}', ["title"], { labels: {} }],
-    ['{"print":{},"title":"a"}', ["title"], {}],
     ['{"print":{"copies":0}}', ["print.copies"], {}],
     ['{"printsByCountry":{"de":{"copies":1}}}', ["prints_by_country.de.copies"], {}],
     ['{"printsByCountry":{"de":null}}', ["prints_by_country.de"], { printsByCountry: {} }],
-    ['{"tags":["x"]}', ["tags"], { tags: ["x"] }],
     ['{"extra":null,"price":null}', ["extra", "price"], {}],
-    ['{"publishTime":"1970-01-01T00:00:01Z"}', ["publish_time"], {}],
   ])("%s", async (body, paths, book) => {
     expect(await patch("merge-patch+json", body)).toMatchObject({ paths, book });
   });

@@ -57,17 +57,12 @@ function bound(query: string) {
 describe("a JSON name with brackets or dots is a parameter:", () => {
   test.each([
     ["a[b]=1", { "a[b]": "1" }],
-    ["a%5Bb%5D=1", { "a[b]": "1" }],
     ["brackets=1", { "a[b]": "1" }],
     ["a.b=1", { "a.b": "1" }],
     ["a[=1", { "a[": "1" }],
     ["a[0].a[b]=1", { "a[0]": { "a[b]": "1" } }],
-    ["a[0].a[0].a.b=1", { "a[0]": { "a[0]": { "a.b": "1" } } }],
-    ["inner.dots=1", { "a[0]": { "a.b": "1" } }],
-    ["proto=1", JSON.parse('{"__proto__":"1"}')],
     ["__proto__=1&a[0].__proto__=2", JSON.parse('{"__proto__":"1","a[0]":{"__proto__":"2"}}')],
     ["e[x][k]=1", { "e[x]": { k: "1" } }],
-    ["e[x][[]]=1", { "e[x]": { "[]": "1" } }],
     ["entries[k]=1&a[0].e[x][k]=2", { "e[x]": { k: "1" }, "a[0]": { "e[x]": { k: "2" } } }],
   ])("%s", (query, message) => {
     expect(bound(query)).toEqual(message);

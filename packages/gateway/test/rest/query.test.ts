@@ -11,48 +11,29 @@ function parsed(query: string) {
 describe("a query is parsed:", () => {
   test.each<[query: string, namesAndValues: string[]]>([
     ["", []],
-    ["&", []],
     ["&&", []],
-    ["a=b", ["a", "b"]],
-    ["a=b&c=d", ["a", "b", "c", "d"]],
     ["&a=b&&c=d&", ["a", "b", "c", "d"]],
     // Nothing is merged or reordered.
     ["b=2&a=1&b=1", ["b", "2", "a", "1", "b", "1"]],
-    ["a=1&A=1", ["a", "1", "A", "1"]],
     // A value may be empty, and so may a name.
     ["a", ["a", ""]],
-    ["a=", ["a", ""]],
     ["=a", ["", "a"]],
-    ["=", ["", ""]],
     // The first `=` ends the name.
     ["a=b=c", ["a", "b=c"]],
-    ["a==", ["a", "="]],
-    ["a%3Db=c", ["a=b", "c"]],
     // `+` is a space; so is %20.
     ["a=+b+", ["a", " b "]],
-    ["a=%20b", ["a", " b"]],
     ["a=%2B", ["a", "+"]],
     ["a+b=c", ["a b", "c"]],
     // Only `&` separates.
     ["a=b;c=d", ["a", "b;c=d"]],
-    ["a=b%26c=d", ["a", "b&c=d"]],
-    ["a=b?c/d", ["a", "b?c/d"]],
     ["a=b#c", ["a", "b#c"]],
-    ["a=b,c", ["a", "b,c"]],
     // Names are decoded, too.
     ["%61=b", ["a", "b"]],
-    ["a%2Eb=c", ["a.b", "c"]],
-    ["a%5Bb%5D=c", ["a[b]", "c"]],
-    ["a[b]=c", ["a[b]", "c"]],
     // Once.
     ["a=%2525", ["a", "%25"]],
-    ["a=%252B", ["a", "%2B"]],
     // UTF-8.
-    ["a=%C3%A9", ["a", "é"]],
-    ["a=%c3%a9", ["a", "é"]],
     ["%C3%A9=a", ["é", "a"]],
     ["a=é", ["a", "é"]],
-    ["a=%F0%9F%8C%B1", ["a", "🌱"]],
     ["a=%EF%BB%BFb", ["a", "\ufeffb"]],
     ["a=%00", ["a", "\0"]],
     ["__proto__=a", ["__proto__", "a"]],
@@ -71,29 +52,14 @@ describe("a query is parsed:", () => {
 });
 
 describe("anything but percent-encoded UTF-8 is rejected:", () => {
-  test.each([
-    "a=%",
-    "a=%2",
-    "a=%zz",
-    "a=100%",
-    "a=%u00e9",
-    "a=%ff",
-    "a=%C3",
-    "a=%A9",
-    "a=%C0%AF",
-    "a=%ED%A0%80",
-    "a=%F4%90%80%80",
-    "a=%C3&b=%A9",
-    "a=%C3+%A9",
-    "%=a",
-    "%ff=a",
-    "%",
-    "a=b&c=%",
-  ])("%s", (query) => {
-    expect(() => parsed(query)).toThrow(
-      new FieldViolation("", "has a query that is not percent-encoded UTF-8"),
-    );
-  });
+  test.each(["a=%", "a=%u00e9", "a=%ff", "a=%C0%AF", "a=%ED%A0%80", "a=%C3&b=%A9", "%ff=a"])(
+    "%s",
+    (query) => {
+      expect(() => parsed(query)).toThrow(
+        new FieldViolation("", "has a query that is not percent-encoded UTF-8"),
+      );
+    },
+  );
 });
 
 describe("the number of parameters has a limit:", () => {

@@ -22,49 +22,36 @@ function routeOf(table: RouteTable<Route>, method: string, path: string): string
 
 describe("the route that a path has, of", () => {
   const cases: readonly [routes: string[], path: string, route: string | undefined][] = [
-    [["GET /a"], "/a", "GET /a"],
     [["GET /a"], "/A", undefined],
     [["GET /a"], "/a/", undefined],
-    [["GET /a"], "xa", undefined],
     [["GET /a"], "", undefined],
     [["GET /*/**", "GET /*"], "/a", "GET /*"],
     [["GET /a"], "/%61", "GET /a"],
     [["GET /a%2Fb"], "/a%2fb", "GET /a%2Fb"],
-    [["GET /é".replace("é", "%C3%A9")], "/%c3%a9", "GET /%C3%A9"],
     [["GET /a/b"], "/a%2Fb", undefined],
     // `*` is one segment, and one that is there.
-    [["GET /*"], "/a", "GET /*"],
     [["GET /*"], "/", undefined],
-    [["GET /*"], "/a%2Fb", "GET /*"],
     [["GET /*"], "/%", "GET /*"],
-    [["GET /a/*/b"], "/a/x/b", "GET /a/*/b"],
     [["GET /a/*/b"], "/a//b", undefined],
     // `**` is the rest, or nothing.
     [["GET /a/**"], "/a", "GET /a/**"],
     [["GET /a/**"], "/a/", "GET /a/**"],
-    [["GET /a/**"], "/a/b/c", "GET /a/**"],
     [["GET /**"], "/", "GET /**"],
     [["GET /**", "GET /"], "/", "GET /"],
-    [["GET /**"], "/a//b/", "GET /**"],
     // Variables are their patterns.
     [["GET /{a=x/*}"], "/x/1", "GET /{a=x/*}"],
-    [["GET /{a=x/**}/".slice(0, -1)], "/x/1/2", "GET /{a=x/**}"],
     // A literal precedes `*`, and `*` precedes `**`, whatever the order of the routes.
     [["GET /*", "GET /a"], "/a", "GET /a"],
     [["GET /**", "GET /*"], "/b", "GET /*"],
     [["GET /**", "GET /a/**", "GET /a/*"], "/a/b/c", "GET /a/**"],
     [["GET /a/*", "GET /*/b"], "/a/b", "GET /a/*"],
-    [["GET /a/**", "GET /a"], "/a", "GET /a"],
     // The search backtracks from a branch that leads nowhere.
     [["GET /a/b/c", "GET /*/b/d"], "/a/b/d", "GET /*/b/d"],
     [["GET /a/*/c", "GET /a/**"], "/a/b/d", "GET /a/**"],
-    [["GET /a/b/c", "GET /*/*/*", "GET /**"], "/a/b/x", "GET /*/*/*"],
     [["POST /a", "GET /*"], "/a", "GET /*"],
     // Only a verb of some route is a verb.
     [["GET /*:go"], "/a:go", "GET /*:go"],
     [["GET /*:go"], "/a:stop", undefined],
-    [["GET /*:go"], "/a", undefined],
-    [["GET /*"], "/a:go", "GET /*"],
     [["GET /*", "GET /*:go"], "/a:go", "GET /*:go"],
     [["GET /*", "GET /*:go"], "/a:b:go", "GET /*:go"],
     [["GET /*", "GET /b:go"], "/a:go", "GET /*"],
@@ -99,7 +86,6 @@ describe("other methods of a path are not allowed, and the allowed ones are list
   test.each([
     ["PUT", "/a", ["GET", "HEAD", "POST"]],
     ["get", "/a", ["GET", "HEAD", "POST"]], // methods are case-sensitive
-    ["", "/a", ["GET", "HEAD", "POST"]],
     ["POST", "/a/b", ["GET", "HEAD", "PATCH"]],
     ["constructor", "/c", ["SEARCH"]],
     ["GET", "/x:go", ["PUT"]],
@@ -113,11 +99,6 @@ test("an existing route is neither added again nor replaced", () => {
   const table = tableOf("GET /a/*");
   expect(table.add("GET", parsePathTemplate("/a/{b}"), { route: "another" })).toBe(false);
   expect(routeOf(table, "GET", "/a/x")).toBe("GET /a/*");
-});
-
-test("an empty table finds nothing", () => {
-  expect(tableOf().match("GET", "/")).toBeUndefined();
-  expect([...tableOf().methodsOf("/")]).toEqual([]);
 });
 
 /** A naive implementation of matching. */

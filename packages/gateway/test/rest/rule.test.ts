@@ -49,12 +49,8 @@ describe("the bindings of a method", () => {
         ["PATCH", "/v1/library", "*", undefined],
       ],
     ],
-    ["GetLibrary", [["GET", "/v1/library", undefined, undefined]]],
-    ["CloseLibrary", [["DELETE", "/v1/library", undefined, undefined]]],
-    ["AddBooks", [["POST", "/v1/books", "books", "ids"]]],
     ["SearchBooks", [["SEARCH", "/v1/books", "text", undefined]]],
     ["CountBooks", []],
-    ["ImportBooks", []],
   ])("LibraryService.%s: %j", (name, expected) => {
     const method = LibraryService.methods.find((candidate) => candidate.name === name);
     const bindings = method === undefined ? [] : bindingsOf(method);
@@ -80,7 +76,6 @@ describe("the bindings of a method", () => {
 
   test.each([
     ["/{child.string}", "child"],
-    ["/{choice_child.string}", "choice_child"],
     ["/{child.choice_string}", "choice_child"],
     ["/{choice_string}/{child.choice_int64}", "child"],
   ])("may have a body and a variable: %s, %s", (path, body) => {
@@ -93,22 +88,12 @@ describe("the bindings of a method", () => {
     expect(bindingsOf(methodWith(get("/a"), streams))).toHaveLength(1);
   });
 
-  test("come from a rule with the method's selector instead, if there is one", () => {
-    const rules = ["test.v1.Described.Call", "test.v1.Described.Other"].map((selector) =>
-      create(HttpRuleSchema, { ...get(`/${selector}`), selector }),
+  test("come from the last rule with the method's selector instead, if there is one", () => {
+    const rules = ["Call", "Call", "Other"].map((name, i) =>
+      create(HttpRuleSchema, { ...get(`/${name}${i}`), selector: `test.v1.Described.${name}` }),
     );
     const bindings = bindingsOf(methodWith(get("/a")), { rules }).map(readable);
-    expect(bindings).toMatchObject([{ path: "/test.v1.Described.Call" }]);
-  });
-
-  test("come from the last of two rules with the method's selector", () => {
-    const selector = "test.v1.Described.Call";
-    const rules = ["/first", "/last"].map((path) =>
-      create(HttpRuleSchema, { ...get(path), selector }),
-    );
-    expect(bindingsOf(methodWith(get("/a")), { rules }).map(readable)).toMatchObject([
-      { path: "/last" },
-    ]);
+    expect(bindings).toMatchObject([{ path: "/Call1" }]);
   });
 
   test("are none if a rule with the method's selector has no pattern", () => {
@@ -145,50 +130,30 @@ describe("the bindings of a method", () => {
 });
 
 describe("an invalid rule is rejected, with the method's name:", () => {
+  const noMethod = "it has no HTTP method and path";
+  const two = "two fields are members of the oneof choice";
   const column = (path: string, at: number) => `${path}: column ${at}: `;
   const rows: readonly [rule: Rule, reason: string][] = [
-    [{}, "it has no HTTP method and path"],
+    [{}, noMethod],
     [get("a"), column("a", 1)],
-    [get("/{string=**}/a"), column("/{string=**}/a", 14)],
     [get("/%ff"), column("/%ff", 5)],
     [get("/{nothing}"), column("/{nothing}", 3)],
     [get("/{string.a}"), column("/{string.a}", 3)],
-    [get("/a/{string_list}"), column("/a/{string_list}", 5)],
-    [get("/{string_by_string}"), column("/{string_by_string}", 3)],
     [get("/{child}"), column("/{child}", 3)],
     [
       get("/{optional_int64}/{optionalInt64}"),
       "/{optional_int64}/{optionalInt64}: the field optional_int64 is bound twice",
     ],
-    [
-      get("/{choice_string}/{choice_int64}"),
-      "/{choice_string}/{choice_int64}: two fields are members of the oneof choice",
-    ],
-    [
-      get("/{child.choice_string}/{child.choice_bool}"),
-      "/{child.choice_string}/{child.choice_bool}: two fields are members of the oneof choice",
-    ],
-    [
-      get("/{choice_string}/{choice_child.string}"),
-      "/{choice_string}/{choice_child.string}: two fields are members of the oneof choice",
-    ],
+    [get("/{choice_string}/{choice_int64}"), `/{choice_string}/{choice_int64}: ${two}`],
     [{ ...post("/{string}"), body: "string" }, "/{string}: the field string is bound twice"],
-    [
-      { ...post("/{choice_string}"), body: "choice_child" },
-      "/{choice_string}: two fields are members of the oneof choice",
-    ],
+    [{ ...post("/{choice_string}"), body: "choice_child" }, `/{choice_string}: ${two}`],
     [{ ...get("/a"), body: "*" }, "GET /a must not have a body"],
     [{ ...post("/a"), body: "nothing" }, "library.v1.EveryField has no field nothing"],
     [{ ...post("/a"), body: "optionalInt64" }, "library.v1.EveryField has no field optionalInt64"],
-    [{ ...post("/a"), body: "choice" }, "library.v1.EveryField has no field choice"],
-    [{ ...post("/a"), body: "child.int64" }, "library.v1.EveryField has no field child.int64"],
     [{ ...get("/a"), responseBody: "nothing" }, "library.v1.EveryField has no field nothing"],
     [{ ...get("/a"), responseBody: "*" }, "library.v1.EveryField has no field *"],
     [{ ...get("/a"), additionalBindings: [get("/b"), get("/c/")] }, column("/c/", 4)],
-    [
-      { ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] },
-      "it has no HTTP method and path",
-    ],
+    [{ ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] }, noMethod],
     [custom("get"), '"get" is not an HTTP method, in capitals'],
     [custom("CONNECT"), "CONNECT has no path: it asks for a tunnel"],
   ];
@@ -203,7 +168,6 @@ describe("an invalid rule is rejected, with the method's name:", () => {
   const unreachable: readonly [what: string, rule: Rule][] = [
     ["a custom method without a kind", custom("")],
     ["a custom method with a space", custom("GE T")],
-    ["a custom method with a line end", custom("GET\n")],
     ["a custom pattern that is not there", { pattern: { case: "custom", value: {} } }],
     [
       "additional bindings in an additional binding",

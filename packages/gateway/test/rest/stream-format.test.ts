@@ -14,27 +14,18 @@ describe("Accept", () => {
     chosen: StreamFormatName,
   ][] = [
     [null, "ndjson", "ndjson"],
-    [null, "sse", "sse"],
-    [null, "array", "array"],
-    ["", "sse", "sse"],
     ["*/*", "sse", "sse"],
     ["text/html", "array", "array"],
     ["text/html, */*;q=0.8", "array", "array"],
-    ["application/x-ndjson", "array", "ndjson"],
     ["text/event-stream", "ndjson", "sse"],
     ["application/json", "ndjson", "array"],
     ["APPLICATION/JSON", "ndjson", "array"],
     ["application/json; charset=utf-8", "ndjson", "array"],
-    ["text/html,application/json", "ndjson", "array"],
-    ["application/json;q=0.5, text/event-stream", "ndjson", "sse"],
     ["application/json;q=0.5, text/event-stream;q=0.4", "ndjson", "array"],
-    ["text/event-stream;q=0.4 , application/json; q=0.5", "ndjson", "array"],
     ["application/json;Q=0.1, text/event-stream;q=0.9", "ndjson", "sse"],
     ["application/json, text/event-stream", "sse", "sse"],
     ["application/json, text/event-stream", "array", "array"],
-    ["application/json;q=0", "ndjson", "ndjson"],
     ["application/json;q=0, text/event-stream;q=0.001", "ndjson", "sse"],
-    ["application/json;q=x", "ndjson", "ndjson"],
     ["application/json+x", "ndjson", "ndjson"],
     [",;,;q=1", "ndjson", "ndjson"],
   ];
@@ -61,10 +52,6 @@ describe("a stream", () => {
     expect(close(0)).toBe(none);
     expect(message('{"a":1}', 0) + message('{"a":2}', 1) + close(2)).toBe(two);
     expect(message('{"a":1}', 0) + error('{"code":5}', 1)).toBe(failed);
-  });
-
-  test("an array that begins with an error is an array", () => {
-    const { error } = chooseStreamFormat(null, "array");
-    expect(JSON.parse(error("{}", 0))).toEqual([{ error: {} }]);
+    if (name === "array") expect(error("{}", 0)).toBe('[{"error":{}}]\n');
   });
 });

@@ -29,7 +29,7 @@ const calls: Readonly<Record<string, SentRequest>> = {
 
 describe.each(versions)("over HTTP/%s", (version) => {
   const rows = Object.keys(calls).flatMap((method) =>
-    [200, 201, 202, 203, 204, 205, 207, 299].map((status) => [method, status] as const),
+    [201, 204, 205, 299].map((status) => [method, status] as const),
   );
   const isPossible = ([method, status]: (typeof rows)[number]) =>
     method !== "WatchVolumes" || (status !== 204 && status !== 205);
@@ -66,14 +66,10 @@ describe.each(versions)("over HTTP/%s", (version) => {
 describe("startup fails for", () => {
   test.each<[selector: string, status: number, reason: string]>([
     ["Nothing", 201, "REST serves no method of that name"],
-    ["createVolume", 201, "REST serves no method of that name"],
     ["CreateVolume", 199, "199 is no status of success"],
     ["CreateVolume", 206, "206 is no status of success"],
-    ["CreateVolume", 226, "226 is no status of success"],
     ["CreateVolume", 300, "300 is no status of success"],
-    ["CreateVolume", 404, "404 is no status of success"],
     ["CreateVolume", 201.5, "201.5 is no status of success"],
-    ["CreateVolume", Number.NaN, "NaN is no status of success"],
     ["WatchVolumes", 204, "204 has no body, and the method answers a stream"],
     ["StreamVolume", 205, "205 has no body, and the method answers a stream"],
   ])("%s: %s", (method, status, reason) => {

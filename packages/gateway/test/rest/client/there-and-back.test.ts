@@ -23,7 +23,7 @@ import { anyMessage } from "../../support/arbitrary-message.ts";
 import { describeMethods, type Rule } from "../../support/described-method.ts";
 
 const seed = Number(process.env["SEED"] ?? 20261127);
-const numRuns = Number(process.env["RUNS"] ?? 400);
+const numRuns = Number(process.env["RUNS"] ?? 120);
 
 const desc = EveryFieldSchema;
 const names = desc.fields.map(({ name }) => name);
