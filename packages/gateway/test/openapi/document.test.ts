@@ -166,12 +166,8 @@ describe("fields", () => {
   test("of a closed enum have no other numbers", () => {
     const document = documentOf(LegacyService);
     const allows = validatorOf(document, { $ref: "#/components/schemas/Color" });
-    expect(["COLOR_RED", 2, 3, "COLOR"].map((value) => allows(value))).toEqual([
-      true,
-      true,
-      false,
-      false,
-    ]);
+    const allowed = ["COLOR_RED", 2, 3, "COLOR"].filter((value) => allows(value));
+    expect(allowed).toEqual(["COLOR_RED", 2]);
   });
 });
 

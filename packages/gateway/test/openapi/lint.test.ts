@@ -10,6 +10,7 @@ import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { compiledService } from "./compiled.ts";
 
+const items = ["openapi.a.v1.ItemService", "openapi.b.v1.ItemService"];
 const generated = [CatalogService, FieldService, BookService, ShopService];
 
 const common = {
@@ -21,11 +22,7 @@ const common = {
 test.each<[string, readonly string[], OpenApiOptions]>([
   ["a catalog", ["library.v1.CatalogService"], {}],
   ["a catalog, in 3.2", ["library.v1.CatalogService"], { openapi: "3.2" }],
-  [
-    "two packages with the same names",
-    ["openapi.a.v1.ItemService", "openapi.b.v1.ItemService"],
-    { names: "full" },
-  ],
+  ["two packages of one name", items, { names: "full" }],
   ["resources", ["openapi.shop.v1.ShopService"], { bearer: true }],
   ["resources, in 3.2", ["openapi.shop.v1.ShopService"], { bearer: true, openapi: "3.2" }],
   [
