@@ -38,6 +38,8 @@ const request = (method: string, params: object = {}) => ({
   params,
 });
 
+const initialize = (protocolVersion: string) => request("initialize", { protocolVersion });
+
 /** As a client of 2025-11-25 sends it. */
 const older = (method: string, params?: object): Sent => ({
   headers: { "mcp-protocol-version": "2025-11-25" },
@@ -105,40 +107,26 @@ describe("a request", () => {
         }),
       ),
     ],
-    [
-      { body: request("initialize", { protocolVersion: "2025-06-18" }) },
-      200,
-      result({ protocolVersion: "2025-06-18" }),
-    ],
-    ...["2025-06-18", "2024-11-05", "2099-01-01", modern].map(
+    [{ body: initialize("2025-06-18") }, 200, result({ protocolVersion: "2025-06-18" })],
+    ...["2024-11-05", modern].map(
       (version): Row => [
-        {
-          headers: { "mcp-protocol-version": version },
-          body: request("initialize", { protocolVersion: "2025-06-18" }),
-        },
+        { headers: { "mcp-protocol-version": version }, body: initialize("2025-06-18") },
         200,
         result({ protocolVersion: "2025-06-18" }),
       ],
     ),
-    [
-      { body: request("initialize", { protocolVersion: modern }) },
-      200,
-      result({ protocolVersion: "2025-11-25" }),
-    ],
+    [{ body: initialize(modern) }, 200, result({ protocolVersion: "2025-11-25" })],
     [current("ping"), 404, error(-32601)],
     [current("resources/list"), 404, error(-32601)],
     [older("resources/list"), 200, error(-32601)],
-    [older("server/discover"), 200, error(-32601)],
     [older("ping"), 200, { jsonrpc: "2.0", id: 1, result: {} }],
     [older("tools/call", { name: "__proto__" }), 200, error(-32602)],
     [older("tools/call", { name: "get_volume", arguments: [] }), 200, error(-32602)],
     [older("tools/list", { cursor: "x" }), 200, error(-32602)],
     [malformed([request("ping")]), 400, anonymous(-32600)],
     [malformed({ jsonrpc: "2.0", id: 1, result: {} }), 400, anonymous(-32600)],
-    [malformed({ id: 1, method: "ping" }), 400, anonymous(-32600)],
     [malformed({ jsonrpc: "2.0", method: "ping" }), 400, anonymous(-32600)],
     [malformed({ ...request("ping"), id: null }), 400, anonymous(-32600)],
-    [malformed({ ...request("ping"), id: 1.5 }), 400, anonymous(-32600)],
     [malformed("{"), 400, anonymous(-32700)],
     [malformed('{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'), 400, anonymous(-32700)],
     [malformed(`{"a":${"[".repeat(10_000)}`), 400, anonymous(-32700)],

@@ -43,11 +43,9 @@ async function offer(service: DescService, own: Partial<McpOptions> = {}): Promi
   return { tools, call: (name, args) => ask("tools/call", { name, arguments: args }) };
 }
 
-function validatorOf(schema: object): ValidateFunction {
-  const ajv = new Ajv2020({ strict: true, strictTypes: true });
-  addFormats.default(ajv);
-  return ajv.compile(schema);
-}
+/** One for all: the dialect itself takes longer to compile than a schema. */
+const ajv = addFormats.default(new Ajv2020({ strict: true, strictTypes: true }));
+const validatorOf = (schema: object): ValidateFunction => ajv.compile(schema);
 
 describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
   test.each(services.map((service) => [service.typeName, service] as const))(
@@ -127,8 +125,8 @@ test("the server takes what the schema does, and answers as the schemas say", as
     const isPlain = allowsAsPlain(json) || /"(?:NaN|-?Infinity)"/.test(JSON.stringify(json));
     expect([json, isPlain]).toEqual([json, true]);
   });
-  await fc.assert(property, { numRuns: 1000 });
-  expect(taken).toBeGreaterThan(50);
+  await fc.assert(property, { numRuns: 400 });
+  expect(taken).toBeGreaterThan(20);
 });
 
 test("a message whose JSON is no object is the member `value`, which has no other beside it", async () => {
@@ -150,7 +148,7 @@ test("the schema takes every message as the server writes it", async () => {
     expect(structuredContent).toEqual(json);
     expect([json, allows(json), allows.errors]).toEqual([json, true, null]);
   });
-  await fc.assert(property, { numRuns: 200 });
+  await fc.assert(property, { numRuns: 100 });
 });
 
 const anyArguments = fc.dictionary(

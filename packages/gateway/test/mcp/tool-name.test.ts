@@ -11,26 +11,17 @@ const method = (typeName: string, name: string) =>
   ({ name, parent: { typeName, name: typeName.split(".").at(-1) } }) as DescMethod;
 
 test.each([
-  [
-    ["a.v1.S/GetURLInfo", "a.v1.S/List2Things"],
-    ["get_url_info", "list2_things"],
-  ],
-  [
-    ["a.v1.S/Get", "a.v1.T/Get", "a.v1.T/Put"],
-    ["s_get", "t_get", "put"],
-  ],
-  [
-    ["a.v1.S/Get", "b.v1.S/Get"],
-    ["a_v1_s_get", "b_v1_s_get"],
-  ],
+  ["a.v1.S/GetURLInfo a.v1.S/List2Things", "get_url_info list2_things"],
+  ["a.v1.S/Get a.v1.T/Get a.v1.T/Put", "s_get t_get put"],
+  ["a.v1.S/Get b.v1.S/Get", "a_v1_s_get b_v1_s_get"],
 ])("of %j", (given, names) => {
-  const methods = given.map((full) => {
+  const methods = given.split(" ").map((full) => {
     const [typeName = "", name = ""] = full.split("/");
     return method(typeName, name);
   });
   for (const order of [methods, [...methods].reverse()]) {
     const found = toolNames(order);
-    expect(methods.map((one) => found.get(one))).toEqual(names);
+    expect(methods.map((one) => found.get(one)).join(" ")).toBe(names);
   }
 });
 
@@ -41,8 +32,8 @@ test("a long name is cut, and stays unique", () => {
   for (const name of names) expect(name).toHaveLength(64);
 });
 
-test("10,000 tools are listed in pages", async () => {
-  const names = Array.from({ length: 10_000 }, (_, index) => `Method${index}`);
+test("1,000 tools are listed in pages", async () => {
+  const names = Array.from({ length: 1000 }, (_, index) => `Method${index}`);
   const [first] = describeMethods(
     names.map((name) => ({ name, input: EmptySchema, output: EmptySchema })),
   );
@@ -64,5 +55,5 @@ test("10,000 tools are listed in pages", async () => {
     cursor = result.nextCursor;
     pages++;
   } while (cursor !== undefined);
-  expect([listed.size, pages]).toEqual([10_000, 50]);
+  expect([listed.size, pages]).toEqual([1000, 5]);
 });

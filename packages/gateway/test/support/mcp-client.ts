@@ -1,5 +1,6 @@
 /** The official clients of the Model Context Protocol, with one face. */
 import {
+  type ClientOptions,
   Client as ClientV2,
   StreamableHTTPClientTransport as TransportV2,
 } from "@modelcontextprotocol/client";
@@ -37,28 +38,23 @@ export interface CallOptions {
 
 const implementation = { name: "test", version: "0.0.0" };
 
+const v1 = () => new ClientV1(implementation);
+const v2 = (options?: ClientOptions) => new ClientV2(implementation, options);
+const pinned = () => v2({ versionNegotiation: { mode: { pin: "2026-07-28" } } });
+const at = (url: string, headers: Record<string, string> = {}) =>
+  [new URL(url), { requestInit: { headers } }] as const;
+
 /** Version 2 of the client, for servers of 2026-07-28. */
-export async function openModern(url: string, headers: Record<string, string> = {}) {
-  const mode = { pin: "2026-07-28" };
-  const client = new ClientV2(implementation, { versionNegotiation: { mode } });
-  await client.connect(new TransportV2(new URL(url), { requestInit: { headers } }));
-  return clientOf(client, "2026-07-28");
-}
+export const openModern = (...server: Parameters<typeof at>) =>
+  connect(pinned(), new TransportV2(...at(...server)), "2026-07-28");
 
 /** Version 2 of the client, as its users have it by default: with a handshake. */
-export async function openDefault(url: string, headers: Record<string, string> = {}) {
-  const client = new ClientV2(implementation);
-  await client.connect(new TransportV2(new URL(url), { requestInit: { headers } }));
-  return clientOf(client, "2025-11-25");
-}
+export const openDefault = (...server: Parameters<typeof at>) =>
+  connect(v2(), new TransportV2(...at(...server)), "2025-11-25");
 
 /** Version 1 of the SDK, for servers of 2025-11-25 and before. */
-export async function openLegacy(url: string, headers: Record<string, string> = {}) {
-  const client = new ClientV1(implementation);
-  const transport = new TransportV1(new URL(url), { requestInit: { headers } });
-  await client.connect(transport as never);
-  return clientOf(client, transport.protocolVersion);
-}
+export const openLegacy = (...server: Parameters<typeof at>) =>
+  connect(v1(), new TransportV1(...at(...server)));
 
 /** A command that a client starts. Its standard error is that of the test. */
 export interface Command {
@@ -68,39 +64,35 @@ export interface Command {
   readonly env: Record<string, string>;
 }
 
+const quiet = (command: Command) => ({ ...command, stderr: "ignore" }) as const;
+
 /** The same clients of a command, by standard input and output. */
 export const stdioClients = [
   [
     "the client of 2026-07-28",
-    async (of: Command) => {
-      const mode = { pin: "2026-07-28" };
-      const client = new ClientV2(implementation, { versionNegotiation: { mode } });
-      await client.connect(new StdioV2({ ...of, stderr: "ignore" }));
-      return clientOf(client, "2026-07-28");
-    },
+    (of: Command) => connect(pinned(), new StdioV2(quiet(of)), "2026-07-28"),
   ],
   [
     "the client of 2.x by default",
-    async (of: Command) => {
-      const client = new ClientV2(implementation);
-      await client.connect(new StdioV2({ ...of, stderr: "ignore" }));
-      return clientOf(client, "2025-11-25");
-    },
+    (of: Command) => connect(v2(), new StdioV2(quiet(of)), "2025-11-25"),
   ],
-  [
-    "the client of 1.x",
-    async (of: Command) => {
-      const client = new ClientV1(implementation);
-      await client.connect(new StdioV1({ ...of, stderr: "ignore" }));
-      return clientOf(client, "2025-11-25");
-    },
-  ],
+  ["the client of 1.x", (of: Command) => connect(v1(), new StdioV1(quiet(of)), "2025-11-25")],
 ] as const;
 
 type Official = Pick<ClientV1, "close"> & {
   listTools(params?: { cursor: string }): Promise<object>;
   callTool(params: { name: string; arguments: object }, ...rest: unknown[]): Promise<unknown>;
 };
+
+/** @param version Default: that of the handshake. */
+async function connect(
+  client: ClientV1 | ClientV2,
+  transport: { readonly protocolVersion?: string | undefined },
+  version?: string,
+): Promise<McpClient> {
+  await client.connect(transport as never);
+  return clientOf(client, version ?? transport.protocolVersion);
+}
 
 function clientOf(client: ClientV1 | ClientV2, version: string | undefined): McpClient {
   const official = client as unknown as Official;
