@@ -74,11 +74,8 @@ describe("a body", () => {
   });
 
   test("ends with its client", async () => {
-    const { exchange, leave, budget } = open({
-      method: "POST",
-      body: new ReadableStream({ start: (controller) => controller.enqueue(Buffer.from("a")) }),
-      duplex: "half",
-    } as Given);
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("a")) });
+    const { exchange, leave, budget } = open({ method: "POST", body, duplex: "half" } as Given);
     const { sink, pushed } = collector();
     const read = exchange.readBody(sink);
     await vi.waitFor(() => expect(pushed).toEqual(["a"]), patienceMs);

@@ -38,16 +38,8 @@ describe.each(sources)("the headers %j", (source) => {
   const real = () => fromNodeHeaders(source);
 
   test.each([
-    "a",
-    "A",
-    "x-b2",
-    "b",
-    "set-cookie",
-    ":path",
-    "none",
-    "toString",
-    "constructor",
-    "not a name",
+    ...["a", "A", "x-b2", "b", "set-cookie", ":path", "none", "toString", "constructor"],
+    ...["not a name"],
   ])("are looked up as in Headers: %s", (name) => {
     expect(outcomeOf(() => lazy().get(name))).toEqual(outcomeOf(() => real().get(name)));
     expect(outcomeOf(() => lazy().has(name))).toEqual(outcomeOf(() => real().has(name)));
@@ -128,17 +120,9 @@ describe("an answer's headers that are replaced", () => {
   });
 });
 
-test.each<[cookies: string[], node: NodeHeaders[string]]>([
-  [["a=1"], "a=1"],
-  [
-    ["a=1", "b=2"],
-    ["a=1", "b=2"],
-  ],
-  [
-    ["a=1", "b=2", "c=3"],
-    ["a=1", "b=2", "c=3"],
-  ],
-])("Node gets the cookies %j", (cookies, expected) => {
+test.each([1, 2, 3])("Node gets %d cookies", (count) => {
+  const cookies = ["a=1", "b=2", "c=3"].slice(0, count);
+  const expected = count === 1 ? "a=1" : cookies;
   const headers = new Headers();
   for (const cookie of cookies) headers.append("set-cookie", cookie);
   headers.append("a", "1");

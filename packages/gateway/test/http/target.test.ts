@@ -1,4 +1,3 @@
-import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
@@ -22,34 +21,28 @@ function openBoth() {
 describe("a request target", () => {
   const rows: readonly [target: string, path: string, query: string][] = [
     ["/", "/", ""],
-    ["/v1/library", "/v1/library", ""],
     ["/v1/library?", "/v1/library", ""],
     ["/v1/library?a=b", "/v1/library", "a=b"],
-    ["/v1/library?a=b?c", "/v1/library", "a=b?c"],
     ["/v1/library??", "/v1/library", "?"],
     ["/?/v1/library", "/", "/v1/library"],
     // Raw: nothing is decoded, and dots are not resolved.
     ["/v1%2Flibrary?%61=%62", "/v1%2Flibrary", "%61=%62"],
     ["/a/../b/./c", "/a/../b/./c", ""],
     ["//a//b", "//a//b", ""],
-    ["/a/http://b/c", "/a/http://b/c", ""],
     ["/a?http://b/c", "/a", "http://b/c"],
     // The absolute form of RFC 9112 section 3.2.2.
     ["http://host/v1/library", "/v1/library", ""],
-    ["http://host:80/v1/library?a=b", "/v1/library", "a=b"],
-    ["https://host/v1/library", "/v1/library", ""],
     ["HTTP://HOST/v1", "/v1", ""],
     ["http://user@host/v1", "/v1", ""],
     ["http://[::1]:80/v1", "/v1", ""],
+    ["https://host/v1", "/v1", ""],
     ["http://host", "/", ""],
     ["http://host?a=b", "/", "a=b"],
-    ["http://host/", "/", ""],
-    ["http://host//v1", "//v1", ""],
     // Other forms have no path that is served.
     ["*", "*", ""],
     ["host:443", "host:443", ""],
-    ["ftp://host/v1", "ftp://host/v1", ""],
     ["http:/v1", "http:/v1", ""],
+    ["ftp://host/v1", "ftp://host/v1", ""],
     ["", "/", ""],
   ];
 
@@ -60,14 +53,10 @@ describe("a request target", () => {
 
 test.each([
   ["/a/b-c_d~e.f", "http://host/a/b-c_d~e.f"],
-  ["/a?b=c", "http://host/a?b=c"],
-  ["/", "http://host/"],
   ["/a/../b", "http://host/b"],
-  ["/a/.b", "http://host/a/.b"],
   ["/./a", "http://host/a"],
   ["/a//b", "http://host/a//b"],
   ["/a b", "http://host/a%20b"],
-  ["/a?b=%C3%A9", "http://host/a?b=%C3%A9"],
   ["http://other/a", "http://other/a"],
   ["http://user@other/a", undefined],
   ["//[/a", undefined],
@@ -96,49 +85,31 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   const get = "GET /v1/library HTTP/1.1";
   const rows: readonly [what: string, head: readonly string[], status: number][] = [
     ["a name", [get, "Host: localhost"], 200],
-    ["a name and a port", [get, "Host: example.com:8080"], 200],
     ["a name and an empty port", [get, "Host: example.com:"], 200],
-    ["an address of IPv4", [get, "Host: 127.0.0.1:80"], 200],
     ["an address of IPv6", [get, "Host: [::1]:80"], 200],
     ["the largest port", [get, "Host: a:65535"], 200],
     ["other names of four letters", [get, "Host: a", "From: b", "Date: c"], 200],
     ["HTTP/1.0 without a Host", ["GET /v1/library HTTP/1.0"], 200],
-    ["HTTP/1.0 with a Host", ["GET /v1/library HTTP/1.0", "Host: a"], 200],
     ["a target with a host of its own", ["GET http://b/v1/library HTTP/1.1", "Host: a"], 200],
-    ["a target in capitals", ["GET HTTP://b:1/v1/library HTTP/1.1", "Host: a"], 200],
     ["an open bracket", [get, "Host: ["], 400],
-    ["brackets around nothing", [get, "Host: []"], 400],
-    ["an IPv6 that is none", [get, "Host: [:::1]"], 400],
-    ["an IPv6 with a zone", [get, "Host: [fe80::1%25eth0]"], 400],
     ["an IPv4 that is none", [get, "Host: 256.256.256.256"], 400],
-    ["five parts of IPv4", [get, "Host: 1.2.3.4.5"], 400],
     ["a port too large", [get, "Host: a:65536"], 400],
+    ["a user", [get, "Host: user@a"], 400],
+    ["a path", [get, "Host: a/b"], 400],
+    ["a space", [get, "Host: a b"], 400],
     ["a port of letters", [get, "Host: a:b"], 400],
     ["two ports", [get, "Host: a:1:2"], 400],
-    ["a user", [get, "Host: user@a"], 400],
-    ["a user and a password", [get, "Host: user:word@a"], 400],
-    ["a path", [get, "Host: a/b"], 400],
-    ["a query", [get, "Host: a?b"], 400],
-    ["a fragment", [get, "Host: a#b"], 400],
+    ["an IPv6 that is none", [get, "Host: [:::1]"], 400],
     ["a backslash", [get, "Host: a\\b"], 400],
-    ["a space", [get, "Host: a b"], 400],
-    ["a half escape", [get, "Host: a%"], 400],
     ["an escaped slash", [get, "Host: a%2Fb"], 400],
-    ["an angle", [get, "Host: <a>"], 400],
-    ["a caret", [get, "Host: a^b"], 400],
     ["a letter that is not ASCII", [get, "Host: \u00e9"], 400],
     ["nothing", [get, "Host: "], 400],
     ["two hosts", [get, "Host: a", "Host: b"], 400],
-    ["the same host twice", [get, "Host: a", "Host: a"], 400],
-    ["two hosts in one", [get, "Host: a, b"], 400],
     ["no Host", [get], 400],
     ["a target with an open bracket", ["GET http://[/v1/library HTTP/1.1", "Host: a"], 400],
-    ["a target with a port too large", ["GET http://b:65536/v1/library HTTP/1.1", "Host: a"], 400],
     ["a target without a host", ["GET http:///v1/library HTTP/1.1", "Host: a"], 400],
     ["a path that looks like a host", ["GET //[/v1/library HTTP/1.1", "Host: a"], 400],
-    ["a path of a backslash", ["GET /\\ HTTP/1.1", "Host: a"], 400],
     ["bytes of UTF-8 in a path", ["GET /v1/caf\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
-    ["bytes of UTF-8 in a query", ["GET /v1/library?a=\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
     ["the asterisk", ["OPTIONS * HTTP/1.1", "Host: a"], 404],
     ["an authority", ["CONNECT a:80 HTTP/1.1", "Host: a"], 0],
   ];
@@ -160,23 +131,16 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   const refused = [400, "reset"];
   const targets: readonly [pseudo: string, value: string, outcomes: readonly unknown[]][] = [
     [":authority", "a", [200]],
-    [":authority", "a:80", [200]],
     [":authority", "[::1]", [200]],
     [":authority", "[", refused],
-    [":authority", "a b", refused],
-    [":authority", "user@a", refused],
     [":authority", "a:65536", refused],
-    [":authority", "a/b", refused],
     [":authority", "", refused],
     ["host", "a", [200]], // instead of :authority
     ["host", "[", refused],
     [":path", "http://[/v1/library", refused],
-    [":path", "http://b:65536/v1/library", refused],
     [":path", "//[/v1/library", refused],
     [":path", "/v1/caf\u00c3\u00a9", [400]],
     [":path", "/v1/library?a=\u00c3\u00a9", [400]],
-    [":path", "/library.v1.FieldService/Echo?message=\u00c3\u00a9", [400]],
-    [":path", "*", refused],
     [":path", "", refused],
   ];
 
@@ -190,16 +154,5 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     );
     expect(outcomes).toContain(outcome);
     expect(await gateway.send(request)).toMatchObject({ status: 200 });
-  });
-
-  test("is also rejected for an RPC", async () => {
-    await using gateway = await openBoth();
-    using connection = await openRawConnection(gateway.port);
-    connection.write(
-      "POST /library.v1.FieldService/Echo HTTP/1.1\r\nHost: [\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}",
-    );
-    const [response] = parseHttp1Responses(await connection.untilClosed());
-    expect(response?.status).toBe(400);
-    expect(JSON.parse(response?.body ?? "")).toMatchObject({ code: Code.InvalidArgument });
   });
 });
