@@ -58,10 +58,6 @@ test("a second one is refused: each costs what it unpacks to", async () => {
   await expect(readAll([end, end, message])).rejects.toMatchObject(refusal);
 });
 
-test("a compressed message is decompressed", async () => {
-  expect(await read([packed])).toBe("packed");
-});
-
 describe.each([
   ["one message", read],
   ["messages", readAll],
@@ -76,12 +72,7 @@ describe.each([
     ["an end that is not compressed as it says", [message, envelope("bad", 0x81)], {}, wrong],
     ["a message above the limit", [envelope("a".repeat(101))], {}, { code: 8 }],
     ["its length alone", [envelope("a".repeat(101)).subarray(0, 5)], {}, { code: 8 }],
-    [
-      "one that unpacks above the limit",
-      [envelope(gzipSync(Buffer.alloc(101)), 1)],
-      {},
-      { code: 8 },
-    ],
+    ["one that unpacks above it", [envelope(gzipSync(Buffer.alloc(101)), 1)], {}, { code: 8 }],
     ...[0x02, 0x40, 0x03, 0x82].map((flags): [string, Uint8Array[], Changes, object] => [
       `the unknown flags ${flags}`,
       [envelope("a", flags)],

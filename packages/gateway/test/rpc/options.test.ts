@@ -23,7 +23,6 @@ describe("it is refused:", () => {
   test.each<[given: unknown, message: string]>([
     [undefined, "it must be an object"],
     [null, "it must be an object"],
-    [[], "it must be an object"],
     [{ nane: "a" }, "it.nane is no option; the options are name, max, isOn, told, inner, items,"],
     [{ toString: undefined }, "it.toString is no option"],
     [{ name: 1 }, "it.name must be a string: 1"],
@@ -31,10 +30,8 @@ describe("it is refused:", () => {
     [{ isOn: null }, "it.isOn must be a boolean: null"],
     [{ told: {} }, "it.told must be a function: [object Object]"],
     [{ inner: [] }, "it.inner must be an object: "],
-    [{ inner: null }, "it.inner must be an object: null"],
     [{ items: {} }, "it.items must be a list: "],
     [{ color: "blue" }, "it.color must be one of red, green: blue"],
-    [{ color: ["red"] }, "it.color must be one of red, green: red"],
   ])("%o", (given, message) => {
     const refused = () => assertOptions("it", given, kinds);
     expect(refused).toThrow(TypeError);

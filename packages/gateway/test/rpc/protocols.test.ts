@@ -236,6 +236,11 @@ async function expectSame(options: ConnectRouterOptions, request: Request): Prom
 
 const long = "x".repeat(2000);
 const accepts = (door: Door) => ({ [door.accept]: "br, gzip" });
+const nineSeconds = ({ timeout }: Door) => ({ [timeout]: timeout.startsWith("g") ? "9S" : "9000" });
+const ofVersion = (version: string): Sent => ({
+  headers: () => ({ "connect-protocol-version": version }),
+});
+const required = { requireConnectProtocolHeader: true };
 
 describe.each(doors)("$name:", (door) => {
   test.each<[what: string, sent: Sent, options?: ConnectRouterOptions]>([
@@ -248,44 +253,18 @@ describe.each(doors)("$name:", (door) => {
     ["an error of nobody's", { text: "unexpected" }],
     ["a compressed message", { text: "a", isPacked: true }],
     ["a compressed answer", { text: long, headers: accepts }],
-    [
-      "a compressed answer, however short",
-      { text: "a", headers: accepts },
-      { compressMinBytes: 0 },
-    ],
-    [
-      "an answer that is just long enough",
-      { text: "a", headers: accepts },
-      { compressMinBytes: 3 },
-    ],
+    ["a short compressed answer", { text: "a", headers: accepts }, { compressMinBytes: 0 }],
+    ["an answer just long enough", { text: "a", headers: accepts }, { compressMinBytes: 3 }],
     ["JSON that is just long enough", { text: "a", headers: accepts }, { compressMinBytes: 14 }],
     ["an empty answer that is compressed", { headers: accepts }, { compressMinBytes: 0 }],
     ["a compressed error", { text: "refused", headers: accepts }, { compressMinBytes: 0 }],
     ["an unknown compression", { headers: (to) => ({ [to.encoding]: "x" }) }],
     ["a deadline that is none", { headers: (to) => ({ [to.timeout]: "x" }) }],
-    [
-      "a deadline, which is told",
-      {
-        text: "a",
-        headers: (to) => ({ [to.timeout]: to.timeout.startsWith("g") ? "9S" : "9000" }),
-      },
-    ],
-    [
-      "a deadline that is too long",
-      { headers: (to) => ({ [to.timeout]: to.timeout.startsWith("g") ? "9S" : "9000" }) },
-      { maxTimeoutMs: 8999 },
-    ],
-    ["no version of the protocol", {}, { requireConnectProtocolHeader: true }],
-    [
-      "a version of the protocol",
-      { headers: () => ({ "connect-protocol-version": "1" }) },
-      { requireConnectProtocolHeader: true },
-    ],
-    [
-      "a wrong version",
-      { headers: () => ({ "connect-protocol-version": "2" }) },
-      { requireConnectProtocolHeader: true },
-    ],
+    ["a deadline, which is told", { text: "a", headers: nineSeconds }],
+    ["a deadline that is too long", { headers: nineSeconds }, { maxTimeoutMs: 8999 }],
+    ["no version of the protocol", {}, required],
+    ["a version of the protocol", ofVersion("1"), required],
+    ["a wrong version", ofVersion("2"), required],
     ["a message that unpacks too large", { text: long, isPacked: true }, { readMaxBytes: 1000 }],
     ["a message that is too large", { text: long }, { readMaxBytes: 1000 }],
     ["an answer that is too large", { text: long }, { writeMaxBytes: 1000 }],
@@ -294,7 +273,7 @@ describe.each(doors)("$name:", (door) => {
     ["two messages", { text: "a", body: (one) => (door.isEnveloped ? [one, one] : [one]) }],
     [
       "a message cut short",
-      { text: "a", body: (one) => (door.isEnveloped ? [one.subarray(0, -1)] : [one]) },
+      { text: "a", body: (one) => [door.isEnveloped ? one.subarray(0, -1) : one] },
     ],
   ])("%s", async (_what, sent, options = {}) => {
     await expectSame(options, requestOf(door, sent));
@@ -315,10 +294,15 @@ describe("Connect's GET:", () => {
     ["encoding=xml&message=%7B%7D"],
     ["message=%7B%7D"],
     ["%65ncoding=json&a=b&messag%65=%7B%22string%22:%22a=b%22%7D&message=x"],
-    ["encoding=json&message=%7B%7D", { requireConnectProtocolHeader: true }],
-    ["encoding=json&message=%7B%7D&connect=v1", { requireConnectProtocolHeader: true }],
-    ["encoding=json&message=%7B%7D&connect=1", { requireConnectProtocolHeader: true }],
+    ["encoding=json&message=%7B%7D", required],
+    ["encoding=json&message=%7B%7D&connect=v1", required],
+    ["encoding=json&message=%7B%7D&connect=1", required],
     ["encoding=json&message=%7B%22string%22:%22refused%22%7D"],
+    ["Encoding=json&Message=%7B%7D"],
+    ["encoding=json;message=%7B%7D"],
+    ["encoding=json&encoding=proto&message=%7B%7D"],
+    ["encoding=proto&base64=1&message=cgJ-fg"],
+    ["encoding=json&base64=true&message=%7B%7D&__proto__=c"],
   ])("%s", async (query, options = {}) => {
     const target = `/library.v1.FieldService/Echo?${query}`;
     await expectSame(options, { method: "GET", target, headers: {}, body: [] });

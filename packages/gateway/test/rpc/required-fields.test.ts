@@ -45,45 +45,35 @@ async function update(library: LibraryInit) {
 
 const book: MessageInitShape<typeof BookSchema> = { id: 0n, title: "t", authors: ["a"] };
 
+const shelfWith = (rest: MessageInitShape<typeof ShelfSchema>): LibraryInit => ({
+  shelves: [{ theme: "a", ...rest } as object],
+});
+const allOf = (book: string) => ["id", "title", "authors"].map((name) => `${book}.${name}`);
+
 describe("a request is rejected for", () => {
   const rows: readonly [library: LibraryInit, fields: readonly string[]][] = [
     [{ shelves: [{}] }, ["shelves[0].theme"]],
     [{ shelves: [{ theme: "a" }, {}, { theme: "" }] }, ["shelves[1].theme"]],
+    [shelfWith({ books: { x: {}, y: book } }), allOf('shelves[0].books["x"]')],
+    [{ shelvesByRoom: { "-7": {}, "7": { theme: "a" } } }, ['shelvesByRoom["-7"].theme']],
     [
-      { shelves: [{ theme: "a", books: { x: {}, y: book } }] },
-      ["id", "title", "authors"].map((name) => `shelves[0].books["x"].${name}`),
-    ],
-    [
-      { shelvesByRoom: { "-9223372036854775808": {}, "7": { theme: "a" } } },
-      ['shelvesByRoom["-9223372036854775808"].theme'],
-    ],
-    [
-      { shelves: [{ theme: "a", annex: { theme: "b", annex: { annex: { theme: "c" } } } }] },
+      shelfWith({ annex: { theme: "b", annex: { annex: { theme: "c" } } } }),
       ["shelves[0].annex.annex.theme"],
     ],
     [
-      { shelves: [{ theme: "a", newBooks: [{ ...book, sequel: { ...book, sequel: {} } }] }] },
-      ["id", "title", "authors"].map((name) => `shelves[0].newBooks[0].sequel.sequel.${name}`),
+      shelfWith({ newBooks: [{ ...book, sequel: { ...book, sequel: {} } }] }),
+      allOf("shelves[0].newBooks[0].sequel.sequel"),
     ],
-    [
-      { shelves: [{ theme: "a", newBooks: [{ ...book, authors: [] }] }] },
-      ["shelves[0].newBooks[0].authors"],
-    ],
-    [
-      { shelves: [{ theme: "a", newBooks: [{ ...book, title: "" }] }] },
-      ["shelves[0].newBooks[0].title"],
-    ],
+    [shelfWith({ newBooks: [{ ...book, authors: [] }] }), ["shelves[0].newBooks[0].authors"]],
+    [shelfWith({ newBooks: [{ ...book, title: "" }] }), ["shelves[0].newBooks[0].title"]],
     [
       {
         shelves: [{ annex: {}, newBooks: [{ title: "t", authors: ["a"] }] }, {}],
         shelvesByRoom: { "1": {} },
       },
       [
-        "shelves[0].theme",
-        "shelves[0].annex.theme",
-        "shelves[0].newBooks[0].id",
-        "shelves[1].theme",
-        'shelvesByRoom["1"].theme',
+        ...["shelves[0].theme", "shelves[0].annex.theme", "shelves[0].newBooks[0].id"],
+        ...["shelves[1].theme", 'shelvesByRoom["1"].theme'],
       ],
     ],
   ];

@@ -13,7 +13,7 @@ describe.each([
   ["at once, if the implementation says so", true],
   ["soon, without a word of the implementation", false],
 ])("the head of a stream leaves %s", (_what, isSaid) => {
-  test.each(types)("%s", async (type) => {
+  test.concurrent.each(types)("%s", async (type) => {
     await using gateway = await openGateway({
       routes: (router) => {
         router.service(FieldService, {

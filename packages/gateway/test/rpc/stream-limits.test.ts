@@ -100,7 +100,7 @@ describe("a client stream that takes longer than a request may", () => {
     });
   }
 
-  test.each(openProtocols)("is served over $name", async ({ open }) => {
+  test.concurrent.each(openProtocols)("is served over $name", async ({ open }) => {
     await using server = await openImport();
     using caller = open(CatalogService, server.origin);
     async function* requests() {
@@ -113,7 +113,7 @@ describe("a client stream that takes longer than a request may", () => {
     });
   });
 
-  test("is served over REST", async () => {
+  test.concurrent("is served over REST", async () => {
     await using server = await openImport();
     async function* lines() {
       yield new TextEncoder().encode("{}\n");
