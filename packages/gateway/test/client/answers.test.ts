@@ -93,24 +93,21 @@ const tooLarge = wrapEnvelope(0, Buffer.alloc(5000));
 
 const badGateway = { ":status": 502, "content-type": "text/html" };
 const notGrpc = "HTTP status 502 with text/html, which is not gRPC";
+const not200 = /^HTTP status 200 with .*not gRPC$/;
+const lost = "the connection was lost";
 const noStatus = "the answer ended without a gRPC status";
 const webHead = { ...grpcHead, "content-type": "application/grpc-web" };
 const backSoon = { ":status": 200, "grpc-status": "14", "grpc-message": "back%20soon" };
 
 describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
-  const { Internal, InvalidArgument, ResourceExhausted, Unavailable, Unknown } = Code;
+  const { NotFound, Internal, InvalidArgument, ResourceExhausted, Unavailable, Unknown } = Code;
   const told = invalid.rawMessage;
   test.each<[what: string, Answer, code: Code, message: string | RegExp]>([
     ["one with details", answerWith(statusOf(invalid)), InvalidArgument, told],
     ["one alone", answerAtOnce({ ...grpcHead, ...statusOf(invalid) }), InvalidArgument, told],
     ["one without a content type", answerAtOnce(backSoon), Unavailable, "back soon"],
     ["a page of a proxy", page(badGateway, "<h1>No</h1>".repeat(10_000)), Unavailable, notGrpc],
-    [
-      "one that claims success",
-      page({ ...badGateway, "grpc-status": "0" }, "a"),
-      Unavailable,
-      notGrpc,
-    ],
+    ["a claim of success", page({ ...badGateway, "grpc-status": "0" }, "a"), Unavailable, notGrpc],
     [
       "an error page that claims to be gRPC",
       answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, ":status": 502 } }),
@@ -123,59 +120,24 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       Unknown,
       /^HTTP status 200 with text\/html/,
     ],
-    [
-      "gRPC-Web",
-      answerWith({ "grpc-status": "0" }, { head: webHead }),
-      Unknown,
-      /^HTTP status 200 with .*not gRPC$/,
-    ],
+    ["gRPC-Web", answerWith({ "grpc-status": "0" }, { head: webHead }), Unknown, not200],
     ["no such page", answerAtOnce({ ":status": 404 }), Code.Unimplemented, /^HTTP status 404/],
     ["no status, as of a proxy that drops trailers", page(grpcHead, one), Internal, noStatus],
     ["trailers without a status", answerWith({ "x-behind": "1" }), Internal, noStatus],
     ["a status before alone", page({ ...grpcHead, "grpc-status": "0" }, one), Internal, noStatus],
     ["0 early, 13 late", early("0", { "grpc-status": "13" }), Internal, ""],
-    [
-      "5 early and late",
-      early("5", { "grpc-status": "5", "grpc-message": "late" }),
-      Code.NotFound,
-      "late",
-    ],
+    ["5, then 5", early("5", { "grpc-status": "5", "grpc-message": "late" }), NotFound, "late"],
     ["a status that is none", ofStatus("fine"), Internal, "invalid grpc-status: fine"],
     ["a number in part", ofStatus("5x"), Internal, "invalid grpc-status: 5x"],
     ["a status below all others", ofStatus("-1"), Internal, "invalid grpc-status: -1"],
     ["a success that is none", ofStatus("00"), Unknown, ""],
-    [
-      "a number that is no status",
-      answerWith({ "grpc-status": "17", "grpc-message": "gone" }),
-      Unknown,
-      "gone",
-    ],
-    [
-      "a reset",
-      (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR),
-      Internal,
-      /INTERNAL_ERROR/,
-    ],
-    [
-      "a connection that is cut",
-      afterMessage((stream) => stream.session?.destroy()),
-      Unavailable,
-      "the connection was lost",
-    ],
+    ["no known status", answerWith({ "grpc-status": "17", "grpc-message": "x" }), Unknown, "x"],
+    ["a reset", (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR), Internal, /INTERNAL/],
+    ["a cut connection", afterMessage((stream) => stream.session?.destroy()), Unavailable, lost],
     ["a message cut short", ofBody(Buffer.alloc(4)), Internal, /amid a message/],
-    [
-      "a message that is none",
-      ofBody(wrapEnvelope(0, Buffer.of(0xff))),
-      Internal,
-      /^the answer is no library.v1./,
-    ],
+    ["no message", ofBody(wrapEnvelope(0, Buffer.of(0xff))), Internal, /^the answer is no lib/],
     ["a reserved flag", ofBody(wrapEnvelope(2, none)), Internal, /invalid envelope flags 2$/],
-    [
-      "a compression that nobody has named",
-      ofBody(wrapEnvelope(1, gzipSync(one))),
-      Internal,
-      /compressed with nothing/,
-    ],
+    ["an unnamed compression", ofBody(wrapEnvelope(1, gzipSync(one))), Internal, /with nothing/],
     ["a message over the limit", ofBody(tooLarge), ResourceExhausted, /larger than/],
     [
       "a message over the limit that never ends",
@@ -207,11 +169,7 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     [{ "grpc-status-details-bin": detailsOf(5, "gone") }, "gone", 1],
     [{ "grpc-status-details-bin": detailsOf(3, "other") }, "gone", 1],
     [{ "grpc-status-details-bin": detailsOf(0, "") }, "gone", 1],
-    [
-      { "grpc-message": "", "grpc-status-details-bin": detailsOf(5, "it has gone") },
-      "it has gone",
-      1,
-    ],
+    [{ "grpc-message": "", "grpc-status-details-bin": detailsOf(5, "went") }, "went", 1],
   ])("its code, and with %j its message %j", async (given, message, count) => {
     const trailers = { "grpc-status": "5", "grpc-message": "gone", ...given };
     for (const answer of [answerWith(trailers), answerAtOnce({ ...grpcHead, ...trailers })]) {
@@ -379,14 +337,6 @@ test.each(kindNames)("an answer that comes in one piece is whole, to a %s", asyn
   for (let calls = 0; calls < 5; calls++) {
     expect(await outcomeOf(raw, kind)).toMatchObject({ value: expect.anything() });
   }
-});
-
-test.each(kindNames)("as many headers as fit into the limit are read, by a %s", async (kind) => {
-  const many = Object.fromEntries(Array.from({ length: 400 }, (_, i) => [`x-${i}`, "more"]));
-  await using fake = await openFakeServer(
-    answerWith({ "grpc-status": "0", ...many }, { head: { ...grpcHead, ...many } }),
-  );
-  expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
 });
 
 describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {

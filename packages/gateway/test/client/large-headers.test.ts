@@ -52,15 +52,7 @@ const places: Readonly<Record<string, readonly [(kib: number) => Answer, Code]>>
 };
 
 // Of many small fields, a table may need each.
-const sizes = (place: string) => [
-  1,
-  60,
-  64,
-  80,
-  100,
-  140,
-  ...(place.startsWith("many") ? [] : [300]),
-];
+const sizes = (place: string) => [1, 60, 80, 140, ...(place.startsWith("many") ? [] : [300])];
 
 describe.each(Object.keys(places))("%s", (place) => {
   test.each(sizes(place))("of %i KiB", async (kib) => {
@@ -143,7 +135,7 @@ test("what is left out empties the table of those who made it an entry", async (
 });
 
 describe("a filter of headers", () => {
-  const data = frame(frameType.data, { streamId: 1, payload: Buffer.alloc(40_000) });
+  const data = frame(frameType.data, { streamId: 1, payload: Buffer.alloc(16_000) });
   const small = inFrames(fieldBlock([["a", "b".repeat(100)]]), 1, 10);
   const huge = inFrames(
     fieldBlock([
@@ -163,7 +155,7 @@ describe("a filter of headers", () => {
     ]),
   });
 
-  test.each([1, 8, 9, 10, 1000, 16_393, 100_000, 1_000_000])(
+  test.each([1, 9, 1000, 16_393, 1_000_000])(
     "passes on what is not too large, received in %i bytes",
     (bytes) => {
       const all = Buffer.concat([data, small, huge, data, small]);

@@ -20,9 +20,7 @@ type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
 /** A gateway that serves fields, and the client that calls it. */
 async function openFields(service: Fields = createEchoService()) {
-  const gateway = await openGateway({
-    routes: (router) => router.service(FieldService, service),
-  });
+  const gateway = await openGateway({ routes: (router) => router.service(FieldService, service) });
   const transport = openGrpcTransport({ url: gateway.origin("2") });
   return {
     client: createClient(FieldService, transport),
@@ -120,20 +118,6 @@ test.each<[what: string, Answer, Code]>([
   const input = createAsyncIterable([{}]);
   const call = fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
   await expect(within("an answer", call)).rejects.toMatchObject({ code });
-});
-
-test("a stream that is cut off is no success", async () => {
-  await using fake = await openFakeServer((stream) => {
-    stream.respond(grpcHead);
-    stream.write(Buffer.alloc(5), () => stream.session?.destroy());
-  });
-  const error = await within(
-    "its end",
-    (async () => {
-      for await (const _ of fake.catalog.watchVolumes({}));
-    })().catch((reason: unknown) => reason),
-  );
-  expect(error).toMatchObject({ code: Code.Unavailable });
 });
 
 test.each(["by its signal", "by its deadline", "as it takes no more"])(
