@@ -59,22 +59,17 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(headers.get("vary")).toBe("origin");
   });
 
-  test.each([
-    "content-type",
-    "authorization",
-    "connect-protocol-version",
-    "connect-timeout-ms",
-    "x-grpc-web",
-    "grpc-timeout",
-    "grpc-encoding",
-    "grpc-accept-encoding",
-    "grpc-previous-rpc-attempts",
-    "if-none-match",
-  ])("a preflight allows the header %s", async (name) => {
+  test("a preflight allows the headers of all protocols", async () => {
     await using gateway = await openCatalog({ origins: [origin] });
     const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
     const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase().split(", ");
-    expect(allowed).toContain(name);
+    expect(allowed).toEqual(
+      expect.arrayContaining([
+        ...["content-type", "authorization", "connect-protocol-version", "connect-timeout-ms"],
+        ...["x-grpc-web", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding"],
+        ...["grpc-previous-rpc-attempts", "if-none-match"],
+      ]),
+    );
   });
 
   test.each<[what: string, request: SentRequest, status: number]>([

@@ -60,16 +60,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 
   const notFound = [
-    ...["/", "/v1", "/v1/", "/v1/library/", "//v1/library", "/V1/library", "/v1/library/1"],
-    ...["/v1%2Flibrary", "/v1/./library", "/v1/../v1/library", "/v1/library;a", "/v1/library:a"],
-    ...["/library.v1.LibraryService", "/library.v1.LibraryService/Nothing"],
-    ...[
-      "/library.v1.libraryservice/GetLibrary",
-      "/favicon.ico",
-      "/%",
-      "/__proto__",
-      "/?/v1/library",
-    ],
+    ...["/", "/v1/library/", "//v1/library", "/V1/library", "/v1%2Flibrary", "/v1/../v1/library"],
+    ...["/v1/library:a", "/library.v1.LibraryService/Nothing", "/%", "/__proto__", "/?/v1/library"],
   ];
 
   test.each(notFound)("%s is not found", async (path) => {
@@ -95,19 +87,13 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   describe("a body that is too large", () => {
     const limit = 1000;
     const large = `{"displayName":"${"a".repeat(100_000)}"}`;
+    const sent = Buffer.from(large);
+    const gzip = { "content-encoding": "gzip" };
     const bodies: readonly [what: string, headers: Record<string, string>, body: Uint8Array][] = [
-      ["by its length", { "content-length": String(large.length) }, Buffer.from(large)],
-      [
-        "by what comes",
-        version === "2" ? {} : { "transfer-encoding": "chunked" },
-        Buffer.from(large),
-      ],
-      ["once it is unpacked", { "content-encoding": "gzip" }, gzipSync(large)],
-      [
-        "once a small part of it is unpacked",
-        { "content-encoding": "gzip" },
-        gzipSync(Buffer.alloc(10_000_000)),
-      ],
+      ["by its length", { "content-length": String(large.length) }, sent],
+      ["by what comes", version === "2" ? {} : { "transfer-encoding": "chunked" }, sent],
+      ["once it is unpacked", gzip, gzipSync(large)],
+      ["once a small part of it is unpacked", gzip, gzipSync(Buffer.alloc(10_000_000))],
     ];
 
     test.each(bodies)("%s is rejected, and the answer arrives", async (_what, headers, body) => {
