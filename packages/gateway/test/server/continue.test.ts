@@ -97,14 +97,8 @@ describe.each(versions)("over %s", (_name, send) => {
     ["a stranger to a stream", { path: `${createPath}:batch`, fields: stranger }, 404],
     ["another path", { path: "/nowhere" }, 404],
     ["another method", { method: "PATCH" }, 405],
-    ["another method by RPC", { method: "PATCH", path: createRpcPath }, 405],
     ["a body that is too large", { body: large }, 413],
     ["another media type", { fields: { ...json, "content-type": "text/plain" } }, 415],
-    [
-      "another media type by RPC",
-      { path: createRpcPath, fields: { ...json, "content-type": "text/plain" } },
-      415,
-    ],
     ["another coding", { fields: { ...json, "content-encoding": "zip" } }, 415],
     ["what is beside the services", { path: "/healthz" }, 405],
   ])("%s is rejected before the body is requested", async (_what, request, status) => {

@@ -80,13 +80,6 @@ describe("a drain", () => {
     await connection.untilClosed();
   });
 
-  test("leaves the port free", async () => {
-    await using first = await openTestService();
-    await first.drain(0);
-    await using second = await openTestService({ port: first.port });
-    expect(second.port).toBe(first.port);
-  });
-
   test("that is requested again may be shorter, and ends with the first", async () => {
     await using server = await openTestService();
     using hold = server.hold();

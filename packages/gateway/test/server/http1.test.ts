@@ -72,17 +72,6 @@ describe("an HTTP/1.1 connection", () => {
     expect(answers.at(-1)?.body).toBe(answer);
   });
 
-  test("answers complete requests before a malformed one", async () => {
-    await using empty = await openTestService();
-    using connection = await openRawConnection(empty.port);
-    const ids = [1, 2, 3];
-    const requests = ids.map((id) => post(`{"id":${id}}`));
-    connection.write(`${requests.join("")}GARBAGE\r\n\r\n`);
-    const answers = parseHttp1Responses(await connection.untilClosed());
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200]);
-    expect(empty.created).toHaveLength(ids.length);
-  });
-
   test("answers complete requests before one with an invalid body", async () => {
     await using empty = await openTestService();
     using connection = await openRawConnection(empty.port);
@@ -207,14 +196,6 @@ describe("an HTTP/1.1 connection", () => {
     expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
   });
 
-  test("accepts a request byte by byte", async () => {
-    using connection = await openRawConnection(server.port);
-    for (const byte of Buffer.from(post(volume))) {
-      await new Promise((resolve) => connection.socket.write(Uint8Array.of(byte), resolve));
-    }
-    expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-  });
-
   test("accepts a request after empty lines", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(`\r\n\r\n${post(volume)}`);
@@ -228,16 +209,6 @@ describe("an HTTP/1.1 connection", () => {
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
   });
 
-  test("serves nothing of a request whose body is incomplete", async () => {
-    using connection = await openRawConnection(server.port);
-    const request = post('{"id":77,"title":"Emma"}');
-    connection.write(request.slice(0, -1));
-    connection.end();
-    const [response] = parseHttp1Responses(await connection.untilClosed());
-    expect([undefined, 400]).toContain(response?.status);
-    expect(server.created.some(({ id }) => id === 77n)).toBe(false);
-  });
-
   test("ignores a request hidden in the body of another", async () => {
     using connection = await openRawConnection(server.port);
     const hidden = post('{"id":78,"title":"hidden"}');
@@ -245,17 +216,6 @@ describe("an HTTP/1.1 connection", () => {
     const answers = await responses(connection, 2);
     expect(answers.map(({ status }) => status)).toEqual([400, 200]);
     expect(server.created.some(({ id }) => id === 78n)).toBe(false);
-  });
-
-  test("answers HEAD without a body, and continues", async () => {
-    using connection = await openRawConnection(server.port);
-    connection.write(`HEAD ${createRpcPath} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    await connection.until("the headers", (received) => received.includes("\r\n\r\n"));
-    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
-    const received = await connection.until("the second answer", (bytes) =>
-      bytes.includes('{"status":"ok"}'),
-    );
-    expect(received.toString()).toMatch(/^HTTP\/1\.1 405 [^{]*\r\n\r\nHTTP\/1\.1 200 /);
   });
 
   test("ends the call of a quiet stream with the answer to HEAD, and continues", async () => {

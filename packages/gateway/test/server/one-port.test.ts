@@ -134,14 +134,6 @@ describe("a port", () => {
     expect(refused).toEqual([]);
     await port.drain(0);
   });
-
-  test("drops a client that resets before sending anything", async () => {
-    using connection = await openRawConnection(server.port);
-    connection.socket.resetAndDestroy();
-    using next = await openRawConnection(server.port);
-    next.write(http1Request);
-    await expectVolume(next);
-  });
 });
 
 test.each([
@@ -167,24 +159,4 @@ test.each([
   // Node itself may hold the last one, and HTTP/2 waits up to a second for its client's end.
   await expect.poll(held).toBeLessThanOrEqual(1);
   await port.drain(0);
-});
-
-describe("the limit on connections", () => {
-  test("rejects one above the limit, and accepts the next when there is room", async () => {
-    await using server = await openTestService({ limits: { connectionsMax: 2 } });
-    using first = await openRawConnection(server.port);
-    using second = await openRawConnection(server.port);
-    first.write(http1Request);
-    second.write(http2Request);
-    await Promise.all([expectVolume(first), expectVolume(second)]);
-
-    using third = await openRawConnection(server.port);
-    expect(await third.untilClosed()).toHaveLength(0);
-
-    first.end();
-    await first.untilClosed();
-    using fourth = await openRawConnection(server.port);
-    fourth.write(http1Request);
-    await expectVolume(fourth);
-  });
 });

@@ -113,14 +113,6 @@ describe.concurrent("over HTTP/2", () => {
     await connection.untilClosed();
   });
 
-  test("closes an idle session", async () => {
-    await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
-    using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck]));
-    const frames = parseFrames(await connection.untilClosed());
-    expect(frames.at(-1)?.type).toBe(frameType.goaway);
-  });
-
   test("closes an idle session after a request", async () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
@@ -210,24 +202,6 @@ describe.concurrent("over HTTP/2", () => {
     );
     const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
     connection.write(frame(frameType.rstStream, { streamId: 1, payload: cancel }));
-    await connection.untilClosed();
-  });
-
-  test("closes a session whose client has left, without waiting for it to be idle", async () => {
-    await using server = await openTestService();
-    using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck]));
-    await connection.until("settings", (bytes) => parseFrames(bytes).length > 0);
-    connection.end();
-    await connection.untilClosed();
-  });
-
-  test("aborts a call whose client has left", async () => {
-    await using server = await openTestService();
-    using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)]));
-    await connection.until("settings", (bytes) => parseFrames(bytes).length > 0);
-    connection.end();
     await connection.untilClosed();
   });
 

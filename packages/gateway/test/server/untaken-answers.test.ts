@@ -87,7 +87,7 @@ describe.concurrent("over HTTP/1.1", () => {
     const { socket } = await ask(false, context);
     const ended = once(socket, "close");
     socket.on("data", () => {});
-    for (let pauses = 0; pauses < 6; pauses++) {
+    for (let pauses = 0; pauses < 4; pauses++) {
       socket.pause();
       await delay(idleTimeoutMs / 2);
       const enough = socket.bytesRead + 2 ** 22;
