@@ -58,7 +58,7 @@ describe("a message", () => {
           expect(rest.body.toString()).toBe(connect.body.toString());
           expect(hexOf(fromBinary(EveryFieldSchema, proto.body))).toBe(hexOf(message));
         }),
-        { numRuns: 60 },
+        { numRuns: 30 },
       );
     },
   );

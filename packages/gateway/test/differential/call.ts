@@ -49,7 +49,6 @@ export interface Call {
   readonly timeoutMs?: number;
   /** Instead of the body; several are chunks, each in a turn of its own. */
   readonly body?: readonly Uint8Array[];
-  readonly chunked?: boolean;
   readonly method?: string;
   readonly path?: string;
   /** Of a GET: more of its query, or all of it. */
@@ -78,12 +77,11 @@ export interface WireRequest {
   readonly path: string;
   readonly headers: readonly Field[];
   readonly body: readonly Uint8Array[];
-  readonly chunked?: boolean;
   readonly leaves?: Call["leaves"];
 }
 
 export function requestOf(door: Door, call: Call): WireRequest {
-  const { protocol, kind, codec } = door;
+  const { kind, codec } = door;
   const { message = { string: "a" }, packed, path = `${service}/${methods[kind]}` } = call;
   const json = JSON.stringify(message);
   const plain = call.bytes ?? (codec === "json" ? json : binaryOf(json));
@@ -95,7 +93,6 @@ export function requestOf(door: Door, call: Call): WireRequest {
     ...{ method: call.method ?? (isGet(door) ? "GET" : "POST"), path: path + query },
     headers: headersOf(door, call),
     body: isGet(door) ? [] : (call.body ?? [twice ? Buffer.concat([one, one]) : one]),
-    ...(call.chunked && protocol !== "get" && { chunked: true }),
     ...(call.leaves !== undefined && { leaves: call.leaves }),
   };
 }
@@ -166,13 +163,10 @@ const nothing = { status: 0, headers: [], body: Buffer.of(), trailers: [], isWho
 export function createHttp1Client(port: number): Client {
   const agent = new http.Agent({ keepAlive: true });
   return {
-    async send({ method, path, headers, body, chunked, leaves }, called) {
+    async send({ method, path, headers, body, leaves }, called) {
       const length = Buffer.concat(body).length;
-      const framing: Field[] = chunked
-        ? [["transfer-encoding", "chunked"]]
-        : method === "GET" || method === "HEAD"
-          ? []
-          : [["content-length", `${length}`]];
+      const framing: Field[] =
+        method === "GET" || method === "HEAD" ? [] : [["content-length", `${length}`]];
       const fields = [...headers, ...framing].flat();
       const request = http.request({
         port,

@@ -51,14 +51,10 @@ export interface App {
 /** The options of an adapter, as data. */
 export interface Setup {
   readonly readMaxBytes?: number;
-  readonly writeMaxBytes?: number;
   readonly compressMinBytes?: number;
   readonly acceptCompression?: readonly ("gzip" | "br")[];
-  readonly maxTimeoutMs?: number;
   readonly requireConnectProtocolHeader?: boolean;
   readonly requestPathPrefix?: string;
-  readonly jsonOptions?: object;
-  readonly binaryOptions?: object;
   readonly contextValues?: "set" | "throws";
   readonly fallback?: boolean;
   readonly grpc?: boolean;
