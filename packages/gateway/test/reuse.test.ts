@@ -10,6 +10,7 @@ import { openRawConnection } from "./support/raw-connection.ts";
 
 const echo = "/library.v1.FieldService/Echo";
 const large = Buffer.alloc(2000, 0x20);
+const web = "application/grpc-web";
 
 interface Refused {
   readonly path?: string;
@@ -23,18 +24,12 @@ const refusals: readonly (readonly [what: string, request: Refused])[] = [
   ["a path where nothing is", { path: "/none", type: "application/json", body: large }],
   ["a media type", { type: "text/plain", body: large }],
   ["the gate", { type: "application/proto", more: "x-refuse: 1\r\n", body: large }],
-  ["the gate of gRPC-Web", { type: "application/grpc-web", more: "x-refuse: 1\r\n", body: large }],
+  ["the gate of gRPC-Web", { type: web, more: "x-refuse: 1\r\n", body: large }],
   ["a compression", { type: "application/proto", more: "content-encoding: x\r\n", body: large }],
   ["a body that is too large", { type: "application/json", body: large }],
-  ["a message that is too large", { type: "application/grpc-web", body: envelope(large) }],
-  [
-    "a message too many",
-    { type: "application/grpc-web", body: Buffer.concat([envelope(""), envelope(""), large]) },
-  ],
-  [
-    "a message that is malformed",
-    { type: "application/grpc-web", body: Buffer.concat([envelope("{{"), large]) },
-  ],
+  ["a message that is too large", { type: web, body: envelope(large) }],
+  ["a message too many", { type: web, body: Buffer.concat([envelope(""), envelope(""), large]) }],
+  ["a message that is malformed", { type: web, body: Buffer.concat([envelope("{{"), large]) }],
   ["text that is not base64", { type: "application/grpc-web-text", body: large }],
 ];
 

@@ -33,6 +33,8 @@ function post(path: string, contentType: string, body: string | Uint8Array = "{}
 const create1 = "/library.v1.CatalogService/CreateVolume";
 const watch1 = "/library.v1.CatalogService/WatchVolumes";
 const parent = "shelves/a";
+const importPath = "/v1/shelves/a/volumes:import";
+const ndjson = "application/x-ndjson";
 const newVolume = create(CreateVolumeRequestSchema, { parent, volume: { id: 1n } });
 const unaryProto = envelope(toBinary(CreateVolumeRequestSchema, newVolume));
 const list = create(ListVolumesRequestSchema, { parent });
@@ -40,7 +42,8 @@ const streamProto = envelope(toBinary(ListVolumesRequestSchema, list));
 
 const restError = '{"code":13,"message":"internal error","details":[]}';
 const connectError = '{"code":"internal","message":"internal error"}';
-const grpcMessage = /grpc-message: internal error/;
+const grpcError = ["grpc-status: 13", /grpc-message: internal error/];
+const web = "application/grpc-web+proto";
 
 describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (version) => {
   const rows: readonly [
@@ -56,12 +59,7 @@ describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (v
       500,
       [restError],
     ],
-    [
-      "REST, a stream",
-      post("/v1/shelves/a/volumes:import", "application/x-ndjson"),
-      500,
-      [restError],
-    ],
+    ["a stream of REST", post(importPath, ndjson), 500, [restError]],
     ["Connect", post(create1, "application/json"), 500, [connectError]],
     [
       "Connect, a stream",
@@ -69,19 +67,9 @@ describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (v
       200,
       [`{"error":${connectError}}`],
     ],
-    [
-      "gRPC-Web",
-      post(create1, "application/grpc-web+proto", unaryProto),
-      200,
-      ["grpc-status: 13", grpcMessage],
-    ],
-    [
-      "gRPC-Web, a stream",
-      post(watch1, "application/grpc-web+proto", streamProto),
-      200,
-      ["grpc-status: 13", grpcMessage],
-    ],
-    ["gRPC", post(create1, "application/grpc", unaryProto), 200, ["grpc-status: 13", grpcMessage]],
+    ["gRPC-Web", post(create1, web, unaryProto), 200, grpcError],
+    ["gRPC-Web, a stream", post(watch1, web, streamProto), 200, grpcError],
+    ["gRPC", post(create1, "application/grpc", unaryProto), 200, grpcError],
   ];
 
   test.each(rows)("%s", async (_what, request, status, told) => {
@@ -101,7 +89,7 @@ describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (v
   const harmless: readonly [what: string, request: SentRequest][] = [
     ["a GET", get("/v1/shelves/a/volumes")],
     ["a stream that is asked for by a GET", get("/v1/shelves/a/volumes:watch")],
-    ["an empty body", post("/v1/shelves/a/volumes:import", "application/x-ndjson", "")],
+    ["an empty body", post(importPath, ndjson, "")],
   ];
 
   test.each(harmless)("but not that of %s, where there was nothing to read", async (_what, one) => {

@@ -46,15 +46,13 @@ function rpc(method: string, protocol: "grpc" | "grpc-web" | "connect") {
 }
 
 function rest(method: string, route: string, status: number) {
-  return {
-    name: `${method} ${route}`,
-    attributes: {
-      "http.request.method": method,
-      "http.route": route,
-      "url.scheme": "http",
-      "http.response.status_code": status,
-    },
-  };
+  const { attributes } = uncalled(method, method, status);
+  return { name: `${method} ${route}`, attributes: { ...attributes, "http.route": route } };
+}
+
+function uncalled(name: string, method: string, status: number) {
+  const about = { "http.request.method": method, "http.response.status_code": status };
+  return { name, attributes: { ...about, "url.scheme": "http" } };
 }
 
 function unary(
@@ -130,33 +128,9 @@ export const describedCalls: readonly DescribedCall[] = [
     attributes: { ...rest("GET", shelf, 200).attributes, "error.type": "DATA_LOSS" },
   },
   // Nothing is called: the path may be anything.
-  {
-    request: get("/v1/secret"),
-    name: "GET",
-    attributes: {
-      "http.request.method": "GET",
-      "url.scheme": "http",
-      "http.response.status_code": 404,
-    },
-  },
-  {
-    request: { method: "QUERY", path: "/v1/library" },
-    name: "QUERY",
-    attributes: {
-      "http.request.method": "QUERY",
-      "url.scheme": "http",
-      "http.response.status_code": 405,
-    },
-  },
-  {
-    request: { method: "PROPFIND", path: "/v1/library" },
-    name: "HTTP",
-    attributes: {
-      "http.request.method": "_OTHER",
-      "url.scheme": "http",
-      "http.response.status_code": 405,
-    },
-  },
+  { request: get("/v1/secret"), ...uncalled("GET", "GET", 404) },
+  { request: { method: "QUERY", path: "/v1/library" }, ...uncalled("QUERY", "QUERY", 405) },
+  { request: { method: "PROPFIND", path: "/v1/library" }, ...uncalled("HTTP", "_OTHER", 405) },
   {
     request: {
       path: "/library.v1.LibraryService/Secret",

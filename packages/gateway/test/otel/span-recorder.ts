@@ -26,10 +26,7 @@ export function recordSpans(sampler?: Sampler): SpanRecorder {
     forceFlush: async () => {},
     shutdown: async () => {},
   };
-  const provider = new TracerProvider({
-    spanProcessors: [processor],
-    ...(sampler && { sampler }),
-  });
+  const provider = new TracerProvider({ spanProcessors: [processor], ...(sampler && { sampler }) });
 
   return {
     tracer: provider.getTracer("test"),

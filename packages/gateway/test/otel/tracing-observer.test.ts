@@ -46,31 +46,17 @@ function openTraced(
   return openLibrary({ observer, ...gateway });
 }
 
+const service = "/library.v1.LibraryService";
+const as = (type: string) => ({ "content-type": type });
+const body = envelope("{}");
+
 const byProtocol: readonly [protocol: string, request: SentRequest][] = [
   ["REST", { method: "GET", path: "/v1/library" }],
-  [
-    "Connect",
-    {
-      path: "/library.v1.LibraryService/GetLibrary",
-      headers: { "content-type": "application/json" },
-      body: "{}",
-    },
-  ],
-  [
-    "gRPC",
-    {
-      path: "/library.v1.LibraryService/GetLibrary",
-      headers: { "content-type": "application/grpc+json" },
-      body: envelope("{}"),
-    },
-  ],
+  ["Connect", { path: `${service}/GetLibrary`, headers: as("application/json"), body: "{}" }],
+  ["gRPC", { path: `${service}/GetLibrary`, headers: as("application/grpc+json"), body }],
   [
     "a stream of gRPC-Web",
-    {
-      path: "/library.v1.LibraryService/FollowBook",
-      headers: { "content-type": "application/grpc-web+json" },
-      body: envelope("{}"),
-    },
+    { path: `${service}/FollowBook`, headers: as("application/grpc-web+json"), body },
   ],
 ];
 

@@ -46,6 +46,12 @@ type Question = NonNullable<
 >;
 type Answer = ServerReflectionResponse["messageResponse"];
 
+const symbol = (value: string): Question => ({ case: "fileContainingSymbol", value });
+const extension = (extensionNumber: number): Question => ({
+  case: "fileContainingExtension",
+  value: { containingType: "google.protobuf.MethodOptions", extensionNumber },
+});
+
 const catalogFile = "library/v1/catalog.proto";
 /** The limits on requests of a stream, and on streams. */
 const requestsMax = 1000;
@@ -132,9 +138,7 @@ test.each([ServerReflection, ServerReflectionAlpha as unknown as typeof ServerRe
       routes: (router) => addReflection(router, { services: described }),
     });
     using reflection = grpcProtocol.open(service, named.origin);
-    const questions = ["one.Service", "two.Service.Call", "two.Type"].map(
-      (value): Question => ({ case: "fileContainingSymbol", value }),
-    );
+    const questions = ["one.Service", "two.Service.Call", "two.Type"].map(symbol);
     const answers = await read(reflection.client.serverReflectionInfo(all(questions)));
     const files = answers.flatMap(filesOf);
     expect(files.map((file) => [file.name, file.package, file.dependency])).toEqual([
@@ -154,26 +158,13 @@ test.each<[question: Question, file: string]>([
     "library.v1.CatalogService",
     "library.v1.CatalogService.CreateVolume",
     "library.v1.Volume.id",
-  ].map((value): [Question, string] => [{ case: "fileContainingSymbol", value }, catalogFile]),
-  [{ case: "fileContainingSymbol", value: "google.api.http" }, "google/api/annotations.proto"],
-  [{ case: "fileContainingSymbol", value: "google.api.HttpRule.pattern" }, "google/api/http.proto"],
-  [
-    { case: "fileContainingSymbol", value: "grpc.health.v1.HealthCheckResponse.SERVING" },
-    "grpc/health/v1/health.proto",
-  ],
-  [
-    {
-      case: "fileContainingExtension",
-      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 72295728 },
-    },
-    "google/api/annotations.proto",
-  ],
+  ].map((value): [Question, string] => [symbol(value), catalogFile]),
+  [symbol("google.api.HttpRule.pattern"), "google/api/http.proto"],
+  [symbol("grpc.health.v1.HealthCheckResponse.SERVING"), "grpc/health/v1/health.proto"],
+  [extension(72295728), "google/api/annotations.proto"],
   // The types in the details of errors, which no file of a service imports.
-  [
-    { case: "fileContainingSymbol", value: "google.rpc.BadRequest" },
-    "google/rpc/error_details.proto",
-  ],
-  [{ case: "fileContainingSymbol", value: "google.rpc.Status" }, "google/rpc/status.proto"],
+  [symbol("google.rpc.BadRequest"), "google/rpc/error_details.proto"],
+  [symbol("google.rpc.Status"), "google/rpc/status.proto"],
 ])("%j returns %s and its imports", async (question, file) => {
   const [answer] = await ask(server.origin, [question]);
   const files = filesOf(answer);
@@ -186,15 +177,9 @@ test.each<[question: Question, file: string]>([
 
 test.each<[question: Question, code: Code]>([
   [{ case: "fileByFilename", value: "catalog.proto" }, Code.NotFound],
-  [{ case: "fileContainingSymbol", value: "library.v1.Nothing" }, Code.NotFound],
-  [{ case: "fileContainingSymbol", value: "toString" }, Code.NotFound],
-  [
-    {
-      case: "fileContainingExtension",
-      value: { containingType: "google.protobuf.MethodOptions", extensionNumber: 1 },
-    },
-    Code.NotFound,
-  ],
+  [symbol("library.v1.Nothing"), Code.NotFound],
+  [symbol("toString"), Code.NotFound],
+  [extension(1), Code.NotFound],
   [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
   [{ case: undefined }, Code.InvalidArgument],
 ])("%j returns error %i, and the stream continues", async (question, errorCode) => {
@@ -207,7 +192,6 @@ test.each<[question: Question, code: Code]>([
 
 test.each([
   ["google.protobuf.MethodOptions", [72295728]],
-  ["google.protobuf.FieldOptions", [1052]],
   ["library.v1.Volume", []],
 ])("the extensions of %s are %j", async (value, extensionNumber) => {
   const [answer] = await ask(server.origin, [{ case: "allExtensionNumbersOfType", value }]);
@@ -226,20 +210,15 @@ test("a stream gets an import once, and what it requests always", async () => {
 
 /** What buf builds. Paths are relative to the root of the repository. */
 const gateway = "packages/gateway";
+const protos = ["--path", `${gateway}/test/proto/library`];
 const inputs = [
-  [
-    ".",
-    "--config",
-    `${gateway}/test/buf.workspace.yaml`,
-    "--path",
-    `${gateway}/test/proto/library`,
-  ],
+  [".", "--config", `${gateway}/test/buf.workspace.yaml`, ...protos],
   [`${gateway}/third_party`],
 ];
 
 test("the files are those that buf compiles from the protos", async () => {
   await using folder = await createTemporaryFolder();
-  const questions = services.map((value): Question => ({ case: "fileContainingSymbol", value }));
+  const questions = services.map(symbol);
   const files = (await ask(server.origin, questions)).flatMap(filesOf);
   const registry = createRegistry();
   const built = new Map<string, FileDescriptorProto>();

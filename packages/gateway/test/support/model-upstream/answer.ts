@@ -13,13 +13,8 @@ export type AnswerPlan =
   | { readonly kind: "large success" };
 
 export const oddities = [
-  "none",
-  "percent",
-  "wrong details",
-  "other code in details",
-  "early status",
-  "trailers only",
-  "large trailer",
+  ...["none", "percent", "wrong details", "other code in details", "early status"],
+  ...["trailers only", "large trailer"],
 ] as const;
 export type Oddity = (typeof oddities)[number];
 
