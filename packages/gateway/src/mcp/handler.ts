@@ -24,7 +24,7 @@ import {
 } from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import type { Tool } from "./tool.ts";
-import { refusal, type ToolCall, ToolWire } from "./wire.ts";
+import { createToolWire, refusal, type ToolCall, type ToolWire } from "./wire.ts";
 
 const toolsPerPage = 200;
 
@@ -39,7 +39,7 @@ export function createMcpRoute(
   tools: ReadonlyMap<string, Tool>,
   origins: readonly string[],
 ): Route & { readonly pathTemplate: string } {
-  const wires = new Map([...tools].map(([name, tool]) => [name, new ToolWire(tool, settings)]));
+  const wires = new Map([...tools].map(([name, tool]) => [name, createToolWire(tool, settings)]));
   const [first] = wires.values();
   if (first === undefined) throw new TypeError("mcp.tools: no method is named");
   const services = new Set([...tools.values()].map(({ spec }) => spec.method.parent.typeName));

@@ -1,8 +1,8 @@
 /** JSON Schema of a tool's arguments and of its structured content. */
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { hasCustomJson } from "../codec/json-messages.ts";
-import { Components, type JsonObject } from "../openapi/components.ts";
-import { Schemas } from "../openapi/schema/schema.ts";
+import { createComponents, type JsonObject } from "../openapi/components.ts";
+import { createSchemas, type Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import type { McpSettings } from "./options.ts";
 
@@ -59,10 +59,10 @@ function complete(
   { textPattern, schemas: form }: McpSettings,
   create: (schemas: Schemas) => JsonObject,
 ): JsonObject {
-  const components = new Components("full", "#/$defs", true);
+  const components = createComponents("full", "#/$defs", true);
   const own = { int64: "string", isForModels: true, textPattern } as const;
   const others = { ignoreUnknownFields: false, examples: {} };
-  const schema = create(new Schemas(components, { ...own, ...others }));
+  const schema = create(createSchemas(components, { ...own, ...others }));
   const { schemas: definitions } = components;
   if (form === "plain") return plainSchema(schema, definitions, place);
   return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions };

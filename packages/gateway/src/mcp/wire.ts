@@ -15,14 +15,13 @@ import {
   restErrorFrom,
 } from "../errors/http-error.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
-import type { Ending, Head, Response } from "../http/exchange.ts";
+import type { Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { isCompressible as isText } from "../rest/response/answer-coding.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { serverSentEvents } from "../rest/stream/stream-format.ts";
 import {
   type Call,
-  type Failure,
   headDelayMs,
   headerWithTrailer,
   type Message,
@@ -61,34 +60,90 @@ const noBytes = new Uint8Array(0);
 
 const terms = { protocol: "mcp" } as const;
 
-/** The wire of a tool: JSON, and events for a stream. */
-export class ToolWire implements StreamWire<ToolCall> {
-  readonly terms = terms;
-  readonly header = {};
-  readonly trailer = noTrailer;
-  readonly tool: Tool;
-  readonly spec: Tool["spec"];
-  readonly options: Tool["options"];
-  readonly #settings: McpSettings;
+export type ToolWire = StreamWire<ToolCall> & Pick<Tool, "options">;
 
-  constructor(tool: Tool, settings: McpSettings) {
-    const { spec } = tool;
-    this.tool = tool;
-    this.options = tool.options;
-    this.#settings = settings;
-    this.spec = spec;
-    if (spec.kind !== "server_streaming") return;
-    const impl: typeof spec.impl = (message, context) =>
-      this.#untilFull(
-        spec.impl(message, context),
-        (context as unknown as Call<ToolCall>).call.parts,
-      );
-    this.spec = { ...spec, impl };
+/** The wire of a tool: JSON, and events for a stream. */
+export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
+  const { options, codecs } = tool;
+  const { method } = tool.spec;
+  const { input, output } = method;
+  const textOf = (message: Message) => codecs.json.serialize(message) as string;
+
+  function bind(args: ToolCall["args"]): Message {
+    const strict = { ignoreUnknownFields: false, refusesUnsafe: true };
+    const jsonOptions = { ...options.jsonOptions, ...strict };
+    if (isObject(input)) return messageFromJson(input, args, jsonOptions);
+    const { [valueMember]: value = null, ...others } = args;
+    const [unknown] = Object.keys(others);
+    if (unknown !== undefined)
+      throw badRequest([new FieldViolation(unknown, "is not a known field")]);
+    return messageFromJson(input, value, jsonOptions);
   }
 
-  /** Ends the stream when the result is full: models have room for so much. */
-  async *#untilFull<T>(messages: AsyncIterable<T>, parts: ToolCall): AsyncGenerator<T> {
-    const { streamBytesMax, streamTimeMs } = this.#settings;
+  return {
+    ...{ terms, options, spec: specOf(tool, settings), header: {}, trailer: noTrailer },
+    read({ exchange, parts: { args } }) {
+      const { readMaxValues } = options;
+      return decode(noBytes, { parse: () => bind(args), readMaxValues }, exchange.holding);
+    },
+    readAll() {
+      throw new Error("a tool takes one message");
+    },
+    write(call, message) {
+      const { request, signature } = call.parts;
+      const text = () =>
+        isObject(output) ? textOf(message) : `{"${valueMember}":${textOf(message)}}`;
+      const { header, ...response } = jsonResponse(
+        isHttpBody(output, undefined)
+          ? resultText(request.id, membersOf(contentOf(message as HttpBody, tool), signature))
+          : structured(call.parts, text()),
+      );
+      return { ...response, header: { ...headerWithTrailer(call), ...header } };
+    },
+    // Clients get a token for an error without one, and try again.
+    fail(call, error) {
+      const { request, signature } = call.parts;
+      if (restErrorFrom(error).error.code === Code.Unauthenticated) {
+        return refusal(error, request.id, call, settings);
+      }
+      const renderError = (rest: RestError) => {
+        const result: JsonObject = JSON.parse(`{${failureOf(rest, signature)}}`);
+        return { status: 200, body: envelope(request.id, { result }) };
+      };
+      return errorResponse(error, { renderError, ...options.jsonOptions }, call);
+    },
+    headDelayMs: () => headDelayMs,
+    head({ responseHeader }) {
+      const { contentType, header } = serverSentEvents;
+      const own = withoutLength(responseHeader.toNode());
+      return { status: 200, header: { ...own, ...header, "content-type": contentType } };
+    },
+    // Progress; or a comment, by which proxies see that the call goes on.
+    chunk({ parts }, message) {
+      const text = textOf(message);
+      const progress = parts.texts.push(text);
+      parts.bytes += byteLengthOf(text);
+      const { _meta: meta } = parts.request.params;
+      const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
+      if (token === undefined) return bytesOf(serverSentEvents.comment);
+      const params = { progressToken: token, progress };
+      const notification = { jsonrpc: "2.0", method: "notifications/progress", params };
+      return event(JSON.stringify(notification));
+    },
+    end({ parts }, failure) {
+      const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;
+      if (failure === undefined) return { body: event(structured(parts, text)) };
+      const rest = restErrorFrom(failure.error, options.jsonOptions?.registry);
+      const members = failureOf(rest, parts.signature);
+      return { body: event(structured(parts, text, members)), error: rest.error };
+    },
+  };
+}
+
+/** A stream ends when the result is full: models have room for so much. */
+function specOf({ spec }: Tool, { streamBytesMax, streamTimeMs }: McpSettings): Tool["spec"] {
+  if (spec.kind !== "server_streaming") return spec;
+  async function* untilFull<T>(messages: AsyncIterable<T>, parts: ToolCall): AsyncGenerator<T> {
     const time = AbortSignal.timeout(streamTimeMs);
     try {
       for await (const message of untilAborted(messages, time)) {
@@ -101,95 +156,11 @@ export class ToolWire implements StreamWire<ToolCall> {
       parts.isCut = true;
     }
   }
-
-  read({ exchange, parts: { args } }: Call<ToolCall>): Message | Promise<Message> {
-    const { readMaxValues } = this.options;
-    const parse = () => this.#bind(args);
-    return decode(noBytes, { parse, readMaxValues }, exchange.holding);
-  }
-
-  #bind(args: ToolCall["args"]): Message {
-    const { tool } = this;
-    const { input } = tool.spec.method;
-    const strict = { ignoreUnknownFields: false, refusesUnsafe: true };
-    const options = { ...tool.options.jsonOptions, ...strict };
-    if (isObject(input)) return messageFromJson(input, args, options);
-    const { [valueMember]: value = null, ...others } = args;
-    const [unknown] = Object.keys(others);
-    if (unknown !== undefined)
-      throw badRequest([new FieldViolation(unknown, "is not a known field")]);
-    return messageFromJson(input, value, options);
-  }
-
-  readAll(): never {
-    throw new Error("a tool takes one message");
-  }
-
-  write(call: Call<ToolCall>, message: Message): Response {
-    const { request, signature } = call.parts;
-    const { tool } = this;
-    const { output } = tool.spec.method;
-    const { header, ...response } = jsonResponse(
-      isHttpBody(output, undefined)
-        ? resultText(request.id, membersOf(contentOf(message as HttpBody, tool), signature))
-        : structured(
-            call.parts,
-            isObject(output)
-              ? this.#textOf(message)
-              : `{"${valueMember}":${this.#textOf(message)}}`,
-          ),
-    );
-    return { ...response, header: { ...headerWithTrailer(call), ...header } };
-  }
-
-  /** Clients get a token for an error without one, and try again. */
-  fail(call: Call<ToolCall>, error: unknown): Response {
-    const { request, signature } = call.parts;
-    if (restErrorFrom(error).error.code === Code.Unauthenticated) {
-      return refusal(error, request.id, call, this.#settings);
-    }
-    const renderError = (rest: RestError) => {
-      const result: JsonObject = JSON.parse(`{${failureOf(rest, signature)}}`);
-      return { status: 200, body: envelope(request.id, { result }) };
-    };
-    return errorResponse(error, { renderError, ...this.options.jsonOptions }, call);
-  }
-
-  headDelayMs(): number {
-    return headDelayMs;
-  }
-
-  head({ responseHeader }: Call<ToolCall>): Head {
-    const { contentType, header } = serverSentEvents;
-    const own = withoutLength(responseHeader.toNode());
-    return { status: 200, header: { ...own, ...header, "content-type": contentType } };
-  }
-
-  /** Progress; or a comment, by which proxies see that the call goes on. */
-  chunk({ parts }: Call<ToolCall>, message: Message): Uint8Array {
-    const text = this.#textOf(message);
-    const progress = parts.texts.push(text);
-    parts.bytes += byteLengthOf(text);
-    const { _meta: meta } = parts.request.params;
-    const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
-    if (token === undefined) return bytesOf(serverSentEvents.comment);
-    const params = { progressToken: token, progress };
-    const notification = { jsonrpc: "2.0", method: "notifications/progress", params };
-    return event(JSON.stringify(notification));
-  }
-
-  end({ parts }: Call<ToolCall>, failure: Failure | undefined): Ending {
-    const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;
-    if (failure === undefined) return { body: event(structured(parts, text)) };
-    const { jsonOptions } = this.options;
-    const rest = restErrorFrom(failure.error, jsonOptions?.registry);
-    const members = failureOf(rest, parts.signature);
-    return { body: event(structured(parts, text, members)), error: rest.error };
-  }
-
-  #textOf(message: Message): string {
-    return this.tool.codecs.json.serialize(message) as string;
-  }
+  const impl: typeof spec.impl = (message, context) => {
+    const { parts } = (context as unknown as Call<ToolCall>).call;
+    return untilFull(spec.impl(message, context), parts);
+  };
+  return { ...spec, impl };
 }
 
 /** The response for an error that is no result. The HTTP status says what to do about it. */

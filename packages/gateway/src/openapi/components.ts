@@ -14,58 +14,49 @@ export interface Named {
   readonly short: string;
 }
 
+export type Names = ReturnType<typeof createNames>;
+
 /** A name depends on nothing but what it names: another service in the document changes none. */
-export class Names {
-  readonly #style: NameStyle;
-  readonly #fullNames = new Map<string, string>();
-
-  constructor(style: NameStyle) {
-    this.#style = style;
-  }
-
-  /** @throws {Error} if another one has the name. */
-  nameOf(named: Named): string {
-    const name = named[this.#style];
-    const other = this.#fullNames.get(name) ?? named.full;
-    if (other !== named.full) {
-      throw new Error(`${other} and ${named.full} are both ${name}; set names: "full"`);
-    }
-    this.#fullNames.set(name, named.full);
-    return name;
-  }
-
-  has(full: string): boolean {
-    return [...this.#fullNames.values()].includes(full);
-  }
+export function createNames(style: NameStyle) {
+  const fullNames = new Map<string, string>();
+  return {
+    /** @throws {Error} if another one has the name. */
+    nameOf(named: Named): string {
+      const name = named[style];
+      const other = fullNames.get(name) ?? named.full;
+      if (other !== named.full) {
+        throw new Error(`${other} and ${named.full} are both ${name}; set names: "full"`);
+      }
+      fullNames.set(name, named.full);
+      return name;
+    },
+    has: (full: string) => [...fullNames.values()].includes(full),
+  };
 }
 
-export class Components {
-  readonly schemas: { [name: string]: JsonObject } = {};
-  readonly #names: Names;
-  readonly #place: string;
-  readonly #isTyped: boolean;
+export type Components = ReturnType<typeof createComponents>;
 
-  /** @param place Of the schemas. @param isTyped Whether references say the type, for readers that follow none. */
-  constructor(style: NameStyle, place = "#/components/schemas", isTyped = false) {
-    this.#names = new Names(style);
-    this.#place = place;
-    this.#isTyped = isTyped;
-  }
-
-  /** A reference to a schema, which is created on the first reference. */
-  refer(named: Named, create: () => JsonObject): JsonObject {
-    const name = this.#names.nameOf(named);
-    if (this.schemas[name] === undefined) {
-      const schema: JsonObject = {}; // a message may contain itself
-      this.schemas[name] = schema;
-      Object.assign(schema, create());
-    }
-    const { type } = this.schemas[name] ?? {};
-    const typed = this.#isTyped && type !== undefined && { type };
-    return { ...typed, $ref: `${this.#place}/${name}` };
-  }
-
-  has(full: string): boolean {
-    return ["", "-Input", "-Output"].some((suffix) => this.#names.has(full + suffix));
-  }
+/** @param place Of the schemas. @param isTyped Whether references say the type, for readers that follow none. */
+export function createComponents(
+  style: NameStyle,
+  place = "#/components/schemas",
+  isTyped = false,
+) {
+  const schemas: { [name: string]: JsonObject } = {};
+  const names = createNames(style);
+  return {
+    schemas,
+    /** A reference to a schema, which is created on the first reference. */
+    refer(named: Named, create: () => JsonObject): JsonObject {
+      const name = names.nameOf(named);
+      if (schemas[name] === undefined) {
+        const schema: JsonObject = {}; // a message may contain itself
+        schemas[name] = schema;
+        Object.assign(schema, create());
+      }
+      const { type } = schemas[name] ?? {};
+      return { ...(isTyped && type !== undefined && { type }), $ref: `${place}/${name}` };
+    },
+    has: (full: string) => ["", "-Input", "-Output"].some((suffix) => names.has(full + suffix)),
+  };
 }

@@ -1,12 +1,12 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServed } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
-import { Components, describe, type JsonObject, Names } from "./components.ts";
+import { createComponents, createNames, describe, type JsonObject } from "./components.ts";
 import { errorFormOf, type OperationContext } from "./content.ts";
 import { operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
-import { Schemas } from "./schema/schema.ts";
+import { createSchemas } from "./schema/schema.ts";
 
 /**
  * Describes the REST API of the services. Comments become descriptions if the descriptors include
@@ -26,10 +26,10 @@ export function createOpenApiDocument(
   const operations = operationsOf(services, settings);
   const { rest, securitySchemes, security, examples, textPattern } = settings;
   const { int64, ignoreUnknownFields } = rest;
-  const components = new Components(settings.names);
-  const tags = new Names(settings.names);
+  const components = createComponents(settings.names);
+  const tags = createNames(settings.names);
   const schemaOptions = { int64, ignoreUnknownFields, examples, textPattern };
-  const schemas = new Schemas(components, schemaOptions);
+  const schemas = createSchemas(components, schemaOptions);
   const errorForm = errorFormOf(settings, schemas, components);
   const context = { settings, schemas, components, errorForm };
   const served = new Map(

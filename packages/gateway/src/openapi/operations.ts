@@ -9,7 +9,7 @@ import {
   type Rules,
   selectorOf,
 } from "../rest/rule/rule.ts";
-import { type Named, Names } from "./components.ts";
+import { createNames, type Named, type Names } from "./components.ts";
 import type { OpenApiSettings } from "./options.ts";
 
 /** A binding, or a part of it that OpenAPI describes by itself. */
@@ -45,7 +45,7 @@ export function operationsOf(services: readonly DescService[], settings: Setting
   const all = openapi === "3.1" ? places.flatMap((place) => withRests(place, taken)) : places;
   const verbs = openapi === "3.1" ? known : [...known, "QUERY"];
   const open = all.flatMap((place) => withHttpMethods(place, taken));
-  const names = new Names(settings.names);
+  const names = createNames(settings.names);
   const paths = new Map<string, OpenApiPath>();
   const found = new Map<string, DescMethod>();
   const named = (place: Place): Operation => {

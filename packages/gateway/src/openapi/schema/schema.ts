@@ -42,56 +42,48 @@ interface SchemaOptions extends ScalarOptions {
   readonly isForModels?: boolean;
 }
 
-export class Schemas {
-  readonly #components: Components;
-  readonly #options: SchemaOptions;
+export type Schemas = ReturnType<typeof createSchemas>;
 
-  constructor(components: Components, options: SchemaOptions) {
-    this.#components = components;
-    this.#options = options;
-  }
+export function createSchemas(components: Components, options: SchemaOptions) {
+  const { isForModels = false } = options;
 
-  forField(field: DescField, place: Place, taken: Taken = []): JsonObject {
+  function forField(field: DescField, place: Place, taken: Taken = []): JsonObject {
     const rules = rulesAt(field, place);
-    const value = this.#forValue(field, place, rules, taken);
+    const value = forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
     const schema = mustBeSet ? nonZeroOf(field, value) : value;
     return { ...schema, ...defaultOf(field), ...notedOf(field) };
   }
 
   /** A reference to the schema of a message, or the schema itself for a wrapper. */
-  forMessage(
-    message: DescMessage,
-    place: Place,
-    hasNaN = this.#options.isForModels === true,
-  ): JsonObject {
-    if (isWrapperDesc(message)) return this.#forScalar(message.fields[0].scalar, place, hasNaN);
+  function forMessage(message: DescMessage, place: Place, hasNaN = isForModels): JsonObject {
+    if (isWrapperDesc(message)) return forScalar(message.fields[0].scalar, place, hasNaN);
     const wellKnown = wellKnownSchema(message);
-    if (wellKnown !== undefined) return this.#components.refer(namesOf(message), () => wellKnown);
+    if (wellKnown !== undefined) return components.refer(namesOf(message), () => wellKnown);
     const suffix = place === "patch" ? "Patch" : suffixOf(message, place === "response");
-    const example = this.#options.examples[message.typeName];
-    return this.#components.refer(namesOf(message, suffix), () => ({
-      ...this.forFields(message, place),
+    const example = options.examples[message.typeName];
+    return components.refer(namesOf(message, suffix), () => ({
+      ...forFields(message, place),
       ...(example !== undefined && { examples: [example] }),
     }));
   }
 
   /** The schema of a message, without the fields in the path, which a body must not contradict. */
-  forFields(message: DescMessage, place: Place, taken: Taken = []): JsonObject {
-    const isForModels = this.#options.isForModels === true && place !== "response";
+  function forFields(message: DescMessage, place: Place, taken: Taken = []): JsonObject {
+    const isOfModels = isForModels && place !== "response";
     const fields = message.fields.filter(
-      (field) => isLeft(taken, field) && !(isForModels && traitsOf(field).isOutput),
+      (field) => isLeft(taken, field) && !(isOfModels && traitsOf(field).isOutput),
     );
     const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
     const hasMask = maskFieldOf(message) !== undefined;
     const properties = fields.map((field) => {
       // An update with a mask needs only the fields of the mask.
       const isMasked = place === "request" && field.fieldKind === "message" && hasMask;
-      const schema = this.forField(field, isMasked ? "patch" : place, takenWithin(taken, field));
+      const schema = forField(field, isMasked ? "patch" : place, takenWithin(taken, field));
       const isNullable = place === "patch" && !isRequired(field, "request");
       return [field.jsonName, isNullable ? { anyOf: [schema, { type: "null" }] } : schema];
     });
-    const isClosed = place !== "response" && !this.#options.ignoreUnknownFields;
+    const isClosed = place !== "response" && !options.ignoreUnknownFields;
     return {
       type: "object",
       ...describe(commentOf(message), message.deprecated),
@@ -102,7 +94,7 @@ export class Schemas {
     };
   }
 
-  #forValue(
+  function forValue(
     field: DescField,
     place: Place,
     rules: FieldRules | undefined,
@@ -111,12 +103,12 @@ export class Schemas {
     const inner = place === "patch" ? "request" : place; // a mask replaces lists and maps
     switch (field.fieldKind) {
       case "list": {
-        const items = this.#forOne(field, inner, innerRules(rules, "items"));
+        const items = forOne(field, inner, innerRules(rules, "items"));
         return constrain({ type: "array", items }, rules, {}, place);
       }
       case "map": {
-        const additionalProperties = this.#forOne(field, inner, innerRules(rules, "values"));
-        const names = this.#forKey(field.mapKey, place, innerRules(rules, "keys"));
+        const additionalProperties = forOne(field, inner, innerRules(rules, "values"));
+        const names = forKey(field.mapKey, place, innerRules(rules, "keys"));
         const propertyNames = Object.keys(names).length > 0 && { propertyNames: names };
         return constrain(
           { type: "object", ...propertyNames, additionalProperties },
@@ -127,67 +119,69 @@ export class Schemas {
       }
       default:
         if (taken.length > 0 && field.fieldKind === "message") {
-          return this.forFields(field.message, place, taken);
+          return forFields(field.message, place, taken);
         }
-        return this.#forOne(field, place, rules);
+        return forOne(field, place, rules);
     }
   }
 
   /** A key of a map. In JSON, it is text, whatever its type. */
-  #forKey(type: ScalarType, place: Place, rules: FieldRules | undefined): JsonObject {
+  function forKey(type: ScalarType, place: Place, rules: FieldRules | undefined): JsonObject {
     if (type === ScalarType.BOOL) return { enum: ["true", "false"] };
     const integer = integerTypes.get(type);
     const text =
       integer === undefined
-        ? textConditions(place, this.#options.textPattern)
+        ? textConditions(place, options.textPattern)
         : { pattern: integerText(integer)["pattern"] };
     return constrain(text, rules, { scalar: type }, "parameter");
   }
 
   /** One value of the field: an item of a list, or a value of a map. */
-  #forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
+  function forOne(field: DescField, place: Place, rules: FieldRules | undefined): JsonObject {
     const { message } = field;
     // Rules are about numbers.
-    const hasNaN = rules === undefined && this.#options.isForModels === true;
+    const hasNaN = rules === undefined && isForModels;
     if (message !== undefined) {
       const scalar = isWrapperDesc(message) ? message.fields[0].scalar : undefined;
-      const schema = this.forMessage(message, place, hasNaN);
-      return constrain(schema, rules, { scalar }, this.#written(place));
+      const schema = forMessage(message, place, hasNaN);
+      return constrain(schema, rules, { scalar }, written(place));
     }
     if (field.enum !== undefined) {
-      return constrain(this.#forEnum(field.enum, place), rules, { enum: field.enum }, place);
+      return constrain(forEnum(field.enum, place), rules, { enum: field.enum }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    const schema = this.#forScalar(scalar, place, hasNaN);
-    return constrain(schema, rules, { scalar }, this.#written(place));
+    const schema = forScalar(scalar, place, hasNaN);
+    return constrain(schema, rules, { scalar }, written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
-  #written(place: Place): Place {
-    return this.#options.isForModels === true && place !== "response" ? "parameter" : place;
+  function written(place: Place): Place {
+    return isForModels && place !== "response" ? "parameter" : place;
   }
 
-  #forScalar(type: ScalarType, place: Place, hasNaN = false): JsonObject {
-    const options = { ...this.#options, hasNaN };
+  function forScalar(type: ScalarType, place: Place, hasNaN = false): JsonObject {
+    const own = { ...options, hasNaN };
     // No message has a hyphen in its name.
-    return scalarSchema(type, this.#written(place), options, (name, create) =>
-      this.#components.refer({ full: `${name}-json`, short: name }, create),
+    return scalarSchema(type, written(place), own, (name, create) =>
+      components.refer({ full: `${name}-json`, short: name }, create),
     );
   }
 
   /** The names in their own schema, so that generated code has an enum, too. */
-  #forEnum(desc: DescEnum, place: Place): JsonObject {
+  function forEnum(desc: DescEnum, place: Place): JsonObject {
     if (desc.typeName === "google.protobuf.NullValue") {
       return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
     }
     const named = namesOf(desc, "Name");
-    const names = this.#components.refer(named, () => enumNames(desc));
-    if (this.#written(place) === "parameter") return names;
-    return this.#components.refer(namesOf(desc), () => ({
+    const names = components.refer(named, () => enumNames(desc));
+    if (written(place) === "parameter") return names;
+    return components.refer(namesOf(desc), () => ({
       description: `A \`${String(names["$ref"]).split("/").at(-1)}\`, or its number.`,
       anyOf: [names, enumNumbers(desc)],
     }));
   }
+
+  return { forField, forMessage, forFields };
 }
 
 /** Whether JSON must contain it. */
