@@ -19,7 +19,7 @@ import type { BodyBudget } from "../http/body-budget.ts";
 import { protocolNames } from "../rpc/call.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import type { TrafficObserver } from "../server/port.ts";
-import type { OnRefusal, RefusalKind } from "../server/refusal.ts";
+import type { RefusalKind } from "../server/refusal.ts";
 
 export interface ServiceMetricsOptions {
   /** The prefix of the names of metrics: `connect_gateway`. */
@@ -48,8 +48,8 @@ export class ServiceMetrics {
     const registers = [registry];
     const named: Naming = (name, help) => ({ name: `${options.prefix}_${name}`, help, registers });
     this.#named = named;
-    this.calls = new CallMetrics(named, options);
-    this.traffic = new Traffic(named);
+    this.calls = observeCalls(named, options);
+    this.traffic = observeTraffic(named);
     this.close = measureLoop(named);
     const ready = "Whether the service would take a call, as /readyz says: 1, or 0.";
     watchGauge(named("ready", ready), () => (this.isReady() ? 1 : 0));
@@ -135,64 +135,60 @@ const requestSeconds = [
 
 const other = "other";
 
-class CallMetrics implements CallObserver {
-  readonly #options: ServiceMetricsOptions;
-  readonly #names: Set<string>;
-  readonly #known = new WeakMap<DescMethod, string>();
-  readonly #requests: Counter<"method" | "protocol" | "code">;
-  readonly #seconds: Histogram<"protocol">;
-  #inFlight = 0;
+function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserver {
+  const { nameOf, names = [], namesMax = names.length } = options;
+  const labels = new Set(names);
+  const known = new WeakMap<DescMethod, string>();
+  let inFlight = 0;
+  const total = "Requests that have ended, by method, protocol and google.rpc code.";
+  const requests = new Counter({
+    ...named("requests_total", total),
+    labelNames: ["method", "protocol", "code"] as const,
+  });
+  const duration =
+    "From the head of a request to its answer, without streams: they end when clients like.";
+  const seconds = new Histogram({
+    ...named("request_duration_seconds", duration),
+    labelNames: ["protocol"] as const,
+    buckets: requestSeconds,
+  });
+  watchGauge(
+    named("requests_in_flight", "Requests that have begun and not ended."),
+    () => inFlight,
+  );
+  for (const protocol of protocolNames) seconds.zero({ protocol });
 
-  constructor(named: Naming, options: ServiceMetricsOptions) {
-    this.#options = options;
-    this.#names = new Set(options.names);
-    const total = "Requests that have ended, by method, protocol and google.rpc code.";
-    this.#requests = new Counter({
-      ...named("requests_total", total),
-      labelNames: ["method", "protocol", "code"],
-    });
-    const duration =
-      "From the head of a request to its answer, without streams: they end when clients like.";
-    this.#seconds = new Histogram({
-      ...named("request_duration_seconds", duration),
-      labelNames: ["protocol"],
-      buckets: requestSeconds,
-    });
-    const inFlight = "Requests that have begun and not ended.";
-    watchGauge(named("requests_in_flight", inFlight), () => this.#inFlight);
-    for (const protocol of protocolNames) this.#seconds.zero({ protocol });
-  }
-
-  begin(request: ObservedRequest): CallObservation {
-    this.#inFlight++;
-    const { protocol } = request;
-    const startedAt = performance.now();
-    return {
-      end: ({ code }: CallEnding) => {
-        this.#inFlight--;
-        const { method } = request;
-        this.#requests.inc({ method: this.#labelOf(method), protocol, code: codeNameOf(code) });
-        // A stream lasts as long as its client likes: that is no latency.
-        if (method !== undefined && method.methodKind !== "unary") return;
-        this.#seconds.observe({ protocol }, (performance.now() - startedAt) / 1000);
-      },
-    };
-  }
-
-  #labelOf(method: DescMethod | undefined): string {
+  function labelOf(method: DescMethod | undefined): string {
     if (method === undefined) return other;
-    let label = this.#known.get(method);
+    let label = known.get(method);
     if (label === undefined) {
-      const { nameOf, names = [], namesMax = names.length } = this.#options;
       label = nameOf(method);
-      if (!this.#names.has(label)) {
-        if (this.#names.size < namesMax) this.#names.add(label);
+      if (!labels.has(label)) {
+        if (labels.size < namesMax) labels.add(label);
         else label = other;
       }
-      this.#known.set(method, label);
+      known.set(method, label);
     }
     return label;
   }
+
+  return {
+    begin(request: ObservedRequest): CallObservation {
+      inFlight++;
+      const { protocol } = request;
+      const startedAt = performance.now();
+      return {
+        end: ({ code }: CallEnding) => {
+          inFlight--;
+          const { method } = request;
+          requests.inc({ method: labelOf(method), protocol, code: codeNameOf(code) });
+          // A stream lasts as long as its client likes: that is no latency.
+          if (method !== undefined && method.methodKind !== "unary") return;
+          seconds.observe({ protocol }, (performance.now() - startedAt) / 1000);
+        },
+      };
+    },
+  };
 }
 
 const refusalKinds: readonly RefusalKind[] = [
@@ -200,51 +196,41 @@ const refusalKinds: readonly RefusalKind[] = [
 ];
 
 /** Counts connections, their bytes, and requests that are rejected before they become calls. */
-class Traffic implements TrafficObserver {
-  readonly #open = new Set<Socket>();
-  readonly #closed = { bytesRead: 0, bytesWritten: 0 };
-  readonly #opened: Counter;
-  readonly #refusals: Counter<"reason">;
-  readonly #certificate: Gauge;
-
-  constructor(named: Naming) {
-    const refused = "What was refused by the rules of HTTP, mostly before it was a request.";
-    this.#refusals = new Counter({
-      ...named("http_refusals_total", refused),
-      labelNames: ["reason"],
-    });
-    for (const reason of refusalKinds) this.#refusals.inc({ reason }, 0);
-    const open = this.#open;
-    watchGauge(named("connections", "Open connections."), () => open.size);
-    this.#opened = new Counter(named("connections_opened_total", "Connections that were opened."));
-    // Added up when they are asked for: for each byte it would cost too much.
-    const total = (way: "bytesRead" | "bytesWritten") => () =>
-      open.values().reduce((sum, socket) => sum + socket[way], this.#closed[way]);
-    const received = named("received_bytes_total", "Bytes that came over connections.");
-    watchCounter(received, total("bytesRead"));
-    const sent = named("sent_bytes_total", "Bytes that were written to connections.");
-    watchCounter(sent, total("bytesWritten"));
-    const expires =
-      "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.";
-    this.#certificate = new Gauge(named("tls_certificate_expiration_timestamp_seconds", expires));
-    this.#certificate.remove();
-  }
-
-  opened(socket: Socket): void {
-    this.#open.add(socket);
-    this.#opened.inc();
-    socket.once("close", () => {
-      this.#open.delete(socket);
-      this.#closed.bytesRead += socket.bytesRead;
-      this.#closed.bytesWritten += socket.bytesWritten;
-    });
-  }
-
-  readonly refused: OnRefusal = ({ kind }) => this.#refusals.inc({ reason: kind });
-
-  certificateUsed(expiresAt: Date): void {
-    this.#certificate.set(expiresAt.getTime() / 1000);
-  }
+function observeTraffic(named: Naming): TrafficObserver {
+  const open = new Set<Socket>();
+  const closed = { bytesRead: 0, bytesWritten: 0 };
+  const refused = "What was refused by the rules of HTTP, mostly before it was a request.";
+  const refusals = new Counter({
+    ...named("http_refusals_total", refused),
+    labelNames: ["reason"] as const,
+  });
+  for (const reason of refusalKinds) refusals.inc({ reason }, 0);
+  watchGauge(named("connections", "Open connections."), () => open.size);
+  const opened = new Counter(named("connections_opened_total", "Connections that were opened."));
+  // Added up when they are asked for: for each byte it would cost too much.
+  const total = (way: "bytesRead" | "bytesWritten") => () =>
+    open.values().reduce((sum, socket) => sum + socket[way], closed[way]);
+  const received = named("received_bytes_total", "Bytes that came over connections.");
+  watchCounter(received, total("bytesRead"));
+  const sent = named("sent_bytes_total", "Bytes that were written to connections.");
+  watchCounter(sent, total("bytesWritten"));
+  const expires =
+    "When the TLS certificate in use expires, in seconds since the epoch. Absent without TLS.";
+  const certificate = new Gauge(named("tls_certificate_expiration_timestamp_seconds", expires));
+  certificate.remove();
+  return {
+    opened(socket) {
+      open.add(socket);
+      opened.inc();
+      socket.once("close", () => {
+        open.delete(socket);
+        closed.bytesRead += socket.bytesRead;
+        closed.bytesWritten += socket.bytesWritten;
+      });
+    },
+    refused: ({ kind }) => refusals.inc({ reason: kind }),
+    certificateUsed: (expiresAt) => certificate.set(expiresAt.getTime() / 1000),
+  };
 }
 
 const loopIntervalMs = 20;
