@@ -232,44 +232,34 @@ interface Reading {
 }
 
 /** Writes chunks to a stream of Node: those of one turn of the event loop together. */
-export class NodeWriter implements BodyWriter {
-  readonly #to: Writable;
-  readonly #finish: (ending: Ending) => void;
-  #isCorked = false;
-
-  constructor(to: Writable, finish: (ending: Ending) => void) {
-    this.#to = to;
-    this.#finish = finish;
-  }
-
-  write(chunk: Uint8Array): Promise<void> | undefined {
-    const to = this.#to;
-    if (to.destroyed) return undefined;
-    if (!this.#isCorked) {
-      this.#isCorked = true;
-      to.cork();
-      process.nextTick(this.#uncork);
-    }
-    if (to.write(chunk)) return undefined;
-    return new Promise((resolve) => {
-      const settle = () => {
-        to.off("drain", settle);
-        to.off("close", settle);
-        resolve();
-      };
-      to.on("drain", settle);
-      to.on("close", settle);
-    });
-  }
-
-  readonly #uncork = (): void => {
-    if (!this.#isCorked) return;
-    this.#isCorked = false;
-    this.#to.uncork();
+export function createNodeWriter(to: Writable, finish: (ending: Ending) => void): BodyWriter {
+  let isCorked = false;
+  const uncork = () => {
+    if (isCorked) to.uncork();
+    isCorked = false;
   };
-
-  end(ending: Ending): void {
-    this.#uncork(); // before Node 26, an answer of HTTP/1.1 that is corked ends before its chunks
-    this.#finish(ending);
-  }
+  return {
+    write(chunk) {
+      if (to.destroyed) return undefined;
+      if (!isCorked) {
+        isCorked = true;
+        to.cork();
+        process.nextTick(uncork);
+      }
+      if (to.write(chunk)) return undefined;
+      return new Promise((resolve) => {
+        const settle = () => {
+          to.off("drain", settle);
+          to.off("close", settle);
+          resolve();
+        };
+        to.on("drain", settle);
+        to.on("close", settle);
+      });
+    },
+    end(ending) {
+      uncork(); // before Node 26, an answer of HTTP/1.1 that is corked ends before its chunks
+      finish(ending);
+    },
+  };
 }

@@ -6,7 +6,7 @@ import type { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import { mergeHeaders, problemOf } from "./headers.ts";
-import { NodeExchange, NodeWriter } from "./node-exchange.ts";
+import { createNodeWriter, NodeExchange } from "./node-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
 
@@ -103,7 +103,7 @@ export class RequestExchange extends NodeExchange {
       // Node would write it in UTF-8. Others leave with the first chunk.
       if (this.#writeHead(head)) answer.flushHeaders();
     }
-    return new NodeWriter(answer, ({ body, trailer, error }: Ending) => {
+    return createNodeWriter(answer, ({ body, trailer, error }: Ending) => {
       if (this.isClosed) return;
       if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
       this.outcome = error;

@@ -9,7 +9,7 @@ import {
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import { fitFields, mergeHeaders, type NodeHeaders, problemOf } from "./headers.ts";
-import { NodeExchange, NodeWriter } from "./node-exchange.ts";
+import { createNodeWriter, NodeExchange } from "./node-exchange.ts";
 import { resetReason } from "./session.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
 
@@ -95,7 +95,7 @@ export class StreamExchange extends NodeExchange {
       stream.respond(this.#headOf(head), { waitForTrailers: true });
       stream.on("wantTrailers", () => stream.sendTrailers(last)); // if none, an empty frame
     }
-    return new NodeWriter(stream, ({ body, error, ...ending }: Ending) => {
+    return createNodeWriter(stream, ({ body, error, ...ending }: Ending) => {
       if (this.isClosed) return;
       last = this.#fitting(ending.trailer ?? {});
       this.outcome = error;

@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
-import { NodeExchange, NodeWriter } from "../../src/http/node-exchange.ts";
+import { createNodeWriter, NodeExchange } from "../../src/http/node-exchange.ts";
 
 /** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
@@ -139,7 +139,7 @@ describe("a writer that waits for room", () => {
     ["its stream closes", (to) => to.destroy()],
   ])("stops when %s, and leaves no listener", async (_what, end) => {
     const to = new PassThrough({ highWaterMark: 1 });
-    const writer = new NodeWriter(to, () => {});
+    const writer = createNodeWriter(to, () => {});
     const before = listenersOf(to);
     const room = writer.write(Buffer.from("ab"));
     end(to);
@@ -152,7 +152,7 @@ describe("a writer that waits for room", () => {
     const written: string[] = [];
     to.on("data", (chunk) => written.push(`${chunk}`));
     const corked: number[] = [];
-    const writer = new NodeWriter(to, () => corked.push(to.writableCorked));
+    const writer = createNodeWriter(to, () => corked.push(to.writableCorked));
     void writer.write(Buffer.from("a"));
     void writer.write(Buffer.from("b"));
     corked.push(to.writableCorked);
