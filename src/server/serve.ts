@@ -41,7 +41,18 @@ export async function serve(
   const isReady = () => !draining.signal.aborted && store.obstacle() === undefined;
   const readiness = { isReady, draining: draining.signal };
   const interceptors = [logFailures(log)];
-  const openServices = createOpenServices({ ...readiness, health, reflection, interceptors });
+  /** Health and reflection need no token, and no other interceptor. */
+  const open = { requestGate() {}, interceptors };
+  const listed = [
+    PlantService,
+    ...(health ? [Health] : []),
+    ServerReflection,
+    ServerReflectionAlpha,
+  ];
+  const openServices = (router: ConnectRouter) => {
+    if (health) addHealth(router, { ...readiness, services: [PlantService] }, open);
+    if (reflection) addReflection(router, { draining: draining.signal, services: listed }, open);
+  };
   const { common, own } = serveOptions(program);
   const shared = { ...common, rest: { renderError: renderPlantError } };
   const server = await serveGateway({
@@ -100,29 +111,3 @@ function createPage({ basePath, log, auth }: ServerSettings): ReadonlyMap<string
   const command = tokenCommand(isDefault ? auth.tokenFile : "FILE");
   return createPageHandlers({ basePath, version, tokenCommand: command, onError });
 }
-
-/** Services that need no token: health and reflection. */
-
-export interface OpenServicesOptions extends Required<Readiness> {
-  readonly health: boolean;
-  readonly reflection: boolean;
-  readonly interceptors: Interceptor[];
-}
-
-/** @returns a function that mounts them on a router, without its gate and interceptors. */
-export function createOpenServices(options: OpenServicesOptions): (router: ConnectRouter) => void {
-  const { isReady, draining, interceptors } = options;
-  const open = { requestGate: admit, interceptors };
-  const services = [
-    PlantService,
-    ...(options.health ? [Health] : []),
-    ServerReflection,
-    ServerReflectionAlpha,
-  ];
-  return (router) => {
-    if (options.health) addHealth(router, { isReady, draining, services: [PlantService] }, open);
-    if (options.reflection) addReflection(router, { draining, services }, open);
-  };
-}
-
-function admit(): void {}

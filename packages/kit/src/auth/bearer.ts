@@ -92,15 +92,10 @@ export function parseAuthorization(value: string | null) {
   if (value !== null && credentials.test(value)) {
     return { token: value.slice(value.lastIndexOf(" ") + 1) };
   }
-  if (value === null || !scheme.test(value)) return refused.missing;
-  return schemeAlone.test(value) ? refused.empty : refused.malformed;
+  const isOther = value === null || !scheme.test(value);
+  const problem = isOther ? "missing" : schemeAlone.test(value) ? "empty" : "malformed";
+  return { token: undefined, problem } as const;
 }
-
-const refused = {
-  missing: { token: undefined, problem: "missing" },
-  empty: { token: undefined, problem: "empty" },
-  malformed: { token: undefined, problem: "malformed" },
-} as const;
 
 /** Whether a text is a b64token, which a client can send after `Bearer`. */
 export function isBearerToken(text: string): boolean {
@@ -112,16 +107,3 @@ const credentials = /^bearer +[A-Za-z0-9._~+/-]+=*$/i;
 const schemeAlone = /^bearer *$/i;
 /** The whole scheme is "bearer": no other character of an HTTP token follows (RFC 9110, 5.6.2). */
 const scheme = /^bearer(?![!#$%&'*+.^_`|~0-9A-Za-z-])/i;
-
-export type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
-
-/** Accepts a call, or throws, before any of its body is read. */
-export type Gate = (context: GateContext) => void | Promise<void>;
-
-/** Runs two gates in order. Synchronous if both are. */
-export function inOrder(first: Gate, second: Gate): Gate {
-  return (context) => {
-    const passed = first(context);
-    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
-  };
-}

@@ -142,8 +142,13 @@ export async function runUntilStopped(program: StartedProgram, running: Running)
   notifyReady((error) => log.warn("systemd was not told of the start", error));
   // Now, because the process may end without running exit handlers.
   module.flushCompileCache();
-  await drainWhenStopped(program, stop.signal, running.failed).finally(endSoon);
+  await drainWhenStopped(program, stop.signal, running.failed).finally(() => {
+    setImmediate(() => process.exit()); // an exporter of spans may wait for its collector
+  });
 }
+
+/** How long after the drain timeout a stuck process is ended, in ms. */
+export const stuckGraceMs = 2000;
 
 async function drainWhenStopped(
   { log, settings, close }: StartedProgram,
@@ -155,24 +160,12 @@ async function drainWhenStopped(
   const failure = await Promise.race(ends);
   if (stop.aborted) log.info(`${stop.reason}: draining`);
   else log.error("the service has failed: draining", failure);
-  endIfStuck(log, settings.drainTimeoutMs);
-  await close();
-  if (!stop.aborted) throw failure;
-  log.info("stopped");
-}
-
-/** An exporter of spans may wait for its collector. */
-function endSoon(): void {
-  setImmediate(() => process.exit());
-}
-
-/** How long after the drain timeout a stuck process is ended, in ms. */
-export const stuckGraceMs = 2000;
-
-/** A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable. */
-function endIfStuck(log: Log, drainTimeoutMs: number): void {
+  // A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable.
   setTimeout(() => {
     log.error("the server hangs: the process kills itself");
     process.kill(process.pid, "SIGKILL");
-  }, drainTimeoutMs + stuckGraceMs).unref();
+  }, settings.drainTimeoutMs + stuckGraceMs).unref();
+  await close();
+  if (!stop.aborted) throw failure;
+  log.info("stopped");
 }

@@ -1,13 +1,12 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { addressKey, peerAddressKey } from "connect-gateway";
 import { RetryInfoSchema } from "connect-gateway/protos";
-import { type Gate, type GateContext, inOrder } from "../auth/bearer.ts";
 import { principalId, principalKey } from "../auth/verifier.ts";
 
-export interface RateLimits {
-  readonly rateLimitPerToken: number;
-  readonly rateLimitPerAddress: number;
-}
+type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
+
+/** Accepts a call, or throws, before any of its body is read. */
+type Gate = (context: GateContext) => void | Promise<void>;
 
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
@@ -17,18 +16,26 @@ export interface RateLimits {
  */
 export function limitRates(
   gate: Gate,
-  { rateLimitPerToken, rateLimitPerAddress }: RateLimits,
+  limits: Readonly<Record<"rateLimitPerToken" | "rateLimitPerAddress", number>>,
   now?: () => number,
 ): Gate {
   const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
     perSecond === 0 ? [] : [countBy(policy, perSecond, keyOf, now)];
   return [
-    ...limit("address", rateLimitPerAddress, ({ values }) =>
+    ...limit("address", limits.rateLimitPerAddress, ({ values }) =>
       addressKey(values.get(peerAddressKey) ?? ""),
     ),
     gate,
-    ...limit("token", rateLimitPerToken, callerOf),
+    ...limit("token", limits.rateLimitPerToken, callerOf),
   ].reduce(inOrder);
+}
+
+/** Runs two gates in order. Synchronous if both are. */
+function inOrder(first: Gate, second: Gate): Gate {
+  return (context) => {
+    const passed = first(context);
+    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
+  };
 }
 
 type KeyOf = (context: GateContext) => string;

@@ -1,6 +1,6 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
 import type { Interceptor } from "@connectrpc/connect";
-import { DiagLogLevel, diag, trace } from "@opentelemetry/api";
+import { DiagLogLevel, diag } from "@opentelemetry/api";
 import * as core from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import * as resources from "@opentelemetry/resources";
@@ -38,6 +38,12 @@ export function createTracing(
   const tracer = provider.getTracer(program.name, program.version);
   const propagator = new core.W3CTraceContextPropagator();
   const calls = createTracingObserver({ tracer, propagator, scheme });
+  const setter = { set: (to: Headers, name: string, value: string) => to.set(name, value) };
+  /** Makes the span of a call the parent of its upstream's. */
+  const passOn: Interceptor = (next) => (request) => {
+    propagator.inject(request.contextValues.get(callContextKey), request.header, setter);
+    return next(request);
+  };
 
   async function close(): Promise<void> {
     const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();
@@ -49,7 +55,7 @@ export function createTracing(
   }
 
   const traceIdOf = (request: ObservedRequest) => calls.spanContextOf(request)?.traceId;
-  return { calls, passOn: passOnSpan, tracer, traceIdOf, close };
+  return { calls, passOn, tracer, traceIdOf, close };
 }
 
 /** Logs when exports start to fail and when they work again, but not each failure between. */
@@ -155,16 +161,6 @@ function readNumber(name: string, byDefault: number, [text, allows]: Rule): numb
   diag.warn(`${name}: must be ${text}, not ${given}; using ${byDefault}`);
   return byDefault;
 }
-
-/** Makes the span of a call the parent of its upstream's: `traceparent`, W3C Trace Context, section 3.2. */
-const passOnSpan: Interceptor = (next) => (request) => {
-  const span = trace.getSpanContext(request.contextValues.get(callContextKey));
-  if (span !== undefined) {
-    const flags = span.traceFlags.toString(16).padStart(2, "0");
-    request.header.set("traceparent", `00-${span.traceId}-${span.spanId}-${flags}`);
-  }
-  return next(request);
-};
 
 export interface TracingOptions {
   readonly program: { readonly name: string; readonly version: string };

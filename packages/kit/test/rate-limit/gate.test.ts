@@ -49,6 +49,16 @@ describe("rate limits", () => {
     await expect((async () => limited(contextFrom("192.0.2.2")))()).rejects.toThrow(/this token/);
   });
 
+  test("do not count who is refused", async () => {
+    const refuse = async () => {
+      throw new Error("refused");
+    };
+    const limited = limitRates(refuse, { ...off, rateLimitPerToken: 1 }, now);
+    for (let i = 0; i < 3; i++) {
+      await expect(limited(contextFrom("192.0.2.1"))).rejects.toThrow("refused");
+    }
+  });
+
   test.each([
     ["192.0.2.1", "192.0.2.1", false],
     ["192.0.2.1", "192.0.2.2", true],

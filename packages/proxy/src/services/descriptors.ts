@@ -176,24 +176,23 @@ type DescType = DescMessage | DescEnum | DescExtension | DescService;
  * Names that are the same in camelCase: a value would be sent as that of another field. By file.
  */
 function clashesOf(type: DescType): readonly (readonly [file: string, clash: string])[] {
-  return namesOf(type).flatMap((all) => {
+  /** Groups whose names must differ. */
+  const groups: readonly (readonly (DescField | DescOneof | DescMethod)[])[] =
+    type.kind === "service"
+      ? [type.methods]
+      : type.kind === "message"
+        ? [type.members, ...type.oneofs.map(({ fields }) => fields)]
+        : [];
+  return groups.flatMap((all) => {
     const known = new Map([["__proto__", "that of every object"]]);
-    for (const { name, localName, parent } of all) {
+    return all.flatMap(({ name, localName, parent }) => {
       const other = known.get(localName);
       known.set(localName, name);
-      if (other === undefined) continue;
+      if (other === undefined) return [];
       const text = `${parent.typeName}.${name} and ${other} have the same name in JavaScript`;
       return [[type.file.proto.name, `${text}: ${localName}`] as const];
-    }
-    return [];
+    });
   });
-}
-
-/** Groups whose names must differ. */
-function namesOf(type: DescType): readonly (readonly (DescField | DescOneof | DescMethod)[])[] {
-  if (type.kind === "service") return [type.methods];
-  if (type.kind !== "message") return [];
-  return [type.members, ...type.oneofs.map(({ fields }) => fields)];
 }
 
 /** Checks that protobuf-es does not make: the type of a repeated field, and an entry of a map. */

@@ -193,26 +193,22 @@ export function watchReflection(options: ReflectionWatchOptions) {
   const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
   let timer: NodeJS.Timeout | undefined;
-  let readAt = Number.NEGATIVE_INFINITY;
-  let nextAt = Number.POSITIVE_INFINITY;
+  let readAt = 0;
   let isReading = false;
   let isStale = false;
   const types = new Set<string>();
   let isClosed = false;
+  const retryMs = Math.min(pauseMs, intervalMs);
 
-  /** Reads after that long, or before if that was the plan. */
   function schedule(ms: number): void {
-    const at = performance.now() + ms;
-    if (isClosed || isReading || at >= nextAt) return;
     clearTimeout(timer);
-    nextAt = at;
-    timer = setTimeout(() => void read(), ms).unref();
+    if (!isClosed) timer = setTimeout(() => void read(), ms).unref();
   }
 
   async function read(): Promise<void> {
-    nextAt = Number.POSITIVE_INFINITY;
     readAt = performance.now();
     isReading = true;
+    isStale = false;
     let isRight = false;
     try {
       const descriptors = await reflectServices(transport, {
@@ -225,26 +221,20 @@ export function watchReflection(options: ReflectionWatchOptions) {
       if (!isClosed) onError(error);
     }
     isReading = false;
-    schedule(isRight && !isStale ? intervalMs : Math.min(pauseMs, intervalMs));
-    isStale = false;
+    schedule(isRight && !isStale ? intervalMs : retryMs);
   }
 
   function use(descriptors: Descriptors): void {
     const digest = digestOf(descriptors);
     if (digest === current?.digest) return;
-    const before = current;
+    onChange(descriptors);
     current = { descriptors, digest };
-    try {
-      onChange(descriptors);
-    } catch (error) {
-      current = before;
-      throw error;
-    }
   }
 
   function refresh(): void {
-    if (isReading) isStale = current !== undefined; // the answer may be outdated
-    schedule(Math.max(0, readAt + pauseMs - performance.now()));
+    if (isReading)
+      isStale = current !== undefined; // the answer may be outdated
+    else schedule(Math.max(0, readAt + retryMs - performance.now()));
   }
 
   const forget = transport.onDisconnect(refresh);
