@@ -27,14 +27,15 @@ export function useCatalog(
   const opened = {} as { current: TestGateway };
   const volumes = new Map<string, Volume>();
   const catalog = createCatalog(volumes);
+  const origin = origins.get(how);
   beforeAll(async () => {
+    if (origin !== undefined) opened.current = await openRemoteCatalog(origin);
     if (how === "in process") opened.current = await openCatalogOf(catalog, options);
     if (how === "through a proxy")
       opened.current = await openProxyOf((it) => it.service(CatalogService, catalog), options);
   });
   beforeEach(async () => {
-    const origin = origins.get(how);
-    if (origin !== undefined) opened.current = await openRemoteCatalog(origin);
+    if (origin !== undefined) await openRemoteCatalog(origin);
     volumes.clear();
     for (const { name, id, title } of [walden, emma, ulysses])
       volumes.set(name, create(VolumeSchema, { name, id: BigInt(id), title }));
