@@ -46,6 +46,8 @@ describe("connectionsPerAddressMax", () => {
     using next = createRawConnection(await connectTo(server));
     await expectServed(next);
     await expectServed(second);
+    using another = createRawConnection(await connectTo(server));
+    expect(await another.untilClosed()).toHaveLength(0);
   });
 
   // Other addresses have their own limit.

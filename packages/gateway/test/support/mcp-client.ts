@@ -87,11 +87,11 @@ type Official = Pick<ClientV1, "close"> & {
 /** @param version Default: that of the handshake. */
 async function connect(
   client: ClientV1 | ClientV2,
-  transport: { readonly protocolVersion?: string | undefined },
+  transport: TransportV1 | TransportV2 | StdioV1 | StdioV2,
   version?: string,
 ): Promise<McpClient> {
   await client.connect(transport as never);
-  return clientOf(client, version ?? transport.protocolVersion);
+  return clientOf(client, version ?? (transport as TransportV1).protocolVersion);
 }
 
 function clientOf(client: ClientV1 | ClientV2, version: string | undefined): McpClient {
