@@ -86,10 +86,16 @@ const ownShards = `
 
 const countShards = `SELECT count(*) ${ownShards}`;
 
+/** Of our sessions, Citus runs statements for several shards in others, which name the process. */
 const findLocks = `
+  WITH own AS (
+    SELECT 'citus_internal gpid=' || (nodeid * 10000000000 + pid) AS inner_name
+    FROM pg_stat_activity, pg_dist_node JOIN pg_dist_local_group USING (groupid)
+    WHERE application_name = 'plant-store' AND noderole = 'primary')
   SELECT EXISTS (
     SELECT FROM pg_locks LEFT JOIN pg_stat_activity USING (pid)
     WHERE mode NOT IN ('RowExclusiveLock', 'ShareUpdateExclusiveLock')
       AND application_name IS DISTINCT FROM 'plant-store'
+      AND NOT EXISTS (SELECT FROM own WHERE inner_name = application_name)
       AND relation IN (
         SELECT to_regclass('@schema@.plants_' || shardid) ${ownShards}))`;

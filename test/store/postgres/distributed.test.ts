@@ -194,7 +194,8 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
   test.each(["refuse", "hang"] as const)(
     "without the coordinator (%s), workers store plants unless somebody may be copying them",
     async (how) => {
-      const { database, url, keptByWorker, first, second, third, untilOnWorker } = await openBoth();
+      const { database, url, keptByWorker, plants, untilOnWorker } = await openBoth();
+      const [first, second, third, fourth] = plants as [NewPlant, NewPlant, NewPlant, NewPlant];
       await using proxy = await openTcpProxy(coordinator.current.port, "none");
       const unreachable: (readonly string[])[] = [];
       const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes);
@@ -204,14 +205,26 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       proxy[how]();
       await store.create(second);
       expect(store.obstacle()).toBeUndefined();
+      const [own] = await worker.current.query(
+        "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'",
+        database,
+      );
       await using copying = await openPostgresClient(worker.current.url(database));
-      await copying.query("BEGIN; LOCK TABLE plants_0 IN ACCESS SHARE MODE");
-      const creating = startCreating(store, [third]);
-      await untilOnWorker(third);
+      /** As Citus does for a process of a node: 1 is the coordinator, 2 this worker. */
+      const lockFor = (node: number) =>
+        copying.query(`
+          SET application_name = 'citus_internal gpid=${node * 1e10 + Number(own?.["pid"])}';
+          BEGIN; LOCK TABLE plants_0 IN ACCESS SHARE MODE`);
+      await lockFor(2);
+      await store.create(third);
+      await copying.query("COMMIT");
+      await lockFor(1);
+      const creating = startCreating(store, [fourth]);
+      await untilOnWorker(fourth);
       expect(creating.confirmed()).toBe(0);
       await copying.query("COMMIT");
       await creating.done;
-      expect(await keptByWorker()).toHaveLength(3);
+      expect(await keptByWorker()).toHaveLength(4);
       expect(unreachable.at(-1)?.at(0)).toMatch(/^c:/);
     },
   );
