@@ -2,6 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import type { PostgresServer } from "../../support/postgres-server.ts";
 import { disturb, type PostgresRun } from "../postgres/disturb.ts";
+import { patienceMs } from "../server.ts";
 import { startCluster } from "./cluster.ts";
 
 const runsOfEach = 3;
@@ -57,8 +58,12 @@ export async function promotions(run: PostgresRun): Promise<void> {
       }
       const sessions = "SELECT FROM pg_stat_activity WHERE application_name = 'plant-store'";
       const database = new URL(cluster.url).pathname.slice(1);
-      if ((await primary.query(sessions, database)).length > 0) return;
-      throw new Error("no server uses the new worker directly");
+      // None does until Citus has synced the new worker, which it may try only once a minute.
+      const endMs = performance.now() + patienceMs;
+      while ((await primary.query(sessions, database)).length === 0) {
+        if (performance.now() > endMs) throw new Error("no server uses the new worker directly");
+        await delay(100);
+      }
     },
   });
 }
