@@ -92,7 +92,7 @@ describe.concurrent("over HTTP/1.1", () => {
       await delay(idleTimeoutMs / 2);
       const enough = socket.bytesRead + 2 ** 22;
       socket.resume();
-      while (socket.bytesRead < enough) await delay(1);
+      while (socket.bytesRead < enough && !socket.destroyed) await delay(1);
     }
     await ended;
     context.expect(socket.bytesRead).toBeGreaterThan(answer.length);
