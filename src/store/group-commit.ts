@@ -83,6 +83,7 @@ interface QueueOptions {
 export interface CommitWatch {
   commitSucceeded(): void;
   commitFailed(error: unknown): void;
+  commitRetried(error: unknown): void;
   callersWait(wait: CallersWait): void;
 }
 
@@ -288,7 +289,8 @@ class CommitQueue {
       }
     }
     // Also if all callers have left: who comes next would wait for nothing.
-    if (!isKept) watch.commitFailed(error);
+    if (isKept) watch.commitRetried(error);
+    else watch.commitFailed(error);
     if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
   }
 

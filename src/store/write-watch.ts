@@ -72,6 +72,14 @@ export class WriteWatch {
     if (this.#failedProbes === 0) this.#check();
   }
 
+  /** It is tried again, but what the engine knows by now holds until a probe succeeds. */
+  commitRetried(error: unknown): void {
+    const known = this.#engine.obstacle();
+    if (known === undefined || this.#found !== undefined) return;
+    this.#find(known, error);
+    this.#hasten(this.#times.backoffMinMs);
+  }
+
   /** If nothing has succeeded since then, a probe decides, or its silence. */
   callersWait({ since, limitMs, error }: CallersWait): void {
     if (this.#found !== undefined || this.#succeededAt > since) return;

@@ -49,6 +49,7 @@ export function begin(
   const watch: CommitWatch = {
     commitSucceeded: () => void told.push("succeeded"),
     commitFailed: (error) => void told.push((error as Error).message),
+    commitRetried: () => {},
     callersWait: () => {},
   };
   const group = new GroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });

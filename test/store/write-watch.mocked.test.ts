@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Obstacle } from "../../src/plant.ts";
 import { BatchedStore } from "../../src/store/batched-store.ts";
+import type { Engine } from "../../src/store/engine.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
@@ -18,7 +19,9 @@ const forgetful = () => {
 };
 const well = () => {};
 
-function open(given: Partial<MemoryEngine> & { openedWith?: Error } = {}) {
+type Given = Partial<MemoryEngine> & Pick<Engine, "openedWith" | "retries">;
+
+function open(given: Given = {}) {
   const engine = Object.assign(new MemoryEngine(), given);
   const told: [Obstacle | undefined, unknown][] = [];
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
@@ -196,6 +199,28 @@ test("a failed inspection decides nothing; a probe does", async () => {
   await after(1);
   expect(engine.probes).toBe(1);
   expect(store.obstacle()).toBeUndefined();
+});
+
+test("a server that was away, and stores nothing when it is back, is not ready", async () => {
+  const standing = Promise.withResolvers<void>();
+  const stand = () => standing.promise;
+  const lost = () => {
+    Object.assign(engine, { knows: "unreachable", before: stand });
+    throw new Error("unreachable");
+  };
+  const times = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100 };
+  const retries = { ...times, mayHelp: () => true, isSilent: () => false };
+  const { engine, store, isCreated, after } = open({ before: lost, probed: stand, retries });
+  onTestFinished(() => standing.resolve());
+  const creating = isCreated(1);
+  await after(100);
+  expect(store.obstacle()).toBe("unreachable");
+  engine.knows = undefined;
+  await after(1000);
+  expect(store.obstacle()).toBe("unreachable");
+  standing.resolve();
+  await after(0);
+  expect([await creating, store.obstacle()]).toEqual([true, undefined]);
 });
 
 test("nothing is checked after the end, although a commit fails", async () => {
