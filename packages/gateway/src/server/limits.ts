@@ -32,9 +32,9 @@ export const defaultLimits: PortLimits = {
 };
 
 const kinds = optionKinds<PortLimits>()({
-  list: "connectionsExempt",
   number:
     "headerBytesMax requestTimeoutMs idleTimeoutMs connectionsMax connectionsPerAddressMax streamsMax",
+  list: "connectionsExempt",
 });
 
 export { timerMaxMs };
