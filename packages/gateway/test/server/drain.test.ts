@@ -138,6 +138,20 @@ describe("a drain", () => {
     await closed;
   });
 
+  test("says so in the answer to a request that comes meanwhile over HTTP/1.1", async () => {
+    await using service = await openTestService();
+    using hold = service.hold();
+    using connection = await openRawConnection(service.port);
+    connection.write(post(volume));
+    await hold.untilBegun();
+    const closed = service.drain(2000);
+    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    hold.release();
+    const received = (await connection.untilClosed()).toString();
+    expect(received.match(/^connection: close/gim)).toHaveLength(1);
+    await closed;
+  });
+
   test("sends GOAWAY without an error, and then answers running calls", async () => {
     await using service = await openTestService();
     using hold = service.hold();
