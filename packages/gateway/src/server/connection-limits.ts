@@ -93,7 +93,7 @@ export function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): vo
  * the peer. After the end of what a client sends, Node does not read, so it does not notice. Over
  * TLS, writes need not fail either: if one of TLS itself has failed, all others wait for it.
  */
-function isReset(socket: Socket & { readonly _handle?: Handle | null }): boolean {
+export function isReset(socket: Socket & { readonly _handle?: Handle | null }): boolean {
   return (socket._handle?.getpeername?.({}) ?? 0) < 0;
 }
 

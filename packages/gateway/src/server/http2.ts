@@ -6,6 +6,7 @@ import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts"
 import { outliveStreams, StreamTable, sessionMegabytesMax } from "../http/session.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
 import { windowBytesMax, windows } from "../http/windows.ts";
+import { isReset } from "./connection-limits.ts";
 import type { OnRequested } from "./http1.ts";
 import type { Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
@@ -173,6 +174,8 @@ function limitSession(
     session.closed || [...streams].every(({ stream }) => stream.writableLength > 0);
   const timer = setInterval(
     () => {
+      // Node may not notice when a client leaves after GOAWAY.
+      if (session.closed && isReset(socket)) socket.destroy();
       if (session.destroyed) {
         clearInterval(timer);
         // Node waits without a limit until the client has read what was written.
