@@ -72,12 +72,8 @@ export class WriteWatch {
     if (this.#failedProbes === 0) this.#check();
   }
 
-  /** It is tried again, but what the engine knows by now holds until a probe succeeds. */
   commitRetried(error: unknown): void {
-    const known = this.#engine.obstacle();
-    if (known === undefined || this.#found !== undefined) return;
-    this.#find(known, error);
-    this.#hasten(this.#times.backoffMinMs);
+    if (this.#holdKnown(error)) this.#hasten(this.#times.backoffMinMs);
   }
 
   /** If nothing has succeeded since then, a probe decides, or its silence. */
@@ -130,6 +126,7 @@ export class WriteWatch {
       return inspectIntervalMs;
     } catch (error) {
       if (!isProbe && !isUnsafe(error)) {
+        this.#holdKnown(error);
         this.#isInDoubt = true;
         return 0;
       }
@@ -140,6 +137,18 @@ export class WriteWatch {
       this.#nextProbeAt = performance.now() + pauseMs;
       return backoffMinMs;
     }
+  }
+
+  /**
+   * An obstacle that the engine knows holds until a probe succeeds: a connection that is open again
+   * need not store anything. @returns whether it is new.
+   */
+  #holdKnown(cause: unknown): boolean {
+    const known = this.#engine.obstacle();
+    if (known === undefined || this.#found !== undefined) return false;
+    this.#isInDoubt = true;
+    this.#find(known, cause);
+    return true;
   }
 
   #find(obstacle: Obstacle | undefined, cause: unknown): void {

@@ -201,27 +201,31 @@ test("a failed inspection decides nothing; a probe does", async () => {
   expect(store.obstacle()).toBeUndefined();
 });
 
-test("a server that was away, and stores nothing when it is back, is not ready", async () => {
-  const standing = Promise.withResolvers<void>();
-  const stand = () => standing.promise;
-  const lost = () => {
-    Object.assign(engine, { knows: "unreachable", before: stand });
-    throw new Error("unreachable");
-  };
-  const times = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100 };
-  const retries = { ...times, mayHelp: () => true, isSilent: () => false };
-  const { engine, store, isCreated, after } = open({ before: lost, probed: stand, retries });
-  onTestFinished(() => standing.resolve());
-  const creating = isCreated(1);
-  await after(100);
-  expect(store.obstacle()).toBe("unreachable");
-  engine.knows = undefined;
-  await after(1000);
-  expect(store.obstacle()).toBe("unreachable");
-  standing.resolve();
-  await after(0);
-  expect([await creating, store.obstacle()]).toEqual([true, undefined]);
-});
+test.each(["a commit", "an inspection"])(
+  "a server that was away, as %s has found, and stores nothing when it is back, is not ready",
+  async (what) => {
+    const standing = Promise.withResolvers<void>();
+    const stand = () => standing.promise;
+    const lost = () => {
+      Object.assign(engine, { knows: "unreachable", before: stand, inspected: well });
+      throw new Error("unreachable");
+    };
+    const times = { retryLimitMs: 10_000, backoffMinMs: 10, backoffMaxMs: 100 };
+    const retries = { ...times, mayHelp: () => true, isSilent: () => false };
+    const failing = what === "a commit" ? { before: lost } : { inspected: lost };
+    const { engine, store, isCreated, after } = open({ ...failing, probed: stand, retries });
+    onTestFinished(() => standing.resolve());
+    const creating = what === "a commit" && isCreated(1);
+    await after(2000);
+    expect(store.obstacle()).toBe("unreachable");
+    engine.knows = undefined;
+    await after(500);
+    expect(store.obstacle()).toBe("unreachable");
+    standing.resolve();
+    await after(0);
+    expect([await creating, store.obstacle()]).toEqual([what === "a commit", undefined]);
+  },
+);
 
 test("nothing is checked after the end, although a commit fails", async () => {
   const committing = Promise.withResolvers<void>();
