@@ -16,7 +16,7 @@ import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
 import { Writer } from "./writer.ts";
 
-/** One page may find room where no plant does, because a plant changes up to four, and long texts more. */
+/** On a full disk, one page may fit where no plant does: a plant changes up to four, and more with long texts. */
 const pagesOnFullDisk = 8;
 
 /** After a commit has waited in vain. Short: commits and probes wait for each other. */
@@ -64,6 +64,7 @@ function main(): void {
       probe();
       return undefined;
     } catch (error) {
+      wasFull = isFull(failureCode(error));
       if (mayContinue(error)) return describe(error);
       throw openError(path, error);
     }
