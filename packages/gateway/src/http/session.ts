@@ -141,9 +141,13 @@ const reasons = (
 
 /** What they say of a call, if not INTERNAL. Two give no reason. */
 const reasonCodes: Readonly<Record<string, Code | undefined>> = {
-  ...{ NO_ERROR: undefined, STREAM_CLOSED: undefined, REFUSED_STREAM: Code.Unavailable },
-  ...{ CANCEL: Code.Canceled, ENHANCE_YOUR_CALM: Code.ResourceExhausted },
-  ...{ INADEQUATE_SECURITY: Code.PermissionDenied, HTTP_1_1_REQUIRED: Code.PermissionDenied },
+  NO_ERROR: undefined,
+  STREAM_CLOSED: undefined,
+  REFUSED_STREAM: Code.Unavailable,
+  CANCEL: Code.Canceled,
+  ENHANCE_YOUR_CALM: Code.ResourceExhausted,
+  INADEQUATE_SECURITY: Code.PermissionDenied,
+  HTTP_1_1_REQUIRED: Code.PermissionDenied,
 };
 
 /** The error for a call whose stream was reset; undefined if the code gives no reason. */

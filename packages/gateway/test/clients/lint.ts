@@ -9,9 +9,13 @@ import { runTool, Unavailable } from "../support/tool.ts";
 
 /** A catalog, resources as AIPs have them, every kind of field, editions, proto2. */
 const services = [
-  ...["library.v1.CatalogService", "library.v1.FieldService", "openapi.books.v1.BookService"],
-  ...["openapi.legacy.v1.LegacyService", "openapi.modern.v1.NoteService"],
-  ...["openapi.old.v1.OldService", "openapi.shop.v1.ShopService"],
+  "library.v1.CatalogService",
+  "library.v1.FieldService",
+  "openapi.books.v1.BookService",
+  "openapi.legacy.v1.LegacyService",
+  "openapi.modern.v1.NoteService",
+  "openapi.old.v1.OldService",
+  "openapi.shop.v1.ShopService",
 ];
 
 /**
