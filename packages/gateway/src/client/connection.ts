@@ -7,7 +7,7 @@ import {
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { outliveStreams, sessionMegabytesMax } from "../http/session.ts";
-import { windowBytesMax, windows } from "../http/windows.ts";
+import { answerWindows } from "../http/windows.ts";
 import {
   type GuardedSocket,
   openSocket,
@@ -81,12 +81,12 @@ export class Connection {
       settings: {
         enablePush: false,
         maxHeaderListSize: headerBytesMax,
-        initialWindowSize: windowBytesMax,
+        initialWindowSize: answerWindows.windowBytesMax,
       },
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
     });
-    windows.add(session);
+    answerWindows.add(session);
     this.#outlive = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.
@@ -183,7 +183,7 @@ export class Connection {
       throw error;
     }
     this.#isOwed = true;
-    windows.watch();
+    answerWindows.watch();
     stream.on("close", this.#onClose);
     stream.on("close", this.#outlive(stream));
     stream.on("error", this.#onError);

@@ -3,16 +3,10 @@ import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
 import { keepStreamsInTables, type StreamTable } from "./session.ts";
 
-/** Of a new connection's streams. Enough for 100 MB/s at 20 ms, more than a proxy transcodes in one. */
-export const windowBytesMax = 2 * 1024 * 1024;
-
 const windowBytesMin = 64 * 1024;
 
-/** Of a connection. It bounds nothing: Node counts bytes as read when they arrive. */
-const connectionWindowBytes = 8 * windowBytesMax;
-
-/** Unread bytes of all streams in the process. */
-const unreadBytesMax = 32 * 1024 * 1024;
+/** How many windows of a stream one of a connection has. It bounds nothing: Node counts bytes as read when they arrive. */
+const connectionWindows = 8;
 
 /** How many times as many may come from clients before they have heard that windows shrink. */
 const excessMax = 4;
@@ -34,10 +28,10 @@ interface Session {
 }
 
 /**
- * The windows of all connections of a process, in both roles.
+ * The windows of all connections of a process, in one role.
  *
  * A new stream gets as much as its distance may need. Where streams are not read, windows shrink, so that
- * each can take at most half of the room that is left. A client may ignore that, or be slow to hear it:
+ * all together can take about twice the room that is left, and each at most half of it. A client may ignore that, or be slow to hear it:
  * when four times as much is unread of clients, the streams that hold the most end with
  * ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
  * streams are unread because callers of ours are slow, and those must not lose them.
@@ -45,21 +39,26 @@ interface Session {
 export class Windows {
   readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
   readonly #unreadBytesMax: number;
-  #windowBytes = windowBytesMax;
+  /** Of a new connection's streams. */
+  readonly windowBytesMax: number;
+  #windowBytes: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  constructor(bytesMax = unreadBytesMax) {
-    this.#unreadBytesMax = bytesMax;
-    this.#adapt(0);
+  /** @param limits `unreadBytesMax` is of all streams in the process. */
+  constructor(limits: { readonly windowBytesMax: number; readonly unreadBytesMax: number }) {
+    this.windowBytesMax = limits.windowBytesMax;
+    this.#windowBytes = limits.windowBytesMax;
+    this.#unreadBytesMax = limits.unreadBytesMax;
+    this.#adapt(0, 0);
   }
 
   /** Call for a new session whose first settings have `windowBytesMax`. */
   add(session: Http2Session): void {
     const streams = keepStreamsInTables(session);
-    const one = { session, windowBytes: windowBytesMax, isAsked: false };
+    const one = { session, windowBytes: this.windowBytesMax, isAsked: false };
     const open = () => {
       if (session.destroyed) return; // it connects even then
-      session.setLocalWindowSize(connectionWindowBytes);
+      session.setLocalWindowSize(connectionWindows * this.windowBytesMax);
       if (streams === undefined) session.settings({ initialWindowSize: windowBytesMin });
       else this.#tell(one);
     };
@@ -79,6 +78,7 @@ export class Windows {
     const held = new Map<Http2Stream, number>();
     const seen = new Set<ArrayBufferLike>();
     let unread = 0;
+    let unreadStreams = 0;
     let ofClients = 0;
     let isWatching = false;
     for (const [{ session }, streams] of this.#sessions) {
@@ -87,6 +87,7 @@ export class Windows {
         if (stream.readableLength === 0) continue;
         const bytes = unreadBytes(stream, seen);
         unread += bytes;
+        unreadStreams++;
         if (session.type !== constants.NGHTTP2_SESSION_SERVER) continue;
         held.set(stream, bytes);
         ofClients += bytes;
@@ -94,7 +95,7 @@ export class Windows {
     }
     const tooMany = ofClients - excessMax * this.#unreadBytesMax;
     if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
-    this.#adapt(unread);
+    this.#adapt(unread, unreadStreams);
     for (const [one, streams] of this.#sessions) if (streams.size > 0) this.#tell(one);
     this.#timer = undefined;
     if (!isWatching && unread === 0) return;
@@ -104,13 +105,11 @@ export class Windows {
   };
 
   /** Halves windows at once, and doubles them step by step, with a margin. */
-  #adapt(unread: number): void {
-    const free = this.#unreadBytesMax - unread;
-    if (free >= 6 * this.#windowBytes) this.#windowBytes *= 2;
-    while (free < 2 * this.#windowBytes && this.#windowBytes > windowBytesMin) {
-      this.#windowBytes /= 2;
-    }
-    this.#windowBytes = Math.min(this.#windowBytes, windowBytesMax);
+  #adapt(unread: number, unreadStreams: number): void {
+    const share = (this.#unreadBytesMax - unread) / Math.max(2, unreadStreams / 2);
+    if (share >= 3 * this.#windowBytes) this.#windowBytes *= 2;
+    while (share < this.#windowBytes && this.#windowBytes > windowBytesMin) this.#windowBytes /= 2;
+    this.#windowBytes = Math.min(this.#windowBytes, this.windowBytesMax);
   }
 
   #tell(one: Session): void {
@@ -138,7 +137,19 @@ export class Windows {
   }
 }
 
-export const windows: Windows = new Windows();
+const MiB = 1024 * 1024;
+
+/** Of clients. With windows of 16 MiB, a hundred connections took a server above 512 MiB. */
+export const requestWindows: Windows = new Windows({
+  windowBytesMax: 2 * MiB,
+  unreadBytesMax: 32 * MiB,
+});
+
+/** Of servers that we call. As much as grpc-go's windows can grow to: 160 MB/s at 100 ms. */
+export const answerWindows: Windows = new Windows({
+  windowBytesMax: 16 * MiB,
+  unreadBytesMax: 64 * MiB,
+});
 
 /** Pieces keep the whole buffer alive that Node has read them into. */
 function unreadBytes(stream: Http2Stream, seen: Set<ArrayBufferLike>): number {

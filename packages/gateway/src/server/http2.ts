@@ -5,7 +5,7 @@ import { exchangeOf } from "../http/node-exchange.ts";
 import { continueWhenRead, type NodeHandler } from "../http/request-exchange.ts";
 import { outliveStreams, StreamTable, sessionMegabytesMax } from "../http/session.ts";
 import { leaveRequest } from "../http/stream-exchange.ts";
-import { windowBytesMax, windows } from "../http/windows.ts";
+import { requestWindows } from "../http/windows.ts";
 import { isReset } from "./connection-limits.ts";
 import type { OnRequested } from "./http1.ts";
 import type { Intake } from "./intake.ts";
@@ -30,7 +30,7 @@ export function createHttp2Server(
       maxConcurrentStreams: limits.streamsMax,
       maxHeaderListSize: limits.headerBytesMax,
       enablePush: false,
-      initialWindowSize: windowBytesMax,
+      initialWindowSize: requestWindows.windowBytesMax,
     },
     maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.
@@ -49,11 +49,11 @@ export function createHttp2Server(
     socket = opened;
   });
   server.on("session", (session) => {
-    windows.add(session);
+    requestWindows.add(session);
     const from = socket as Socket;
     const line = intake.open(from, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
-      windows.watch();
+      requestWindows.watch();
       const [stream] = request;
       // While it waits, it has no other listener for errors.
       if (!intake.take(line, request)) stream.on("error", ignoreError);

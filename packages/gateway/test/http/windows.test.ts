@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } from "node:http2";
 import { expect, test, vi } from "vitest";
-import { Windows, windowBytesMax } from "../../src/http/windows.ts";
+import { Windows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
 import { data, headers } from "../support/create-volume.ts";
 import { listen } from "../support/free-port.ts";
@@ -14,6 +14,7 @@ import { patienceMs, within } from "../support/within.ts";
 const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
 const KiB = 1024;
 const MiB = 1024 * KiB;
+const windowBytesMax = 2 * MiB;
 
 test("a server lets a stream send 2 MiB, and a connection eight times as much", async () => {
   await using server = await openTestService();
@@ -24,7 +25,7 @@ test("a server lets a stream send 2 MiB, and a connection eight times as much", 
   session.destroy();
 });
 
-test("so does a client", async () => {
+test("a client lets a stream send 16 MiB", async () => {
   await using fake = await openFakeServer((stream) => {
     const { remoteSettings, state } = stream.session ?? expect.unreachable();
     const windows = [remoteSettings.initialWindowSize, state.remoteWindowSize];
@@ -34,12 +35,12 @@ test("so does a client", async () => {
   const error = await fake.catalog.getVolume({}).catch((reason: unknown) => reason);
   expect(error).toHaveProperty("metadata");
   const { metadata } = error as { metadata: Headers };
-  expect(metadata.get("windows")).toBe(`${2 * MiB},${16 * MiB}`);
+  expect(metadata.get("windows")).toBe(`${16 * MiB},${128 * MiB}`);
 });
 
 /** A server that reads nothing until it is told, with little room for what is unread. */
 async function openUnread(bytesMax: number) {
-  const windows = new Windows(bytesMax);
+  const windows = new Windows({ windowBytesMax, unreadBytesMax: bytesMax });
   const streams: ServerHttp2Stream[] = [];
   const server = http2.createServer({ settings: { initialWindowSize: windowBytesMax } });
   server.on("session", (session) => windows.add(session));
@@ -116,7 +117,7 @@ test("streams end that hold the most, where more is unread than there is room fo
 });
 
 test("streams of a server that is called never end because they are unread", async () => {
-  const windows = new Windows(128 * KiB);
+  const windows = new Windows({ windowBytesMax, unreadBytesMax: 128 * KiB });
   const server = http2.createServer((_request, response) => void response.end(Buffer.alloc(MiB)));
   await using listener = await listen(server as never);
   const settings = { initialWindowSize: windowBytesMax };
