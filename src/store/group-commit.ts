@@ -108,7 +108,8 @@ class CommitQueue {
   readonly #pace: Pace;
   readonly #waiting: Line;
   readonly #late: Line;
-  readonly #begun = new Set<readonly Waiter[]>();
+  /** Not a Set: V8 links the tables of one that changes with each commit, and so keeps all calls alive. */
+  readonly #begun: (readonly Waiter[])[] = [];
   #isRetrying = false;
   /** Of the failures that were retried since the last success. */
   #outage: { begunAt: number; failedAt: number; error: unknown } | undefined;
@@ -215,7 +216,7 @@ class CommitQueue {
 
   /** @returns Whether it succeeded, apart from rows that cannot be stored. */
   async #commit(batch: readonly Waiter[]): Promise<boolean> {
-    this.#begun.add(batch);
+    this.#begun.push(batch);
     try {
       const outcomes = await this.#observed(batch.map(({ plant }) => plant));
       if (outcomes.length !== batch.length) {
@@ -234,7 +235,7 @@ class CommitQueue {
       this.#retryOrReject(batch, error);
       return false;
     } finally {
-      this.#begun.delete(batch);
+      this.#begun.splice(this.#begun.indexOf(batch), 1);
     }
   }
 
