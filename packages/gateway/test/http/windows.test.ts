@@ -83,6 +83,13 @@ test("windows shrink while little is read, and grow again", async () => {
   expect(unread.unreadBytes).toBe(0);
 });
 
+test("windows shrink where many streams hold a little", async () => {
+  await using unread = await openUnread(8 * MiB);
+  for (let i = 0; i < 40; i++) send(unread.session, 16 * KiB);
+  await vi.waitFor(() => expect(unread.told.at(-1)).toBe(256 * KiB), { timeout: patienceMs });
+  expect(unread.unreadBytes).toBeLessThan(MiB);
+});
+
 /** Without `settingsAck` for windows that shrink, as a peer that ignores them. */
 const bodyOf = (streamId: number, bytes: number) =>
   Array.from({ length: bytes / (16 * KiB) }, () => data(streamId, "x".repeat(16 * KiB), 0));
