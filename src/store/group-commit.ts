@@ -108,7 +108,7 @@ class CommitQueue {
   readonly #pace: Pace;
   readonly #waiting: Line;
   readonly #late: Line;
-  /** Not a Set: V8 links the tables of one that changes with each commit, and so keeps all calls alive. */
+  /** Not a Set: V8 links its old tables to new ones, which keeps ended calls alive. */
   readonly #begun: (readonly Waiter[])[] = [];
   #isRetrying = false;
   /** Of the failures that were retried since the last success. */

@@ -5,7 +5,10 @@ import { keepStreamsInTables, type StreamTable } from "./session.ts";
 
 const windowBytesMin = 64 * 1024;
 
-/** How many windows of a stream one of a connection has. It bounds nothing: Node counts bytes as read when they arrive. */
+/**
+ * A connection's window, in windows of a stream. It bounds nothing: Node counts bytes as read when they
+ * arrive.
+ */
 const connectionWindows = 8;
 
 /** How many times as many may come from clients before they have heard that windows shrink. */
@@ -30,11 +33,12 @@ interface Session {
 /**
  * The windows of all connections of a process, in one role.
  *
- * A new stream gets as much as its distance may need. Where streams are not read, windows shrink, so that
- * all together can take about twice the room that is left, and each at most half of it. A client may ignore that, or be slow to hear it:
- * when four times as much is unread of clients, the streams that hold the most end with
- * ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window. Servers that we call are trusted to stop: their
- * streams are unread because callers of ours are slow, and those must not lose them.
+ * A new stream gets as much as its distance may need. Where streams are not read, windows shrink: each
+ * can take at most half of the room that is left, and all together about twice that room. A client may
+ * ignore that, or be slow to hear it: when four times as much is unread of clients, the streams that
+ * hold the most end with ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window.
+ * Servers that we call are trusted to stop: their streams are unread because callers of ours are slow,
+ * and those must not lose them.
  */
 export class Windows {
   readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
