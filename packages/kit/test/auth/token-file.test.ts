@@ -313,19 +313,6 @@ test.skipIf(process.platform !== "linux")("the file is closed after each use", a
 });
 
 describe("concurrently", () => {
-  test("one name: exactly one succeeds, and its token is stored", async () => {
-    const results = await Promise.allSettled(
-      Array.from({ length: 30 }, () => createToken(file, "ada", "plst_")),
-    );
-    const won = results.filter((result) => result.status === "fulfilled");
-    const lost = results.filter((result) => result.status === "rejected");
-    expect(lost.map(({ reason }) => reason)).toEqual(lost.map(() => failure("name_in_use")));
-    expect(won.map(({ value }) => digestToken(value).toString("hex"))).toEqual(
-      (await listTokens(file)).map(({ digest }) => digest),
-    );
-    expect(won).toHaveLength(1);
-  });
-
   test("in many processes: no change is lost", async () => {
     await Promise.all([0, 1, 2, 3].map((index) => createToken(file, `old${index}`, "plst_")));
     const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));

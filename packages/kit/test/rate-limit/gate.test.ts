@@ -21,12 +21,6 @@ function contextFrom(address: string) {
 }
 
 describe("rate limits", () => {
-  test("that are off leave the gate as it is", () => {
-    const [, [, gate] = []] = gates;
-    if (gate === undefined) throw new Error("no gate");
-    expect(limitRates(gate, off)).toBe(gate);
-  });
-
   test.each([
     ["token", 1],
     ["token", 5],
@@ -50,9 +44,7 @@ describe("rate limits", () => {
   });
 
   test("do not count who is refused", async () => {
-    const refuse = async () => {
-      throw new Error("refused");
-    };
+    const refuse = async () => expect.fail("refused");
     const limited = limitRates(refuse, { ...off, rateLimitPerToken: 1 }, now);
     for (let i = 0; i < 3; i++) {
       await expect(limited(contextFrom("192.0.2.1"))).rejects.toThrow("refused");

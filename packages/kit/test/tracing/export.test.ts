@@ -1,12 +1,8 @@
-/** How spans are sent, and what a collector that is away, slow or choosy does to the program: nothing. */
-import { readFile } from "node:fs/promises";
 import { createContextValues } from "@connectrpc/connect";
 import { trace } from "@opentelemetry/api";
 import type { ObservedRequest } from "connect-gateway";
 import { callContextKey } from "connect-gateway/otel";
 import { afterEach, expect, test, vi } from "vitest";
-import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openTracing } from "../../src/tracing/open.ts";
 import type { Tracing } from "../../src/tracing/sdk.ts";
@@ -74,50 +70,6 @@ test.each([
       },
     },
   ]);
-});
-
-test.runIf(hasOpenssl)(
-  "a collector with TLS is sent to, if its certificate is trusted",
-  async () => {
-    await using folder = await createTemporaryFolder();
-    const { certFile, keyFile, pem } = createCertificate(folder.path, "collector");
-    const key = await readFile(keyFile, "utf8");
-    await using collector = await openOtlpCollector({ tls: { cert: pem, key } });
-    const trusting = { OTEL_EXPORTER_OTLP_CERTIFICATE: certFile };
-    for (const env of [{}, trusting]) {
-      const tracing = await openWith({ ...environmentFor(collector.url), ...env });
-      makeSpans(tracing);
-      await within("the end", tracing.close());
-      expect(collector.calls).toHaveLength(env === trusting ? 1 : 0);
-    }
-  },
-);
-
-test("a collector that has no room is asked again when it says so, and gets each span once", async () => {
-  // The exporter sets a timer of -1 ms for "0", and Node warns.
-  const busy = { status: 503, headers: { "retry-after": new Date(0).toUTCString() } };
-  await using collector = await openOtlpCollector({
-    answer: (index) => (index < 2 ? busy : { status: 200 }),
-  });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await collector.until(1);
-  await within("the end", tracing.close());
-  expect(collector.exports).toHaveLength(3);
-  expect(collector.calls).toHaveLength(1);
-  expect(recorded.lines).toEqual([]);
-});
-
-test("a collector that has no room for an hour is not waited for", async () => {
-  const full = { status: 503, headers: { "retry-after": "3600" } };
-  await using collector = await openOtlpCollector({ answer: () => full });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(collector.exports).toHaveLength(1);
-  expect(recorded.lines).toMatchObject([{ message: "cannot export spans; they are lost" }]);
 });
 
 test("that a collector refuses is told once, and when it takes again", async () => {

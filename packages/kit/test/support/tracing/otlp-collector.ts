@@ -1,6 +1,5 @@
 import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders, type Server } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
 import { within } from "../../../../gateway/test/support/within.ts";
@@ -38,20 +37,16 @@ export interface CollectorAnswer {
 export interface OtlpCollectorOptions {
   /** The answer to the nth export, from 0; `silence`: never answers. Default: 200. */
   readonly answer?: (index: number) => CollectorAnswer | "silence";
-  /** Uses TLS. */
-  readonly tls?: { readonly cert: string; readonly key: string };
 }
 
-export async function openOtlpCollector(
-  options: OtlpCollectorOptions = {},
-): Promise<OtlpCollector> {
-  const { answer = takeAll, tls } = options;
+export async function openOtlpCollector({
+  answer = () => ({ status: 200 }),
+}: OtlpCollectorOptions = {}): Promise<OtlpCollector> {
   const calls: ExportedSpan[] = [];
   const inner: ExportedSpan[] = [];
   const exports: CollectedExport[] = [];
   const watchers = new Set<() => void>();
-  const server: Server = tls === undefined ? createServer() : createTlsServer(tls);
-  server.on("request", async (request, response) => {
+  const server = createServer(async (request, response) => {
     const chunks: Buffer[] = [];
     for await (const chunk of request) chunks.push(chunk);
     const { headers, url: path = "" } = request;
@@ -81,7 +76,7 @@ export async function openOtlpCollector(
   }
 
   return {
-    url: `${tls === undefined ? "http" : "https"}://127.0.0.1:${port}`,
+    url: `http://127.0.0.1:${port}`,
     calls,
     inner,
     exports,
@@ -96,8 +91,4 @@ export async function openOtlpCollector(
       await once(server, "close");
     },
   };
-}
-
-function takeAll(): CollectorAnswer {
-  return { status: 200 };
 }

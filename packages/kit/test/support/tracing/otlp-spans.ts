@@ -6,15 +6,12 @@ export interface ExportedSpan {
   readonly spanId: string;
   /** Empty if there is none. */
   readonly parentSpanId: string;
-  readonly traceState: string;
   readonly name: string;
   /** {@link serverKind}, or another. */
   readonly kind: number;
   readonly attributes: Attributes;
   /** 0: not set, 2: an error. */
   readonly statusCode: number;
-  /** From start to end. */
-  readonly durationNs: bigint;
   readonly resource: Attributes;
 }
 
@@ -38,13 +35,11 @@ function spanFrom(span: Message): Omit<ExportedSpan, "resource"> {
   return {
     traceId: span.hex(1),
     spanId: span.hex(2),
-    traceState: span.text(3),
     parentSpanId: span.hex(4),
     name: span.text(5),
-    kind: Number(span.integer(6)),
+    kind: span.integer(6),
     attributes: attributesOf(span.all(9)),
-    statusCode: Number(span.first(15)?.integer(3) ?? 0),
-    durationNs: span.integer(8) - span.integer(7),
+    statusCode: span.first(15)?.integer(3) ?? 0,
   };
 }
 
@@ -53,7 +48,7 @@ function attributesOf(pairs: readonly Message[]): Attributes {
   return Object.fromEntries(
     pairs.map((pair) => {
       const value = pair.first(2);
-      return [pair.text(1), value?.has(3) ? Number(value.integer(3)) : value?.text(1)];
+      return [pair.text(1), value?.has(3) ? value.integer(3) : value?.text(1)];
     }),
   );
 }
@@ -65,19 +60,18 @@ interface Message {
   first(field: number): Message | undefined;
   text(field: number): string;
   hex(field: number): string;
-  integer(field: number): bigint;
+  integer(field: number): number;
 }
 
 function parseMessage(bytes: Uint8Array): Message {
   const blocks = new Map<number, Uint8Array[]>();
-  const integers = new Map<number, bigint>();
+  const integers = new Map<number, number>();
   const reader = new BinaryReader(bytes);
   while (reader.pos < reader.len) {
     const [field, type] = reader.tag();
     if (type === WireType.LengthDelimited) {
       blocks.set(field, [...(blocks.get(field) ?? []), reader.bytes()]);
-    } else if (type === WireType.Varint) integers.set(field, BigInt(reader.uint64()));
-    else if (type === WireType.Bit64) integers.set(field, BigInt(reader.fixed64()));
+    } else if (type === WireType.Varint) integers.set(field, Number(reader.uint64()));
     else reader.skip(type, field);
   }
   const block = (field: number) => Buffer.from(blocks.get(field)?.at(-1) ?? []);
@@ -88,6 +82,6 @@ function parseMessage(bytes: Uint8Array): Message {
     first: (field) => all(field).at(-1),
     text: (field) => block(field).toString("utf8"),
     hex: (field) => block(field).toString("hex"),
-    integer: (field) => integers.get(field) ?? 0n,
+    integer: (field) => integers.get(field) ?? 0,
   };
 }
