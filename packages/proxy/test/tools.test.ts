@@ -68,17 +68,6 @@ describe.each(cases)("$how, $by,", ({ how, connect }) => {
     expect(structuredContent).toMatchObject({ truncated: false });
   });
 
-  test("an error is a result, with the fields at fault", async () => {
-    const missing = await client.call("get_volume", { name: "shelves/a/volumes/9" });
-    expect(missing.isError).toBe(true);
-    expect(JSON.parse(missing.content[0]?.text ?? "")).toMatchObject({ code: "NOT_FOUND" });
-    const wrong = await client.call("get_volume", { id: "three" });
-    expect(JSON.parse(wrong.content[0]?.text ?? "")).toMatchObject({
-      code: "INVALID_ARGUMENT",
-      details: [{ fieldViolations: [{ field: "id", description: expect.any(String) }] }],
-    });
-  });
-
   test("a number that its client may have rounded is rejected", async () => {
     const exact = await client.call("get_volume", { id: Number.MAX_SAFE_INTEGER });
     expect(JSON.parse(exact.content[0]?.text ?? "")).toMatchObject({ code: "NOT_FOUND" });

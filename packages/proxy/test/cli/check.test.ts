@@ -8,11 +8,7 @@ import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
-import { createCatalog } from "../../../gateway/test/catalog-server.ts";
-import {
-  CatalogService,
-  file_library_v1_catalog,
-} from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
+import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { openUpstream } from "../services/open-proxy.ts";
@@ -65,16 +61,6 @@ test("tells what is wrong with the URL of an upstream", async () => {
   }
 });
 
-test("tells the same of a server that has reflection", async () => {
-  await using upstream = await openUpstream((router) => {
-    router.service(CatalogService, createCatalog());
-    addReflection(router);
-  });
-  const { exitCode, stdout } = await check("--upstream", upstream.url, "--reflection");
-  expect(exitCode).toBe(0);
-  expect(stdout).toContain(catalogLines.replace("http://127.0.0.1:1", upstream.url));
-});
-
 test("rules replace annotations, and may leave a method to RPC", async () => {
   const file = join(folder.path, "rules.yaml");
   await writeFile(
@@ -123,14 +109,6 @@ test.each<[what: string, files: FileDescriptorProto[], message: string, exitCode
     expect(ended.exitCode).toBe(exitCode);
   },
 );
-
-test("a service goes to the upstream that names it", async () => {
-  const own = "library.v1.FieldService=https://b.example:443";
-  const { exitCode, stdout } = await check(...described, "--upstream", own);
-  expect(exitCode).toBe(0);
-  expect(stdout).toContain("library.v1.CatalogService at http://127.0.0.1:1\n");
-  expect(stdout).toContain("library.v1.FieldService at https://b.example\n");
-});
 
 describe("what is wrong", () => {
   test.each([

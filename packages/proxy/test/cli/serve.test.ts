@@ -136,7 +136,8 @@ test("calls before the services are known are logged, counted and answered to pa
   const page = { origin: "https://a.example" };
   await using server = await start(
     ...["--upstream", gone.url, "--reflection", "--cors-origin", page.origin],
-    ...["--access-log", "on", "--admin-port", "0"],
+    ...["--cors-credentials", "--cors-exposed-headers", "x-region"],
+    ...["--request-metadata", "x-tenant", "--access-log", "on", "--admin-port", "0"],
   );
   const path = "/v1/volumes/1";
   const asked = { "access-control-request-method": "PATCH" };
@@ -146,6 +147,9 @@ test("calls before the services are known are logged, counted and answered to pa
     const allowed = await exchange(preflight);
     expect(allowed.status).toBe(204);
     expect(allowed.headers.get("access-control-allow-methods")).toBe("PATCH");
+    expect(allowed.headers.get("access-control-allow-credentials")).toBe("true");
+    const toSend = allowed.headers.get("access-control-allow-headers");
+    expect(toSend).toMatch(/traceparent.*tracestate.*x-request-id.*x-tenant/i);
     for (const [protocol, type] of [
       ["rest", "application/json"],
       ["grpc", "application/grpc"],
@@ -156,6 +160,8 @@ test("calls before the services are known are logged, counted and answered to pa
       const answer = await exchange({ version, origin, path, method: "PATCH", headers });
       expect(answer.status).toBe(protocol.startsWith("grpc") ? 200 : 503);
       expect(answer.headers.get("access-control-allow-origin")).toBe(page.origin);
+      const toRead = answer.headers.get("access-control-expose-headers");
+      expect(toRead).toMatch(/x-request-id.*x-region/i);
       // Of the access log.
       expect(answer.headers.get("x-request-id")).not.toBeNull();
     }

@@ -17,7 +17,7 @@ import {
 import { VolumeSchema } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
-import { get, send } from "../../../gateway/test/support/catalog.ts";
+import { send } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
 import { jsonOf, type TestGatewayOptions } from "../../../gateway/test/support/gateway.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
@@ -125,14 +125,6 @@ test("headers and metadata of an error are passed on", async () => {
   }
 });
 
-test("a stream of REST that fails before its first message has its status", async () => {
-  const trailers = { "grpc-status": `${Code.PermissionDenied}` };
-  await using fake = await openFakeServer(answerWith(trailers, { body: Buffer.alloc(0) }));
-  await using proxy = await openProxy({ url: fake.url });
-  const answer = await proxy.send(get("/v1/shelves/a/volumes:watch"));
-  expect([answer.status, jsonOf(answer)]).toMatchObject([403, { code: Code.PermissionDenied }]);
-});
-
 async function all(answers: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of answers);
 }
@@ -194,24 +186,6 @@ describe("an upstream that does not answer as it should is an error that says so
     expect(jsonOf(got)).toEqual({ code, message, details: [] });
     expect(got.status).toBe(status);
   });
-});
-
-test.each([
-  ["none", Buffer.alloc(0), /no message/],
-  ["more than one", Buffer.alloc(10), /more than one/],
-])("a method that answers once has one message, not %s", async (_, body, message) => {
-  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
-  await using proxy = await openProxy({ url: fake.url });
-  for (const protocol of openProtocols) {
-    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
-    const { client } = caller;
-    for (const call of [() => client.echo({}), () => client.collect(createAsyncIterable([{}]))]) {
-      await expect(call()).rejects.toMatchObject({
-        code: Code.Unimplemented,
-        rawMessage: expect.stringMatching(message),
-      });
-    }
-  }
 });
 
 test("an answer that is too large is no reason to ask again", async () => {

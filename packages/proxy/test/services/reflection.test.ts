@@ -46,12 +46,6 @@ async function openReflected(routes: (router: ConnectRouter) => void) {
 
 const namesOf = ({ services }: Descriptors) => services.map(({ typeName }) => typeName).sort();
 
-test("or those that are named", async () => {
-  await using reflected = await openReflected(both);
-  const services = [FieldService.typeName];
-  expect(namesOf(await reflectServices(reflected.transport, { services }))).toEqual(services);
-});
-
 test("a service that is named and not there is an error that says so", async () => {
   await using reflected = await openReflected(both);
   const reading = reflectServices(reflected.transport, { services: ["shop.v1.ShopService"] });
