@@ -5,7 +5,6 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
-import { applicationId } from "../../src/store/sqlite/schema.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
@@ -159,21 +158,3 @@ test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
     expect(readStoredPlants(file)).toHaveLength(11);
   },
 );
-
-test.each([
-  ["postgres://u:secret@h/d", 2, /pg_dump/],
-  ["sqlite:@/none.db", 1, /there is no store at/],
-  ["sqlite:@/newer.db", 1, /newer.db has schema version 99, and .* run the newer release/],
-])("of %s exits with %i", async (store, code, message) => {
-  const folder = await temporaryFolder();
-  using foreign = new DatabaseSync(join(folder, "foreign.db"), { timeout: 5000 });
-  foreign.exec("CREATE TABLE plants (id INTEGER PRIMARY KEY)");
-  using newer = new DatabaseSync(join(folder, "newer.db"), { timeout: 5000 });
-  newer.exec(`PRAGMA application_id = ${applicationId}; PRAGMA user_version = 99`);
-  const args = ["backup", join(folder, "b.db"), "--store", store.replace("@/", `${folder}/`)];
-  const { stderr, ...result } = await runInProcess(args);
-  expect(result).toEqual({ code, stdout: "" });
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toContain("secret");
-  expect((await readdir(folder)).sort()).toEqual(["foreign.db", "newer.db"]);
-});

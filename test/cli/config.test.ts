@@ -105,6 +105,7 @@ describe("config check", () => {
   test.each<Given>([
     {},
     { env: { PLANT_STORE_TOKENS: tokens } },
+    { env: { PLANT_STORE_TOKENS: ` ${tokens.replace(",", " ,\n ")} ` } },
     { yaml: `tokens: ${tokens}` },
     { yaml: "port: nonsense", flags: ["--port", "1"] },
     { flags: ["--port", "1", "--admin-port", "1", "--admin-host", "127.0.0.2"] },
@@ -138,6 +139,7 @@ describe("config check", () => {
 
   test.each<[Given, ...problems: string[]]>([
     [{ yaml: "port: http" }, "port (FILE, line 1): must be a whole number from 0 to 65535: http"],
+    [{ yaml: "port: 65536" }, "port (FILE, line 1): must be a whole number from 0 to 65535: 65536"],
     [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
     [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
     [{ yaml: "config: x" }, "config (FILE, line 1): is not a setting"],

@@ -223,32 +223,3 @@ async function openRival(url: string, id = 0n): Promise<pg.Client> {
   await rival.query(`BEGIN; INSERT INTO plants VALUES (${id}, 'rival')`);
   return rival;
 }
-
-const sameStore =
-  "--from postgres://u:secret@h/d --to postgresql://u:secret@h:5432/d?sslmode=disable";
-
-test.each([
-  ["", /--from <url>' not specified/],
-  ["--from sqlite:a.db", /--to <url>' not specified/],
-  ["--from sqlite:a.db --to sqlite:./x/../a.db", /are the same store: sqlite:a.db/],
-  [sameStore, /are the same store: postgres:\/\/u@h:5432\/d/],
-  ["--from sqlite:a.db --to sqlite:b.db c", /too many arguments/],
-])("copy %s is wrong, and exits with 2", async (flags, message) => {
-  const { stderr, ...result } = await runInProcess(["copy", ...flags.split(" ").filter(Boolean)]);
-  expect(result).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toMatch(/secret|sec#ret/);
-});
-
-test.each([
-  ["sqlite:@/none.db", "sqlite:@/b.db", /there is no store at .*none\.db/],
-  ["postgres://u:secret@127.0.0.1:1/a", "sqlite:@/b.db", /cannot connect to 127\.0\.0\.1:1/],
-])("from %s to %s fails with 1, and makes nothing", async (from, to, message) => {
-  const folder = await temporaryFolder();
-  const at = (url: string) => url.replace("@/", `${folder}/`);
-  const { code, stdout, stderr } = await runInProcess(["copy", "--from", at(from), "--to", at(to)]);
-  expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toContain("secret");
-  expect(await readdir(folder)).toEqual([]);
-});

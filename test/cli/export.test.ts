@@ -94,14 +94,3 @@ test("ends in silence when whoever reads it has enough", async () => {
   expect(await within("its end", child.exited)).toEqual({ code: 0, signal: null });
   expect(child.stderr.text).toBe("");
 });
-
-test.each([
-  ["sqlite:@/none.db", "x.csv", /no store at/],
-  ["sqlite:@/plants.db", "none/x.csv", /cannot write .*none\/x\.csv: no such file or/],
-])("of %s to %s fails with 1, and makes nothing", async (url, output, message) => {
-  const { folder } = await storeOf([]);
-  const args = ["export", "--store", url.replace("@", folder), "-o", join(folder, output)];
-  const stderr = expect.stringMatching(message);
-  expect(await runInProcess(args)).toEqual({ code: 1, stdout: "", stderr });
-  expect((await readdir(folder)).filter((name) => name.includes("x"))).toEqual([]);
-});

@@ -325,23 +325,6 @@ test("a server with a base path is reached by it alone", async () => {
 
 describe("what cannot be read or written", () => {
   test.each([
-    [["none.csv"], 1, /cannot read .*none\.csv: no such file/],
-    [[".", "--format", "csv"], 1, /cannot read \.: illegal operation on a directory/],
-    [["plants.txt"], 2, /the format is unknown .*--format ndjson or csv/],
-    [["-"], 2, /the format is unknown \(standard input\)/],
-    [["a.csv", "--url", "localhost:8080"], 2, /--url must be http/],
-    [["a.csv", "--url", "http://u:secret@h/"], 2, /--url must be http/],
-    [["a.csv", "--ca", "none.pem"], 1, /cannot read none\.pem/],
-    [["a.csv", "--concurrency", "0"], 2, /a whole number from 1 to 1024/],
-    [["a.csv", "--format", "xml"], 2, /Allowed choices are ndjson, csv/],
-  ])("%j exits with %i", async (args, code, message) => {
-    const result = await runInProcess(["import", ...args], env);
-    expect(result).toMatchObject({ code, stdout: "" });
-    expect(result.stderr).toMatch(message);
-    expect(result.stderr).not.toContain("secret");
-  });
-
-  test.each([
     ["plants.csv", 2, /--rejects/],
     ["none/x", 1, /cannot write .*x: no such file or directory/],
   ])("rejected rows in %s exit with %i", async (rejects, code, message) => {

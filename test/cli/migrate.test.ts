@@ -50,17 +50,6 @@ test("status refuses the SQLite database of a newer release, or of another progr
   }
 });
 
-test.each([
-  ["mysql://u:secret@db", 2, /no store is called "mysql"/],
-  ["postgres://u:secret@db/a/b", 2, /cannot use the store URL/],
-  ["postgres://u:secret@127.0.0.1:1/a", 1, /cannot connect to 127\.0\.0\.1:1/],
-])("migrate status of %s fails with %i", async (store, code, message) => {
-  const { stderr, ...result } = await runInProcess(["migrate", "status", "--store", store]);
-  expect(result).toEqual({ code, stdout: "" });
-  expect(stderr).toMatch(message);
-  expect(stderr).not.toMatch(/secret/);
-});
-
 test.skipIf(postgresKind.isMissing)(
   "serve says where its plants are, without the password",
   async () => {

@@ -39,8 +39,30 @@ interface Place {
   readonly store: string;
 }
 
-/** What may be at a path. Each makes one and returns the path. */
-const kinds = {
+/** Files by their content. */
+const files = {
+  "a commented token file": `# ours\n\ncreate me ${"a".repeat(64)} 2026-01-01T00:00:00.000Z\n`,
+  "a key": "-----BEGIN PRIVATE KEY-----\nMIG\n",
+  "a certificate": "subject=me\n-----BEGIN CERTIFICATE-----\nMIG\n",
+  "a bearer token": `${knownToken}\n`,
+  "a key set": '{"keys":[]}',
+  settings: "port: 8080\n",
+  "a database of another program": `SQLite format 3\0${"\0".repeat(200)}`,
+  "the start of a database": "SQLite format 3\0",
+  "a package": '{\n  "name": "a",\n  "id": 1\n}\n',
+  "rows with another field": '{"id":1,"name":"a","tag":"b","price":1}\n',
+  "rows whose ids are texts": '{"id":"x","name":"a"}\n',
+  "a list of problems": '{"line":1,"reason":"no","file":"a.ts"}\n',
+  "another table": "id,name\na,1\n",
+  "an export": '{"id":1,"name":"a"}\n',
+  "an export of long names": `{"id":-1,"name":"\\"}${"a".repeat(488)}","tag":"b"}\n`,
+  "an export as CSV": "id,name,tag\r\n1,a,\r\n",
+  "rejected rows": '{"line":1,"reason":"no","row":{}}\n',
+  "an empty file": "",
+};
+
+/** What else may be at a path. Each makes one and returns the path. */
+const places = {
   "the store": async ({ store }) => store,
   "its log": async ({ store }) => `${store}-wal`,
   "its index": async ({ store }) => `${store}-shm`,
@@ -59,37 +81,12 @@ const kinds = {
     await runInProcess(["token", "create", "me", "--token-file", join(folder, "tokens")]);
     return join(folder, "tokens");
   },
-  "a commented token file": ({ folder }) =>
-    written(folder, "tokens", `# ours\n\ncreate me ${"a".repeat(64)} 2026-01-01T00:00:00.000Z\n`),
-  "a key": ({ folder }) => written(folder, "server.key", "-----BEGIN PRIVATE KEY-----\nMIG\n"),
-  "a certificate": ({ folder }) =>
-    written(folder, "server.crt", "subject=me\n-----BEGIN CERTIFICATE-----\nMIG\n"),
-  "a bearer token": ({ folder }) => written(folder, "bearer", `${knownToken}\n`),
-  "a key set": ({ folder }) => written(folder, "jwks.json", '{"keys":[]}'),
-  settings: ({ folder }) => written(folder, "settings.yaml", "port: 8080\n"),
-  "a database of another program": ({ folder }) =>
-    written(folder, "foreign.db", `SQLite format 3\0${"\0".repeat(200)}`),
   "an unreadable file": ({ folder }) => written(folder, "unreadable", '{"id":1,"name":"a"}\n'),
   "a file in an unreadable folder": ({ folder }) => written(folder, "hidden", ""),
-  "the start of a database": ({ folder }) => written(folder, "cut.db", "SQLite format 3\0"),
-  "a package": ({ folder }) => written(folder, "package.json", '{\n  "name": "a",\n  "id": 1\n}\n'),
-  "rows with another field": ({ folder }) =>
-    written(folder, "all.ndjson", '{"id":1,"name":"a","tag":"b","price":1}\n'),
-  "rows whose ids are texts": ({ folder }) =>
-    written(folder, "ids.ndjson", '{"id":"x","name":"a"}\n'),
-  "a list of problems": ({ folder }) =>
-    written(folder, "lint.ndjson", '{"line":1,"reason":"no","file":"a.ts"}\n'),
-  "another table": ({ folder }) => written(folder, "people.csv", "id,name\na,1\n"),
   "a folder": async ({ folder }) => {
     await mkdir(join(folder, "folder"));
     return join(folder, "folder");
   },
-  "an export": ({ folder }) => written(folder, "plants.ndjson", '{"id":1,"name":"a"}\n'),
-  "an export of long names": ({ folder }) =>
-    written(folder, "long.ndjson", `{"id":-1,"name":"\\"}${"a".repeat(488)}","tag":"b"}\n`),
-  "an export as CSV": ({ folder }) => written(folder, "plants.csv", "id,name,tag\r\n1,a,\r\n"),
-  "rejected rows": ({ folder }) =>
-    written(folder, "r.ndjson", '{"line":1,"reason":"no","row":{}}\n'),
   "a backup": async ({ folder, store }) => {
     await runInProcess(["backup", join(folder, "b.db"), "--store", `sqlite:${store}`]);
     // An older one: a byte of SQLite's count of changes.
@@ -98,9 +95,16 @@ const kinds = {
     await writeFile(join(folder, "b.db"), bytes);
     return join(folder, "b.db");
   },
-  "an empty file": ({ folder }) => written(folder, "empty", ""),
 } satisfies Record<string, (place: Place) => Promise<string>>;
-type Kind = keyof typeof kinds;
+type Kind = keyof typeof files | keyof typeof places;
+
+const kinds = [...Object.keys(files), ...Object.keys(places)] as Kind[];
+
+/** @returns the path. */
+const make = (kind: Kind, place: Place) =>
+  kind in files
+    ? written(place.folder, "file", files[kind as keyof typeof files])
+    : places[kind as keyof typeof places](place);
 
 async function written(folder: string, name: string, content: string): Promise<string> {
   await writeFile(join(folder, name), content);
@@ -157,12 +161,12 @@ describe.each(commands)("%s", (line, changes) => {
     created.push(id);
   }
 
-  test.each(Object.keys(kinds) as Kind[])("on %s", async (kind) => {
+  test.each(kinds)("on %s", async (kind) => {
     const folder = await temporaryFolder();
     const at = { folder, store };
     await create();
     const bad = await written(folder, "bad", "id,name\nx,a\n");
-    const path = await kinds[kind](at);
+    const path = await make(kind, at);
     const before = await readFile(path).catch(String);
     const places: Record<string, string> = { PATH: path, STORE: store, BAD: bad, URL: server.url };
     const args = line.split(" ").map((arg) => arg.replace(/[A-Z]+/, (name) => places[name] ?? ""));

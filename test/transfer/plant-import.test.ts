@@ -1,4 +1,5 @@
 /** What an import does about each way in which a call can fail. */
+import type { IncomingHttpHeaders } from "node:http";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
@@ -47,13 +48,13 @@ async function run({ rows, answer, ...options }: Setup) {
 }
 
 /** As a server answers: with headers. */
-function answered(code: Code, delayMs?: number): ConnectError {
+function answered(code: Code, delayMs?: number, head: IncomingHttpHeaders = {}): ConnectError {
   const retry = delayMs && {
     desc: RetryInfoSchema,
     value: { retryDelay: durationFromMs(delayMs) },
   };
   const error = new ConnectError("told so", code, undefined, retry ? [retry] : []);
-  return new AnswerError(error, {}, {});
+  return new AnswerError(error, head, {});
 }
 
 /** As our side of a connection fails. */
@@ -99,6 +100,7 @@ describe("a row that fails once", () => {
     ["UNAUTHENTICATED", answered(Code.Unauthenticated), /^the server rejects the token/],
     ["PERMISSION_DENIED", answered(Code.PermissionDenied), /^the server rejects the token/],
     ["UNIMPLEMENTED", answered(Code.Unimplemented), /^there is no plant store at the URL/],
+    ["NOT_FOUND", answered(Code.NotFound), /^there is no plant store at the URL/],
     ["a certificate that is not trusted", lost("DEPTH_ZERO_SELF_SIGNED_CERT"), /--ca/],
   ])("stops the import at once after %s", async (_, error, reason) => {
     const answer = (id: bigint) => (id >= 3n ? error : undefined);
@@ -109,16 +111,19 @@ describe("a row that fails once", () => {
   });
 });
 
-test("the time that a server wants to be left alone is kept", async () => {
+test.each([
+  ["in its details", 120, answered(Code.Unavailable, 120)],
+  ["in a header", 1000, answered(Code.Unavailable, undefined, { "retry-after": "1" })],
+])("the time that a server wants to be left alone is kept: %s", async (_, ms, error) => {
   const at: number[] = [];
   const answer = (_: bigint, before: number) => {
     at.push(performance.now());
-    return before === 0 ? answered(Code.Unavailable, 120) : undefined;
+    return before === 0 ? error : undefined;
   };
   await run({ rows: 1, answer });
   const [first = 0, second = 0] = at;
   // A timer may be a millisecond early, as clocks are rounded.
-  expect(second - first).toBeGreaterThanOrEqual(118);
+  expect(second - first).toBeGreaterThanOrEqual(ms - 2);
 });
 
 test("a row that is rejected for too long ends the import, and all before it are done", async () => {

@@ -1,0 +1,182 @@
+/** What a command cannot do: it says why in one line, makes nothing, and shows no password. */
+import {
+  copyFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { readdir } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { expect, test } from "vitest";
+import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
+import { backupDatabase } from "../../src/store/sqlite/backup.ts";
+import { plantsOf } from "../store/plant-of.ts";
+import { seed } from "../store/reader-places.ts";
+import { temporaryFolder } from "../store/temporary.ts";
+import { openStore } from "../support/open-store.ts";
+import { runInProcess } from "../support/run-in-process.ts";
+import { readStoredPlants } from "../support/stored-plants.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
+
+/** A store, one of a newer release, and what is of no use. */
+async function prepare() {
+  const folder = await temporaryFolder();
+  mkdirSync(join(folder, "folder"));
+  writeFileSync(join(folder, "garbage"), "a text that is no database at all, long enough\n");
+  for (const name of ["plants", "newer"]) await seed(`sqlite:${folder}/${name}.db`, []);
+  using newer = new DatabaseSync(join(folder, "newer.db"), { timeout: 5000 });
+  newer.exec("PRAGMA user_version = 99");
+  return folder;
+}
+
+const away = "postgres://u:secret@127.0.0.1:1/a";
+const same = "postgres://u:secret@h/d --to postgresql://u:secret@h:5432/d?sslmode=disable";
+
+/** On a free port, if it got there. */
+const serve = "serve --port 0 --store sqlite:@/plants.db --token-file @/tokens";
+
+const server = useTestServer();
+
+test.each<[line: string, code: number, message: RegExp]>([
+  ["export --store sqlite:@/none.db -o @/x.csv", 1, /no store at/],
+  ["export --store sqlite:@/plants.db -o @/none/x", 1, /cannot write .*none\/x: no such file or/],
+  [`copy --from ${away} --to sqlite:@/b.db`, 1, /cannot connect to 127\.0\.0\.1:1/],
+  ["copy --from sqlite:@/none.db --to sqlite:@/b.db", 1, /there is no store at .*none\.db/],
+  ["copy", 2, /--from <url>' not specified/],
+  ["copy --from sqlite:a.db", 2, /--to <url>' not specified/],
+  ["copy --from sqlite:a.db --to sqlite:./x/../a.db", 2, /are the same store: sqlite:a.db/],
+  [`copy --from ${same}`, 2, /are the same store: postgres:\/\/u@h:5432\/d/],
+  ["copy --from sqlite:a.db --to sqlite:b.db c", 2, /too many arguments/],
+  ["backup @/b.db --store postgres://u:secret@h/d", 2, /pg_dump/],
+  ["backup @/b.db --store sqlite:@/none.db", 1, /there is no store at/],
+  ["backup @/b.db --store sqlite:@/newer.db", 1, /schema version 99, and .* run the newer release/],
+  ["migrate status --store mysql://u:secret@db", 2, /no store is called "mysql"/],
+  ["migrate status --store postgres://u:secret@db/a/b", 2, /cannot use the store URL/],
+  [`migrate status --store ${away}`, 1, /cannot connect to 127\.0\.0\.1:1/],
+  ["check --store mysql://u:secret@h/d", 2, /no store is called "mysql"/],
+  ["import @/none.csv", 1, /cannot read .*none\.csv: no such file/],
+  ["import . --format csv", 1, /cannot read \.: illegal operation on a directory/],
+  ["import plants.txt", 2, /the format is unknown .*--format ndjson or csv/],
+  ["import -", 2, /the format is unknown \(standard input\)/],
+  ["import a.csv --url localhost:8080", 2, /--url must be http/],
+  ["import a.csv --url http://u:secret@h/", 2, /--url must be http/],
+  ["import a.csv --ca none.pem", 1, /cannot read none\.pem/],
+  ["import a.csv --concurrency 0", 2, /a whole number from 1 to 1024/],
+  ["import a.csv --format xml", 2, /Allowed choices are ndjson, csv/],
+  [`${serve} --token-file @/garbage`, 1, /garbage is a file of another kind/],
+  [`${serve} --token-file @/folder`, 1, /folder/],
+  [`${serve} --store sqlite:@/garbage`, 1, /garbage/],
+  [`${serve} --host 192.0.2.1`, 1, /: 192\.0\.2\.1 is not an address of this mach/],
+  [`${serve} --admin-port 0 --admin-host 192.0.2.1`, 1, /192\.0\.2\.1 .*another --admin-host\n$/],
+  [`${serve} --host nowhere.invalid`, 1, /nowhere\.invalid/],
+])("%s exits with %i", (line, code, message) => expectRefused(line, code, message));
+
+test("a port that is in use exits with 1, and says what to do", async () => {
+  const advice = "is in use; choose another with --port, or 0 for any free one";
+  const message = new RegExp(`^plant-store: 127.0.0.1 port ${server.port} ${advice}\n$`);
+  await expectRefused(`${serve} --port ${server.port}`, 1, message);
+});
+
+test.skipIf(!hasOpenssl)("files of TLS that do not fit exit with 2", async () => {
+  const folder = await prepare();
+  const one = createCertificate(folder, "one");
+  const two = createCertificate(folder, "two");
+  const tls = `${serve} --tls-cert ${one.certFile} --tls-key`;
+  const message = /--tls-cert: .*one\.crt cannot be used.*two\.key/;
+  await expectRefused(`${tls} ${two.keyFile}`, 2, message, folder);
+  const ca = `${tls} ${one.keyFile} --tls-client-ca ${one.keyFile}`;
+  await expectRefused(ca, 2, /-client-ca: .*one\.key cannot be used as a CA: it has no/, folder);
+});
+
+async function expectRefused(line: string, code: number, message: RegExp, prepared?: string) {
+  const folder = prepared ?? (await prepare());
+  // Readers of a store write to its index.
+  const made = async () => (await readdir(folder)).filter((name) => !/-(shm|wal)$/.test(name));
+  const before = await made();
+  const args = line.replaceAll("@/", `${folder}/`).split(" ");
+  const result = await runInProcess(args, { PLANT_STORE_TOKEN: knownToken });
+  expect(result).toMatchObject({ code, stdout: "" });
+  expect(result.stderr).toMatch(message);
+  expect(result.stderr).toMatch(/^plant-store: [^\n]+\n$/);
+  expect(result.stderr).not.toContain("secret");
+  expect(await made()).toEqual(before);
+}
+
+test.each([
+  "check --token-file @/tokens --store sqlite:#",
+  "migrate status --store sqlite:#",
+  "export --store sqlite:#",
+  "backup # --store sqlite:@/a.db",
+  "backup @/b.db --store sqlite:#",
+  "copy --from sqlite:# --to sqlite:@/b.db",
+  "serve --token-file #",
+  "token list --token-file #",
+])("%s says that it cannot use the file, not that there is none", async (line) => {
+  const folder = await temporaryFolder();
+  // Nobody can look at it, not even root.
+  const hidden = join(folder, "x".repeat(300));
+  const args = line.replace("#", hidden).replaceAll("@", folder).split(" ");
+  const { code, stdout, stderr } = await runInProcess(args);
+  expect(code).toBe(1);
+  expect(stdout + stderr).toMatch(/cannot (use|read) \S+x: \w/);
+  expect(stdout + stderr).not.toMatch(/there is no|version 0|\n +at /);
+  expect(await readdir(folder)).toEqual([]);
+});
+
+/** As a server leaves it whose database was moved away. */
+async function openLostLog() {
+  const folder = await temporaryFolder();
+  const path = join(folder, "data", "plants.db");
+  const [old, backup, link] = [`${path}.old`, join(folder, "a.db"), join(folder, "link.db")];
+  mkdirSync(dirname(path));
+  symlinkSync(path, link);
+  const store = await openStore(`sqlite:${path}`);
+  writeFileSync(backup, "");
+  const signal = new AbortController().signal;
+  await backupDatabase(path, { file: backup, signal, onProgress() {} });
+  await Promise.all(plantsOf(3).map((plant) => store.create(plant)));
+  renameSync(path, old);
+  await store.close();
+  return { folder, path, old, backup, link, log: `${path}-wal` };
+}
+
+const opening = [
+  "check --token-file @/tokens --store sqlite:#",
+  "migrate status --store sqlite:#",
+  "migrate up --store sqlite:#",
+  "copy --from sqlite:@/b.db --to sqlite:#",
+  "serve --port 0 --store sqlite:#",
+];
+const all = [
+  ...opening,
+  "export --store sqlite:#",
+  "export -o # --force --store sqlite:@/b.db",
+  "backup # --force --store sqlite:@/b.db",
+  "backup @/c.db --store sqlite:#",
+  "copy --from sqlite:# --to sqlite:@/c.db",
+];
+
+test.each<[string, readonly string[], (path: string, backup: string) => void]>([
+  ["missing", all, () => {}],
+  ["empty", all, (path) => writeFileSync(path, "")],
+  ["without a log, like a backup", opening, (path, backup) => copyFileSync(backup, path)],
+])("a log whose database is %s is kept and named by every command", async (what, lines, lose) => {
+  const { folder, path, old, backup, link, log } = await openLostLog();
+  await seed(`sqlite:${folder}/b.db`, plantsOf(1));
+  lose(path, backup);
+  const before = readFileSync(log);
+  const env = { PLANT_STORE_TOKENS: "x".repeat(43) };
+  for (const line of [path, link].flatMap((file) => lines.map((one) => one.replace("#", file)))) {
+    const args = line.replaceAll("@", folder).split(" ");
+    const { code, stdout, stderr } = await runInProcess(args, env);
+    expect(code, line).toBe(1);
+    expect(stdout + stderr, line).toMatch(new RegExp(`${path} is ${what}, but ${log} `));
+    expect(readFileSync(log).equals(before), line).toBe(true);
+  }
+  renameSync(old, path);
+  expect(readStoredPlants(path)).toHaveLength(3);
+});
