@@ -21,13 +21,11 @@ import {
   type Field,
   fields,
   isEnd,
-  plant,
   request,
   reset,
   right,
   takenBack,
 } from "../support/malformed/http2.ts";
-import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
@@ -129,6 +127,14 @@ describe("over HTTP/2", () => {
     expect(each * rounds).toBeGreaterThanOrEqual(10_000);
   });
 
+  test("refuses more than 100 headers", async () => {
+    const more = Object.fromEntries(Array.from({ length: 150 }, (_, index) => [`h${index}`, "x"]));
+    using connection = await open();
+    connection.write(request(fields(more)));
+    expect((await answer(connection)).map(({ type }) => type)).toContain(frameType.rstStream);
+    await expectNextAnswered();
+  });
+
   test("refuses a body that is not as long as it says, and answers the next", async () => {
     using connection = await open();
     connection.write(request(fields({ "content-length": "3" })));
@@ -179,18 +185,4 @@ describe("over HTTP/2", () => {
       await connection.untilClosed();
     },
   );
-
-  test.each([
-    ["a header over 16 KiB", 1, 17 * 1024],
-    ["headers over 16 KiB", 90, 200],
-    ["more than 100 headers", 150, 1],
-  ])("refuses %s", async (_what, count, length) => {
-    const all = Array.from({ length: count }, (_, index) => [`h${index}`, "x".repeat(length)]);
-    const headers = Object.fromEntries(all);
-    const outcome = postPlant(server.url, { version: "2", headers, body: plant }).then(
-      ({ status }) => status,
-      (error: { code?: string }) => error.code,
-    );
-    expect([431, "ERR_HTTP2_STREAM_ERROR"]).toContain(await outcome);
-  });
 });

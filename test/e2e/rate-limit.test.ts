@@ -1,7 +1,7 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
-import { get, plantHeaders, postPlant, statusOfCreate } from "../support/plant-request.ts";
+import { plantHeaders, postPlant, statusOfCreate } from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
@@ -50,18 +50,6 @@ describe.each([
     }
     clock.seconds++;
     expect(await create(3n)).toEqual({ ok: { name: "Basil" } });
-  });
-
-  test("does not concern probes", async () => {
-    await using server = await openTestServer({ [setting]: 1 });
-    expect(await statusOfCreate(server.url, 1)).toBe(200);
-    for (const path of ["/healthz", "/readyz", "/healthz"]) {
-      expect((await get(server.url, path)).status).toBe(200);
-    }
-    const path = "/grpc.health.v1.Health/Check";
-    const headers = { "content-type": "application/json" };
-    const check = { origin: server.url, version: "1.1", path, headers, body: "{}" } as const;
-    expect((await exchange(check)).status).toBe(200);
   });
 });
 

@@ -72,10 +72,6 @@ describe.each<[basePath: string, version: HttpVersion]>([
     expect((await send(path)).status).toBe(404);
   });
 
-  test("a query changes nothing", async () => {
-    expect((await send("/?token=x")).status).toBe(200);
-  });
-
   test("the page says how to make a token as the terminal does", async () => {
     expect((await send("/")).body.toString()).toMatch(
       /export TOKEN=\$\((npm run -s plant-store --|plant-store|npx --no -- \S+) token create/,

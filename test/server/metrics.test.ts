@@ -102,18 +102,6 @@ test("what is no request of HTTP is counted by its reason", async () => {
   expect(requestsIn(scraped)).toEqual({});
 });
 
-test("a client that leaves is counted as CANCELLED, and was in flight until then", async () => {
-  await using server = await openTestServer(observed);
-  const { metricsUrl } = server.running;
-  using _lock = lockStore(server.database);
-  const session = await openSession(server.url);
-  void post(session, 1n).catch(() => {});
-  await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
-  session.destroy();
-  const after = await scrapeUntil(metricsUrl, "its end", (scraped) => inFlight(scraped) === 0);
-  expect(requestsIn(after)).toEqual({ [requests("rest", "CANCELLED")]: 1 });
-});
-
 test("a stream is counted, and no latency of the protocol", async () => {
   await using server = await openTestServer(observed);
   const { metricsUrl } = server.running;

@@ -3,7 +3,6 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { TokenFileError } from "connect-gateway-kit/auth/token-file";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { StoreOpenError } from "../../src/store/open-error.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { openTestServer } from "../support/test-server.ts";
 
@@ -19,12 +18,6 @@ describe("a start that fails", () => {
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
     expect(shutdown).toHaveBeenCalledTimes(1);
     await using _next = await openTestServer({ database });
-  });
-
-  test("because of its store leaves the port free", async () => {
-    const database = join(await temporaryFolder(), "plants.db");
-    writeFileSync(database, "a text that is no database at all, and long enough to be sure");
-    await expect(openTestServer({ database })).rejects.toThrow(StoreOpenError);
   });
 
   test("because of its token file opens no store", async () => {

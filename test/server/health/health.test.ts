@@ -6,7 +6,6 @@ import { expect, test } from "vitest";
 import { grpcProtocol } from "../../../packages/gateway/test/support/open-client.ts";
 import { readWatch } from "../../../packages/gateway/test/support/read-watch.ts";
 import { within } from "../../../packages/gateway/test/support/within.ts";
-import { forge, goodClaims } from "../../../packages/kit/test/support/auth/issuer.ts";
 import { get, postPlant } from "../../support/plant-request.ts";
 import { expectRestError } from "../../support/rest-error.ts";
 import { knownToken, openTestServer } from "../../support/test-server.ts";
@@ -54,14 +53,6 @@ test("when the store has failed, all say so, and creates say when to try again",
   const next = watch.next().catch((error) => ConnectError.from(error).code);
   await own.close();
   expect(await next).toBe(Code.Unavailable);
-});
-
-test("without the keys of JWTs, creates with one say when to try again, and others go on", async () => {
-  const jwt = { jwksUrl: "http://127.0.0.1:1/keys", jwtIssuer: "issuer", jwtAudience: "plants" };
-  const auth = { tokenFile: undefined, tokens: [knownToken], ...jwt };
-  await using own = await openTestServer({ auth });
-  await expectRetryAfter(own.url, forge({ alg: "ES256" }, goodClaims(), "x".repeat(86)));
-  expect(await postPlant(own.url)).toMatchObject({ status: 200 });
 });
 
 async function expectRetryAfter(origin: string, token: string): Promise<void> {
