@@ -1,16 +1,14 @@
-/** `--check`: what would be served, and what is wrong. */
-import { once } from "node:events";
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { useFolder } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
@@ -40,19 +38,13 @@ test("tells each method with its routes and its form, without an upstream at han
 
 test("tells what is wrong with the URL of an upstream", async () => {
   await using upstream = await openUpstream((router) => addReflection(router));
-  const http1 = createServer((_, response) => void response.end());
-  http1.listen(0, "127.0.0.1");
-  onTestFinished(() => void http1.close());
-  await once(http1, "listening");
+  await using http1 = await listen(createServer((_, response) => void response.end()));
   const rows = [
     [
       upstream.url.replace("http:", "https:"),
       "TLS failed: wrong version number; the server may speak plaintext",
     ],
-    [
-      `http://127.0.0.1:${(http1.address() as AddressInfo).port}`,
-      "the server does not speak HTTP/2",
-    ],
+    [http1.url, "the server does not speak HTTP/2"],
   ] as const;
   for (const [url, reason] of rows) {
     const { exitCode, stderr } = await check("--upstream", url, "--reflection");

@@ -1,9 +1,6 @@
-/** The command before servers of REST, which know nothing of protobuf, of Connect and of gRPC-Web. */
-import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";
-import type { AddressInfo } from "node:net";
 import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
 import {
   connectNodeAdapter,
@@ -19,6 +16,7 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
 import { type RunningCommand, startCommand, until, useFolder } from "./command.ts";
 
@@ -27,10 +25,9 @@ const folder = useFolder(file_library_v1_catalog);
 const start = (upstream: string, ...args: readonly string[]) =>
   folder.start("--upstream", upstream, "--descriptors", "services.binpb", ...args);
 
-async function listen(server: http.Server | https.Server) {
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+/** Ends at once, and may end twice. */
+async function openServer(server: http.Server | https.Server) {
+  const { port } = await listen(server);
   return {
     port,
     [Symbol.dispose]() {
@@ -84,11 +81,11 @@ const transports: readonly (readonly [name: string, (baseUrl: string) => Transpo
 ];
 
 describe("an Express server", () => {
-  let upstream: Awaited<ReturnType<typeof listen>>;
+  let upstream: Awaited<ReturnType<typeof openServer>>;
   let server: RunningCommand;
 
   beforeAll(async () => {
-    upstream = await listen(http.createServer(bookshop()));
+    upstream = await openServer(http.createServer(bookshop()));
     const url = `rest+http://127.0.0.1:${upstream.port}/api`;
     server = await startCommand(
       ["--upstream", url, "--descriptors", "services.binpb", "--mcp"],
@@ -152,7 +149,7 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     void router.service(CatalogService, createCatalog());
   const serve = connectNodeAdapter({ routes, grpc: false });
   let isBroken = false;
-  using upstream = await listen(
+  using upstream = await openServer(
     http.createServer((request, response) => {
       if (isBroken) request.socket.destroy();
       else serve(request, response);
@@ -192,7 +189,7 @@ async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
 describe("faults of a REST server", () => {
   let answer: RequestListener = () => {};
   let calls = 0;
-  let upstream: Awaited<ReturnType<typeof listen>>;
+  let upstream: Awaited<ReturnType<typeof openServer>>;
   let server: RunningCommand;
 
   beforeAll(async () => {
@@ -201,7 +198,7 @@ describe("faults of a REST server", () => {
       calls++;
       answer(request, response);
     };
-    upstream = await listen(http.createServer(listener));
+    upstream = await openServer(http.createServer(listener));
     server = await start(`rest+http://127.0.0.1:${upstream.port}`);
   });
 
@@ -305,7 +302,7 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
   const own = createCertificate(folder.path, "localhost");
   const [key, cert] = await Promise.all([readFile(own.keyFile), readFile(own.certFile)]);
   const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
-  using upstream = await listen(https.createServer(options, bookshop()));
+  using upstream = await openServer(https.createServer(options, bookshop()));
   const url = `rest+https://127.0.0.1:${upstream.port}/api`;
   const name = ["--upstream-ca", own.certFile, "--upstream-server-name", "localhost"];
   await using distrusted = await start(url, ...name);

@@ -1,9 +1,6 @@
-/** The command in front of upstreams whose services are odd, or change. */
-import { once } from "node:events";
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
@@ -23,6 +20,7 @@ import {
   FieldService,
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { until, useFolder } from "./command.ts";
 import { oddFile, reflecting } from "./reflecting.ts";
@@ -168,16 +166,16 @@ test.each([
   ["REST", "rest+", ["--descriptors", "services.binpb"]],
 ])("rules of %s are read again on SIGHUP, all or nothing", async (kind, prefix, args) => {
   await using grpc = await openUpstream((router) => addReflection(echo(router)));
-  const rest = createHttpServer(({ url }, response) =>
-    response.setHeader("content-type", "application/json").end(JSON.stringify({ string: url })),
+  await using rest = await listen(
+    createHttpServer(({ url }, response) =>
+      response.setHeader("content-type", "application/json").end(JSON.stringify({ string: url })),
+    ),
   );
-  await once(rest.listen(0, "127.0.0.1"), "listening");
-  const { port } = kind === "gRPC" ? grpc : (rest.address() as AddressInfo);
   const write = (rule: string) => writeFile(join(folder.path, "changing.yaml"), rule);
   const rule = (path: string) =>
     write(`http: { rules: [{ selector: ${FieldService.typeName}.Echo, get: ${path} }] }`);
   await rule("/one");
-  const upstream = ["--upstream", `${prefix}http://127.0.0.1:${port}`];
+  const upstream = ["--upstream", `${prefix}${(kind === "gRPC" ? grpc : rest).url}`];
   await using server = await start(...upstream, ...args, "--rules", "changing.yaml");
   const answer = async (path: string) => await (await until(200, `${server.origin}${path}`)).json();
   await answer("/one");
@@ -189,7 +187,6 @@ test.each([
   server.hangUp();
   await expect.poll(server.errors).toContain("the old services and rules stay in use");
   await answer("/two");
-  rest.close();
 });
 
 test("the type of an Any that only the upstream knows is asked for, and others are logged once, up to a limit", async () => {

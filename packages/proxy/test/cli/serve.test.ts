@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createSecureServer } from "node:http2";
 import { get } from "node:https";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { type ConnectRouter, createClient } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
@@ -22,6 +21,7 @@ import {
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { listen } from "../../../gateway/test/support/free-port.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
@@ -250,18 +250,15 @@ test("calls are counted and logged as they are named, headers reach the upstream
 test.skipIf(!hasOpenssl)("TLS to both sides, each with client certificates", async () => {
   const [server, client] = ["server", "client"].map((name) => createCertificate(folder.path, name));
   if (server === undefined || client === undefined) throw new Error("no certificates");
-  const upstream = createSecureServer(
-    {
-      cert: server.pem,
-      key: readFileSync(server.keyFile),
-      ca: client.pem,
-      requestCert: true,
-      rejectUnauthorized: true,
-    },
-    connectNodeAdapter({ routes: catalog }),
-  ).listen(0, "127.0.0.1");
-  await once(upstream, "listening");
-  const { port } = upstream.address() as AddressInfo;
+  const key = readFileSync(server.keyFile);
+  const checked = { ca: client.pem, requestCert: true, rejectUnauthorized: true };
+  await using upstream = await listen(
+    createSecureServer(
+      { ...checked, key, cert: server.pem },
+      connectNodeAdapter({ routes: catalog }),
+    ),
+  );
+  const { port } = upstream;
   const trust = ["--upstream", `https://127.0.0.1:${port}`, "--upstream-ca", server.certFile];
   const own = ["--upstream-cert", client.certFile, "--upstream-key", client.keyFile];
   const tls = ["--tls-cert", server.certFile, "--tls-key", server.keyFile];
@@ -274,5 +271,4 @@ test.skipIf(!hasOpenssl)("TLS to both sides, each with client certificates", asy
   response.resume();
   expect(response.statusCode).toBe(404);
   expect(response.socket.encrypted).toBe(true);
-  upstream.close();
 });

@@ -4,7 +4,6 @@ import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { connect, constants } from "node:http2";
 import { request } from "node:https";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
 import {
@@ -18,6 +17,7 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { findFreePort } from "../../../gateway/test/support/free-port.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { type RunningCommand, useFolder } from "../cli/command.ts";
@@ -97,7 +97,7 @@ function open(front: Front): () => string {
     ca = pem;
     const pemFile = join(home, "api.pem");
     await writeFile(pemFile, pem + readFileSync(keyFile, "utf8"));
-    const port = await findPort();
+    const port = await findFreePort();
     const running = await startFront(front, {
       ...{ folder: home, port, pemFile },
       gatewayPort: command.port,
@@ -106,12 +106,6 @@ function open(front: Front): () => string {
     return () => running[Symbol.asyncDispose]();
   });
   return () => origin;
-}
-
-async function findPort(): Promise<number> {
-  await using server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return (server.address() as { port: number }).port;
 }
 
 const versions = ["1.1", "2"] as const;

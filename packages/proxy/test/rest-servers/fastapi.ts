@@ -4,7 +4,6 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, writeFile } from "node:fs/promises";
 import http from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { credentials, loadPackageDefinition } from "@grpc/grpc-js";
@@ -12,7 +11,7 @@ import { loadFileDescriptorSetFromBuffer } from "@grpc/proto-loader";
 import { rolldown } from "rolldown";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
-import { findFreePort } from "../../../gateway/test/support/free-port.ts";
+import { findFreePort, listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
 import { createVenv } from "../../../gateway/test/support/python-venv.ts";
 import { Unavailable } from "../../../gateway/test/support/tool.ts";
@@ -104,9 +103,7 @@ async function openPage() {
     response.setHeader("content-type", "text/html; charset=utf-8");
     response.end(page);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url } = await listen(server);
   return {
     url,
     [Symbol.dispose]() {

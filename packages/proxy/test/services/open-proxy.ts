@@ -1,6 +1,4 @@
-import { once } from "node:events";
 import { createServer, type ServerHttp2Session } from "node:http2";
-import type { AddressInfo } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
@@ -8,6 +6,7 @@ import { file_library_v1_card } from "../../../gateway/test/gen/library/v1/card_
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { file_library_v1_fields } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
+import { listen } from "../../../gateway/test/support/free-port.ts";
 import {
   openGateway,
   type TestGateway,
@@ -31,15 +30,12 @@ export async function openUpstream(
   const sessions: ServerHttp2Session[] = [];
   const server = createServer(connectNodeAdapter({ routes, connect: false, grpcWeb: false }));
   server.on("session", (session) => sessions.push(session));
-  server.listen(port, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address() as AddressInfo;
+  const { [Symbol.asyncDispose]: close, ...place } = await listen(server, port);
   return {
-    ...{ sessions, port: address.port, url: `http://127.0.0.1:${address.port}` },
+    ...{ ...place, sessions },
     async [Symbol.asyncDispose]() {
       for (const session of sessions) session.destroy();
-      server.close();
-      await once(server, "close");
+      await close();
     },
   };
 }

@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from "node:http";
-import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
+import { listen } from "../../../../gateway/test/support/free-port.ts";
 
 export interface KeyServer {
   readonly url: URL;
@@ -16,12 +16,11 @@ export async function startKeyServer(answer: RequestListener): Promise<KeyServer
     started.hits++;
     started.answer(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  const started: KeyServer = { url: new URL(`http://127.0.0.1:${port}/keys`), hits: 0, answer };
+  const { url, [Symbol.asyncDispose]: close } = await listen(server);
+  const started: KeyServer = { url: new URL("/keys", url), hits: 0, answer };
   onTestFinished(async () => {
     server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await close();
   });
   return started;
 }

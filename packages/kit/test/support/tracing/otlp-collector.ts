@@ -1,7 +1,6 @@
-import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { gunzipSync } from "node:zlib";
+import { listen } from "../../../../gateway/test/support/free-port.ts";
 import { within } from "../../../../gateway/test/support/within.ts";
 import { watchForTokens } from "../token-leaks.ts";
 import { type ExportedSpan, parseSpans, serverKind } from "./otlp-spans.ts";
@@ -63,9 +62,7 @@ export async function openOtlpCollector({
     }
     for (const look of watchers) look();
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
+  const { url, [Symbol.asyncDispose]: close } = await listen(server);
 
   function untilTrue(what: string, condition: () => boolean): Promise<void> {
     const reached = Promise.withResolvers<void>();
@@ -76,10 +73,7 @@ export async function openOtlpCollector({
   }
 
   return {
-    url: `http://127.0.0.1:${port}`,
-    calls,
-    inner,
-    exports,
+    ...{ url, calls, inner, exports },
     async until(count) {
       await untilTrue(`${count} spans of calls`, () => calls.length >= count);
       return calls.slice(0, count);
@@ -87,8 +81,7 @@ export async function openOtlpCollector({
     untilExports: (count) => untilTrue(`${count} exports`, () => exports.length >= count),
     async [Symbol.asyncDispose]() {
       server.closeAllConnections();
-      server.close();
-      await once(server, "close");
+      await close();
     },
   };
 }
