@@ -18,84 +18,71 @@ interface Shape {
   readonly binary: (count: number) => Uint8Array;
 }
 
+const { LengthDelimited } = WireType;
+
 const repeat = (count: number, one: (n: number) => string) =>
   Array.from({ length: count }, (_, n) => one(n)).join(",");
 
-function fields(count: number, number: number, one: (writer: BinaryWriter, n: number) => void) {
-  const writer = new BinaryWriter();
-  for (let n = 0; n < count; n++) {
-    writer.tag(number, WireType.LengthDelimited).fork();
-    one(writer, n);
-    writer.join();
-  }
-  return writer.finish();
-}
+/** So many messages in a field. */
+const fields =
+  (number: number, one: (writer: BinaryWriter, n: number) => void) => (count: number) => {
+    const writer = new BinaryWriter();
+    for (let n = 0; n < count; n++) {
+      writer.tag(number, LengthDelimited).fork();
+      one(writer, n);
+      writer.join();
+    }
+    return writer.finish();
+  };
 
 /** Message in message, from the innermost. */
-function nested(count: number, number: number): Uint8Array {
+const nested = (number: number) => (count: number) => {
   let bytes = new Uint8Array();
-  for (let depth = 0; depth < Math.min(count, 2000); depth++) {
-    bytes = new BinaryWriter().tag(number, WireType.LengthDelimited).bytes(bytes).finish();
-  }
+  for (let depth = 0; depth < Math.min(count, 2000); depth++) bytes = bytesOf(number, bytes);
   return bytes;
+};
+
+function bytesOf(number: number, bytes: Uint8Array): Uint8Array<ArrayBuffer> {
+  return new BinaryWriter().tag(number, LengthDelimited).bytes(bytes).finish();
 }
 
-const anyOfAny = JSON.stringify({
-  "@type": "type.googleapis.com/google.protobuf.Empty",
-  value: {},
-});
+const emptyType = "type.googleapis.com/google.protobuf.Empty";
+const anyOfAny = JSON.stringify({ "@type": emptyType, value: {} });
 
-const shapes: readonly Shape[] = [
-  // Empty messages.
-  {
+const shapes: Readonly<Record<string, Shape>> = {
+  "empty messages": {
     json: (count) => `{"children":[${repeat(count, () => "{}")}]}`,
-    binary: (count) => fields(count, 34, () => {}),
+    binary: fields(34, () => {}),
   },
-  // Entries of a map.
-  {
+  "entries of a map": {
     json: (count) => `{"stringByString":{${repeat(count, (n) => `"${n}":""`)}}}`,
-    binary: (count) =>
-      fields(count, 35, (writer, n) => writer.tag(1, WireType.LengthDelimited).string(`${n}`)),
+    binary: fields(35, (writer, n) => writer.tag(1, LengthDelimited).string(`${n}`)),
   },
-  // Messages in messages.
-  {
+  "messages in messages": {
     json: (count) => `${'{"child":'.repeat(count)}{}${"}".repeat(count)}`,
-    binary: (count) => nested(count, 24),
+    binary: nested(24),
   },
-  // Lists in a list.
-  {
+  "lists in a list": {
     json: (count) => `{"value":${"[".repeat(count)}${"]".repeat(count)}}`,
-    binary: (count) => nested(count, 63),
+    binary: nested(63),
   },
-  // Messages of any type.
-  {
+  "messages of any type": {
     json: (count) => `{"anyList":[${repeat(count, () => anyOfAny)}]}`,
-    binary: (count) =>
-      fields(count, 68, (writer) =>
-        writer.tag(1, WireType.LengthDelimited).string("type.googleapis.com/google.protobuf.Empty"),
-      ),
+    binary: fields(68, (writer) => writer.tag(1, LengthDelimited).string(emptyType)),
   },
-  // Numbers.
-  {
+  numbers: {
     json: (count) => `{"int64List":[${repeat(count, () => "1")}]}`,
-    binary: (count) =>
-      new BinaryWriter().tag(28, WireType.LengthDelimited).bytes(new Uint8Array(count)).finish(),
+    binary: (count) => bytesOf(28, new Uint8Array(count)),
   },
-  // Bytes.
-  {
+  bytes: {
     json: (count) => `{"bytes":"${Buffer.alloc(8 * count).toString("base64")}"}`,
-    binary: (count) =>
-      new BinaryWriter()
-        .tag(15, WireType.LengthDelimited)
-        .bytes(new Uint8Array(8 * count))
-        .finish(),
+    binary: (count) => bytesOf(15, new Uint8Array(8 * count)),
   },
-  // Unknown fields.
-  {
+  "unknown fields": {
     json: (count) => `{${repeat(count, (n) => `"unknown${n}":1`)}}`,
     binary: (count) => Buffer.alloc(4 * count, Buffer.of(0xa2, 0x06, 1, 0x78)),
   },
-];
+};
 
 const sizes = [10, 1000, 50_000, 400_000, 1_300_000] as const;
 
@@ -119,7 +106,7 @@ const ways: readonly Way[] = [
 ];
 
 function randomRequest(random: Random) {
-  const shape = random.pick(shapes);
+  const shape = random.pick(Object.values(shapes));
   const { path, type, isJson = false, messages } = random.pick(ways);
   const size = random.pick(sizes);
   const message = isJson ? Buffer.from(shape.json(size)) : Buffer.from(shape.binary(size));
@@ -127,10 +114,7 @@ function randomRequest(random: Random) {
   const data = isPacked ? gzipSync(message, { level: 1 }) : message;
   const headers = { ":method": "POST", ":path": path, "content-type": type };
   if (messages === undefined) {
-    return {
-      headers: { ...headers, ...(isPacked && { "content-encoding": "gzip" }) },
-      body: data,
-    };
+    return { headers: { ...headers, ...(isPacked && { "content-encoding": "gzip" }) }, body: data };
   }
   const encoding = type.startsWith("application/grpc")
     ? "grpc-encoding"

@@ -75,21 +75,6 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
   });
 
-  test("a node that accepts statements is used directly, or through the coordinator if it fails", async () => {
-    const { store, proxy, ones, twos, kept } = await openBehindProxy();
-    for (const plant of [...ones.slice(0, 5), ...twos.slice(0, 20)]) await store.create(plant);
-    expect(proxy.seen).toHaveLength(5);
-    proxy.refuse();
-    await startCreating(store, ones.slice(0, 20)).done;
-    expect(proxy.seen).toHaveLength(5);
-    proxy.allow();
-    // Recovered without help, like a server after an outage.
-    for (let tries = 0; proxy.seen.length === 5; tries++) {
-      await store.create(ones[tries % 20] as NewPlant);
-    }
-    expect(await kept()).toHaveLength(40);
-  });
-
   test("a node that hangs delays no plant of another", async () => {
     const limits = { statementTimeoutMs: hour, aliveIntervalMs: hour, connectTimeoutMs: hour };
     const { store, proxy, ones, twos } = await openBehindProxy(limits);
