@@ -15,7 +15,10 @@ import {
 import { jsonOf, type SentRequest } from "../../gateway/test/support/gateway.ts";
 import { useCatalog, ways } from "./catalog-ways.ts";
 
-const notFound = (message: string) => ({ code: Code.NotFound, message, details: [] });
+/** That there is none of that path. */
+const missing = (path: string) => ({
+  ...{ code: Code.NotFound, message: `there is no shelves/${path}`, details: [] },
+});
 
 /** A rejection that names the field. */
 const refused = (field: string) => ({
@@ -29,11 +32,25 @@ const refused = (field: string) => ({
 });
 
 const inShelf = (path: string) => get(`/v1/shelves/${path}`);
+const remove = (path: string, more: Partial<SentRequest> = {}) => ({
+  ...{ method: "DELETE", path: `/v1/shelves/${path}`, ...more },
+});
 const create = (body: unknown, query = "") => send("POST", `/v1/shelves/c/volumes${query}`, body);
 const change = (body: unknown, query = "") =>
   send("PATCH", `/v1/shelves/a/volumes/1${query}`, body);
 const move = (body: unknown, query = "") =>
   send("POST", `/v1/shelves/a/volumes/1:move${query}`, body);
+
+const created = (id: string) => ({ name: `shelves/c/volumes/${id}`, id });
+const title = "Cape Cod";
+const changed = { ...walden, title };
+const to = "shelves/b";
+const named = { name: walden.name };
+const moved = { ...walden, name: "shelves/b/volumes/1" };
+const both = { volumes: [walden, emma] };
+const dune = { id: "5", title: "Dune" };
+const withBody = { headers: { ...json, "content-length": "2" }, body: "{}" };
+const unnumbered = { name: "shelves/c/volumes/0" };
 
 /** Of the bodies of requests. */
 const codings: readonly (readonly [name: string, encode: (bytes: Buffer) => Buffer])[] = [
@@ -45,6 +62,8 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
   "over HTTP/$version, $how,",
   ({ version, how }) => {
     const gateway = useCatalog(how);
+    const sent = (request: SentRequest) => gateway.current.send({ version, ...request });
+    const told = async (request: SentRequest) => jsonOf(await sent(request));
 
     type Row = readonly [what: string, request: SentRequest, status: number, answer: unknown];
 
@@ -56,100 +75,40 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
       ["a number past int64", get("/v1/volumes/9223372036854775808"), 400, refused("id")],
       ["the largest int64", get("/v1/volumes/9223372036854775807"), 404, { code: Code.NotFound }],
       ["the smallest int64", get("/v1/volumes/-9223372036854775808"), 404, { code: Code.NotFound }],
-      [
-        "a volume that is not there",
-        inShelf("a/volumes/9"),
-        404,
-        notFound("there is no shelves/a/volumes/9"),
-      ],
-      [
-        "a verb that no method has is part of the name",
-        inShelf("a/volumes/1:lend"),
-        404,
-        notFound("there is no shelves/a/volumes/1:lend"),
-      ],
+      ["a volume that is not there", inShelf("a/volumes/9"), 404, missing("a/volumes/9")],
+      ["no verb, but a name", inShelf("a/volumes/1:lend"), 404, missing("a/volumes/1:lend")],
 
-      ["a shelf is listed", inShelf("a/volumes"), 200, { volumes: [walden, emma] }],
+      ["a shelf is listed", inShelf("a/volumes"), 200, both],
       ["an empty list is left out", inShelf("z/volumes"), 200, {}],
       ["by JSON name", inShelf("a/volumes?pageSize=1"), 200, { volumes: [walden] }],
-      [
-        "and twice",
-        inShelf("a/volumes?titles=Emma&titles=Walden"),
-        200,
-        { volumes: [walden, emma] },
-      ],
+      ["and twice", inShelf("a/volumes?titles=Emma&titles=Walden"), 200, both],
       ["a parameter no field has", inShelf("a/volumes?size=1"), 400, refused("size")],
       ["a shelf that contradicts", inShelf("a/volumes?parent=b"), 400, refused("parent")],
 
+      ["a volume is created", create(dune), 200, { ...dune, ...created("5") }],
+      ["from a number as well, exactly", create(`{"id":${big}}`), 200, created(big)],
       [
-        "a volume is created",
-        create({ id: "5", title: "Dune" }),
-        200,
-        { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
-      ],
-      [
-        "from a number as well, exactly",
-        create(`{"id":${big}}`),
-        200,
-        { name: `shelves/c/volumes/${big}`, id: big },
-      ],
-      [
-        "what is beside the body comes by the query",
+        "what is beside the body is in the query",
         create({}, "?validateOnly=true"),
         200,
-        { name: "shelves/c/volumes/0" },
+        unnumbered,
       ],
       ["a body cut short", create("{"), 400, refused("")],
-      ["a body that is not there", create(""), 200, { name: "shelves/c/volumes/0" }],
+      ["a body that is not there", create(""), 200, unnumbered],
       ["a member that no field has", create({ isbn: 1 }), 400, { code: Code.InvalidArgument }],
 
-      [
-        "a volume is changed as the mask says",
-        change({ title: "Cape Cod" }, "?updateMask=title"),
-        200,
-        { ...walden, title: "Cape Cod" },
-      ],
-      [
-        "without a mask, as the body says",
-        change({ title: "Cape Cod" }),
-        200,
-        { ...walden, title: "Cape Cod" },
-      ],
+      ["a mask says what is changed", change({ title }, "?updateMask=title"), 200, changed],
+      ["without a mask, the body does", change({ title }), 200, changed],
       ["a body may repeat the name of the path", change(walden, "?updateMask=title"), 200, walden],
       ["but not name another", change(emma, "?updateMask=title"), 400, refused("volume.name")],
 
-      ["a volume is deleted", { method: "DELETE", path: "/v1/shelves/a/volumes/1" }, 200, {}],
-      [
-        "not if it is not there",
-        { method: "DELETE", path: "/v1/shelves/a/volumes/2" },
-        404,
-        notFound("there is no shelves/a/volumes/2"),
-      ],
-      [
-        "not with a body",
-        {
-          method: "DELETE",
-          path: "/v1/shelves/a/volumes/1",
-          headers: { ...json, "content-length": "2" },
-          body: "{}",
-        },
-        400,
-        refused(""),
-      ],
+      ["a volume is deleted", remove("a/volumes/1"), 200, {}],
+      ["not if it is not there", remove("a/volumes/2"), 404, missing("a/volumes/2")],
+      ["not with a body", remove("a/volumes/1", withBody), 400, refused("")],
 
-      [
-        "a verb is a method of its own",
-        move({ to: "shelves/b" }),
-        200,
-        { ...walden, name: "shelves/b/volumes/1" },
-      ],
-      [
-        "its body is the whole message, which may repeat the name",
-        move({ to: "shelves/b", name: walden.name }),
-        200,
-        { ...walden, name: "shelves/b/volumes/1" },
-      ],
-      ["but not name another", move({ to: "shelves/b", name: emma.name }), 400, refused("name")],
+      ["a verb is a method of its own", move({ to }), 200, moved],
+      ["its body, the whole message, may repeat the name", move({ to, ...named }), 200, moved],
+      ["but not name another", move({ to, name: emma.name }), 400, refused("name")],
 
       ["** takes one segment", get("/v1/files/a"), 200, { path: "a" }],
       ["and many", get("/v1/files/a/b/c.txt"), 200, { path: "a/b/c.txt" }],
@@ -159,7 +118,7 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
     ];
 
     test.each(rows)("%s", async (_what, request, status, answer) => {
-      const response = await gateway.current.send({ version, ...request });
+      const response = await sent(request);
       expect(jsonOf(response)).toMatchObject(answer as object);
       if (status === 200) expect(jsonOf(response)).toEqual(answer);
       expect(response.status).toBe(status);
@@ -176,28 +135,20 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
       ["application/json", `[${JSON.stringify(walden)},${JSON.stringify(emma)}]`],
     ])("a stream of volumes is %s for who accepts that", async (accept, body) => {
       const watch = get("/v1/shelves/a/volumes:watch");
-      const response = await gateway.current.send({ version, ...watch, headers: { accept } });
+      const response = await sent({ ...watch, headers: { accept } });
       expect(response.status).toBe(200);
       expect(response.headers.get("content-type")).toBe(accept);
       expect(response.body.toString().trim().replaceAll(",\n", ",")).toBe(body.trim());
     });
 
     test.each(codings)("volumes come as a stream, in %s", async (coding, encode) => {
-      const lines = [{ id: "5", title: "Dune" }, { id: big }].map((one) => JSON.stringify(one));
-      const response = await gateway.current.send({
-        ...{ version, method: "POST", path: "/v1/shelves/c/volumes:import" },
-        headers: { "content-type": "application/x-ndjson", "content-encoding": coding },
-        body: encode(Buffer.from(lines.join("\n"))),
-      });
-      expect(jsonOf(response)).toEqual({ count: "2" });
-      expect(
-        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/c/volumes") })),
-      ).toEqual({
-        volumes: [
-          { name: "shelves/c/volumes/5", id: "5", title: "Dune" },
-          { name: `shelves/c/volumes/${big}`, id: big },
-        ],
-      });
+      const lines = [dune, { id: big }].map((one) => JSON.stringify(one));
+      const headers = { "content-type": "application/x-ndjson", "content-encoding": coding };
+      const body = encode(Buffer.from(lines.join("\n")));
+      const path = "/v1/shelves/c/volumes:import";
+      expect(await told({ method: "POST", path, headers, body })).toEqual({ count: "2" });
+      const volumes = [{ ...dune, ...created("5") }, created(big)];
+      expect(await told(inShelf("c/volumes"))).toEqual({ volumes });
     });
 
     test.each(
@@ -209,12 +160,10 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
       const [_how, method, put, fetch, coding, encode] = row;
       const body = Buffer.from(Array.from({ length: 5000 }, (_, at) => at % 256));
       const path = "/v1/shelves/a/volumes/1";
-      const kept = await gateway.current.send({
-        ...{ version, method, path: `${path}:${put}`, body: encode(body) },
-        headers: { "content-type": "image/png", "content-encoding": coding },
-      });
-      expect(jsonOf(kept)).toEqual(walden);
-      const response = await gateway.current.send({ version, ...get(`${path}:${fetch}`) });
+      const headers = { "content-type": "image/png", "content-encoding": coding };
+      const kept = await told({ method, path: `${path}:${put}`, body: encode(body), headers });
+      expect(kept).toEqual(walden);
+      const response = await sent(get(`${path}:${fetch}`));
       expect(response.headers.get("content-type")).toBe("image/png");
       expect(response.body.equals(body)).toBe(true);
     });
@@ -224,22 +173,16 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
       ["POST", "/v1/shelves/a/volumes/1", "DELETE, GET, HEAD, PATCH"],
       ["HEAD", "/v1/shelves/a/volumes:import", "POST"],
     ])("%s %s is not allowed, but %s", async (method, path, allow) => {
-      const { status, headers } = await gateway.current.send({ version, method, path });
+      const { status, headers } = await sent({ method, path });
       expect([status, headers.get("allow")]).toEqual([405, allow]);
     });
 
     test("changes persist", async () => {
-      await gateway.current.send({ version, method: "DELETE", path: "/v1/shelves/a/volumes/1" });
-      const move = send("POST", `/v1/${emma.name}:move`, { to: "shelves/b" });
-      await gateway.current.send({ version, ...move });
-      expect(
-        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/a/volumes") })),
-      ).toEqual({});
-      expect(
-        jsonOf(await gateway.current.send({ version, ...get("/v1/shelves/b/volumes") })),
-      ).toEqual({
-        volumes: [ulysses, { ...emma, name: `shelves/b/volumes/${big}` }],
-      });
+      await sent(remove("a/volumes/1"));
+      await sent(send("POST", `/v1/${emma.name}:move`, { to }));
+      expect(await told(inShelf("a/volumes"))).toEqual({});
+      const volumes = [ulysses, { ...emma, name: `shelves/b/volumes/${big}` }];
+      expect(await told(inShelf("b/volumes"))).toEqual({ volumes });
     });
   },
 );
