@@ -70,14 +70,11 @@ describe("config show", () => {
     expect(shown(stdout, name)).toBe(expected);
   });
 
+  const twoHosts = "postgres://u:s%40ecret@a:1,b:2/p";
   const list = "tokens:\n  - a-secret-of-sixteen\n  - the-other-secret-";
   test.each<[name: string, Given, expected: string]>([
     ["store", store("postgres://u:secret@db/p?sslmode=require"), "postgres://u:(hidden)@db/p?sslm"],
-    [
-      "store",
-      { yaml: "store: postgres://u:s%40ecret@a:1,b:2/p" },
-      "postgres://u:(hidden)@a:1,b:2/p",
-    ],
+    ["store", { yaml: `store: ${twoHosts}` }, "postgres://u:(hidden)@a:1,b:2/p"],
     ["store", store("postgres://u@db:5432/p"), "postgres://u@db:5432/p |"],
     ["store", store("postgres:/u:secret@db/p"), "(hidden) | flag --store"],
     ["store", store("postgres://u:sec/ret@db/p"), "(hidden) |"],
@@ -124,22 +121,22 @@ describe("config check", () => {
     // What callers in the same shell have.
     { env: { PLANT_STORE_URL: "http://127.0.0.1:8080", PLANT_STORE_TOKEN: "t" } },
   ])("finds nothing wrong with %j", async (given) => {
-    expect(await config("check", given)).toEqual({
-      code: 0,
-      stdout: "the settings are valid\n",
-      stderr: "",
-    });
+    const stdout = "the settings are valid\n";
+    expect(await config("check", given)).toEqual({ code: 0, stdout, stderr: "" });
   });
 
   const noSetting = "is not a setting; did you mean";
   const oneValue = "must be one value, or a list of values";
+  const noPort = "must be a whole number from 0 to 65535";
+  const required = "is required with jwks-url (FILE, line 1)";
+  const short = "token 1 of 1 has fewer than 16 characters";
   const alone = "--tls-key: is missing: set both the certificate and its key";
   const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
-    [{ yaml: "port: http" }, "port (FILE, line 1): must be a whole number from 0 to 65535: http"],
-    [{ yaml: "port: 65536" }, "port (FILE, line 1): must be a whole number from 0 to 65535: 65536"],
+    [{ yaml: "port: http" }, `port (FILE, line 1): ${noPort}: http`],
+    [{ yaml: "port: 65536" }, `port (FILE, line 1): ${noPort}: 65536`],
     [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
     [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
     [{ yaml: "config: x" }, "config (FILE, line 1): is not a setting"],
@@ -155,10 +152,7 @@ describe("config check", () => {
       { yaml: new Uint8Array([0x70, 0xff]) },
       "FILE: cannot be read: The encoded data was not valid for encoding utf-8",
     ],
-    [
-      { yaml: `#${"x".repeat(1024 * 1024)}` },
-      "FILE: cannot be read: it has more than 1048576 bytes",
-    ],
+    [{ yaml: `#${"x".repeat(2 ** 20)}` }, "FILE: cannot be read: it has more than 1048576 bytes"],
     [{ yaml: "tls-cert: a" }, alone],
     [
       { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
@@ -168,15 +162,8 @@ describe("config check", () => {
       { yaml: "store: sqlite:plants.db", env: { PLANT_STORE_REUSE_PORT: "on" } },
       "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
     ],
-    [
-      { yaml: "jwks-url: https://a/k" },
-      "--jwt-issuer: is required with jwks-url (FILE, line 1)",
-      "--jwt-audience: is required with jwks-url (FILE, line 1)",
-    ],
-    [
-      { env: { PLANT_STORE_TOKENS: "short" } },
-      "PLANT_STORE_TOKENS: token 1 of 1 has fewer than 16 characters",
-    ],
+    [{ yaml: "jwks-url: https://a/k" }, `--jwt-issuer: ${required}`, `--jwt-audience: ${required}`],
+    [{ env: { PLANT_STORE_TOKENS: "short" } }, `PLANT_STORE_TOKENS: ${short}`],
     [
       {
         yaml: "prot: 1\nhost: ''",
@@ -184,7 +171,7 @@ describe("config check", () => {
         flags: ["--port", "x", "--tls-key", "k"],
       },
       `prot (FILE, line 1): ${noSetting} port?`,
-      "--port: must be a whole number from 0 to 65535: x",
+      `--port: ${noPort}: x`,
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
     ],

@@ -36,23 +36,21 @@ const tooLarge = `a message must not be larger than ${bodyBytesMax} bytes`;
 const json: readonly Kind[] = ["REST", "Connect JSON"];
 const binary: readonly Kind[] = ["Connect binary", "gRPC", "gRPC-Web"];
 
+const noToken = "a bearer token is required: send the header Authorization: Bearer <token>";
+const unknown = "the bearer token is unknown or revoked, or signed with an unknown key";
+const taken = "another plant has this id (choose another id or repeat its name and tag)";
+const isNotUtf8 = "parse binary: The encoded data was not valid for encoding utf-8";
+const noInt64 = "id must be a 64-bit integer";
+const range = ", from -9223372036854775808 to 9223372036854775807";
+
 const rows: readonly Row[] = [
-  {
-    told: "a bearer token is required: send the header Authorization: Bearer <token>",
-    authorization: null,
-  },
+  { told: noToken, authorization: null },
   { told: "the bearer token is malformed", authorization: "Bearer two tokens" },
-  {
-    told: "the bearer token is unknown or revoked, or signed with an unknown key",
-    authorization: "Bearer nobody-knows-this",
-  },
+  { told: unknown, authorization: "Bearer nobody-knows-this" },
   { told: "id is required", plant: { name: "Basil" } },
   { told: "id is required; name is required", plant: {} },
   { told: "name must not contain U+0000", plant: { id: 1n, name: "a\0" } },
-  {
-    told: "another plant has this id (choose another id or repeat its name and tag)",
-    plant: { ...plant, name: "Mint" },
-  },
+  { told: taken, plant: { ...plant, name: "Mint" } },
   { told: tooLarge, plant: large },
   { told: tooLarge, plant: large, encoding: "gzip" },
   { told: "decompression failed", message: "no gzip", encoding: "broken gzip" },
@@ -63,12 +61,8 @@ const rows: readonly Row[] = [
   },
   { told: "the operation timed out", timeoutMs: 0 },
   { told: "nothing is served at this path", only: ["REST", "gRPC", "gRPC-Web"], path: "/nothing" },
-  { told: "id must be a 64-bit integer", only: json, members: '"id":"secret","name":"Basil"' },
-  {
-    told: "id must be a 64-bit integer, from -9223372036854775808 to 9223372036854775807",
-    only: json,
-    members: `"id":${"9".repeat(26)},"name":"Basil"`,
-  },
+  { told: noInt64, only: json, members: '"id":"secret","name":"Basil"' },
+  { told: noInt64 + range, only: json, members: `"id":${"9".repeat(26)},"name":"Basil"` },
   {
     told: "name must not contain a lone surrogate",
     only: json,
@@ -93,11 +87,7 @@ const rows: readonly Row[] = [
     only: ["REST"],
     members: '"id":1,"name":"Basil","secret":1',
   },
-  {
-    told: "parse binary: The encoded data was not valid for encoding utf-8",
-    only: binary,
-    message: Uint8Array.of(0x0a, 0x05, 0x08, 0x01, 0x12, 0x01, 0xff),
-  },
+  { told: isNotUtf8, only: binary, message: Buffer.from("0a0508011201ff", "hex") },
 ];
 
 function kindOf({ name }: RawProtocol): Kind {

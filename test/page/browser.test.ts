@@ -6,7 +6,8 @@ import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { browserPath, launchBrowser } from "../../packages/kit/test/support/browser.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { knownToken, openTestServer, type TestServer } from "../support/test-server.ts";
+import { knownToken } from "../support/test-server.ts";
+import { useTestServer } from "../support/use-test-server.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -14,7 +15,7 @@ const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.mi
 const timeout = 60_000;
 
 describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
-  let server: TestServer;
+  const server = useTestServer({ basePath: "/api" });
   let browser: Browser;
   /** One for all: a test begins by going somewhere. */
   let page: Page;
@@ -22,7 +23,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
   const complaints: string[] = [];
 
   beforeAll(async () => {
-    server = await openTestServer({ basePath: "/api" });
     browser = await launchBrowser();
     page = await browser.newPage({ reducedMotion: "reduce" });
     page.setDefaultTimeout(timeout / 2);
@@ -42,10 +42,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     `);
   }, timeout);
 
-  afterAll(async () => {
-    await browser?.close();
-    await server?.close();
-  }, timeout);
+  afterAll(() => browser?.close(), timeout);
 
   async function visit(path: string): Promise<void> {
     await page.goto(server.url + path);

@@ -39,12 +39,9 @@ const anyText = fc.oneof(
 
 const text = anyText.map((any) => any.replaceAll("\0", ""));
 
+const id = fc.bigInt({ min: int64Min, max: int64Max });
 const anyPlant: fc.Arbitrary<NewPlant> = fc.record(
-  {
-    id: fc.bigInt({ min: int64Min, max: int64Max }),
-    name: text,
-    tag: text,
-  },
+  { id, name: text, tag: text },
   { noNullPrototype: true, requiredKeys: ["id", "name"] },
 );
 
@@ -87,6 +84,8 @@ const badJson = (title: string, line: string, reason: RegExp): BadRow => [
   [1n, [2, reason], 3n],
 ];
 const csv = (lines: string) => `id,name,tag\n${lines}`;
+/** Bytes that are no UTF-8, in a name and a tag. */
+const latin1 = Buffer.from(csv("1,a\xff,\n2,b,\xe9\n3,c,"), "latin1");
 
 const badRows: Readonly<Record<Name, readonly BadRow[]>> = {
   ndjson: [
@@ -115,13 +114,8 @@ const badRows: Readonly<Record<Name, readonly BadRow[]>> = {
     ],
     [
       "ids that are none",
-      csv("1.5,a,\n ,b,\n9223372036854775808,c,\n,d,\n0x5,e,\n6,f,"),
-      [
-        ...[2, 3, 4].map((line) => [line, /^id must be/] as const),
-        [5, /^id is required$/],
-        [6, /^id must be/],
-        6n,
-      ],
+      csv("1.5,a,\n ,b,\n9223372036854775808,c,\n0x5,d,\n,e,\n6,f,"),
+      [...[2, 3, 4, 5].map((line) => [line, /^id must be/] as const), [6, /^id is required$/], 6n],
     ],
     ["a missing name, and an empty one", csv('1,,a\n2,"",b\n'), [[2, /^name is required$/], 2n]],
     [
@@ -135,11 +129,7 @@ const badRows: Readonly<Record<Name, readonly BadRow[]>> = {
         [7, /^a field with a quote in it/, '5,k,l"'],
       ],
     ],
-    [
-      "bytes that are no UTF-8",
-      Buffer.from(csv("1,a\xff,\n2,b,\xe9\n3,c,"), "latin1"),
-      [[2, /^name is not valid UTF-8$/], [3, /^tag is not valid UTF-8$/], 3n],
-    ],
+    ["no UTF-8", latin1, [[2, /^name is not valid UTF-8$/], [3, /^tag is not valid UTF-8$/], 3n]],
     [
       "a carriage return without quotes",
       csv("1,a\rb,\n2,c,d\r\r\n3,e,"),
@@ -181,7 +171,7 @@ describe("CSV that cannot be told apart into rows", () => {
     ["much in its first line", `${"é".repeat(90)}\n`, /it is "é{60}"$/],
     [
       "a quote that never ends",
-      `id,name,tag\n1,a,\n2,"${"x\n".repeat(200)}`,
+      csv(`1,a,\n2,"${"x\n".repeat(200)}`),
       /^the row of line 3 is longer than 200 bytes/,
     ],
     [

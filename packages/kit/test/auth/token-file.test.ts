@@ -24,6 +24,8 @@ beforeEach(async () => {
   file = join(folder, "made", "here", "tokens");
 });
 
+const create = (name: string) => createToken(file, name, "plst_");
+
 async function names(): Promise<string[]> {
   return (await listTokens(file)).map(({ name }) => name);
 }
@@ -48,7 +50,7 @@ async function writeTokenFile(text: string): Promise<void> {
 describe("create", () => {
   test("returns a token of 256 random bits, and stores only its digest", async () => {
     const before = Date.now();
-    const token = await createToken(file, "ada", "plst_");
+    const token = await create("ada");
     expect(token).toMatch(/^plst_[A-Za-z0-9_-]{43}$/);
     const text = await readFile(file, "utf8");
     expect(text).toMatch(/^create ada [0-9a-f]{64} \S+Z\n$/);
@@ -59,7 +61,7 @@ describe("create", () => {
   });
 
   test("creates the file and its directories with access only for the owner", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const modes = [file, join(file, ".."), join(file, "../..")].map(async (path) => {
       return ((await stat(path)).mode & 0o777).toString(8);
     });
@@ -80,32 +82,30 @@ describe("create", () => {
   );
 
   test("rejects a live name, and keeps its token", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const before = await readFile(file, "utf8");
-    await expect(createToken(file, "ada", "plst_")).rejects.toEqual(
-      failure("name_in_use", /named ada/),
-    );
+    await expect(create("ada")).rejects.toEqual(failure("name_in_use", /named ada/));
     expect(await readFile(file, "utf8")).toBe(before);
   });
 
   test("rejects a name that is none", async () => {
-    await expect(createToken(file, "a b", "plst_")).rejects.toEqual(failure("invalid_name"));
+    await expect(create("a b")).rejects.toEqual(failure("invalid_name"));
     await expect(stat(file)).rejects.toThrow("ENOENT");
   });
 
   test("rejects live tokens above the limit, but can revoke and replace them", async () => {
     const lines = Array.from({ length: liveTokensMax }, (_, index) => createLine(`t${index}`));
     await writeTokenFile(lines.join(""));
-    await expect(createToken(file, "more", "plst_")).rejects.toEqual(failure("full"));
+    await expect(create("more")).rejects.toEqual(failure("full"));
     await revokeToken(file, "t0");
-    await createToken(file, "more", "plst_");
+    await create("more");
     expect((await names()).at(-1)).toBe("more");
   });
 
   test("leaves room to revoke in a full file", async () => {
     const comment = `#${"x".repeat(1022)}\n`;
     await writeTokenFile(createLine("ada") + comment.repeat(tokenFileBytesMax / 1024 - 127));
-    await expect(createToken(file, "more", "plst_")).rejects.toEqual(failure("full"));
+    await expect(create("more")).rejects.toEqual(failure("full"));
     await revokeToken(file, "ada");
     expect(await names()).toEqual([]);
   });
@@ -114,7 +114,7 @@ describe("create", () => {
 describe("revoke", () => {
   test("rejects an unknown or already revoked name", async () => {
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     await revokeToken(file, "ada");
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
   });
@@ -125,7 +125,7 @@ describe("a handwritten file", () => {
     await writeTokenFile(`${createLine("ada")}plst_secret\n`);
     const error = failure("malformed", /tokens: line 2 (?!.*secret)/);
     await expect(listTokens(file)).rejects.toEqual(error);
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(error);
+    await expect(create("bob")).rejects.toEqual(error);
     await expect(revokeToken(file, "ada")).rejects.toEqual(error);
     expect(await readFile(file, "utf8")).toBe(`${createLine("ada")}plst_secret\n`);
   });
@@ -135,7 +135,7 @@ describe("a handwritten file", () => {
     const target = file;
     file = join(folder, "link");
     await symlink(target, file);
-    await createToken(file, "bob", "plst_");
+    await create("bob");
     expect(await names()).toEqual(["ada", "bob"]);
     expect(await readFile(target, "utf8")).toContain("create bob");
   });
@@ -164,7 +164,7 @@ describe("an unusable file", () => {
     await make();
     await expect(listTokens(file)).rejects.toEqual(failure(code, message));
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure(code, message));
-    await expect(createToken(file, "ada", "plst_")).rejects.toThrow(file.slice(0, folder.length));
+    await expect(create("ada")).rejects.toThrow(file.slice(0, folder.length));
   });
 
   async function writable(mode: number): Promise<void> {
@@ -180,7 +180,7 @@ describe("an unusable file", () => {
     file = join(folder, "pipe");
     await promisify(execFile)("mkfifo", ["-m", "600", file]);
     await expect(listTokens(file)).rejects.toEqual(failure("unsafe", /not a regular file/));
-    await expect(createToken(file, "ada", "plst_")).rejects.toEqual(failure("unsafe"));
+    await expect(create("ada")).rejects.toEqual(failure("unsafe"));
   });
 });
 
@@ -190,7 +190,7 @@ describe("an incomplete last line", () => {
   test("has no effect, and the next change turns it into a comment", async () => {
     await writeTokenFile(createLine("ada") + torn);
     expect(await names()).toEqual(["ada"]);
-    await createToken(file, "bob", "plst_");
+    await create("bob");
     expect(await names()).toEqual(["ada", "bob"]);
     expect(await readFile(file, "utf8")).toContain(`${torn} # cut short, ignored\n`);
   });
@@ -217,62 +217,56 @@ const failing = (code: string) => () => {
 
 describe("a failing disk", () => {
   test("before anything is written: an error, nothing created", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     once("writeSync", failing("ENOSPC"));
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(failure("io", /ENOSPC/));
+    await expect(create("bob")).rejects.toEqual(failure("io", /ENOSPC/));
     expect(await names()).toEqual(["ada"]);
-    await createToken(file, "bob", "plst_");
+    await create("bob");
   });
 
   test("in the middle of a line: an error, nothing created, and the next change works", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     once("writeSync", (fd, data) => fs.writeSync(fd, Buffer.from(String(data)).subarray(0, 40)));
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
-      failure("io", /only part of the line/),
-    );
+    await expect(create("bob")).rejects.toEqual(failure("io", /only part of the line/));
     expect(await names()).toEqual(["ada"]);
-    await createToken(file, "bob", "plst_");
+    await create("bob");
     expect(await names()).toEqual(["ada", "bob"]);
   });
 
   test("after writing: an error, although the token exists; it can be revoked", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     once("fsyncSync", failing("EIO"));
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(failure("io", /EIO/));
+    await expect(create("bob")).rejects.toEqual(failure("io", /EIO/));
     expect(await names()).toEqual(["ada", "bob"]);
     await revokeToken(file, "bob");
-    await createToken(file, "bob", "plst_");
+    await create("bob");
   });
 
   test("an editor that replaces the file during a create: an error, no lost token", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const before = await readFile(file);
     once("fsyncSync", () => {
       fs.writeFileSync(`${file}.new`, before, { mode: 0o600 });
       fs.renameSync(`${file}.new`, file);
     });
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
-      failure("changed", /try again/),
-    );
+    await expect(create("bob")).rejects.toEqual(failure("changed", /try again/));
     expect(await names()).toEqual(["ada"]);
   });
 
   test("a faster process that creates the same name: an error, and its token is kept", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const before = await readFile(file, "utf8");
     once("fsyncSync", () => {
       const ours = fs.readFileSync(file, "utf8").slice(before.length);
       fs.writeFileSync(file, before + createLine("bob") + ours);
     });
-    await expect(createToken(file, "bob", "plst_")).rejects.toEqual(
-      failure("name_in_use", /named bob/),
-    );
+    await expect(create("bob")).rejects.toEqual(failure("name_in_use", /named bob/));
     const [, bob] = await listTokens(file);
     expect(bob?.digest).toBe(digestToken("bob").toString("hex"));
   });
 
   test("an editor that undoes a revocation: an error", async () => {
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const before = await readFile(file);
     once("fsyncSync", () => fs.writeFileSync(file, before));
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure("changed"));
@@ -289,7 +283,7 @@ describe("a failing disk", () => {
       syncBuiltinESMExports();
     });
     if (process.platform !== "linux") return;
-    await createToken(file, "ada", "plst_");
+    await create("ada");
     const here = join(folder, "made", "here");
     expect(synced).toEqual([join(folder, "made"), folder, file, here]);
     await revokeToken(file, "ada");
@@ -298,8 +292,8 @@ describe("a failing disk", () => {
 });
 
 test.skipIf(process.platform !== "linux")("the file is closed after each use", async () => {
-  await createToken(file, "ada", "plst_");
-  await expect(createToken(file, "ada", "plst_")).rejects.toEqual(failure("name_in_use"));
+  await create("ada");
+  await expect(create("ada")).rejects.toEqual(failure("name_in_use"));
   await listTokens(file);
   await revokeToken(file, "ada");
   const isOurs = (descriptor: string) => {
@@ -314,7 +308,7 @@ test.skipIf(process.platform !== "linux")("the file is closed after each use", a
 
 describe("concurrently", () => {
   test("in many processes: no change is lost", async () => {
-    await Promise.all([0, 1, 2, 3].map((index) => createToken(file, `old${index}`, "plst_")));
+    await Promise.all([0, 1, 2, 3].map((index) => create(`old${index}`)));
     const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
     const script = `
       import { createToken, revokeToken } from ${module};

@@ -63,6 +63,16 @@ async function save(text: string): Promise<void> {
   await writeFile(file, text, { mode: 0o600 });
 }
 
+/** With a token for each of these names. */
+async function startWith(tokens: Readonly<Record<string, string>>): Promise<void> {
+  await save(
+    Object.entries(tokens)
+      .map(([name, token]) => line(name, token))
+      .join(""),
+  );
+  await start();
+}
+
 /** Has looks at the file wait for this. */
 function answerLooks(answer: Promise<never>) {
   const spy = vi.spyOn(promises, "stat").mockImplementation(() => answer);
@@ -172,8 +182,7 @@ describe("a running verifier", () => {
     ["deleted and written again", (text) => rm(file).then(() => save(text))],
   ];
   test.each(edits)("finds an edit that was %s", async (_what, edit) => {
-    await save(line("ada", one) + line("bob", two));
-    await start();
+    await startWith({ ada: one, bob: two });
     await edit(line("bob", two) + line("cal", three));
     expect(await askLater(one)).toBe("unknown");
     expect(await askLater(three)).toBe("cal");
@@ -195,8 +204,7 @@ describe("a running verifier", () => {
   });
 
   test("rejects all tokens of a deleted file, reports it, and accepts them when it is back", async () => {
-    await save(line("ada", one) + line("bob", two));
-    await start();
+    await startWith({ ada: one, bob: two });
     await rm(file);
     expect(await askLater(one)).toBe("unknown");
     expect(await ask(two)).toBe("unknown");
@@ -212,8 +220,7 @@ describe("a file that becomes invalid", () => {
   const malformed = expect.stringMatching(/tokens: line \d cannot be understood.*you fix it$/);
 
   test("revokes but never adds; once fixed, it adds again", async () => {
-    await save(line("ada", one) + line("bob", two));
-    await start();
+    await startWith({ ada: one, bob: two });
     await save(`${line("bob", two)}oops\n${line("cal", three)}`);
     expect(await askLater(one)).toBe("unknown");
     expect(await ask(two)).toBe("bob");
@@ -225,8 +232,7 @@ describe("a file that becomes invalid", () => {
   });
 
   test("does not give a token to a name whose old token it revoked", async () => {
-    await save(line("ada", one));
-    await start();
+    await startWith({ ada: one });
     await save(`${line("ada", two)}oops\n`);
     expect(await askLater(one)).toBe("unknown");
     expect(await ask(two)).toBe("unknown");
@@ -240,8 +246,7 @@ describe("a file that becomes invalid", () => {
   test.each(unreadable)(
     "that cannot be read (%s) changes nothing, and is reported once",
     async (_what, spoil, message) => {
-      await save(line("ada", one));
-      await start();
+      await startWith({ ada: one });
       await spoil();
       for (let n = 0; n < 3; n++) expect(await askLater(one)).toBe("ada");
       expect(problems).toEqual([expect.stringMatching(message)]);
@@ -266,8 +271,7 @@ describe("a token in use", () => {
     ["is replaced by one that begins with it", () => save(line("ada", `${one}x`))],
   ];
   test.each(changes)("and %s is unknown from then on", async (_what, change) => {
-    await save(line("ada", one) + line("bob", two));
-    await start();
+    await startWith({ ada: one, bob: two });
     expect(await Promise.all([one, two].map(ask))).toEqual(["ada", "bob"]);
     await change();
     expect(await askLater(one)).toBe("unknown");
@@ -275,8 +279,7 @@ describe("a token in use", () => {
   });
 
   test("does not admit anyone with a part of it, its digest, or another spelling", async () => {
-    await save(line("ada", one));
-    await start();
+    await startWith({ ada: one });
     expect(await ask(one)).toBe("ada");
     const digest = digestToken(one);
     const near = [
@@ -290,8 +293,7 @@ describe("a token in use", () => {
   });
 
   test("is cached, but tokens of strangers are not: they cost no memory", async () => {
-    await save(line("ada", one));
-    await start();
+    await startWith({ ada: one });
     const collect = openCollector();
     const padding = "x".repeat(4000);
     const usedAfter = (count: number): number => {

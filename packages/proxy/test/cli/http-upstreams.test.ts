@@ -9,7 +9,7 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import express from "express";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
   CatalogService,
@@ -18,7 +18,8 @@ import {
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
-import { type RunningCommand, startCommand, until, useFolder } from "./command.ts";
+import { useOpened } from "../../../kit/test/support/use-opened.ts";
+import { startCommand, until, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog);
 
@@ -30,7 +31,7 @@ async function openServer(server: http.Server | https.Server) {
   const { port } = await listen(server);
   return {
     port,
-    [Symbol.dispose]() {
+    async [Symbol.asyncDispose]() {
       server.closeAllConnections();
       server.close();
     },
@@ -81,23 +82,14 @@ const transports: readonly (readonly [name: string, (baseUrl: string) => Transpo
 ];
 
 describe("an Express server", () => {
-  let upstream: Awaited<ReturnType<typeof openServer>>;
-  let server: RunningCommand;
-
-  beforeAll(async () => {
-    upstream = await openServer(http.createServer(bookshop()));
+  const upstream = useOpened(() => openServer(http.createServer(bookshop())));
+  const server = useOpened(async () => {
     const url = `rest+http://127.0.0.1:${upstream.port}/api`;
-    server = await startCommand(
-      ["--upstream", url, "--descriptors", "services.binpb", "--mcp"],
-      folder.path,
-      { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" },
-    );
-    await server.ready();
-  });
-
-  afterAll(async () => {
-    upstream[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
+    const args = ["--upstream", url, "--descriptors", "services.binpb", "--mcp"];
+    const env = { CONNECT_GATEWAY_REST_INT64_NUMBERS: "on" };
+    const started = await startCommand(args, folder.path, env);
+    await started.ready();
+    return started;
   });
 
   test.each(transports)("is called by %s", async (name, open) => {
@@ -149,7 +141,7 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     void router.service(CatalogService, createCatalog());
   const serve = connectNodeAdapter({ routes, grpc: false });
   let isBroken = false;
-  using upstream = await openServer(
+  await using upstream = await openServer(
     http.createServer((request, response) => {
       if (isBroken) request.socket.destroy();
       else serve(request, response);
@@ -169,8 +161,8 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   const error = await failureOf(client.getVolume({ id: 3n }));
   expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
   isBroken = true; // then nobody listens
-  for (const end of [() => {}, () => upstream[Symbol.dispose]()]) {
-    end();
+  for (const end of [() => {}, () => upstream[Symbol.asyncDispose]()]) {
+    await end();
     const away = await failureOf(client.getVolume({ id: 3n }));
     expect([away.code, away.rawMessage]).toEqual([Code.Unavailable, "the upstream is away"]);
   }
@@ -189,23 +181,13 @@ async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
 describe("faults of a REST server", () => {
   let answer: RequestListener = () => {};
   let calls = 0;
-  let upstream: Awaited<ReturnType<typeof openServer>>;
-  let server: RunningCommand;
-
-  beforeAll(async () => {
-    const listener: RequestListener = (request, response) => {
-      if (request.method === "HEAD") return void response.end();
-      calls++;
-      answer(request, response);
-    };
-    upstream = await openServer(http.createServer(listener));
-    server = await start(`rest+http://127.0.0.1:${upstream.port}`);
-  });
-
-  afterAll(async () => {
-    upstream[Symbol.dispose]();
-    await server[Symbol.asyncDispose]();
-  });
+  const listener: RequestListener = (request, response) => {
+    if (request.method === "HEAD") return void response.end();
+    calls++;
+    answer(request, response);
+  };
+  const upstream = useOpened(() => openServer(http.createServer(listener)));
+  const server = useOpened(() => start(`rest+http://127.0.0.1:${upstream.port}`));
 
   const json = { "content-type": "application/json" };
   const page = "<html><h1>Bad Gateway</h1>";
@@ -302,7 +284,7 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
   const own = createCertificate(folder.path, "localhost");
   const [key, cert] = await Promise.all([readFile(own.keyFile), readFile(own.certFile)]);
   const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
-  using upstream = await openServer(https.createServer(options, bookshop()));
+  await using upstream = await openServer(https.createServer(options, bookshop()));
   const url = `rest+https://127.0.0.1:${upstream.port}/api`;
   const name = ["--upstream-ca", own.certFile, "--upstream-server-name", "localhost"];
   await using distrusted = await start(url, ...name);

@@ -11,7 +11,7 @@ import {
   createGrpcTransport,
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import {
   CatalogService,
   file_library_v1_catalog,
@@ -20,8 +20,9 @@ import { createCertificate, hasOpenssl } from "../../../gateway/test/support/cer
 import { findFreePort } from "../../../gateway/test/support/free-port.ts";
 import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
-import { type RunningCommand, useFolder } from "../cli/command.ts";
-import { openUpstream, type Upstream } from "../services/open-proxy.ts";
+import { useOpened } from "../../../kit/test/support/use-opened.ts";
+import { useFolder } from "../cli/command.ts";
+import { openUpstream } from "../services/open-proxy.ts";
 import { type Front, fronts, isInstalled, plainNginx, startFront } from "./fronts.ts";
 
 /** What the upstream waits for: a message of the stream that the other side has seen. */
@@ -70,22 +71,14 @@ const routes = (router: ConnectRouter) =>
   });
 
 const folder = useFolder(file_library_v1_catalog);
-let upstream: Upstream;
-let command: RunningCommand;
-let ca: string;
-
-beforeAll(async () => {
-  upstream = await openUpstream(routes);
+const upstream = useOpened(() => openUpstream(routes));
+const command = useOpened(async () => {
   const services = ["--upstream", upstream.url, "--descriptors", "services.binpb"];
-  const metadata = ["--request-metadata", "x-forwarded-for"];
-  command = await folder.start(...services, ...metadata);
-  await command.ready();
+  const started = await folder.start(...services, "--request-metadata", "x-forwarded-for");
+  await started.ready();
+  return started;
 });
-
-afterAll(async () => {
-  await command[Symbol.asyncDispose]();
-  await upstream[Symbol.asyncDispose]();
-});
+let ca: string;
 
 /** Starts it for the tests of a group. Returns where it is, once it runs. */
 function open(front: Front): () => string {
