@@ -112,21 +112,6 @@ describe.each(protocols)("over $name", ({ name, open }) => {
     expect(refusal.violations).toEqual(isRest ? undefined : fields);
   });
 
-  test.each([
-    ["none", null, /^Bearer realm="[^"]*"$/],
-    ["an unknown token", "Bearer not-the-token-of-anyone", /error="invalid_token"/],
-  ])("refuses an authorization that is %s", async (_what, authorization, challenge) => {
-    const plant = { id: nextId(), name: "Basil" };
-    const refusal = refusalOf(await caller.create(plant, { authorization }));
-    expect(refusal.code).toBe(Code.Unauthenticated);
-    expect(refusal.metadata.get("www-authenticate")).toMatch(challenge);
-  });
-
-  test("refuses a message over the limit", async () => {
-    const plant = { id: nextId(), name: "x".repeat(1024 * 1024) };
-    expect(await caller.create(plant)).toMatchObject({ code: Code.ResourceExhausted });
-  });
-
   test("has stored exactly that, also after a restart, when equal retries succeed", async () => {
     rows.sort((a, b) => (a.id < b.id ? -1 : 1));
     expect(await place.read()).toEqual(rows);
