@@ -1,3 +1,4 @@
+/** How spans are sent, and what a collector that is away, slow or choosy does to the program: nothing. */
 import { createContextValues } from "@connectrpc/connect";
 import { trace } from "@opentelemetry/api";
 import type { ObservedRequest } from "connect-gateway";

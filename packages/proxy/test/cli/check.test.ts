@@ -1,3 +1,4 @@
+/** `--check`: what would be served, and what is wrong. */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";

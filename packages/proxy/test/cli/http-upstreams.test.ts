@@ -1,3 +1,4 @@
+/** The command before servers of REST, which know nothing of protobuf, of Connect and of gRPC-Web. */
 import { readFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";

@@ -1,3 +1,4 @@
+/** The command in front of upstreams whose services are odd, or change. */
 import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
