@@ -87,6 +87,19 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     await waiting.done;
   });
 
+  test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
+    const { store, proxy, ones } = await openBehindProxy({
+      retryLimitMs: hour,
+      aliveIntervalMs: 100,
+    });
+    const [first, next] = ones as [NewPlant, NewPlant];
+    proxy.hang();
+    await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
+    await store.create(next);
+    proxy.allow();
+    await store.create(first);
+  });
+
   test("a node that is down does not prevent opening the store; check warns", async () => {
     const { url, citus, sessions } = await openCitus(server.current);
     await citus.open(1, server.current.port);
