@@ -31,6 +31,7 @@ const of =
   (door: Door): boolean =>
     door.codec === codec && way(door);
 const post = (door: Door) => isUnary(door) && !isGet(door);
+const isClientStream = (door: Door) => isEnveloped(door) && door.kind === "client_streaming";
 const status = (code: Code) => ({ status: 200, headers: { "grpc-status": [`${code}`] } });
 
 const throws = (thrown: unknown): App => ({ implement: () => Promise.reject(thrown) });
@@ -58,7 +59,8 @@ const ownHeaders: App = {
   acts: [
     async (next, request) => {
       const header = new Headers({ "x-own": "1" });
-      return { ...(await next(request)), header, trailer: new Headers() } as never;
+      const trailer = new Headers({ "x-own": "2" });
+      return { ...(await next(request)), header, trailer } as never;
     },
   ],
 };
@@ -217,8 +219,17 @@ export const differences: readonly Difference[] = [
     ours: { status: 200, headers: { "x-own": ["1"], "content-type": [expect.any(String)] } },
   },
   {
-    what: "a client stream with a wrong deadline",
-    on: (door) => isEnveloped(door) && door.kind === "client_streaming",
-    ...{ call: { headers: { "@timeout": "x" } }, ours: { seen: [] } },
+    ...{ what: "an interceptor's own trailers", on: grpc, app: ownHeaders },
+    ours: { trailers: { "x-own": ["2"], "grpc-status": ["0"] } },
   },
+  ...["@timeout", "@encoding"].map((header) => ({
+    what: `a client stream with a wrong ${header}`,
+    ...{ on: isClientStream, call: { headers: { [header]: "x" } }, ours: { seen: [] } },
+  })),
+  ...[{}, { "connect-protocol-version": "2" }].map((headers) => ({
+    what: `a client stream with the version ${JSON.stringify(headers)}`,
+    on: (door: Door) => isClientStream(door) && door.protocol === "connect",
+    ...{ setup: { requireConnectProtocolHeader: true }, call: { headers } },
+    ours: { seen: [], body: [[2, "invalid_argument"]] },
+  })),
 ];

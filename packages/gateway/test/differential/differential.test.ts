@@ -29,7 +29,7 @@ describe.each(Object.entries(tables))("%s:", (_name, rows) => {
 /** Others than those of each run: `SEED=7 RUNS=1000 npm run test:differential`. */
 test("the request, the options and the application of any three rows", async () => {
   const { SEED: seed = "20261121", RUNS: numRuns = "200" } = process.env;
-  const { ends: _ends, negotiation: _negotiation, ...mixable } = tables;
+  const { ends: _ends, negotiation: _negotiation, messages: _messages, ...mixable } = tables;
   const any = fc.constantFrom(...Object.values(mixable).flat());
   const property = fc.asyncProperty(any, any, any, fc.nat(), async (one, two, three, at) => {
     const fitting = doors

@@ -3,7 +3,17 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
-import { type Call, type Door, isGet, isGrpc, isUnary, requestOf, service } from "./call.ts";
+import { envelope } from "../support/envelope.ts";
+import {
+  type Call,
+  type Door,
+  isEnveloped,
+  isGet,
+  isGrpc,
+  isUnary,
+  requestOf,
+  service,
+} from "./call.ts";
 import { type App, type Case, type Setup, valueKey } from "./side.ts";
 
 export interface Row {
@@ -42,6 +52,8 @@ function labelOf(value: unknown): string {
 const isPost = (door: Door) => !isGet(door);
 const isHttp1 = ({ http }: Door) => http === "1.1";
 const isUnaryPost = (door: Door) => isPost(door) && isUnary(door);
+const required = { requireConnectProtocolHeader: true };
+const long = { message: { string: "x".repeat(2000) } };
 
 /** What is served: path, method, media type, version of the protocol. */
 const negotiation: readonly Row[] = [
@@ -90,6 +102,97 @@ const negotiation: readonly Row[] = [
     what: "the service replaces options",
     setup: { watched: true, readMaxBytes: 1, service: { readMaxBytes: 100, compressMinBytes: 1 } },
   },
+  ...rowsOf<[what: string, setup: Setup]>(
+    "options of the service:",
+    [
+      ["a gate and interceptors", { service: { watched: true } }],
+      ["its own gate and interceptors", { watched: true, service: { watched: true } }],
+      ["no compression", { compressMinBytes: 1, service: { acceptCompression: [] } }],
+      ["no gRPC of the router, and other options", { grpc: false, service: { readMaxBytes: 500 } }],
+      ["no gRPC of the router, and no gRPC-Web", { grpc: false, service: { grpcWeb: false } }],
+      [
+        "other JSON",
+        {
+          jsonOptions: { ignoreUnknownFields: false },
+          service: { jsonOptions: { alwaysEmitImplicit: true } },
+        },
+      ],
+    ],
+    ([, setup]) => ({
+      on: isUnary,
+      setup,
+      call: { packed: "gzip", headers: { "@accept": "gzip" } },
+    }),
+  ),
+  {
+    what: "a method with options of its own",
+    on: isUnaryPost,
+    setup: { readMaxBytes: 1, service: { readMaxBytes: 100 } },
+    call: { path: "/library.v1.LibraryService/UpdateLibrary" },
+  },
+  {
+    what: "unknown fields that are refused",
+    on: (door) => isUnaryPost(door) && door.codec === "json",
+    setup: { jsonOptions: { ignoreUnknownFields: false } },
+    call: { bytes: '{"isbn":1}' },
+  },
+  ...rowsOf("version", ["", "1", "2"], (version) => ({
+    ...{ on: isUnary, setup: required },
+    call: { headers: version === "" ? {} : { "connect-protocol-version": version } },
+  })),
+  ...rowsOf(
+    "query",
+    [
+      ...[
+        "encoding=json&message=%7B%22string%22:%22a%2Bb+c%22%7D",
+        "encoding=proto&base64=1&message=cgFh",
+      ],
+      ...["message=r%01a&encoding=proto", "encoding=proto&message", "encoding=proto&base64=1"],
+      ...["encoding=json&base64=0&message=%7B%7D", "encoding=json&compression=x&message=%7B%7D"],
+      ...["encoding=xml&message=%7B%7D", "message=%7B%7D", "Encoding=json&Message=%7B%7D"],
+      ...["encoding=json;message=%7B%7D", "encoding=json&encoding=proto&message=%7B%7D"],
+      ...["%65ncoding=json&a=b&messag%65=%7B%22string%22:%22a=b%22%7D&message=x"],
+      ...["encoding=proto&base64=1&message=cgJ-fg", "encoding=json&base64=true&message=%7B%7D"],
+    ],
+    (query) => ({ on: isGet, call: { query } }),
+  ),
+  ...rowsOf(
+    "GET with the content type",
+    ["application/json", "text/plain", "application/grpc", "application/connect+json"],
+    (type) => ({ on: isGet, call: { headers: { "content-type": type } } }),
+  ),
+  ...rowsOf(
+    "query, where a version is required,",
+    ["", "&connect=v1", "&connect=1"],
+    (version) => ({
+      ...{ on: isGet, setup: required },
+      call: { query: `encoding=json&message=%7B%7D${version}` },
+    }),
+  ),
+];
+
+const isJsonStream = (door: Door) => isEnveloped(door) && door.codec === "json";
+
+/** How many messages, and how large. */
+const messages: readonly Row[] = [
+  { what: "an empty message", call: { message: {} } },
+  { what: "a message above the limit", setup: { readMaxBytes: 1000 }, call: long },
+  {
+    what: "a message that unpacks above the limit",
+    setup: { readMaxBytes: 1000 },
+    call: { ...long, packed: "gzip" },
+  },
+  { what: "an answer above the limit", setup: { writeMaxBytes: 1000 }, call: long },
+  ...rowsOf<[what: string, body: readonly Uint8Array[]]>(
+    "body:",
+    [
+      ["no message", []],
+      ["two messages", [envelope("{}"), envelope("{}")]],
+      ["a message cut short", [envelope("{}").subarray(0, -1)]],
+      ["an unknown compression", [envelope("{}", 1)]],
+    ],
+    ([, body]) => ({ on: isJsonStream, call: { body } }),
+  ),
 ];
 
 const encodings: readonly Row[] = [
@@ -107,6 +210,11 @@ const encodings: readonly Row[] = [
     ],
     (list) => ({ setup: { compressMinBytes: 1 }, call: { headers: { "@accept": list } } }),
   ),
+  ...rowsOf("compresses from", [0, 3, 4, 14, 15], (compressMinBytes) => ({
+    setup: { compressMinBytes },
+    call: { headers: { "@accept": "gzip" } },
+  })),
+  { what: "an unknown encoding", on: isUnary, call: { headers: { "@encoding": "x" } } },
 ];
 
 const refusal = (code = Code.FailedPrecondition, metadata = {}) =>
@@ -137,6 +245,26 @@ const errors: readonly Row[] = [
     (text) => ({ app: throws(() => new ConnectError(`app${text}`, Code.Aborted)) }),
   ),
   { what: "an error with details", app: rejects(refusal) },
+  {
+    what: "an error that is compressed",
+    setup: { compressMinBytes: 0 },
+    call: { headers: { "@accept": "gzip" } },
+    app: rejects(refusal),
+  },
+  {
+    what: "an error of another service",
+    app: rejects(() => Object.assign(refusal(), { isWireError: true })),
+  },
+  {
+    what: "an error behind a message",
+    app: {
+      implement(message, { responseTrailer }) {
+        if (responseTrailer.has("x-first")) throw refusal();
+        responseTrailer.set("x-first", "1");
+        return message;
+      },
+    },
+  },
   {
     what: "an error of another copy of connect",
     app: throws(() =>
@@ -359,6 +487,13 @@ const ends: readonly Row[] = [
       call: { headers: { "connect-timeout-ms": timeout } },
     }),
   ),
+  { what: "a deadline that is told", on: isUnary, call: { timeoutMs: 9000 } },
+  {
+    what: "a deadline that is too long",
+    on: isUnary,
+    setup: { maxTimeoutMs: 8999 },
+    call: { timeoutMs: 9000 },
+  },
   {
     what: "a deadline that passes",
     on: (door) => !/client|bidi/.test(door.kind),
@@ -401,5 +536,5 @@ const ends: readonly Row[] = [
 ];
 
 export const tables: Readonly<Record<string, readonly Row[]>> = {
-  ...{ negotiation, encodings, errors, metadata, interceptors, contexts, ends },
+  ...{ negotiation, messages, encodings, errors, metadata, interceptors, contexts, ends },
 };

@@ -51,7 +51,10 @@ export interface App {
 /** The options of an adapter, as data. */
 export interface Setup {
   readonly readMaxBytes?: number;
+  readonly writeMaxBytes?: number;
+  readonly maxTimeoutMs?: number;
   readonly compressMinBytes?: number;
+  readonly jsonOptions?: NonNullable<ConnectNodeAdapterOptions["jsonOptions"]>;
   readonly acceptCompression?: readonly ("gzip" | "br")[];
   readonly requireConnectProtocolHeader?: boolean;
   readonly requestPathPrefix?: string;
@@ -295,7 +298,7 @@ function register(
     },
   };
   router.service(FieldService, { echo: unary, ...streams } as never, own);
-  router.service(LibraryService, { updateLibrary: unary } as never, own);
+  router.rpc(LibraryService.method.updateLibrary, unary as never, own);
 }
 
 function enter(call: Running, context: HandlerContext, message?: string): Running {
