@@ -5,6 +5,8 @@ import { bind, bound, type Json, violationsOf } from "../support/bind.ts";
 describe("a query parameter sets its field:", () => {
   const rows: readonly [query: string, message: Json][] = [
     ["", {}],
+    ["&&", {}],
+    ["&string=a&&int32=1&", { string: "a", int32: 1 }],
     // By its proto name or its JSON name.
     ["string=a", { string: "a" }],
     ["optionalString=a", { optionalString: "a" }],
@@ -17,10 +19,18 @@ describe("a query parameter sets its field:", () => {
       { child: { optionalInt64: "0", optionalString: "" } },
     ],
     ["child.child.int32=1&int32=2", { child: { child: { int32: 1 } }, int32: 2 }],
-    // Strings with any content.
+    // Strings with any content: the first `=` ends the name, and only `&` separates.
     ["string=+a%2B", { string: " a+" }],
+    ["string=a=b=c", { string: "a=b=c" }],
+    ["string=b;int32=1", { string: "b;int32=1" }],
+    ["string=b#c", { string: "b#c" }],
+    ["string=é", { string: "é" }],
+    ["string=%C3%A9%EF%BB%BF%00", { string: "é\ufeff\0" }],
+    // Names and values are decoded once.
+    ["%73tring=%2525", { string: "%25" }],
     // Presence is kept where the field has it.
     ["string=", {}],
+    ["optional_string", { optionalString: "" }],
     ["optional_string=", { optionalString: "" }],
     ["optional_int64=0", { optionalInt64: "0" }],
     ["choice_string=", { choiceString: "" }],
@@ -90,6 +100,12 @@ describe("a query parameter sets its field:", () => {
     expect(bound({ query })).toEqual(message);
   });
 
+  test("as often as there are parameters, up to 1000, of which empty ones do not count", () => {
+    expect(
+      bind({ query: `${"&".repeat(5000)}${"string_list=a&".repeat(1000)}` }).stringList,
+    ).toEqual(Array(1000).fill("a"));
+  });
+
   test("-0, of a double", () => {
     expect(bind({ query: "double=-0" }).double).toBe(-0);
   });
@@ -115,6 +131,7 @@ describe("a query is rejected, with the parameter:", () => {
   const genre = "must be a value of Genre";
   const number = "must be a number";
   const oneof = "must have one member only";
+  const notUtf8 = "has a query that is not percent-encoded UTF-8";
   const keyed = "must have a key in brackets: string_by_string[key]";
   const rows: readonly [query: string, field: string, description: string][] = [
     // Unknown parameters.
@@ -165,9 +182,12 @@ describe("a query is rejected, with the parameter:", () => {
     ["int64List=1&int64List=a", "int64List[1]", int64],
     ["int64ByInt64[1]=a", 'int64ByInt64["1"]', int64],
     // UTF-8.
-    ["string=%ff", "", "has a query that is not percent-encoded UTF-8"],
-    ["%ff=a", "", "has a query that is not percent-encoded UTF-8"],
-    ["string=a&".repeat(1001), "", "must not have more than 1000 query parameters"],
+    ...[
+      ...["string=%ff", "%ff=a", "string=%", "string=%u00e9", "string=%C0%AF", "string=%ED%A0%80"],
+      "string=%C3&optional_string=%A9",
+    ].map((query): [string, string, string] => [query, "", notUtf8]),
+    ["=a", "", unknown],
+    ["string_list=a&".repeat(1001), "", "must not have more than 1000 query parameters"],
   ];
   test.each(rows.map(([query, ...violation]) => ({ query, violation })))(
     "$query: $violation",

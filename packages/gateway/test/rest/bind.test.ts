@@ -1,10 +1,5 @@
-import { type DescMessage, type DescMethod, type MessageShape, toJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { bindRequest } from "../../src/rest/request/bind.ts";
-import { captureVariable } from "../../src/rest/rule/path-template.ts";
-import { bindingsOf } from "../../src/rest/rule/rule.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { bind, bound, type Json, parsed, type Sent, violationsOf } from "../support/bind.ts";
+import { bind, bound, type Json, type Sent, violationsOf } from "../support/bind.ts";
 
 const notObject = "must be a JSON object";
 const notInt64 = "must be a 64-bit integer";
@@ -50,82 +45,5 @@ describe("body, query and path each set their fields:", () => {
     [{ path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' }, "child", notObject],
   ])("but not %j: %s %s", (sent, field, description) => {
     expect(violationsOf(() => bind(sent))).toEqual([[field, description]]);
-  });
-});
-
-describe("a request of the catalog becomes the message of its method:", () => {
-  interface Request {
-    readonly path: string;
-    readonly query?: string;
-    readonly body?: string;
-  }
-
-  /** Binds by the method's rule. The path must match it, and has no verb. */
-  function bindMethod(method: DescMethod, { path, query = "", body }: Request, rule = 0) {
-    const binding = bindingsOf(method)[rule];
-    if (binding === undefined) throw new Error(`${method.name} has no rule ${rule}`);
-    const segments = path.split("/").slice(1);
-    const pathValues = binding.variables.map((variable) => ({
-      path: variable.path,
-      text: captureVariable(binding.template, variable, segments) ?? "",
-    }));
-    const parts = { pathValues, query, bodyField: binding.body, body: parsed(body) };
-    const message: MessageShape<DescMessage> = bindRequest(method.input, parts, {});
-    return toJson(method.input, message);
-  }
-
-  const volumes = "/v1/shelves/1/volumes";
-  const volume = `${volumes}/2`;
-  const name = "shelves/1/volumes/2";
-  const { getVolume, listVolumes, createVolume, updateVolume, moveVolume, readFile } =
-    CatalogService.method;
-
-  test.each<[method: DescMethod, request: Request, message: Json]>([
-    [getVolume, { path: volume }, { name }],
-    [getVolume, { path: "/v1/shelves/a%20b/volumes/c%2Fd" }, { name: "shelves/a b/volumes/c%2Fd" }],
-    [
-      listVolumes,
-      { path: volumes, query: "page_size=2&titles=a&titles=b" },
-      { parent: "shelves/1", pageSize: 2, titles: ["a", "b"] },
-    ],
-    [
-      createVolume,
-      { path: volumes, query: "validateOnly=true", body: '{"title":"a"}' },
-      { parent: "shelves/1", validateOnly: true, volume: { title: "a" } },
-    ],
-    [
-      updateVolume,
-      { path: volume, query: "update_mask=title", body: '{"title":"a"}' },
-      { volume: { name, title: "a" }, updateMask: "title" },
-    ],
-    [updateVolume, { path: volume, body: '{"name":"shelves/1/volumes/2"}' }, { volume: { name } }],
-    [moveVolume, { path: volume, body: '{"to":"shelves/3"}' }, { name, to: "shelves/3" }],
-    [readFile, { path: "/v1/files/a/b%2Fc" }, { path: "a/b%2Fc" }],
-    [readFile, { path: "/v1/files" }, {}],
-  ])("$name: %j", (method, request, message) => {
-    expect(bindMethod(method, request)).toEqual(message);
-  });
-
-  test("by an additional binding", () => {
-    const request = { path: "/v1/volumes/9007199254740993" };
-    expect(bindMethod(getVolume, request, 1)).toEqual({ id: "9007199254740993" });
-  });
-
-  const otherwise = "must be what the path says, or be left out";
-  const inBody = "belongs in the body, not in the query";
-  test.each<[method: DescMethod, request: Request, field: string, description: string]>([
-    [getVolume, { path: volume, query: "name=shelves/1/volumes/3" }, "name", otherwise],
-    [updateVolume, { path: volume, body: '{"name":"shelves/1"}' }, "volume.name", otherwise],
-    [updateVolume, { path: volume, query: "volume.title=a" }, "volume.title", inBody],
-    [moveVolume, { path: volume, query: "to=shelves/3", body: "{}" }, "to", inBody],
-    // Values that differ only in their escapes are different.
-    [
-      getVolume,
-      { path: "/v1/shelves/1/volumes/a%2Fb", query: "name=shelves/1/volumes/a/b" },
-      "name",
-      otherwise,
-    ],
-  ])("$name: not %j", (method, request, field, description) => {
-    expect(violationsOf(() => bindMethod(method, request))).toEqual([[field, description]]);
   });
 });
