@@ -1,6 +1,7 @@
 /** Changes to a PostgreSQL server in use: the store detects the obstacle, and its end. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { patienceMs } from "../../../packages/gateway/test/support/within.ts";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
 import { BatchedStore } from "../../../src/store/batched-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
@@ -69,7 +70,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const { own, role, query, kept } = await openFresh();
     await query(change.replace(/role$/, role));
     const before = await kept();
-    const engine = await openTestEngine(own);
+    const engine = await openTestEngine(own, { cancelGraceMs: patienceMs });
     onTestFinished(() => engine.close());
     await engine.probe();
     // Committed as a plant would be.
