@@ -20,8 +20,11 @@ const lookIntervalMs = 20;
 /** The objects around a piece of unread data, however small. */
 const pieceBytes = 256;
 
-/** A frame of most senders, which is then read without a copy. What a reader holds counts in the budget. */
+/** A frame of most senders. What a reader holds counts in the budget. */
 const chunkBytesMax = 16 * 1024;
+
+/** Smaller pieces are joined, because each chunk costs a turn of its reader. */
+const joinedBytesMax = 4096;
 
 interface Session {
   readonly session: Http2Session;
@@ -179,7 +182,7 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
   for (const event of lookEvents) stream.on(event, look);
   try {
     while (!stream.readableEnded && !stream.destroyed) {
-      const bytes = Math.min(stream.readableLength, chunkBytesMax);
+      const bytes = Math.min(stream.readableLength, chunkBytes(stream));
       const chunk: Uint8Array | null = stream.read(bytes || undefined);
       if (chunk !== null) yield chunk;
       else await new Promise<void>((resolve) => (wake = resolve));
@@ -188,6 +191,13 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
     // With a listener, a stream does not flow, and its rest could not be discarded. An error may be late.
     for (const event of ["readable", "end", "close"]) stream.off(event, look);
   }
+}
+
+/** The length of the first piece, so that it is not copied together with a part of the next one. */
+function chunkBytes(stream: Readable): number {
+  const { buffer, bufferIndex } = Reflect.get(stream, "_readableState");
+  const { length = 0 } = buffer[bufferIndex] ?? {};
+  return length < joinedBytesMax ? chunkBytesMax : Math.min(length, chunkBytesMax);
 }
 
 const lookEvents = ["readable", "end", "close", "error"];
