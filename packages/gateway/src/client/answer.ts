@@ -7,13 +7,13 @@ import {
   fromBinary,
   type MessageInitShape,
   type MessageShape,
-  toBinary,
 } from "@bufbuild/protobuf";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { smallBytes } from "../codec/decode.ts";
+import { keepBytes, passesOn, toBytes } from "../codec/passed.ts";
 import { FieldViolation } from "../codec/violation.ts";
 import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
@@ -134,13 +134,21 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   }
 
   serialize(init: MessageInitShape<I>): Uint8Array {
-    return wrapEnvelope(0, toBinary(this.#input, create(this.#input, init)));
+    return wrapEnvelope(0, toBytes(this.#input, create(this.#input, init)));
   }
 
-  reading(head: Head, limits: ReadLimits): EnvelopeReading<MessageShape<O>> {
+  /** @param values May have `passesOn`. */
+  reading(
+    head: Head,
+    limits: ReadLimits,
+    values?: ContextValues,
+  ): EnvelopeReading<MessageShape<O>> {
     const compression = compressionOf(head);
-    return { ...limits, compression, endFlag: 0, parse: this.#parse, errors: answerErrors };
+    const parse = values?.get(passesOn) ? this.#parseToPass : this.#parse;
+    return { ...limits, compression, endFlag: 0, parse, errors: answerErrors };
   }
+
+  readonly #parseToPass = (bytes: Uint8Array) => keepBytes(this.#parse(bytes), bytes);
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {

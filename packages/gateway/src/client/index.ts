@@ -1,4 +1,5 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
+export { passers, passesOn } from "../codec/passed.ts";
 export { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 export type { Cancellation } from "../rpc/call.ts";
 export { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

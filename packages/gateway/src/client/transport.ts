@@ -6,7 +6,7 @@ import type {
   DescMethodUnary,
   MessageInitShape,
 } from "@bufbuild/protobuf";
-import type { StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
+import type { ContextValues, StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
 import { readMaxValuesDefault } from "../codec/decode.ts";
 import type { Holding } from "../http/body-budget.ts";
 import {
@@ -126,6 +126,7 @@ export class GrpcTransport implements Transport {
     timeoutMs: number | undefined,
     header: HeadersInit | undefined,
     input: MessageInitShape<I>,
+    values?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
     const codec = this.#know(method);
     const body = codec.serialize(input);
@@ -142,7 +143,7 @@ export class GrpcTransport implements Transport {
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await readOne(answer.body, codec.reading(head, this.#limits), holding),
+        message: await readOne(answer.body, codec.reading(head, this.#limits, values), holding),
       };
     } finally {
       deadline.release();
@@ -155,6 +156,7 @@ export class GrpcTransport implements Transport {
     timeoutMs: number | undefined,
     header: HeadersInit | undefined,
     input: AsyncIterable<MessageInitShape<I>>,
+    values?: ContextValues,
   ): Promise<StreamResponse<I, O>> {
     const codec = this.#know(method);
     const deadline = new CallDeadline(timeoutMs, cancellation);
@@ -177,7 +179,7 @@ export class GrpcTransport implements Transport {
         trailer,
         message: readEnvelopes(
           { chunks: () => receive(attempt, trailer), holding: cancellation?.holding },
-          codec.reading(head, this.#limits),
+          codec.reading(head, this.#limits, values),
         ),
       };
     } catch (error) {

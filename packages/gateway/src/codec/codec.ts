@@ -3,7 +3,6 @@ import {
   type DescMethod,
   fromBinary,
   type MessageShape,
-  toBinary,
   toJsonString,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
@@ -18,6 +17,7 @@ import {
   writeJson,
 } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
+import { keepBytes, toBytes } from "./passed.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
@@ -38,10 +38,11 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "writeMaxBytes"
-> & { readonly onUnknownType?: OnUnknownType };
+> & { readonly onUnknownType?: OnUnknownType; readonly passesOn?: boolean };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
   const { binaryOptions, writeMaxBytes } = options;
+  const passesOn = options.passesOn === true && binaryOptions === undefined;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   return {
@@ -53,11 +54,11 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
           if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
           const message = fromBinary(input, bytes, binaryOptions);
           if (!isFirst) assertWireFormat(input, bytes);
-          return message;
+          return passesOn ? keepBytes(message, bytes) : message;
         }),
       serialize: (message) =>
         attempt("serialize binary", Code.Internal, () =>
-          fitting(toBinary(output, message, binaryOptions), writeMaxBytes),
+          fitting(toBytes(output, message, binaryOptions), writeMaxBytes),
         ),
     },
     json: {

@@ -20,11 +20,11 @@ const lookIntervalMs = 20;
 /** The objects around a piece of unread data, however small. */
 const pieceBytes = 256;
 
-/** A frame of most senders. What a reader holds counts in the budget. */
-const chunkBytesMax = 16 * 1024;
-
 /** Smaller pieces are joined, because each chunk costs a turn of its reader. */
-const joinedBytesMax = 4096;
+const joinedBytesMax = 4 * 1024;
+
+/** A frame of most senders, and what is joined with it. What a reader holds counts in the budget. */
+const chunkBytesMax = 16 * 1024 + joinedBytesMax;
 
 interface Session {
   readonly session: Http2Session;
@@ -193,11 +193,14 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
   }
 }
 
-/** The length of the first piece, so that it is not copied together with a part of the next one. */
+/** As many whole pieces as are joined. The rest of one that was cut would be copied, and that of all after it. */
 function chunkBytes(stream: Readable): number {
   const { buffer, bufferIndex } = Reflect.get(stream, "_readableState");
-  const { length = 0 } = buffer[bufferIndex] ?? {};
-  return length < joinedBytesMax ? chunkBytesMax : Math.min(length, chunkBytesMax);
+  let bytes = 0;
+  for (let i = bufferIndex; i < buffer.length && bytes < joinedBytesMax; i++) {
+    bytes += buffer[i].length;
+  }
+  return Math.min(bytes || chunkBytesMax, chunkBytesMax);
 }
 
 const lookEvents = ["readable", "end", "close", "error"];

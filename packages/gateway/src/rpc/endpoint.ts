@@ -18,6 +18,7 @@ import {
 import { type Codecs, createCodecs } from "../codec/codec.ts";
 import { readMaxValuesDefault } from "../codec/decode.ts";
 import type { OnUnknownType } from "../codec/json-messages.ts";
+import { passers } from "../codec/passed.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
 import { withLegacyCheck } from "./required-fields.ts";
@@ -114,7 +115,11 @@ export function collectEndpoints(
   const handlers: Rpc[] = [];
   rpcProtocolsOf(base);
 
-  function register(spec: MethodImplSpec, own: ConnectRouterOptions | undefined): void {
+  function register(
+    spec: MethodImplSpec,
+    own: ConnectRouterOptions | undefined,
+    passesOn = false,
+  ): void {
     const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };
@@ -125,7 +130,12 @@ export function collectEndpoints(
     // A service or method with its own options gets its protocols only from them.
     const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
     handlers.push(rpc);
-    endpoints.push({ spec, options, codecs: createCodecs(spec.method, options), rpc });
+    endpoints.push({
+      spec,
+      options,
+      codecs: createCodecs(spec.method, { ...options, passesOn }),
+      rpc,
+    });
   }
 
   const recorder: ConnectRouter = {
@@ -133,7 +143,8 @@ export function collectEndpoints(
     handlers: handlers as UniversalHandler[],
     service(service, implementation, own) {
       const { methods } = createServiceImplSpec(service, implementation);
-      for (const spec of Object.values(methods)) register(spec, own);
+      const passesOn = passers.has(implementation);
+      for (const spec of Object.values(methods)) register(spec, own, passesOn);
       return recorder;
     },
     rpc(method, implementation, own) {

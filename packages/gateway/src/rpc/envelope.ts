@@ -4,7 +4,7 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
-import { type Decoding, decode } from "../codec/decode.ts";
+import { type Decoding, decode, smallBytes } from "../codec/decode.ts";
 import { type Body, BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
@@ -255,8 +255,13 @@ export function lengthIn(head: Uint8Array, readMaxBytes: number): number {
   throw messageTooLarge(readMaxBytes);
 }
 
-export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array<ArrayBuffer> {
-  const { byteLength } = data;
+export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
+  const { buffer, byteLength, byteOffset } = data;
+  if (byteLength > smallBytes && byteOffset >= headBytes) {
+    // A message that is passed on: its head may still be before it.
+    const whole = new Uint8Array(buffer, byteOffset - headBytes, headBytes + byteLength);
+    if (whole[0] === flags && isEnvelope(whole, Number.POSITIVE_INFINITY)) return whole;
+  }
   const bytes = allocate(headBytes + byteLength);
   bytes[0] = flags;
   bytes[1] = byteLength >>> 24;

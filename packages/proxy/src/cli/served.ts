@@ -115,7 +115,13 @@ function createRoutes(
   const common = { requestMetadata, onDroppedMetadata, timeoutMs };
   const routes = parts.map(({ upstream, descriptors, onUnimplemented = () => {} }) => {
     const transport = upstream.transportBy(rules);
-    return proxyServices({ ...descriptors, ...common, transport, onUnimplemented });
+    return proxyServices({
+      ...descriptors,
+      ...common,
+      transport,
+      onUnimplemented,
+      passesBytes: true,
+    });
   });
   return (router) => {
     for (const add of routes) add(router);

@@ -1,20 +1,34 @@
-import { create, getExtension, setExtension } from "@bufbuild/protobuf";
-import { createClient } from "@connectrpc/connect";
+import {
+  create,
+  createRegistry,
+  equals,
+  getExtension,
+  setExtension,
+  toBinary,
+} from "@bufbuild/protobuf";
+import { Code, createClient, type Interceptor } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { createGrpcTransport } from "@connectrpc/connect-node";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
+import { answerWith, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { barcode, CardSchema } from "../../../gateway/test/gen/library/v1/card_pb.ts";
-import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import {
+  type EveryField,
+  EveryFieldSchema,
+  FieldService,
+} from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { send } from "../../../gateway/test/support/catalog.ts";
 import { describeMethods } from "../../../gateway/test/support/described-method.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { createEchoService } from "../../../gateway/test/support/echo.ts";
+import { envelope, parseEnvelopes } from "../../../gateway/test/support/envelope.ts";
 import { jsonOf } from "../../../gateway/test/support/gateway.ts";
 import { openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { readDescriptors } from "../../src/services/index.ts";
-import { openProxyOf } from "./open-proxy.ts";
+import { openProxy, openProxyOf } from "./open-proxy.ts";
 
-const openEcho = () => openProxyOf((router) => router.service(FieldService, createEchoService()));
+const openEcho = (options = {}) =>
+  openProxyOf((router) => router.service(FieldService, createEchoService()), options);
 
 /** Of a newer version of the proto. */
 const unknown = [{ no: 9999, wireType: 2, data: new Uint8Array([2, 0, 255]) }];
@@ -70,3 +84,114 @@ test("extensions are passed on, by their names over REST", async () => {
   expect(answer.number).toBe(1n);
   expect(getExtension(create(CardSchema, answer), barcode)).toBe(2n ** 53n + 1n);
 });
+
+describe("a large message", () => {
+  const large = "ä".repeat(50_000);
+  const grpc = { "content-type": "application/grpc", te: "trailers" };
+
+  /** An upstream that answers with the bytes that it gets, and a proxy in front of it. */
+  async function openMirror(bytes?: Uint8Array) {
+    const fake = await openFakeServer(async (stream, headers) => {
+      const body = bytes === undefined ? Buffer.concat(await stream.toArray()) : envelope(bytes);
+      answerWith({ "grpc-status": "0" }, { body })(stream, headers);
+    });
+    const proxy = await openProxy({ url: fake.url, mayFail: true, proxy: { passesBytes: true } });
+    return {
+      ...proxy,
+      call: (method: string, body: Uint8Array) =>
+        proxy.send({
+          version: "2",
+          path: `/${FieldService.typeName}/${method}`,
+          headers: grpc,
+          body,
+        }),
+      async [Symbol.asyncDispose]() {
+        await proxy[Symbol.asyncDispose]();
+        await fake[Symbol.asyncDispose]();
+      },
+    };
+  }
+
+  /** Fields in another order than ours, one of them twice, the second one not in its shortest form. */
+  const odd = Buffer.concat([
+    Buffer.from([...tagOf("bytes", 2), 1, 7]),
+    toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: "a" })),
+    toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: large })),
+    Buffer.from([...tagOf("int32"), 0x81, 0x00]),
+  ]);
+
+  test.each(["Echo", "Collect", "Repeat", "Exchange"])(
+    "of %s is passed on in its bytes",
+    async (method) => {
+      await using mirror = await openMirror();
+      const { body, trailers } = await mirror.call(method, envelope(odd));
+      expect(trailers.get("grpc-status")).toBe("0");
+      expect(parseEnvelopes(body)).toEqual([{ flags: 0, message: odd }]);
+    },
+  );
+
+  test.each(openProtocols)("is the same over $name", async ({ open, version }) => {
+    await using proxy = await openEcho({ proxy: { passesBytes: true } });
+    using caller = open(FieldService, proxy.origin(version));
+    const message = create(EveryFieldSchema, { string: large });
+    message.$unknown = unknown;
+    const same = { unknown: true, registry: createRegistry() };
+    const isSame = (answer: EveryField) => equals(EveryFieldSchema, answer, message, same);
+    expect(await caller.client.echo(message)).toSatisfy(isSame);
+    for await (const answer of caller.client.repeat(message)) expect(answer).toSatisfy(isSame);
+  });
+
+  test("is JSON over REST", async () => {
+    await using proxy = await openEcho({ proxy: { passesBytes: true } });
+    const message = { string: large, int64: "9007199254740993", optionalString: "" };
+    expect(jsonOf(await proxy.send(send("POST", "/v1/fields", message)))).toEqual(message);
+  });
+
+  test("is sent on as interceptors change it, unless bytes are passed on", async () => {
+    const change: Interceptor = (next) => async (request) => {
+      if (request.stream) return await next(request);
+      Object.assign(request.message, { int32: 1 });
+      const response = await next(request);
+      if (!response.stream) Object.assign(response.message, { int64: 2n });
+      return response;
+    };
+    const echo = createEchoService();
+    const routes = { interceptors: [change] };
+    await using proxy = await openProxyOf((router) => router.service(FieldService, echo), routes);
+    const transport = createGrpcTransport({ baseUrl: proxy.origin("2"), readMaxBytes: 1e6 });
+    const answer = await createClient(FieldService, transport).echo({ string: large });
+    expect(echo.received).toEqual([expect.objectContaining({ string: large, int32: 1 })]);
+    expect(answer).toMatchObject({ string: large, int32: 1, int64: 2n });
+  });
+
+  test("has no unknown fields where they are not read", async () => {
+    const options = { proxy: { passesBytes: true }, binaryOptions: { readUnknownFields: false } };
+    const echo = createEchoService();
+    await using proxy = await openProxyOf((router) => router.service(FieldService, echo), options);
+    const transport = createGrpcTransport({ baseUrl: proxy.origin("2"), readMaxBytes: 1e6 });
+    const message = create(EveryFieldSchema, { string: large });
+    message.$unknown = unknown;
+    await createClient(FieldService, transport).echo(message);
+    expect(echo.received[0]?.$unknown).toBeUndefined();
+  });
+
+  test.each([
+    ["a field of another type", [...tagOf("string"), 1]],
+    ["text that is not UTF-8", [...tagOf("optionalString", 2), 1, 0xff]],
+    ["a number of 13 bytes", [...tagOf("int32"), ...Array(12).fill(0x80), 1]],
+  ])("with %s is refused, from either side", async (_what, bytes) => {
+    const wrong = Buffer.concat([odd, Buffer.from(bytes)]);
+    await using mirror = await openMirror();
+    const refused = await mirror.call("Echo", envelope(wrong));
+    expect(refused.headers.get("grpc-status")).toBe(`${Code.InvalidArgument}`);
+    await using broken = await openMirror(wrong);
+    const failed = await broken.call("Echo", envelope(odd));
+    expect(failed.headers.get("grpc-status")).toBe(`${Code.Internal}`);
+  });
+});
+
+/** The tag of a field. @param wireType Default: of a varint. */
+function tagOf(name: keyof typeof EveryFieldSchema.field, wireType = 0): number[] {
+  const tag = (EveryFieldSchema.field[name].number << 3) | wireType;
+  return tag < 128 ? [tag] : [(tag & 127) | 128, tag >> 7];
+}
