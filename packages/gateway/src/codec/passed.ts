@@ -20,8 +20,9 @@ const bytesOf = new WeakMap<object, Uint8Array>();
 
 /** Keeps the bytes of a message that nobody will change, unless they keep much more in memory. */
 export function keepBytes<T extends object>(message: T, bytes: Uint8Array): T {
-  const { byteLength, buffer } = bytes;
-  if (byteLength > smallBytes && buffer.byteLength <= 2 * byteLength) bytesOf.set(message, bytes);
+  const { byteLength } = bytes;
+  if (byteLength <= smallBytes || bytes.buffer.byteLength > 2 * byteLength) return message;
+  bytesOf.set(message, bytes);
   return message;
 }
 

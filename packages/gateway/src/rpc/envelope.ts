@@ -256,10 +256,10 @@ export function lengthIn(head: Uint8Array, readMaxBytes: number): number {
 }
 
 export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
-  const { buffer, byteLength, byteOffset } = data;
+  const { byteLength, byteOffset } = data;
   if (byteLength > smallBytes && byteOffset >= headBytes) {
-    // A message that is passed on: its head may still be before it.
-    const whole = new Uint8Array(buffer, byteOffset - headBytes, headBytes + byteLength);
+    // A message that is passed on: its head may still be before it. V8 makes a `buffer` when it is first read.
+    const whole = new Uint8Array(data.buffer, byteOffset - headBytes, headBytes + byteLength);
     if (whole[0] === flags && isEnvelope(whole, Number.POSITIVE_INFINITY)) return whole;
   }
   const bytes = allocate(headBytes + byteLength);
