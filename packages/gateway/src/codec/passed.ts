@@ -18,11 +18,18 @@ export const passers: WeakSet<object> = new WeakSet();
 
 const bytesOf = new WeakMap<object, Uint8Array>();
 
-/** Keeps the bytes of a message that nobody will change, unless they keep much more in memory. */
-export function keepBytes<T extends object>(message: T, bytes: Uint8Array): T {
+/**
+ * Whether bytes are large, and at least half of their buffer: not a part of Node's pool or of what else
+ * was read. V8 creates the buffer of small ones when it is first asked for.
+ */
+export function ownsBuffer(bytes: Uint8Array): boolean {
   const { byteLength } = bytes;
-  if (byteLength <= smallBytes || bytes.buffer.byteLength > 2 * byteLength) return message;
-  bytesOf.set(message, bytes);
+  return byteLength > smallBytes && bytes.buffer.byteLength <= 2 * byteLength;
+}
+
+/** Keeps the bytes of a message that nobody will change. */
+export function keepBytes<T extends object>(message: T, bytes: Uint8Array): T {
+  if (ownsBuffer(bytes)) bytesOf.set(message, bytes);
   return message;
 }
 

@@ -193,7 +193,7 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
   }
 }
 
-/** As many whole pieces as are joined. The rest of one that was cut would be copied, and that of all after it. */
+/** The bytes of whole pieces. A read that cuts a piece copies it, and so does each read after that. */
 function chunkBytes(stream: Readable): number {
   const { buffer, bufferIndex } = Reflect.get(stream, "_readableState");
   let bytes = 0;

@@ -4,7 +4,8 @@ import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
-import { type Decoding, decode, smallBytes } from "../codec/decode.ts";
+import { type Decoding, decode } from "../codec/decode.ts";
+import { ownsBuffer } from "../codec/passed.ts";
 import { type Body, BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
@@ -257,8 +258,8 @@ export function lengthIn(head: Uint8Array, readMaxBytes: number): number {
 
 export function wrapEnvelope(flags: number, data: Uint8Array): Uint8Array {
   const { byteLength, byteOffset } = data;
-  if (byteLength > smallBytes && byteOffset >= headBytes) {
-    // A message that is passed on: its head may still be before it. V8 makes a `buffer` when it is first read.
+  // A message that is passed on still has its head before it. In Node's pool, others could write there.
+  if (byteOffset >= headBytes && ownsBuffer(data)) {
     const whole = new Uint8Array(data.buffer, byteOffset - headBytes, headBytes + byteLength);
     if (whole[0] === flags && isEnvelope(whole, Number.POSITIVE_INFINITY)) return whole;
   }

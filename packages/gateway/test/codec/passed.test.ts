@@ -27,6 +27,9 @@ test("the head before a message is used again only if it is the same", () => {
   const envelope = wrapEnvelope(0, message);
   const data = new Uint8Array(envelope).subarray(5);
   expect(wrapEnvelope(0, data).buffer).toBe(data.buffer);
+  const pooled = new Uint8Array(65_536);
+  pooled.set(envelope);
+  expect(wrapEnvelope(0, pooled.subarray(5, 5005)).buffer).not.toBe(pooled.buffer);
   expect([...wrapEnvelope(1, data)]).toEqual([1, ...envelope.subarray(1)]);
   expect([...wrapEnvelope(0, data.subarray(1)).subarray(0, 5)]).toEqual([0, 0, 0, 19, 135]);
 });

@@ -55,8 +55,9 @@ export interface ProxyOptions {
   /** Told when the upstream answers UNIMPLEMENTED: its services may be others by now. */
   readonly onUnimplemented?: () => void;
   /**
-   * Sends messages over 4 KiB on in the bytes in which they came, which takes half the CPU. Only where
-   * no interceptor of the gateway changes messages: such a change would be lost. Default: no.
+   * Sends messages over 4 KiB on in the bytes in which they came, which saves a quarter of their CPU.
+   * Set it only if no interceptor of the gateway changes messages: such a change would be lost. Until
+   * a message has been sent on, its bytes are in memory beside it. Default: no.
    */
   readonly passesBytes?: boolean;
 }
