@@ -81,7 +81,7 @@ export class Connection {
       settings: {
         enablePush: false,
         maxHeaderListSize: headerBytesMax,
-        initialWindowSize: answerWindows.windowBytesMax,
+        initialWindowSize: answerWindows.firstWindowBytes,
       },
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,

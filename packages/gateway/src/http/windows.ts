@@ -6,8 +6,9 @@ import { keepStreamsInTables, type StreamTable } from "./session.ts";
 const windowBytesMin = 64 * 1024;
 
 /**
- * A connection's window, in windows of a stream. It bounds nothing: Node counts bytes as read when they
- * arrive.
+ * A connection's window, in first windows of a stream. Node counts bytes as read when they arrive, so
+ * that it bounds only what is sent before a client hears anything: with 64 MiB, four connections took
+ * 180 MiB more.
  */
 const connectionWindows = 8;
 
@@ -36,38 +37,45 @@ interface Session {
 /**
  * The windows of all connections of a process, in one role.
  *
- * A new stream gets as much as its distance may need. Where streams are not read, windows shrink: each
- * can take at most half of the room that is left, and all together about twice that room. A client may
- * ignore that, or be slow to hear it: when four times as much is unread of clients, the streams that
- * hold the most end with ENHANCE_YOUR_CALM, but for those that hold no more than the smallest window.
+ * A new stream gets as much as its distance may need, and more while streams are few. Where they are
+ * not read, windows shrink: each can take at most half of the room that is left, and all together about
+ * twice that room. A client may ignore that, or be slow to hear it: when four times as much is unread of
+ * clients, the streams that hold the most end with ENHANCE_YOUR_CALM, but for those that hold no more
+ * than the smallest window.
  * Servers that we call are trusted to stop: their streams are unread because callers of ours are slow,
  * and those must not lose them.
  */
 export class Windows {
   readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
   readonly #unreadBytesMax: number;
+  readonly #windowBytesMax: number;
   /** Of a new connection's streams. */
-  readonly windowBytesMax: number;
+  readonly firstWindowBytes: number;
   #windowBytes: number;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param limits `unreadBytesMax` is of all streams in the process. */
-  constructor(limits: { readonly windowBytesMax: number; readonly unreadBytesMax: number }) {
-    this.windowBytesMax = limits.windowBytesMax;
-    this.#windowBytes = limits.windowBytesMax;
+  constructor(limits: {
+    readonly firstWindowBytes: number;
+    readonly windowBytesMax: number;
+    readonly unreadBytesMax: number;
+  }) {
+    this.firstWindowBytes = limits.firstWindowBytes;
+    this.#windowBytesMax = limits.windowBytesMax;
+    this.#windowBytes = limits.firstWindowBytes;
     this.#unreadBytesMax = limits.unreadBytesMax;
-    this.#adapt(0, 0);
+    this.#adapt(0, 0, Number.POSITIVE_INFINITY);
   }
 
-  /** Call for a new session whose first settings have `windowBytesMax`. */
+  /** Call for a new session whose first settings have `firstWindowBytes`. */
   add(session: Http2Session): void {
     const streams = keepStreamsInTables(session);
-    const one = { session, windowBytes: this.windowBytesMax, isAsked: false };
+    const one = { session, windowBytes: this.firstWindowBytes, isAsked: false };
     const open = () => {
       if (session.destroyed) return; // it connects even then
-      session.setLocalWindowSize(connectionWindows * this.windowBytesMax);
+      session.setLocalWindowSize(connectionWindows * this.firstWindowBytes);
       if (streams === undefined) session.settings({ initialWindowSize: windowBytesMin });
-      else this.#tell(one);
+      else if (this.#windowBytes < this.firstWindowBytes) this.#tell(one);
     };
     if (session.connecting) session.once("connect", open);
     else open();
@@ -87,9 +95,9 @@ export class Windows {
     let unread = 0;
     let unreadStreams = 0;
     let ofClients = 0;
-    let isWatching = false;
+    let openStreams = 0;
     for (const [{ session }, streams] of this.#sessions) {
-      if (streams.size > 0) isWatching = true;
+      openStreams += streams.size;
       for (const stream of streams) {
         if (stream.readableLength === 0) continue;
         const bytes = unreadBytes(stream, seen);
@@ -102,21 +110,23 @@ export class Windows {
     }
     const tooMany = ofClients - excessMax * this.#unreadBytesMax;
     if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
-    this.#adapt(unread, unreadStreams);
+    this.#adapt(unread, unreadStreams, openStreams);
     for (const [one, streams] of this.#sessions) if (streams.size > 0) this.#tell(one);
     this.#timer = undefined;
-    if (!isWatching && unread === 0) return;
+    if (openStreams === 0 && unread === 0) return;
     // At most a fiftieth of the time.
     const pauseMs = Math.max(lookIntervalMs, 50 * (performance.now() - begun));
     this.#timer = setTimeout(this.#look, pauseMs).unref();
   };
 
   /** Halves windows at once, and doubles them step by step, with a margin. */
-  #adapt(unread: number, unreadStreams: number): void {
-    const share = (this.#unreadBytesMax - unread) / Math.max(2, unreadStreams / 2);
-    if (share >= 3 * this.#windowBytes) this.#windowBytes *= 2;
+  #adapt(unread: number, unreadStreams: number, openStreams: number): void {
+    const room = (this.#unreadBytesMax - unread) / Math.max(2, unreadStreams / 2);
+    const few = (excessMax * this.#unreadBytesMax) / openStreams;
+    const mayGrow = this.#windowBytes < this.firstWindowBytes || few >= 3 * this.#windowBytes;
+    if (room >= 3 * this.#windowBytes && mayGrow) this.#windowBytes *= 2;
+    const share = Math.min(room, Math.max(few, this.firstWindowBytes), this.#windowBytesMax);
     while (share < this.#windowBytes && this.#windowBytes > windowBytesMin) this.#windowBytes /= 2;
-    this.#windowBytes = Math.min(this.#windowBytes, this.windowBytesMax);
   }
 
   #tell(one: Session): void {
@@ -146,14 +156,16 @@ export class Windows {
 
 const MiB = 1024 * 1024;
 
-/** Of clients. With windows of 16 MiB, a hundred connections took a server above 512 MiB. */
+/** Of clients. With windows of 16 MiB for all, a hundred connections took a server above 512 MiB. */
 export const requestWindows: Windows = new Windows({
-  windowBytesMax: 2 * MiB,
+  firstWindowBytes: 2 * MiB,
+  windowBytesMax: 8 * MiB,
   unreadBytesMax: 32 * MiB,
 });
 
 /** Of servers that we call. As much as grpc-go's windows can grow to: 160 MB/s at 100 ms. */
 export const answerWindows: Windows = new Windows({
+  firstWindowBytes: 16 * MiB,
   windowBytesMax: 16 * MiB,
   unreadBytesMax: 64 * MiB,
 });

@@ -30,7 +30,7 @@ export function createHttp2Server(
       maxConcurrentStreams: limits.streamsMax,
       maxHeaderListSize: limits.headerBytesMax,
       enablePush: false,
-      initialWindowSize: requestWindows.windowBytesMax,
+      initialWindowSize: requestWindows.firstWindowBytes,
     },
     maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.

@@ -4,7 +4,7 @@ import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } fro
 import { expect, test, vi } from "vitest";
 import { Windows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
-import { data, headers } from "../support/create-volume.ts";
+import { createPath, data, headers } from "../support/create-volume.ts";
 import { listen } from "../support/free-port.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
@@ -38,9 +38,29 @@ test("a client lets a stream send 16 MiB", async () => {
   expect(metadata.get("windows")).toBe(`${16 * MiB},${128 * MiB}`);
 });
 
+test("windows grow while streams are few", async () => {
+  await using server = await openTestService();
+  const session = http2.connect(server.origin);
+  const windows: number[] = [];
+  session.on("remoteSettings", ({ initialWindowSize = 0 }) => windows.push(initialWindowSize));
+  const open = () => {
+    const type = { "content-type": "application/json" };
+    session.request({ ":method": "POST", ":path": createPath, ...type }).write("{");
+  };
+  open();
+  await vi.waitFor(() => expect(windows.at(-1)).toBe(8 * MiB), { timeout: patienceMs });
+  for (let i = 0; i < 70; i++) open();
+  await vi.waitFor(() => expect(windows.at(-1)).toBe(2 * MiB), { timeout: patienceMs });
+  session.destroy();
+});
+
 /** A server that reads nothing until it is told, with little room for what is unread. */
 async function openUnread(bytesMax: number) {
-  const windows = new Windows({ windowBytesMax, unreadBytesMax: bytesMax });
+  const windows = new Windows({
+    firstWindowBytes: windowBytesMax,
+    windowBytesMax,
+    unreadBytesMax: bytesMax,
+  });
   const streams: ServerHttp2Stream[] = [];
   const server = http2.createServer({ settings: { initialWindowSize: windowBytesMax } });
   server.on("session", (session) => windows.add(session));
@@ -124,7 +144,11 @@ test("streams end that hold the most, where more is unread than there is room fo
 });
 
 test("streams of a server that is called never end because they are unread", async () => {
-  const windows = new Windows({ windowBytesMax, unreadBytesMax: 128 * KiB });
+  const windows = new Windows({
+    firstWindowBytes: windowBytesMax,
+    windowBytesMax,
+    unreadBytesMax: 128 * KiB,
+  });
   const server = http2.createServer((_request, response) => void response.end(Buffer.alloc(MiB)));
   await using listener = await listen(server as never);
   const settings = { initialWindowSize: windowBytesMax };
