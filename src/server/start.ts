@@ -2,7 +2,6 @@
 import { existsSync } from "node:fs";
 import type { DescMethod } from "@bufbuild/protobuf";
 import { createFirstToken, revokeFirstToken } from "connect-gateway-kit/auth/authenticator";
-import { loadLoggerSoon } from "connect-gateway-kit/logging";
 import { type StartedProgram, schemeOf, startProgram } from "connect-gateway-kit/program";
 import { localUrl } from "connect-gateway-kit/settings";
 import { PlantService } from "../../gen/plantstore/v1/plant_service_pb.ts";
@@ -50,9 +49,7 @@ export async function startServer({
     ? await createFirstToken(settings.auth, tokenPrefix)
     : undefined;
   try {
-    const started = await start(settings);
-    if (options.log === undefined) loadLoggerSoon();
-    return { ...started, settings, firstToken };
+    return { ...(await start(settings)), settings, firstToken };
   } catch (error) {
     if (firstToken !== undefined) await revokeFirstToken(settings.auth);
     throw error;

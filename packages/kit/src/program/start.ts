@@ -8,6 +8,7 @@ import type { TlsFiles } from "connect-gateway/server";
 import { openAuthenticator } from "../auth/authenticator.ts";
 import { type AuthSettings, hasAuth } from "../auth/settings.ts";
 import { listenForStop, notifyReady, shortenCollections } from "../command/process.ts";
+import { loadLoggerSoon } from "../logging/logger.ts";
 import type { common } from "../settings/common.ts";
 import { isThisMachine, localUrl } from "../settings/place.ts";
 import type { SettingsOf } from "../settings/schema.ts";
@@ -128,6 +129,7 @@ export async function runUntilStopped(program: StartedProgram, running: Running)
   // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
   using stop = listenForStop(isatty(0) ? undefined : () => void reload());
   shortenCollections();
+  loadLoggerSoon();
   await running.announce();
   const { host, tls, socketPath } = settings;
   const isPublic = socketPath === undefined && !isThisMachine(host);
