@@ -37,11 +37,11 @@ interface Session {
 /**
  * The windows of all connections of a process, in one role.
  *
- * A new stream gets as much as its distance may need, and more while streams are few. Where they are
- * not read, windows shrink: each can take at most half of the room that is left, and all together about
- * twice that room. A client may ignore that, or be slow to hear it: when four times as much is unread of
- * clients, the streams that hold the most end with ENHANCE_YOUR_CALM, but for those that hold no more
- * than the smallest window.
+ * A stream begins with as much as short distances need. While few are open in the process, each may have
+ * more. Where they are not read, windows shrink: each can take at most half of the room that is left,
+ * and all together about twice that room. A client may ignore that, or be slow to hear it: when four
+ * times as much is unread of clients, streams end with ENHANCE_YOUR_CALM, the largest first of the
+ * connection that holds the most, but for those that hold no more than the smallest window.
  * Servers that we call are trusted to stop: their streams are unread because callers of ours are slow,
  * and those must not lose them.
  */
@@ -52,6 +52,8 @@ export class Windows {
   /** Of a new connection's streams. */
   readonly firstWindowBytes: number;
   #windowBytes: number;
+  /** Falls slowly, or short calls would change windows at each look. */
+  #recentStreams = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
   /** @param limits `unreadBytesMax` is of all streams in the process. */
@@ -97,8 +99,8 @@ export class Windows {
     let ofClients = 0;
     let openStreams = 0;
     for (const [{ session }, streams] of this.#sessions) {
-      openStreams += streams.size;
       for (const stream of streams) {
+        if (!stateOf(stream).ended) openStreams++;
         if (stream.readableLength === 0) continue;
         const bytes = unreadBytes(stream, seen);
         unread += bytes;
@@ -110,10 +112,15 @@ export class Windows {
     }
     const tooMany = ofClients - excessMax * this.#unreadBytesMax;
     if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
-    this.#adapt(unread, unreadStreams, openStreams);
-    for (const [one, streams] of this.#sessions) if (streams.size > 0) this.#tell(one);
+    this.#recentStreams = Math.max(openStreams, 0.95 * this.#recentStreams);
+    this.#adapt(unread, unreadStreams, this.#recentStreams);
+    for (const [one, streams] of this.#sessions) {
+      const hasMore = one.windowBytes > Math.max(this.firstWindowBytes, this.#windowBytes);
+      if (streams.size > 0 || hasMore) this.#tell(one);
+    }
     this.#timer = undefined;
-    if (openStreams === 0 && unread === 0) return;
+    const isSmall = this.#windowBytes < this.firstWindowBytes;
+    if (openStreams === 0 && unread === 0 && !isSmall) return;
     // At most a fiftieth of the time.
     const pauseMs = Math.max(lookIntervalMs, 50 * (performance.now() - begun));
     this.#timer = setTimeout(this.#look, pauseMs).unref();
@@ -121,10 +128,15 @@ export class Windows {
 
   /** Halves windows at once, and doubles them step by step, with a margin. */
   #adapt(unread: number, unreadStreams: number, openStreams: number): void {
-    const room = (this.#unreadBytesMax - unread) / Math.max(2, unreadStreams / 2);
+    const parts = Math.max(2, unreadStreams / 2);
+    const room = (this.#unreadBytesMax - unread) / parts;
     const few = (excessMax * this.#unreadBytesMax) / openStreams;
     const mayGrow = this.#windowBytes < this.firstWindowBytes || few >= 3 * this.#windowBytes;
-    if (room >= 3 * this.#windowBytes && mayGrow) this.#windowBytes *= 2;
+    // Larger ones will hold more.
+    const next = room - unread / parts;
+    if (mayGrow && room >= 3 * this.#windowBytes && next >= 2 * this.#windowBytes) {
+      this.#windowBytes *= 2;
+    }
     const share = Math.min(room, Math.max(few, this.firstWindowBytes), this.#windowBytesMax);
     while (share < this.#windowBytes && this.#windowBytes > windowBytesMin) this.#windowBytes /= 2;
   }
@@ -132,8 +144,8 @@ export class Windows {
   #tell(one: Session): void {
     const { session } = one;
     const windowBytes = this.#windowBytes;
-    if (one.isAsked || one.windowBytes === windowBytes || session.closed || session.connecting)
-      return;
+    if (one.isAsked || one.windowBytes === windowBytes) return;
+    if (session.closed || session.destroyed || session.connecting) return;
     one.isAsked = true;
     session.settings({ initialWindowSize: windowBytes }, () => {
       one.windowBytes = windowBytes;
@@ -144,7 +156,11 @@ export class Windows {
   /** Ends the streams that hold the most. @returns the bytes that they held. */
   #end(held: ReadonlyMap<Http2Stream, number>, wanted: number): number {
     let ended = 0;
-    for (const [stream, bytes] of [...held].sort(([, a], [, b]) => b - a)) {
+    const all = new Map<Http2Session | undefined, number>();
+    for (const [{ session }, bytes] of held) all.set(session, (all.get(session) ?? 0) + bytes);
+    const ofSession = ({ session }: Http2Stream) => all.get(session) ?? 0;
+    const order = [...held].sort(([a, x], [b, y]) => ofSession(b) - ofSession(a) || y - x);
+    for (const [stream, bytes] of order) {
       if (ended >= wanted || bytes <= 2 * windowBytesMin) break;
       ended += bytes;
       stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
@@ -170,11 +186,21 @@ export const answerWindows: Windows = new Windows({
   unreadBytesMax: 64 * MiB,
 });
 
+/** What Node keeps of a stream. `ended`: all has arrived. */
+interface ReadableState {
+  readonly buffer: readonly (Buffer | null)[];
+  readonly bufferIndex: number;
+  readonly ended: boolean;
+}
+
+function stateOf(stream: Readable): ReadableState {
+  return Reflect.get(stream, "_readableState");
+}
+
 /** Pieces keep the whole buffer alive that Node has read them into. */
 function unreadBytes(stream: Http2Stream, seen: Set<ArrayBufferLike>): number {
-  const { buffer } = Reflect.get(stream, "_readableState") as { buffer: Iterable<Buffer | null> };
   let bytes = 0;
-  for (const piece of buffer) {
+  for (const piece of stateOf(stream).buffer) {
     if (piece === null) continue; // Node has taken it
     bytes += pieceBytes;
     if (seen.has(piece.buffer)) continue;
@@ -207,10 +233,10 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
 
 /** The bytes of whole pieces. A read that cuts a piece copies it, and so does each read after that. */
 function chunkBytes(stream: Readable): number {
-  const { buffer, bufferIndex } = Reflect.get(stream, "_readableState");
+  const { buffer, bufferIndex } = stateOf(stream);
   let bytes = 0;
   for (let i = bufferIndex; i < buffer.length && bytes < joinedBytesMax; i++) {
-    bytes += buffer[i].length;
+    bytes += buffer[i]?.length ?? 0;
   }
   return Math.min(bytes || chunkBytesMax, chunkBytesMax);
 }

@@ -143,6 +143,19 @@ test("streams end that hold the most, where more is unread than there is room fo
   await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(8 * MiB), { timeout: patienceMs });
 });
 
+test("streams of the connection that holds the most end first", async () => {
+  await using unread = await openUnread(MiB);
+  // A larger one than any of those.
+  send(unread.session, MiB / 2);
+  await vi.waitFor(() => expect(unread.unreadBytes).toBe(MiB / 2), patienceMs);
+  using connection = await openRawConnection(unread.port);
+  const ids = Array.from({ length: 24 }, (_, index) => 2 * index + 1);
+  const bodies = ids.flatMap((id) => [headers(id), ...bodyOf(id, MiB / 4)]);
+  connection.write(Buffer.concat([greeting, settingsAck, ...bodies]));
+  await connection.until("a reset", (bytes) => resetStreams(bytes).length > 0);
+  expect(unread.streams[0]?.destroyed).toBe(false);
+});
+
 test("streams of a server that is called never end because they are unread", async () => {
   const windows = new Windows({
     firstWindowBytes: windowBytesMax,

@@ -230,10 +230,7 @@ describe("faults of a REST server", () => {
 
   test.each(faults)("%s", async (_what, listener, code, message) => {
     answer = listener;
-    const isSlow = code === Code.DeadlineExceeded;
-    const timeoutMs = isSlow ? 500 : 20_000;
-    // A busy machine may need that long for the way there.
-    const right = isSlow ? [0, 1] : [1];
+    const timeoutMs = code === Code.DeadlineExceeded ? 3000 : 20_000;
     for (const [name, open] of transports) {
       calls = 0;
       const client = createClient(CatalogService, open(server.origin));
@@ -244,7 +241,7 @@ describe("faults of a REST server", () => {
       expect([name, error.code]).toEqual([name, code]);
       expect(error.rawMessage).toContain(message);
       expect([...error.metadata, ...header].join()).not.toContain("a=b");
-      expect(right).toContain(calls);
+      expect(calls).toBe(1);
     }
     calls = 0;
     const headers = { "connect-timeout-ms": `${timeoutMs}` };
@@ -253,7 +250,7 @@ describe("faults of a REST server", () => {
     expect(response.status).toBe(status);
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);
-    expect(right).toContain(calls);
+    expect(calls).toBe(1);
   });
 
   test("a client stream that cannot go on is an error, and harms nobody", async () => {
