@@ -113,7 +113,8 @@ async function linkModules(folder: string): Promise<void> {
 async function check(campaign: string, folder: string): Promise<"passed" | "failed" | "broke"> {
   if (campaign.endsWith(".test.ts")) {
     const vitest = join(folder, "node_modules/vitest/vitest.mjs");
-    const { output, code } = await run([vitest, "run", campaign], folder);
+    // Many a mutant makes tests wait for ever.
+    const { output, code } = await run([vitest, "run", campaign, "--testTimeout=20000"], folder);
     const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(output) ?? [];
     if (passed === undefined || passed === "0") return "broke";
     // An uncaught error fails the run, but none of its tests.
