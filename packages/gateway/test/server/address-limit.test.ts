@@ -31,8 +31,12 @@ async function openLimited(connectionsPerAddressMax: number, tls?: ServeOptions[
 
 describe("connectionsPerAddressMax", () => {
   test("closes each connection above the limit, and makes room when one closes", async () => {
-    const { server, told } = await openLimited(2);
+    const { server, told } = await openLimited(5);
     await using _server = server;
+    using others = new DisposableStack();
+    for (let i = 0; i < 3; i++) {
+      await expectServed(others.use(createRawConnection(await connectTo(server))));
+    }
     using first = createRawConnection(await connectTo(server));
     using second = createRawConnection(await connectTo(server));
     await Promise.all([expectServed(first), expectServed(second)]);
@@ -40,7 +44,7 @@ describe("connectionsPerAddressMax", () => {
       using another = createRawConnection(await connectTo(server));
       expect(await another.untilClosed()).toHaveLength(0);
     }
-    expect(told.count).toBe(2);
+    expect(told.count).toBe(5);
     first.end();
     await first.untilClosed();
     using next = createRawConnection(await connectTo(server));

@@ -74,7 +74,11 @@ describe("at the maximum number of connections", () => {
   });
 
   test("a newcomer is rejected if no connection can make room", async () => {
-    await using server = await openFull(2);
+    await using server = await openFull(5);
+    using others = new DisposableStack();
+    for (let i = 0; i < 3; i++) {
+      await expectServed(others.use(await openRawConnection(server.port)));
+    }
     using first = await openRawConnection(server.port);
     using second = await openRawConnection(server.port);
     await expectServed(first);
