@@ -34,4 +34,5 @@ export function fillStore(file: string, plants: number): void {
 
 const insertPlants = `
   WITH RECURSIVE numbers(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM numbers WHERE n + 1 < $plants)
-  INSERT INTO plants SELECT $first + CAST(n AS INTEGER) * CAST($step AS INTEGER), 'Basil', 'herb' FROM numbers`;
+  INSERT INTO plants (id, name, tag)
+  SELECT $first + CAST(n AS INTEGER) * CAST($step AS INTEGER), 'Basil', 'herb' FROM numbers`;

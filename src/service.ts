@@ -46,7 +46,7 @@ function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
   if (id === undefined || name === undefined) {
     throw new Error("a request came without its required fields");
   }
-  return { id, name, tag };
+  return { id, name, tag } satisfies Record<keyof NewPlant, unknown>;
 }
 
 function toResponse({

@@ -59,7 +59,7 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
     onProgress(done, total) {
       expect(done).toBeLessThan(total);
       // Each commit of another would make SQLite begin anew.
-      other.exec(`INSERT INTO plants VALUES (${10_000 + steps++}, 'late', NULL)`);
+      other.exec(`INSERT INTO plants (id, name) VALUES (${10_000 + steps++}, 'late')`);
     },
   });
   other.close();

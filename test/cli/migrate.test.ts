@@ -3,10 +3,14 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { migrations } from "../../src/store/sqlite/schema.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { password } from "../support/postgres-databases.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { postgresKind, storeKinds } from "../support/store-place.ts";
+
+/** Of every engine. */
+const latest = migrations.length;
 
 /** As it is shown: without the password, and without settings. */
 const shownForm = (url: string) => url.replace(/:[^:@]*@/, "@").replace(/\?.*/, "");
@@ -15,13 +19,13 @@ describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
   test.skipIf(isMissing)("tells what is due, brings it up to date, and says so", async () => {
     await using place = await open();
     const shown = shownForm(place.url);
-    const at = (version: number) => `${shown} has schema version ${version} of 1`;
+    const at = (version: number) => `${shown} has schema version ${version} of ${latest}`;
     for (const [command, text] of [
       ["status", `${at(0)}: migrations are due`],
       ["status", `${at(0)}: migrations are due`],
-      ["up", at(1)],
-      ["up", at(1)],
-      ["status", at(1)],
+      ["up", at(latest)],
+      ["up", at(latest)],
+      ["status", at(latest)],
     ] as const) {
       const result = await runInProcess(["migrate", command, "--store", place.url]);
       expect(result).toEqual({ code: 0, stdout: `${text}\n`, stderr: "" });
@@ -33,7 +37,7 @@ describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
 test("status refuses the SQLite database of a newer release, or of another program", async () => {
   await using folder = await createTemporaryFolder();
   for (const [pragma, message] of [
-    ["user_version = 2", /newer release/],
+    [`user_version = ${latest + 1}`, /newer release/],
     ["application_id = 1", /another program/],
   ] as const) {
     const url = `sqlite:${join(folder.path, `${pragma}.db`)}`;

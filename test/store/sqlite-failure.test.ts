@@ -189,7 +189,7 @@ test.each([
   "a plant that the database would not store as it is (%s: %s) is rejected alone",
   async (kind, sql) => {
     const { path, store, failures } = await openFresh();
-    openBeside(path).exec(`INSERT INTO plants VALUES (100, 'taken', NULL); ${sql}`);
+    openBeside(path).exec(`INSERT INTO plants (id, name) VALUES (100, 'taken'); ${sql}`);
     const bad = { id: 5n, name: "taken" };
     const others = [...plantsOf(5), ...plantsOf(5, 6)];
     const creating = [bad, ...others].map((plant) => store.create(plant));
@@ -307,7 +307,7 @@ describe("a permanent failure", () => {
     await rm(`${path}-shm`);
     const write = `const db = new (require("node:sqlite").DatabaseSync)(process.argv[1]);
       for (let id = 100; id < 400; id++)
-        db.exec("INSERT INTO plants VALUES (" + id + ", hex(zeroblob(2000)), NULL)");`;
+        db.exec("INSERT INTO plants (id, name) VALUES (" + id + ", hex(zeroblob(2000)))");`;
     expect(spawnSync(process.execPath, ["-e", write, path]).status).toBe(0);
     await store.close();
     expect(failures).toMatchObject([{ message: expect.stringMatching(moved) }]);

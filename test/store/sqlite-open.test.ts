@@ -181,7 +181,7 @@ test.each(["CREATE TABLE t (a)", "PRAGMA application_id = 1"])(
 
 describe("a database of ours", () => {
   test.each([
-    ["of a newer release", "newer_schema", /version 2, .*knows 1/, "PRAGMA user_version = 2"],
+    ["of a newer release", "newer_schema", /version 99, .*knows \d/, "PRAGMA user_version = 99"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
     ["with another table", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
   ])("%s is rejected and left unchanged", async (_, code, message, damage) => {
@@ -258,9 +258,10 @@ test.each([
 
 test("every migration in the folder is applied, in the order of its number", async () => {
   const url = `sqlite:${await temporaryPath()}`;
-  expect(await readSchemaState(url)).toEqual({ version: 0, latest: migrations.length });
+  const latest = migrations.length;
+  expect(await readSchemaState(url)).toEqual({ version: 0, latest });
   await (await openStore(url)).close();
-  expect(await readSchemaState(url)).toEqual({ version: 1, latest: 1 });
+  expect(await readSchemaState(url)).toEqual({ version: latest, latest });
   const folder = new URL("../../src/store/sqlite/migrations/", import.meta.url);
   expect([...migrations]).toEqual((await readdir(folder)).sort());
   for (const [index, name] of migrations.entries())

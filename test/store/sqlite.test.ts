@@ -3,6 +3,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readValue } from "../../src/store/sqlite/driver.ts";
+import { migrations } from "../../src/store/sqlite/schema.ts";
 import { SqliteThread } from "../../src/store/sqlite/thread.ts";
 import { openStore } from "../support/open-store.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
@@ -31,7 +32,7 @@ test("the file is plain SQLite that others read while the store is open, and the
   expect(readValue(reader, "PRAGMA integrity_check")).toBe("ok");
   expect(readValue(reader, "PRAGMA journal_mode")).toBe("wal");
   expect(readValue(reader, "PRAGMA application_id")).toBe(0x504c4e54);
-  expect(readValue(reader, "PRAGMA user_version")).toBe(1);
+  expect(readValue(reader, "PRAGMA user_version")).toBe(migrations.length);
   reader.close();
   await store.close();
   expect(await readdir(dirname(path))).toEqual(["plants.db"]);

@@ -20,7 +20,7 @@ const newerMax = 1;
 const lockKey = 0x50_4c_4e_54;
 
 /** Of races without advisory locks: serialization_failure, unique_violation, duplicate_*. */
-const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42710"]);
+const raceStates: ReadonlySet<string> = new Set(["40001", "23505", "42P07", "42701", "42710"]);
 const racesMax = 20;
 
 /** @returns The number of applied migrations. @throws {StoreOpenError} `foreign`, `newer_schema` */
