@@ -23,8 +23,7 @@ const ndjsonOf = (plants: readonly NewPlant[]) => plants.map(formats.ndjson.writ
 /** Past 2^53, where a double would make one of two. */
 const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
 
-const storedForms = (plants: readonly NewPlant[]) =>
-  plants.map(({ id, name, tag }) => storedForm({ id, name, ...(tag !== undefined && { tag }) }));
+const storedForms = (plants: readonly NewPlant[]) => plants.map(storedForm);
 
 /** Nothing but the store tells how far an import is. */
 const polling = { interval: 10 };

@@ -1,4 +1,11 @@
-import { type NewPlant, type Obstacle, obstacles, type Plant } from "../../src/plant.ts";
+import {
+  isSamePlant,
+  type NewPlant,
+  type Obstacle,
+  obstacles,
+  type Plant,
+  withoutId,
+} from "../../src/plant.ts";
 import type { Engine, RowOutcome } from "../../src/store/engine.ts";
 
 type Hook = () => void | Promise<void>;
@@ -30,10 +37,10 @@ export class MemoryEngine implements Engine {
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     this.commits.push(batch);
     await this.before();
-    const outcomes = batch.map(({ id, name, tag }): RowOutcome => {
-      const first = this.plants.get(id) ?? { name, tag };
-      this.plants.set(id, first);
-      return first.name === name && first.tag === tag ? "created" : "id_taken";
+    const outcomes = batch.map((plant): RowOutcome => {
+      const first = this.plants.get(plant.id) ?? withoutId(plant);
+      this.plants.set(plant.id, first);
+      return isSamePlant(first, plant) ? "created" : "id_taken";
     });
     await this.after();
     return outcomes;

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { textFields } from "../../src/plant.ts";
 import { migrateStore } from "./open-store.ts";
 import { queryPostgres } from "./postgres-client.ts";
 import { type PostgresDatabases, password } from "./postgres-databases.ts";
@@ -104,12 +105,8 @@ export async function readPostgresPlants(
   database?: string,
 ): Promise<readonly StoredPlant[]> {
   const rows = await query(everyPlant, database);
-  return (rows as { id: string; name: string; tag: string | null }[]).map(({ id, name, tag }) => ({
-    ...{ id: BigInt(id), name, tag },
-  }));
+  return rows.map((row) => ({ ...row, id: BigInt(`${row["id"]}`) }) as StoredPlant);
 }
 
-const everyPlant = `
-  SELECT id, upper(encode(convert_to(name, 'UTF8'), 'hex')) AS name,
-    upper(encode(convert_to(tag, 'UTF8'), 'hex')) AS tag
-  FROM plants ORDER BY id`;
+const hexOf = (field: string) => `upper(encode(convert_to(${field}, 'UTF8'), 'hex')) AS ${field}`;
+const everyPlant = `SELECT id, ${textFields.map(hexOf).join(", ")} FROM plants ORDER BY id`;

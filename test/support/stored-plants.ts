@@ -1,4 +1,5 @@
 import { DatabaseSync } from "node:sqlite";
+import { type NewPlant, textFields } from "../../src/plant.ts";
 import { readRows } from "./sqlite-rows.ts";
 
 /** A row with its bytes in hex, which any wrong character would change. */
@@ -15,12 +16,13 @@ export function readStoredPlants(database: string): StoredPlant[] {
 }
 
 // hex() returns an empty text for NULL.
-const everyPlant = `
-  SELECT id, hex(name) AS name, CASE WHEN tag IS NOT NULL THEN hex(tag) END AS tag
-  FROM plants ORDER BY id`;
+const hexOf = (field: string) =>
+  `CASE WHEN ${field} IS NOT NULL THEN hex(${field}) END AS ${field}`;
+const everyPlant = `SELECT id, ${textFields.map(hexOf).join(", ")} FROM plants ORDER BY id`;
 
-export function storedForm(plant: { id: bigint; name: string; tag?: string }): StoredPlant {
+export function storedForm(plant: NewPlant): StoredPlant {
   const hex = (text: string) => Buffer.from(text).toString("hex").toUpperCase();
-  const { id, name, tag } = plant;
-  return { id, name: hex(name), tag: tag === undefined ? null : hex(tag) };
+  const textOf = (text: string | undefined) => (text === undefined ? null : hex(text));
+  const texts = textFields.map((field) => [field, textOf(plant[field])]);
+  return { id: plant.id, ...Object.fromEntries(texts) };
 }

@@ -1,6 +1,6 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { NewPlant } from "../../../src/plant.ts";
+import { type NewPlant, plantFrom, type TextField, textFields } from "../../../src/plant.ts";
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
@@ -116,9 +116,9 @@ async function useStore(path: string, next: NewPlant): Promise<Plants> {
 async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
   using db = openDatabase(path, 100);
   const everyPlant = "SELECT * FROM plants";
-  const rows = readRows<{ id: bigint; name: string; tag: string | null }>(db, everyPlant);
+  const rows = readRows<{ id: bigint } & Record<TextField, string | null>>(db, everyPlant);
   new Writer(db).write(valuesOf([next]));
-  return new Map(rows.map(({ id, name, tag }) => [id, { name, tag: tag ?? undefined }]));
+  return new Map(rows.map((row) => [row.id, plantFrom(row.id, (field) => row[field])]));
 }
 
 function compare(found: Plants, { sizes, acknowledged, triedBelow }: Expected): string | undefined {
@@ -131,7 +131,8 @@ function compare(found: Plants, { sizes, acknowledged, triedBelow }: Expected): 
       continue;
     }
     known++;
-    if (stored.name !== tried.name || stored.tag !== tried.tag) return `plant ${number} is changed`;
+    if (textFields.some((field) => stored[field] !== tried[field]))
+      return `plant ${number} is changed`;
   }
   return known === found.size ? undefined : `${found.size - known} plants are there by nobody`;
 }

@@ -3,6 +3,7 @@
  * once, and never changes. Pure: it uses only the records. All their times use the same clock
  * (`performance.now()`): Node counts from the start of the process, in all threads.
  */
+import { textFields } from "../../../src/plant.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 
 export interface TestPlant {
@@ -181,7 +182,7 @@ function checkTaken(requests: readonly RequestRecord[], owner: StoredPlant | und
 }
 
 function isSameRow(one: StoredPlant | TestPlant, other: StoredPlant | TestPlant): boolean {
-  return one.id === other.id && one.name === other.name && one.tag === other.tag;
+  return one.id === other.id && textFields.every((field) => one[field] === other[field]);
 }
 
 function violation(kind: ViolationKind, request: RequestRecord, what: string): Violation {

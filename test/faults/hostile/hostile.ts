@@ -12,6 +12,7 @@ import {
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { textFields } from "../../../src/plant.ts";
 import { sqliteKind } from "../../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 import { type Campaign, count } from "../campaign.ts";
@@ -181,7 +182,7 @@ function begunIn(spans: readonly Span[]) {
 
 /** The rows of a store that no attack was entitled to. */
 function withoutSound(rows: readonly StoredPlant[], sound: readonly TestPlant[]): StoredPlant[] {
-  const key = ({ id, name, tag }: StoredPlant) => `${id} ${name} ${tag}`;
+  const key = (row: StoredPlant) => [row.id, ...textFields.map((field) => row[field])].join(" ");
   const keys = new Set(sound.map((plant) => key(storedForm(plant))));
   return rows.filter((row) => !keys.has(key(row)));
 }
