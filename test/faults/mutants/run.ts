@@ -114,7 +114,11 @@ async function check(campaign: string, folder: string): Promise<"passed" | "fail
   if (campaign.endsWith(".test.ts")) {
     const vitest = join(folder, "node_modules/vitest/vitest.mjs");
     // Many a mutant makes tests wait for ever.
-    const { output, code } = await run([vitest, "run", campaign, "--testTimeout=20000"], folder);
+    const { output, code, isLate } = await run(
+      [vitest, "run", campaign, "--testTimeout=20000"],
+      folder,
+    );
+    if (isLate) return "failed"; // they hang, and without the mutant they do not
     const [, passed] = /^(\d+) passed, (\d+) failed/m.exec(output) ?? [];
     if (passed === undefined || passed === "0") return "broke";
     // An uncaught error fails the run, but none of its tests.
@@ -142,7 +146,7 @@ async function run(args: readonly string[], cwd: string) {
   stop.signal.removeEventListener("abort", end);
   stop.signal.throwIfAborted();
   if (flags.verbose) print(output);
-  return { output, code };
+  return { output, code, isLate: child.killed };
 }
 
 function print(line: string): void {
