@@ -153,7 +153,7 @@ export class Windows {
     });
   }
 
-  /** Ends the streams that hold the most. @returns the bytes that they held. */
+  /** Ends large streams, first those of the session that holds the most. @returns the bytes that they held. */
   #end(held: ReadonlyMap<Http2Stream, number>, wanted: number): number {
     let ended = 0;
     const all = new Map<Http2Session | undefined, number>();
@@ -161,7 +161,8 @@ export class Windows {
     const ofSession = ({ session }: Http2Stream) => all.get(session) ?? 0;
     const order = [...held].sort(([a, x], [b, y]) => ofSession(b) - ofSession(a) || y - x);
     for (const [stream, bytes] of order) {
-      if (ended >= wanted || bytes <= 2 * windowBytesMin) break;
+      if (ended >= wanted) break;
+      if (bytes <= 2 * windowBytesMin) continue;
       ended += bytes;
       stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
       stream.destroy();

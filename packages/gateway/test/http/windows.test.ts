@@ -156,6 +156,19 @@ test("streams of the connection that holds the most end first", async () => {
   expect(unread.streams[0]?.destroyed).toBe(false);
 });
 
+test("small streams of the connection that holds the most spare no large ones", async () => {
+  await using unread = await openUnread(MiB);
+  using many = await openRawConnection(unread.port);
+  const ids = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
+  const small = ids.flatMap((id) => [headers(id), ...bodyOf(id, 32 * KiB)]);
+  many.write(Buffer.concat([greeting, settingsAck, ...small]));
+  await vi.waitFor(() => expect(unread.unreadBytes).toBe(100 * 32 * KiB), patienceMs);
+  using few = await openRawConnection(unread.port);
+  const large = [1, 3].flatMap((id) => [headers(id), ...bodyOf(id, MiB)]);
+  few.write(Buffer.concat([greeting, settingsAck, ...large]));
+  await few.until("a reset", (bytes) => resetStreams(bytes).length > 0);
+});
+
 test("streams of a server that is called never end because they are unread", async () => {
   const windows = new Windows({
     firstWindowBytes: windowBytesMax,
