@@ -153,7 +153,7 @@ export function rewriteFile(path: string): void {
       // It may write less. The next iteration reads the rest again.
       position += fs.writeSync(descriptor, bytes, 0, length, position);
     }
-    // An unchanged size would not be written.
+    // An unchanged size would not be written, and on a full disk no commit extends it.
     fs.ftruncateSync(descriptor, position + 1);
     fs.ftruncateSync(descriptor, position);
     fs.fsyncSync(descriptor);
