@@ -12,6 +12,9 @@ export const requestBytes = 8 * 1024;
 /** How long a body may wait for room. Less than the time limit for sending a request. */
 const waitMs = 3000;
 
+/** Between two looks at those that wait. A look may take long because the process had to wait. */
+const pauseMsMax = 50;
+
 /** What is here already may take this multiple of its share: it waits for more. */
 const waitingFactor = 1.5;
 
@@ -134,8 +137,8 @@ export class BodyBudget {
       clearTimeout(waiter.timer);
       this.#waiters.delete(waiter);
     }
-    // At most a tenth of the time, however many wait.
-    this.#pauseMs = 10 * (performance.now() - begun);
+    // About a tenth of the time, however many wait.
+    this.#pauseMs = Math.min(10 * (performance.now() - begun), pauseMsMax);
   };
 
   #resumeOne({ holding, more, resolve, reject }: Waiter): boolean {
