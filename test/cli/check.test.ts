@@ -149,6 +149,7 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
   ["a long log", makeLongLog, /^warn {2}log .* 257 MiB; stop whatever reads the store/],
   ["no database", written("database", noDatabase), /^fail {2}store .*not an SQLite database/],
   ["others can write the tokens", mode("tokenFile", 0o666), /^fail {2}tokens .*chmod 600/],
+  ["the group can read the tokens", mode("tokenFile", 0o640), /^warn {2}tokens .*chmod 600/],
   ["others can read the tokens", mode("tokenFile", 0o644), /^warn {2}tokens .*chmod 600/],
   ["broken tokens", written("tokenFile", "nonsense\n"), /^fail {2}tokens .*line 1 cannot be un/],
   ["no tokens", written("tokenFile", ""), /^warn {2}tokens .*token create/],

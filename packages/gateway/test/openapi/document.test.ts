@@ -201,6 +201,7 @@ test("deprecated elements are marked", () => {
   const document = documentOf(ShopService);
   expect(operationOf(document, "MoveProduct").deprecated).toBe(true);
   expect(operationOf(document, "GetProduct")).not.toHaveProperty("deprecated");
+  expect(operationOf(documentOf(OldService), "Get").deprecated).toBe(true);
   expect(document.components.schemas.SizeName.description).toBe("- `SIZE_LARGE`: Deprecated.");
 });
 
