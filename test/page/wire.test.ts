@@ -1,7 +1,10 @@
 /** What the page encodes by hand is what a client sends. */
 import { create, toBinary } from "@bufbuild/protobuf";
 import { expect, test } from "vitest";
-import { CreatePlantRequestSchema, NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
+import {
+  CreatePlantRequestSchema,
+  NewPlantSchema,
+} from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { envelope } from "../../packages/gateway/test/support/envelope.ts";
 
 type Parts = readonly { readonly bytes: Uint8Array }[];

@@ -16,8 +16,10 @@ import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
 import { describe, expect, test } from "vitest";
 import { type FetchGatewayOptions, gatewayFetchHandler } from "../../src/fetch.ts";
+import { BodyBudget } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { createPath, volume } from "../support/create-volume.ts";
 import { within } from "../support/within.ts";
 
 type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
@@ -54,6 +56,17 @@ test.each(["fetch.ts", "rest/client/index.ts"])(
     expect([...packages].filter((one) => /^node:|connect-node/.test(one))).toEqual([]);
   },
 );
+
+test("what a body held is given back, although no runtime says when an answer was taken", async () => {
+  const bodyBudget = new BodyBudget();
+  const { send } = handlerOf(createCatalog(), { bodyBudget });
+  const response = await send(createPath, {
+    ...{ method: "POST", headers: { "content-type": "application/json" }, body: volume },
+  });
+  expect(response.status).toBe(200);
+  await response.text();
+  await expect.poll(() => bodyBudget.heldBytes).toBe(0);
+});
 
 const protocols = [
   ["Connect", connect.createTransport],

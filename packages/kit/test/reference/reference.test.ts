@@ -59,6 +59,16 @@ test("a path says which of its methods OpenAPI cannot describe", () => {
   expect(page).toContain("OpenAPI 3.1 cannot describe the method SEARCH here");
 });
 
+test("a field is described by its own words, and without any by those of its type", () => {
+  const $ref = "#/components/schemas/Shelf";
+  const schema = { properties: { a: { $ref, description: "Where it is." }, b: { $ref } } };
+  const content = { "application/json": { schema } };
+  const put = { operationId: "put", requestBody: { content }, responses: {} };
+  const components = { schemas: { Shelf: { description: "A shelf." } } };
+  const shown = operation({ paths: { "/x": { put } }, components } as ApiDocument, "PUT /x");
+  expect(shown).toMatch(/ a any no Where it is\. b any no A shelf\./);
+});
+
 test("what a proto says is text, never HTML", () => {
   const evil = '<script>alert("1")</script>';
   const document: ApiDocument = {

@@ -1,8 +1,12 @@
 /** `health`, by which a container knows whether its server answers. */
+import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
+import { environment } from "../../../gateway/test/runtimes/project.ts";
+import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
 import { useFolder } from "./command.ts";
 
@@ -37,6 +41,22 @@ test.each([
   const { stdout: _, ...ended } = await folder.run("health", "--host", `unix:${path}`);
   expect(ended).toEqual({ exitCode, stderr });
 });
+
+test.skipIf(process.platform === "win32")(
+  "a server on a Unix socket is healthy, and its socket has the mode that is set",
+  async () => {
+    const host = ["--host", "unix:own.sock"];
+    await writeFile(join(folder.path, "own.yaml"), "socket-mode: '0620'\n");
+    const [node, ...options] = nodeOfSources;
+    const main = join(import.meta.dirname, "../../src/cli/main.ts");
+    const args = [...options, main, ...upstream, ...host, "--config", "own.yaml"];
+    const server = spawn(node, args, { cwd: folder.path, env: environment, stdio: "ignore" });
+    onTestFinished(() => void server.kill());
+    const mode = async () => (await stat(join(folder.path, "own.sock"))).mode & 0o777;
+    await expect.poll(mode).toBe(0o620);
+    expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
+  },
+);
 
 test.skipIf(!hasOpenssl)(
   "where clients need a certificate, it asks on the admin port",
