@@ -11,6 +11,7 @@ describe("requestPathPrefix", () => {
     ["/api/library.v1.CatalogService/GetVolume", 415],
     ["/v1/shelves/a/volumes/1", 404],
     ["/api", 404],
+    ["/ape/v1/shelves/a/volumes/1", 404],
     ["/apiv1/shelves/a/volumes/1", 404],
     ["/api//v1/files", 404],
   ])("GET %s: %s", async (path, status) => {

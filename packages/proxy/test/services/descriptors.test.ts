@@ -49,12 +49,17 @@ test("it may be without the imports that everybody has", () => {
 
 test("it may be without the names of JSON, as the reflection of Java is", () => {
   const bytes = changed(({ file }) => {
-    for (const { field } of file.flatMap(({ messageType }) => messageType)) {
+    for (const { name, field, nestedType } of file.flatMap(({ messageType }) => messageType)) {
       for (const one of field) one.jsonName = "";
+      if (name !== "ListVolumesRequest") continue;
+      nestedType.push(create(DescriptorProtoSchema, { name: "Inner", field }));
     }
   });
-  const request = readDescriptors(bytes).registry.getMessage("library.v1.ListVolumesRequest");
-  expect(request?.fields.map(({ jsonName }) => jsonName)).toEqual(["parent", "pageSize", "titles"]);
+  const { registry } = readDescriptors(bytes);
+  for (const name of ["ListVolumesRequest", "ListVolumesRequest.Inner"]) {
+    const { fields } = registry.getMessage(`library.v1.${name}`) ?? {};
+    expect(fields?.map(({ jsonName }) => jsonName)).toEqual(["parent", "pageSize", "titles"]);
+  }
 });
 
 const catalog = "library/v1/catalog.proto";
