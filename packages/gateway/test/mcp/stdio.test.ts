@@ -72,10 +72,10 @@ test.each([
   expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
 });
 
-test("a call that is cancelled ends, and is not answered", async () => {
-  const cancel = { requestId: 1, reason: "no more" };
+test.each([1, "a"])("the call %j that is cancelled ends, and is not answered", async (id) => {
+  const cancel = { requestId: id, reason: "no more" };
   async function* cancelled() {
-    yield `${call(1, "slow")}\n`;
+    yield `${call(id, "slow")}\n`;
     await started.promise;
     yield `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancel })}\n`;
     yield `${call(2, "fast")}\n`;

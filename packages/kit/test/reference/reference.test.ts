@@ -69,6 +69,13 @@ test("a field is described by its own words, and without any by those of its typ
   expect(shown).toMatch(/ a any no Where it is\. b any no A shelf\./);
 });
 
+test("an answer without an error is shown, whatever its status", () => {
+  const content = { "text/plain": { schema: { type: "string" } } };
+  const get = { operationId: "get", responses: { 304: { content }, 404: { content } } };
+  const shown = operation({ paths: { "/x": { get } } } as ApiDocument, "GET /x");
+  expect(shown.match(/Response \d+/g)).toEqual(["Response 304"]);
+});
+
 test("what a proto says is text, never HTML", () => {
   const evil = '<script>alert("1")</script>';
   const document: ApiDocument = {
