@@ -7,17 +7,20 @@ import { temporaryFolder } from "../store/temporary.ts";
 import { openTestServer } from "../support/test-server.ts";
 
 describe("a start that fails", () => {
-  test("because the port is in use closes its traces and its store, which the next one can open", async () => {
+  test("because the port is in use closes its traces and its store, and leaves no token that nobody saw", async () => {
     vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
     const { TracerProvider } = await import("@opentelemetry/sdk-trace");
     const shutdown = vi.spyOn(TracerProvider.prototype, "shutdown");
     onTestFinished(() => void [vi.unstubAllEnvs(), shutdown.mockRestore()]);
-    const database = join(await temporaryFolder(), "plants.db");
+    const folder = await temporaryFolder();
+    const database = join(folder, "plants.db");
+    const options = { database, auth: { tokenFile: join(folder, "tokens") } };
     await using first = await openTestServer();
-    const second = openTestServer({ database, port: first.port });
+    const second = openTestServer({ ...options, port: first.port });
     await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
     expect(shutdown).toHaveBeenCalledTimes(1);
-    await using _next = await openTestServer({ database });
+    await using next = await openTestServer(options);
+    expect(next.running.firstToken).toMatch(/^plst_/);
   });
 
   test("because of its token file opens no store", async () => {
