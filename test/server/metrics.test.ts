@@ -85,22 +85,26 @@ test("strangers make no series, whatever they send", async () => {
   });
 });
 
-test("what is no request of HTTP is counted by its reason", async () => {
-  await using server = await openTestServer({ ...observed, limits: { headerBytesMax: 1000 } });
-  for (const text of ["GET / HTTP/1.1\r\nbad header\r\n\r\n", "nonsense\r\n\r\n"]) {
-    using connection = await openRawConnection(server.port);
-    connection.write(text);
-    await connection.untilClosed();
-  }
-  const long = { "x-long": "x".repeat(2000) };
-  for (const version of ["1.1", "2"] as const) {
-    expect((await postPlant(server.url, { version, headers: long })).status).toBe(431);
-  }
-  const scraped = await scrape(server.running.metricsUrl);
-  expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
-  expect(scraped.value('plant_store_http_refusals_total{reason="oversized"}')).toBe(2);
-  expect(requestsIn(scraped)).toEqual({});
-});
+test.each(["off", "errors"] as const)(
+  "what is no request of HTTP is counted by its reason, also where it is logged: %s",
+  async (accessLog) => {
+    const limits = { headerBytesMax: 1000 };
+    await using server = await openTestServer({ ...observed, accessLog, limits });
+    for (const text of ["GET / HTTP/1.1\r\nbad header\r\n\r\n", "nonsense\r\n\r\n"]) {
+      using connection = await openRawConnection(server.port);
+      connection.write(text);
+      await connection.untilClosed();
+    }
+    const long = { "x-long": "x".repeat(2000) };
+    for (const version of ["1.1", "2"] as const) {
+      expect((await postPlant(server.url, { version, headers: long })).status).toBe(431);
+    }
+    const scraped = await scrape(server.running.metricsUrl);
+    expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
+    expect(scraped.value('plant_store_http_refusals_total{reason="oversized"}')).toBe(2);
+    expect(requestsIn(scraped)).toEqual({});
+  },
+);
 
 test("a stream is counted, and no latency of the protocol", async () => {
   await using server = await openTestServer(observed);
