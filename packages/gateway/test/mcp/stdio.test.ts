@@ -6,7 +6,7 @@ import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { within } from "../support/within.ts";
 
-const started = Promise.withResolvers<void>();
+let started = Promise.withResolvers<void>();
 
 const handler = gatewayFetchHandler({
   routes: (router) =>
@@ -73,6 +73,7 @@ test.each([
 });
 
 test.each([1, "a"])("the call %j that is cancelled ends, and is not answered", async (id) => {
+  started = Promise.withResolvers();
   const cancel = { requestId: id, reason: "no more" };
   async function* cancelled() {
     yield `${call(id, "slow")}\n`;
