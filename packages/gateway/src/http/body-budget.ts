@@ -12,7 +12,7 @@ export const requestBytes = 8 * 1024;
 /** How long a body may wait for room. Less than the time limit for sending a request. */
 const waitMs = 3000;
 
-/** Between two looks at those that wait. A look may take long because the process had to wait. */
+/** The longest pause between two looks at those that wait: a look that was interrupted seems long. */
 const pauseMsMax = 50;
 
 /** What is here already may take this multiple of its share: it waits for more. */
