@@ -466,6 +466,16 @@ test("the end of a transport ends its calls, and lets none begin", async () => {
   expect(fake.sessions).toHaveLength(1);
 });
 
+test("the end of a transport ends calls that wait for room on its connections", async () => {
+  let calls = 0;
+  const full = () => {
+    if (++calls === 16) fake.transport.close();
+  };
+  await using fake = await openFakeServer(full, busy);
+  const failures = Array.from({ length: 17 }, () => failureOf(fake));
+  expect(await within("the failures", Promise.all(failures))).toHaveLength(17);
+});
+
 test("a name that is none is told as that", async () => {
   const transport = openGrpcTransport({ url: "http://nowhere.invalid:50051" });
   const client = { catalog: createClient(CatalogService, transport) };

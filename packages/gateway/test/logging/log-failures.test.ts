@@ -1,6 +1,6 @@
 /** What went wrong with us is written once: by logFailures, and not by the gateway as well. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { type Log, logFailures } from "../../src/logging/log-failures.ts";
 import { CatalogService, get, openCatalogOf } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
@@ -47,4 +47,24 @@ describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
     expect(written).toEqual(lines);
     if (status === 500) expect(jsonOf(response)).toMatchObject({ message: "internal error" });
   });
+});
+
+test("there is at most one line a second, and each counts the calls since the last", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const lines: string[] = [];
+  const log = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) };
+  await using gateway = await openCatalogOf(
+    { getVolume: () => Promise.reject(broken) },
+    { interceptors: [logFailures(log)] },
+  );
+  for (const calls of [3, 2, 1]) {
+    for (let call = 0; call < calls; call++) await gateway.send(requests.rest);
+    vi.advanceTimersByTime(1000);
+  }
+  expect(lines).toEqual([
+    "GetVolume failed",
+    "GetVolume failed (and 2 more calls since the last line)",
+    "GetVolume failed (and 1 more calls since the last line)",
+  ]);
 });

@@ -136,6 +136,23 @@ test.each([500, 5000, 50_000])(
   },
 );
 
+test("over HTTP/2, each header field counts 32 bytes more than its text", async () => {
+  await using server = await openTestService({ limits: { headerBytesMax: 1000 } });
+  const statusOf = async (fields: number) => {
+    const more = Object.fromEntries(Array.from({ length: fields }, (_, i) => [`x-${i}`, "1"]));
+    const headers = { ...createRequest.headers, ...more };
+    const request = {
+      ...createRequest,
+      origin: server.origin,
+      version: "2",
+      body: volume,
+    } as const;
+    return (await exchange({ ...request, headers })).status;
+  };
+  expect(await statusOf(5)).toBe(200);
+  expect(await statusOf(25)).toBe(431);
+});
+
 test("omitted limits have their defaults", async () => {
   await using server = await openTestService({ limits: { headerBytesMax: 1000 } });
   const session = http2.connect(server.origin);

@@ -233,6 +233,23 @@ test("what is told again as it was is no change", async () => {
   expect(watched.told).toEqual([[LibraryService.typeName]]);
 });
 
+test("what may have changed while it was read is read again soon", async () => {
+  await using reflected = await openReflected(library);
+  const readings = new EventEmitter();
+  let count = 0;
+  const header = () => {
+    count++;
+    if (count === 2) watched.watch.refresh();
+    readings.emit("reading");
+    return {};
+  };
+  const dayMs = 24 * 3600 * 1000;
+  using watched = openWatch({ transport: reflected.transport, intervalMs: dayMs, header });
+  await watched.until([LibraryService.typeName]);
+  watched.watch.refresh();
+  while (count < 3) await within("a reading", once(readings, "reading"));
+});
+
 test("where no gateway can be made of a change, those before stay", async () => {
   await using reflected = await openReflected(library);
   using watched = openWatch({
