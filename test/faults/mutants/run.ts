@@ -41,6 +41,8 @@ const own = new Map([
 
 /** The duration of a campaign: enough to catch each mutant, even on a slow machine. */
 const minutes = 1;
+/** With seed 1, its 40th fault is the first that shows each mutant: a minute on a quiet machine. */
+const minutesOfIo = 3;
 const limitMs = 10 * 60_000;
 
 const { values: flags, positionals: wanted } = parseArgs({
@@ -124,8 +126,9 @@ async function check(campaign: string, folder: string): Promise<"passed" | "fail
     // An uncaught error fails the run, but none of its tests.
     return code === 0 ? "passed" : "failed";
   }
-  const args = ["test/faults/run.ts", "--only", campaign, "--minutes", `${minutes}`];
-  const { output } = await run([...args, "--seed", "1"], folder);
+  const time = `${campaign === "io" ? minutesOfIo : minutes}`;
+  const args = ["test/faults/run.ts", "--only", campaign, "--minutes", time, "--seed", "1"];
+  const { output } = await run(args, folder);
   const [, passed, failed] = /^faults: (\d+) passed, (\d+) failed/m.exec(output) ?? [];
   if (output.includes("the campaign broke")) return "broke";
   if (passed === "1") return "passed";
