@@ -186,6 +186,14 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     requests.push(server.url);
   });
 
+  test("a double click sends a plant once", async () => {
+    await visit("/");
+    await fill({ Token: knownToken, Id: "77" });
+    await page.getByRole("button", { name: "Create the plant" }).dblclick();
+    await findAnswer();
+    expect(requests.filter((url) => url.endsWith("/plants"))).toHaveLength(1);
+  });
+
   test("a fresh id is an id that nobody has used, in the form and on the wire", async () => {
     await visit("/");
     const seen = new Set<string>();
