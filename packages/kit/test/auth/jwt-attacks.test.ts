@@ -1,12 +1,4 @@
-import { createHmac } from "node:crypto";
-import {
-  CompactEncrypt,
-  exportSPKI,
-  generateKeyPair,
-  importJWK,
-  SignJWT,
-  UnsecuredJWT,
-} from "jose";
+import { type CryptoKey, exportSPKI, importJWK, SignJWT } from "jose";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { createJwtVerifier } from "../../src/auth/jwt.ts";
 import type { Verifier } from "../../src/auth/verifier.ts";
@@ -44,24 +36,12 @@ describe("attacks", () => {
     expect(await ask(verify, await sign(ec))).toBe("alice");
   });
 
-  /** A token signed with HMAC, using some text as if it were a shared secret. */
-  function hmac(
-    alg: "HS256" | "HS384" | "HS512",
-    kid: string | undefined,
-    secret: string | Buffer,
-  ) {
-    const signed = forge({ alg, ...(kid !== undefined && { kid }) }, goodClaims(), "");
-    const input = signed.slice(0, signed.lastIndexOf("."));
-    const mac = createHmac(`sha${alg.slice(2)}`, secret)
-      .update(input)
-      .digest("base64url");
-    return `${input}.${mac}`;
-  }
-
-  async function pem(): Promise<string> {
+  /** Signed with HMAC, using the public key as if it were a shared secret. */
+  async function hmac(kid?: string): Promise<string> {
     const key = await importJWK(rsa.jwk, "RS256", { extractable: true });
-    if (key instanceof Uint8Array) throw new Error("not a public key");
-    return exportSPKI(key);
+    const secret = Buffer.from(await exportSPKI(key as CryptoKey));
+    const header = { alg: "HS256", ...(kid !== undefined && { kid }) };
+    return await new SignJWT(goodClaims()).setProtectedHeader(header).sign(secret);
   }
 
   const forged = (header: object) => () => forge(header, goodClaims(), "");
@@ -72,21 +52,17 @@ describe("attacks", () => {
     sign(foreign, goodClaims(), header());
 
   const attacks: readonly [what: string, make: () => string | Promise<string>][] = [
-    ["alg none", () => new UnsecuredJWT(goodClaims()).encode()],
     ...nones.flatMap((alg): [string, () => string][] => [
       [`alg ${JSON.stringify(alg)}`, forged({ alg })],
       [`alg ${JSON.stringify(alg)}, a kid and a signature`, signedBadly({ alg, kid: "RS256" })],
     ]),
     ["no alg", () => forge({ kid: "RS256" }, goodClaims(), "x")],
-    ["no signature", async () => `${(await sign(ec)).split(".").slice(0, 2).join(".")}.`],
     [
       "a zero signature (ES256)",
       () => forge({ alg: "ES256", kid: "ES256" }, goodClaims(), new Uint8Array(64)),
     ],
-    ["HS256 with the public key as secret (PEM)", async () => hmac("HS256", "RS256", await pem())],
-    ["HS256 with the public key, without a kid", async () => hmac("HS256", undefined, await pem())],
-    ["a foreign key under a known kid", () => sign(foreign)],
-    ["a foreign key in jwk", foreignWith(() => ({ jwk: foreign.jwk }))],
+    ["HS256 with the public key as secret", () => hmac("RS256")],
+    ["HS256 with the public key, without a kid", () => hmac()],
     ["a foreign key in x5c", foreignWith(() => ({ x5c: ["AAAA"] }))],
     ["RS256 with the kid of an ES256 key", () => sign({ ...foreignRsa, kid: "ES256" })],
     ["a known key under the kid of another", () => sign({ ...ec, kid: "RS256" })],
@@ -96,23 +72,12 @@ describe("attacks", () => {
       `a kid that is ${JSON.stringify(kid)}`,
       foreignWith(() => ({ kid })),
     ]),
-    ["a crit extension", forged({ alg: "ES256", kid: "ES256", crit: ["exp2"], exp2: 1 })],
-    ["an empty crit", forged({ alg: "ES256", kid: "ES256", crit: [] })],
-    [
-      "an encrypted token",
-      async () => {
-        const { publicKey } = await generateKeyPair("RSA-OAEP");
-        return new CompactEncrypt(Buffer.from(JSON.stringify(goodClaims())))
-          .setProtectedHeader({ alg: "RSA-OAEP", enc: "A256GCM" })
-          .encrypt(publicKey);
-      },
-    ],
   ];
   test.each(attacks)("%s: rejected", async (_what, make) => {
     expect(await ask(verify, await make())).toBe("unknown");
   });
 
-  test("an unencoded payload (b64 false), signed with the real key: rejected", async () => {
+  test("a crit extension or an unencoded payload (b64 false), signed with the real key: rejected", async () => {
     const token = await new SignJWT(goodClaims())
       .setProtectedHeader({ alg: "ES256", kid: "ES256", crit: ["x"], x: 1 })
       .sign(ec.privateKey, { crit: { x: true } });

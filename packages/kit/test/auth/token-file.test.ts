@@ -88,8 +88,9 @@ describe("create", () => {
     expect(await readFile(file, "utf8")).toBe(before);
   });
 
-  test("rejects a name that is none", async () => {
-    await expect(create("a b")).rejects.toEqual(failure("invalid_name"));
+  const wrong = ["a b", "a\n", "", "../x", "a".repeat(65)];
+  test.each(wrong)("rejects %j, which is no name", async (name) => {
+    await expect(create(name)).rejects.toEqual(failure("invalid_name"));
     await expect(stat(file)).rejects.toThrow("ENOENT");
   });
 
@@ -157,6 +158,8 @@ describe("an unusable file", () => {
     ["writable by all", () => writable(0o602), "unsafe", /other users can write it/],
     ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
+    // Nothing waits for who writes it.
+    ["a named pipe", makePipe, "unsafe", /not a regular file/],
     ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
     ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
   ];
@@ -175,25 +178,10 @@ describe("an unusable file", () => {
     await mkdir(join(file, ".."), { recursive: true });
     await symlink(target, file);
   }
-
-  test("a named pipe is rejected without waiting for it", async () => {
-    file = join(folder, "pipe");
+  async function makePipe(): Promise<void> {
+    await mkdir(join(file, ".."), { recursive: true });
     await promisify(execFile)("mkfifo", ["-m", "600", file]);
-    await expect(listTokens(file)).rejects.toEqual(failure("unsafe", /not a regular file/));
-    await expect(create("ada")).rejects.toEqual(failure("unsafe"));
-  });
-});
-
-describe("an incomplete last line", () => {
-  const torn = createLine("bob").slice(0, 30);
-
-  test("has no effect, and the next change turns it into a comment", async () => {
-    await writeTokenFile(createLine("ada") + torn);
-    expect(await names()).toEqual(["ada"]);
-    await create("bob");
-    expect(await names()).toEqual(["ada", "bob"]);
-    expect(await readFile(file, "utf8")).toContain(`${torn} # cut short, ignored\n`);
-  });
+  }
 });
 
 /** Replaces a function of the disk once. */

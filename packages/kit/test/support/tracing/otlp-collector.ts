@@ -20,27 +20,23 @@ export interface OtlpCollector extends AsyncDisposable {
   untilExports(count: number): Promise<void>;
 }
 
-export interface CollectedExport {
+interface CollectedExport {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   /** Decompressed. */
   readonly body: Buffer;
 }
 
-export interface CollectorAnswer {
-  readonly status: number;
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly body?: Uint8Array | string;
-}
-
-export interface OtlpCollectorOptions {
-  /** The answer to the nth export, from 0; `silence`: never answers. Default: 200. */
-  readonly answer?: (index: number) => CollectorAnswer | "silence";
-}
+/** The answer to the nth export, from 0; `silence`: never answers. */
+type Answer = (
+  index: number,
+) => { readonly status: number; readonly body?: Uint8Array } | "silence";
 
 export async function openOtlpCollector({
   answer = () => ({ status: 200 }),
-}: OtlpCollectorOptions = {}): Promise<OtlpCollector> {
+}: {
+  readonly answer?: Answer;
+} = {}): Promise<OtlpCollector> {
   const calls: ExportedSpan[] = [];
   const inner: ExportedSpan[] = [];
   const exports: CollectedExport[] = [];
@@ -58,7 +54,7 @@ export async function openOtlpCollector({
       const taken = given.status === 200 ? parseSpans(body) : [];
       calls.push(...taken.filter(({ kind }) => kind === serverKind));
       inner.push(...taken.filter(({ kind }) => kind !== serverKind));
-      response.writeHead(given.status, given.headers).end(given.body);
+      response.writeHead(given.status).end(given.body);
     }
     for (const look of watchers) look();
   });
