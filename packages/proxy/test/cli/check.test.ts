@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
-import { addReflection, ServerReflection } from "connect-gateway/reflection";
+import { addReflection } from "connect-gateway/reflection";
 import { describe, expect, test } from "vitest";
 import { file_grpc_health_v1_health } from "../../../gateway/gen/grpc/health/v1/health_pb.ts";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
@@ -12,7 +12,7 @@ import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { useFolder } from "./command.ts";
-import { oddFile, reflecting } from "./reflecting.ts";
+import { addReflecting, oddFile } from "./reflecting.ts";
 
 const folder = useFolder(file_library_v1_catalog, file_library_v1_fields);
 const away = ["--upstream", "http://127.0.0.1:1"];
@@ -91,12 +91,7 @@ test.each<[what: string, files: FileDescriptorProto[], message: string, exitCode
 ])(
   "it says what is wrong in a server's reflection: %s",
   async (_what, files, message, exitCode) => {
-    await using upstream = await openUpstream((router) => {
-      router.service(
-        ServerReflection,
-        reflecting(() => files),
-      );
-    });
+    await using upstream = await openUpstream((router) => addReflecting(router, () => files));
     const ended = await check("--upstream", upstream.url, "--reflection");
     expect(ended.stderr).toContain(message);
     expect(ended.exitCode).toBe(exitCode);

@@ -89,6 +89,10 @@ export async function startCommand(
   };
 }
 
+/** Posts JSON. */
+export const post = (url: string, body: string, headers: Readonly<Record<string, string>> = {}) =>
+  fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
+
 /** Asks until the answer has the status. */
 export async function until(status: number, url: string): Promise<Response> {
   const signal = AbortSignal.timeout(patienceMs);

@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { environment } from "../../../gateway/test/runtimes/project.ts";
 import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { useFolder } from "./command.ts";
+import { runProcess, useFolder } from "./command.ts";
 
 const folder = useFolder();
 
@@ -54,6 +54,9 @@ test.skipIf(process.platform === "win32")(
     onTestFinished(() => void server.kill());
     const mode = async () => (await stat(join(folder.path, "own.sock"))).mode & 0o777;
     await expect.poll(mode).toBe(0o620);
+    expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
+    // Another server does not take it away.
+    expect((await runProcess([...upstream, ...host], folder.path)).exitCode).toBe(1);
     expect(await folder.run("health", ...host)).toMatchObject({ exitCode: 0 });
   },
 );

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";
-import { Code, ConnectError, createClient, type Transport } from "@connectrpc/connect";
+import { Code, createClient, type Transport } from "@connectrpc/connect";
 import {
   connectNodeAdapter,
   createConnectTransport,
@@ -20,7 +20,8 @@ import { createCertificate, hasOpenssl } from "../../../gateway/test/support/cer
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
 import { useOpened } from "../../../kit/test/support/use-opened.ts";
-import { startCommand, until, useFolder } from "./command.ts";
+import { failureOf } from "../services/open-proxy.ts";
+import { post, startCommand, until, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog);
 
@@ -119,9 +120,7 @@ describe("an Express server", () => {
 
   test("is called by REST and by a model", async () => {
     const url = `${server.origin}/v1/shelves/a/volumes`;
-    const body = '{"id":"9","title":"x"}';
-    const headers = { "content-type": "application/json" };
-    const response = await fetch(url, { method: "POST", headers, body });
+    const response = await post(url, '{"id":"9","title":"x"}');
     expect(await response.json()).toEqual({ name: "shelves/a/volumes/9", id: 9, title: "x" });
     await using client = await openModern(`${server.origin}/mcp`);
     const tools = await client.listTools();
@@ -138,9 +137,10 @@ describe("an Express server", () => {
 });
 
 test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
-  const routes = (router: import("@connectrpc/connect").ConnectRouter) =>
-    void router.service(CatalogService, createCatalog());
-  const serve = connectNodeAdapter({ routes, grpc: false });
+  const serve = connectNodeAdapter({
+    routes: (router) => void router.service(CatalogService, createCatalog()),
+    grpc: false,
+  });
   let isBroken = false;
   await using upstream = await openServer(
     http.createServer((request, response) => {
@@ -169,15 +169,6 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   }
   await until(503, `${server.origin}/readyz`);
 });
-
-async function failureOf(call: Promise<unknown>): Promise<ConnectError> {
-  try {
-    expect.fail(`it succeeded: ${JSON.stringify(await call)}`);
-  } catch (error) {
-    if (error instanceof ConnectError) return error;
-    throw error;
-  }
-}
 
 describe("faults of a REST server", () => {
   let answer: RequestListener = () => {};

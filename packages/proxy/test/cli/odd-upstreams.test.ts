@@ -1,5 +1,4 @@
 /** The command in front of upstreams whose services are odd, or change. */
-import { statSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
@@ -10,7 +9,6 @@ import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { openGrpcTransport } from "connect-gateway/client";
 import { Health } from "connect-gateway/health";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
-import { serve } from "connect-gateway/server";
 import { expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import {
@@ -23,8 +21,8 @@ import {
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { until, useFolder } from "./command.ts";
-import { oddFile, reflecting } from "./reflecting.ts";
+import { post, until, useFolder } from "./command.ts";
+import { addReflecting, oddFile, reflecting } from "./reflecting.ts";
 
 const folder = useFolder(file_library_v1_fields);
 const { start } = folder;
@@ -32,8 +30,6 @@ const { start } = folder;
 const fields = file_library_v1_fields.proto;
 const echo = (router: ConnectRouter) =>
   router.service(FieldService, { echo: (request) => request });
-const post = (url: string, body: string) =>
-  fetch(url, { method: "POST", body, headers: { "content-type": "application/json" } });
 
 test("a rule, a type and an import that are wrong leave all else served, and are counted", async () => {
   const odd = [
@@ -41,12 +37,9 @@ test("a rule, a type and an import that are wrong leave all else served, and are
     oddFile({ name: "type", type: ".a.B" }),
     oddFile({ name: "import", path: "/v1/odd", dependency: ["a/b.proto"] }),
   ];
-  await using upstream = await openUpstream((router) => {
-    echo(router).service(
-      ServerReflection,
-      reflecting(() => [...odd, fields]),
-    );
-  });
+  await using upstream = await openUpstream((router) =>
+    addReflecting(echo(router), () => [...odd, fields]),
+  );
   const args = ["--upstream", upstream.url, "--reflection", "--openapi", "--admin-port", "0"];
   await using server = await start(...args);
   await server.ready();
@@ -104,11 +97,7 @@ test.each<[how: string, args: readonly string[], look: (signal: () => void) => v
 ])("services that change are read again %s", async (_how, args, look) => {
   let files = [fields];
   await using upstream = await openUpstream((router) => {
-    echo(router).service(CatalogService, createCatalog());
-    router.service(
-      ServerReflection,
-      reflecting(() => files),
-    );
+    addReflecting(echo(router).service(CatalogService, createCatalog()), () => files);
   });
   await using server = await start("--upstream", upstream.url, "--reflection", ...args);
   await until(404, `${server.origin}/v1/volumes/1`);
@@ -142,12 +131,8 @@ test("headers of files are sent with calls, with reflection, and read again", as
   await using server = await start(...args);
   await server.ready();
   const sent = async () => {
-    const headers = { "content-type": "application/json", "x-api-key": "of the caller" };
-    const answer = await fetch(`${server.origin}/v1/fields`, {
-      method: "POST",
-      body: "{}",
-      headers,
-    });
+    const own = { "x-api-key": "of the caller" };
+    const answer = await post(`${server.origin}/v1/fields`, "{}", own);
     return ((await answer.json()) as { string: string }).string;
   };
   expect(await sent()).toBe("first key");
@@ -202,10 +187,7 @@ test("the type of an Any that only the upstream knows is asked for, and others a
     router.service(FieldService, {
       echo: ({ string }) => ({ any: { typeUrl: typeUrl(string), value: new Uint8Array() } }),
     });
-    router.service(
-      ServerReflection,
-      reflecting(() => [fields, cart]),
-    );
+    addReflecting(router, () => [fields, cart]);
   });
   await using server = await start("--upstream", upstream.url, "--reflection");
   await server.ready();
@@ -251,23 +233,5 @@ test.each([
     });
     expect(status).toBe(1);
     transport.close();
-  },
-);
-
-test.skipIf(process.platform === "win32")(
-  "a socket of this machine carries calls, for those who may open it",
-  async () => {
-    const path = join(folder.path, "front.sock");
-    const options = { path, routes: echo, socketMode: 0o660 };
-    const server = await serve(options);
-    expect(statSync(path).mode & 0o777).toBe(0o660);
-    expect(server.address).toMatchObject({ address: path });
-    await expect(serve(options)).rejects.toThrow("EADDRINUSE");
-    const caller = openGrpcTransport({ url: `unix://${path}` });
-    const { echo: method } = FieldService.method;
-    const { message } = await caller.unary(method, undefined, 5000, undefined, { string: "a" });
-    expect(message).toMatchObject({ string: "a" });
-    caller.close();
-    await server.drain(0);
   },
 );

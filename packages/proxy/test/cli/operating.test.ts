@@ -18,7 +18,7 @@ import { createServiceManager } from "../../../kit/test/support/service-manager.
 import { environmentFor } from "../../../kit/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../kit/test/support/tracing/otlp-collector.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { startCommand, useFolder } from "./command.ts";
+import { post, startCommand, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog);
 
@@ -139,14 +139,9 @@ test("models get instructions and plain schemas", async () => {
   const yaml = "mcp: on\nmcp-schemas: plain\nmcp-instructions: Be brief.";
   await using server = await open({ yaml });
   const ask = async (method: string, params: object) => {
-    const response = await fetch(`${server.origin}/mcp`, {
-      method: "POST",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
+    const request = JSON.stringify({ jsonrpc: "2.0", id: 1, method, params });
+    const accept = "application/json, text/event-stream";
+    const response = await post(`${server.origin}/mcp`, request, { accept });
     return ((await response.json()) as { result: Record<string, unknown> }).result;
   };
   const clientInfo = { name: "a", version: "1" };

@@ -5,8 +5,8 @@ import {
   FileDescriptorProtoSchema,
   MethodOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
-import type { ServerReflection } from "connect-gateway/reflection";
+import { Code, type ConnectRouter, type ServiceImpl } from "@connectrpc/connect";
+import { ServerReflection } from "connect-gateway/reflection";
 import { http } from "../../../gateway/gen/google/api/annotations_pb.ts";
 import { HttpRuleSchema } from "../../../gateway/gen/google/api/http_pb.ts";
 
@@ -40,7 +40,7 @@ export function oddFile({
   });
 }
 
-export function servicesIn(files: readonly FileDescriptorProto[]): string[] {
+function servicesIn(files: readonly FileDescriptorProto[]): string[] {
   return files.flatMap((file) => file.service.map(({ name }) => `${file.package}.${name}`));
 }
 
@@ -78,4 +78,8 @@ export function reflecting(
       }
     },
   };
+}
+
+export function addReflecting(router: ConnectRouter, ...told: Parameters<typeof reflecting>) {
+  return router.service(ServerReflection, reflecting(...told));
 }

@@ -22,10 +22,10 @@ import {
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
-import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
+import { exchange } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runProcess, until, useFolder } from "./command.ts";
+import { post, runProcess, until, useFolder } from "./command.ts";
 
 const folder = useFolder(file_library_v1_catalog, file_library_v1_fields);
 const { start } = folder;
@@ -34,8 +34,6 @@ const described = ["--descriptors", "services.binpb"];
 const catalog = (router: ConnectRouter) => router.service(CatalogService, createCatalog());
 const field = (router: ConnectRouter) =>
   router.service(FieldService, { echo: (request) => request });
-const post = (url: string, body: string, headers: Record<string, string> = {}) =>
-  fetch(url, { method: "POST", body, headers: { "content-type": "application/json", ...headers } });
 
 test("each service is served from its upstream, exactly, and the rest of a file goes on", async () => {
   await using first = await openUpstream(catalog);
@@ -106,26 +104,8 @@ test("by reflection, all is unavailable until the upstream is there, and then se
   const before = await fetch(`${server.origin}/v1/volumes/1`);
   expect(before.status).toBe(503);
   expect(await before.json()).toMatchObject({ code: 14 });
-  const { origin } = server;
-  const rpc = {
-    origin,
-    path: "/library.v1.No/No",
-    headers: { "content-type": "application/grpc" },
-  };
-  const statusOf = async (version: HttpVersion) => {
-    const { status, headers } = await exchange({ ...rpc, version });
-    return [status, headers.get("grpc-status")];
-  };
-  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "14"]);
-  await using _upstream = await openUpstream(
-    (router) => {
-      catalog(router);
-      addReflection(router);
-    },
-    { port },
-  );
+  await using _upstream = await openUpstream((router) => addReflection(catalog(router)), { port });
   await until(404, `${server.origin}/v1/volumes/1`);
-  for (const version of ["1.1", "2"] as const) expect(await statusOf(version)).toEqual([200, "12"]);
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/volumes/{id}": { get: {} } } });
 });
@@ -183,7 +163,6 @@ test.each<[what: string, args: (port: number) => readonly string[], message: str
     (port) => [...described, "--admin-port", `${port}`],
     "choose another with --admin-port",
   ],
-  ["the descriptors are not there", () => ["--descriptors", "none"], "none: "],
   ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
 ])("a start that fails ends the process: %s", async (_what, args, message) => {
   await using upstream = await openUpstream(catalog);
@@ -192,7 +171,7 @@ test.each<[what: string, args: (port: number) => readonly string[], message: str
   const given = ["--upstream", upstream.url, "--port", "0", ...args(upstream.port)];
   const { exitCode, stderr } = await runProcess(given, folder.path);
   expect(stderr).toContain(message);
-  expect(exitCode).toBe(message === "none: " ? 2 : 1);
+  expect(exitCode).toBe(1);
 });
 
 test("the OpenAPI document is served, and a page to read it", async () => {
@@ -205,11 +184,7 @@ test("the OpenAPI document is served, and a page to read it", async () => {
   expect(page.headers.get("content-type")).toBe("text/html; charset=utf-8");
   expect(page.headers.get("content-security-policy")).toContain("default-src 'none'");
   const html = await page.text();
-  for (const [path, item] of Object.entries(paths)) {
-    for (const method of Object.keys(item)) {
-      expect(html).toContain(`<code>${method.toUpperCase()} ${path}</code></h2>`);
-    }
-  }
+  for (const path of Object.keys(paths)) expect(html).toContain(` ${path}</code></h2>`);
 });
 
 test("calls are counted and logged as they are named, headers reach the upstream by the list, and a drain ends with 0", async () => {

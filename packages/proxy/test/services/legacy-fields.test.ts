@@ -1,12 +1,7 @@
 /** What proto2 has: required fields, and text that is read without a look at its encoding. */
 import { create, fromBinary } from "@bufbuild/protobuf";
-import { Code, createClient, type ServiceImpl } from "@connectrpc/connect";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import {
-  createConnectTransport,
-  createGrpcTransport,
-  createGrpcWebTransport,
-} from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { StatusSchema } from "../../../gateway/gen/google/rpc/status_pb.ts";
 import {
@@ -17,6 +12,7 @@ import {
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { envelope } from "../../../gateway/test/support/envelope.ts";
 import { openGateway, type SentRequest } from "../../../gateway/test/support/gateway.ts";
+import { grpcProtocol, openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { readDescriptors } from "../../src/services/index.ts";
 import { openProxyOf } from "./open-proxy.ts";
 
@@ -97,25 +93,16 @@ describe.each(places)("%s", (_where, open) => {
   });
 });
 
-const transports = {
-  Connect: createConnectTransport,
-  gRPC: createGrpcTransport,
-  "gRPC-Web": createGrpcWebTransport,
-};
-
 /** Its group is written as it is: a text of one byte of Latin-1. */
 const latin1 = create(OldSchema, { id: 1n });
 latin1.$unknown = [{ no: 2, wireType: 3, data: Buffer.from("0a01e914", "hex") }];
 
 describe.each(places)("text that is not UTF-8 is refused %s, not replaced, by", (_where, open) => {
-  test.each(["Connect", "gRPC", "gRPC-Web"] as const)("%s", async (protocol) => {
+  test.each(openProtocols)("$name", async ({ open: call, version }) => {
     received.length = 0;
     await using gateway = await open();
-    const baseUrl = gateway.origin("2");
-    const client = createClient(
-      OldService,
-      transports[protocol]({ baseUrl, httpVersion: "2", useBinaryFormat: true }),
-    );
+    using caller = call(OldService, gateway.origin(version));
+    const { client } = caller;
     const refusal = { code: Code.InvalidArgument };
     await expect(client.put(latin1)).rejects.toMatchObject(refusal);
     await expect(client.putAll(createAsyncIterable([latin1]))).rejects.toMatchObject(refusal);
@@ -125,7 +112,8 @@ describe.each(places)("text that is not UTF-8 is refused %s, not replaced, by", 
 
 test("text of an upstream that is not UTF-8 is an internal error, not replaced", async () => {
   await using proxy = await openProxy({ put: () => latin1, putAll: async () => latin1 });
-  const client = createClient(OldService, createGrpcTransport({ baseUrl: proxy.origin("2") }));
+  using caller = grpcProtocol.open(OldService, proxy.origin("2"));
+  const { client } = caller;
   const failure = { code: Code.Internal, rawMessage: "the answer is no openapi.old.v1.Old" };
   const request = { id: 1n };
   await expect(client.put(request)).rejects.toMatchObject(failure);

@@ -23,7 +23,7 @@ import {
   reflectServices,
   watchReflection,
 } from "../../src/services/index.ts";
-import { reflecting } from "../cli/reflecting.ts";
+import { addReflecting } from "../cli/reflecting.ts";
 import { openUpstream } from "./open-proxy.ts";
 
 const both = (router: ConnectRouter) => {
@@ -82,10 +82,7 @@ test("a server without reflection is an error that says so", async () => {
 /** A server whose reflection lists these names, and tells these files. */
 const telling =
   (files: readonly DescFile["proto"][], names: readonly string[]) => (router: ConnectRouter) =>
-    router.service(
-      ServerReflection,
-      reflecting(() => files, names),
-    );
+    addReflecting(router, () => files, names);
 
 const catalogFile = file_library_v1_catalog.proto;
 const file = (init: object) => create(FileDescriptorProtoSchema, init);

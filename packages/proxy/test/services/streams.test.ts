@@ -1,13 +1,16 @@
-/** The four kinds of calls through a proxy: each way as fast as the slower side, and to its end. */
+/** Calls through a proxy: each way as fast as the slower side, to their end by either side, in time. */
 import { randomBytes } from "node:crypto";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { constants } from "node:http2";
+import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
+import { answerOk, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
+import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../../../gateway/test/support/echo.ts";
 import { grpcProtocol, openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { within } from "../../../gateway/test/support/within.ts";
-import { openProxyOf } from "./open-proxy.ts";
+import { openProxy, openProxyOf } from "./open-proxy.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -32,6 +35,12 @@ test("in a stream each way, each answer may wait for the one before", async () =
 /** Of a message that is large beside what a stream may send unread, compressed as well. */
 const large = randomBytes(48 * 1024).toString("base64");
 
+/** The deadline that an upstream was sent, in ms. */
+function deadlineIn(timeout: unknown): number {
+  const [, digits, unit] = /^(\d{1,8})([mS])$/.exec(String(timeout)) ?? [];
+  return Number(digits) * (unit === "S" ? 1000 : 1);
+}
+
 describe.each(openProtocols)("over $name,", ({ version, open }) => {
   test("a caller that takes nothing is sent a window, and others are served", async () => {
     let sent = 0;
@@ -48,5 +57,41 @@ describe.each(openProtocols)("over $name,", ({ version, open }) => {
     // 2 MiB of the upstream. HTTP/1.1 has the buffers of a socket between, of some MiB on either side.
     expect(sent).toBeLessThan(version === "2" ? 150 : 500);
     await slow.return?.();
+  });
+
+  test("an upstream gets the rest of the caller's deadline, never more", async () => {
+    const seen: unknown[] = [];
+    await using fake = await openFakeServer((stream, headers) => {
+      seen.push(headers["grpc-timeout"]);
+      answerOk(stream, headers);
+    });
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = open(CatalogService, proxy.origin(version));
+    await caller.client.getVolume({}, { timeoutMs: 60_000 });
+    for await (const _ of caller.client.watchVolumes({ parent: "a" }, { timeoutMs: 60_000 }));
+    await caller.client.getVolume({});
+    const [unary, stream, none] = seen;
+    for (const one of [unary, stream]) {
+      expect(deadlineIn(one)).toBeGreaterThan(30_000);
+      expect(deadlineIn(one)).toBeLessThanOrEqual(60_000);
+    }
+    expect(none).toBeUndefined();
+  });
+
+  test("a caller that leaves ends the upstream's call", async () => {
+    const begun = Promise.withResolvers<void>();
+    const reset = Promise.withResolvers<number>();
+    await using fake = await openFakeServer((stream) => {
+      stream.on("close", () => reset.resolve(stream.rstCode));
+      begun.resolve();
+    });
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = open(CatalogService, proxy.origin(version));
+    const leaving = new AbortController();
+    const called = caller.client.getVolume({}, { signal: leaving.signal });
+    await within("the call", begun.promise);
+    leaving.abort();
+    await expect(called).rejects.toMatchObject({ code: Code.Canceled });
+    expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
   });
 });
