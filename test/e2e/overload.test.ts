@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { openDefault } from "../../packages/gateway/test/support/mcp-client.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";
 import type { PlantStore } from "../../src/plant.ts";
@@ -13,6 +14,7 @@ import { openProgram } from "../../src/server/start.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { openStore } from "../support/open-store.ts";
+import { authorization } from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
 import { knownToken } from "../support/test-server.ts";
@@ -66,23 +68,10 @@ test("while the queue is full, what stores nothing is served", async () => {
   await using server = await openSmallServer();
   using lock = lockStore(server.database);
   const waiting = await fill(server.store);
-  const call = (method: string, params: object = {}) =>
-    exchange({
-      origin: server.url,
-      version: "1.1",
-      path: "/mcp",
-      headers: {
-        "content-type": "application/json",
-        accept: "application/json, text/event-stream",
-        authorization: `Bearer ${knownToken}`,
-        "mcp-protocol-version": "2025-11-25",
-      },
-      body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }),
-    });
-  const textOf = async (answer: ReturnType<typeof call>) => (await answer).body.toString();
-  expect(await textOf(call("tools/list"))).toContain('"name":"create_plant"');
-  const params = { name: "create_plant", arguments: { plant: { id: 3, name: "Basil" } } };
-  expect(await textOf(call("tools/call", params))).toContain("too much work waiting");
+  await using client = await openDefault(`${server.url}/mcp`, { authorization });
+  expect(await client.listTools()).toMatchObject([{ name: "create_plant" }]);
+  const created = client.call("create_plant", { plant: { id: 3, name: "Basil" } });
+  await expect(created).rejects.toThrow("too much work waiting");
   const check = { path: "/grpc.health.v1.Health/Check", body: "{}" };
   const headers = { "content-type": "application/json" };
   const health = await exchange({ origin: server.url, version: "2", headers, ...check });

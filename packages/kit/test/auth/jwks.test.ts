@@ -193,26 +193,15 @@ describe("an endpoint that", () => {
   });
 });
 
-describe("a token with an unknown key", () => {
-  test("fetches the rotated key, once for all such tokens", async () => {
-    const { server, keys } = await openWithOld();
-    server.answer = keySetOf(old.jwk, rotated.jwk);
-    now += 30_000;
-    expect(await Promise.all(Array.from({ length: 50 }, () => ask(keys)))).not.toContain(false);
-    expect(server.hits).toBe(2);
-    expect(await kids(keys)).toEqual(["old", "rotated"]);
-  });
-
-  test("causes no fetch within 30 s of any other, however many there are", async () => {
-    const { server, keys } = await openWithOld();
-    now += 29_999;
-    for (let n = 0; n < 1000; n++) expect(await ask(keys)).toBe(false);
-    expect(server.hits).toBe(1);
-    now += 1;
-    await Promise.all(Array.from({ length: 1000 }, () => ask(keys)));
-    for (let n = 0; n < 1000; n++) await ask(keys);
-    expect(server.hits).toBe(2);
-  });
+test("tokens with an unknown key cause no fetch within 30 s of any other, however many there are", async () => {
+  const { server, keys } = await openWithOld();
+  now += 29_999;
+  for (let n = 0; n < 1000; n++) expect(await ask(keys)).toBe(false);
+  expect(server.hits).toBe(1);
+  now += 1;
+  expect(await Promise.all(Array.from({ length: 1000 }, () => ask(keys)))).not.toContain(false);
+  for (let n = 0; n < 1000; n++) await ask(keys);
+  expect(server.hits).toBe(2);
 });
 
 test("newer keys that arrived in the meantime need no fetch", async () => {

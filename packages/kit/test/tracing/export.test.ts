@@ -39,12 +39,19 @@ function makeSpans({ calls }: Tracing, count = 1): void {
     calls.begin({ ...request })?.end({ code: undefined, error: undefined, status: 200 });
 }
 
+/** Makes so many spans, and ends. @returns what was told meanwhile. */
+async function traceAndEnd(env: Readonly<Record<string, string>>, count = 1) {
+  const recorded = log();
+  const tracing = await openWith(env, recorded);
+  makeSpans(tracing, count);
+  await within("the end", tracing.close());
+  return recorded.lines;
+}
+
 test("what has ended is sent when the service ends, without waiting for its time", async () => {
   await using collector = await openOtlpCollector();
   const minute = { OTEL_BSP_SCHEDULE_DELAY: "60000" };
-  const tracing = await openWith({ ...environmentFor(collector.url), ...minute });
-  makeSpans(tracing, 700); // more than a batch
-  await within("the end", tracing.close());
+  await traceAndEnd({ ...environmentFor(collector.url), ...minute }, 700); // more than a batch
   expect(collector.calls).toHaveLength(700);
 });
 
@@ -53,13 +60,11 @@ test.each([
   ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/own", "/own"],
 ])("%s says where, other variables how", async (name, path, expected) => {
   await using collector = await openOtlpCollector();
-  const tracing = await openWith({
+  await traceAndEnd({
     [name]: collector.url + path,
     OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
     OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
   });
-  makeSpans(tracing);
-  await within("the end", tracing.close());
   expect(collector.calls).toHaveLength(1);
   expect(collector.exports).toMatchObject([
     {
@@ -98,11 +103,7 @@ test("that a collector refuses a part of a batch is told", async () => {
   await using collector = await openOtlpCollector({
     answer: () => ({ status: 200, body: oneRefused }),
   });
-  const recorded = log();
-  const tracing = await openWith(environmentFor(collector.url), recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
-  expect(recorded.lines).toMatchObject([
+  expect(await traceAndEnd(environmentFor(collector.url))).toMatchObject([
     { level: "warn", message: expect.stringMatching(/Partial Success.*"rejectedSpans":1/) },
   ]);
 });
@@ -140,14 +141,10 @@ const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
 
 test.each(wrong)("%j is told, and passed over", async (env, warning) => {
   await using collector = await openOtlpCollector();
-  const recorded = log();
-  const tracing = await openWith({ ...environmentFor(collector.url), ...env }, recorded);
-  makeSpans(tracing);
-  await within("the end", tracing.close());
+  const lines = await traceAndEnd({ ...environmentFor(collector.url), ...env });
   expect(collector.calls).toHaveLength(1);
-  expect(recorded.lines).toEqual([
-    { level: "warn", message: expect.stringMatching(warning), cause: undefined },
-  ]);
+  const message = expect.stringMatching(warning);
+  expect(lines).toEqual([{ level: "warn", message, cause: undefined }]);
 });
 
 const parent = (flags: string) => ({

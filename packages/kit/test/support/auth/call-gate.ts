@@ -1,33 +1,18 @@
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type { createBearerGate } from "../../../src/auth/bearer.ts";
-import { type Principal, principalKey } from "../../../src/auth/verifier.ts";
+import { principalKey } from "../../../src/auth/verifier.ts";
 
 /** A gate's result for one Authorization header: a principal, or the complete error. */
-export type Outcome =
-  | { readonly principal: Principal }
-  | {
-      readonly code: string;
-      readonly message: string;
-      readonly challenge: string | null;
-    };
-
-export async function callGate(
-  gate: ReturnType<typeof createBearerGate>,
-  authorization?: string,
-): Promise<Outcome> {
-  const requestHeader = new Headers();
-  if (authorization !== undefined) requestHeader.set("Authorization", authorization);
+export async function callGate(gate: ReturnType<typeof createBearerGate>, authorization: string) {
+  const requestHeader = new Headers({ authorization });
   const values = createContextValues();
   try {
     await gate({ requestHeader, values });
   } catch (error) {
     if (!(error instanceof ConnectError)) throw error;
     if (values.get(principalKey) !== undefined) throw new Error("refused, but has a principal");
-    return {
-      code: Code[error.code],
-      message: error.rawMessage,
-      challenge: error.metadata.get("WWW-Authenticate"),
-    };
+    const challenge = error.metadata.get("WWW-Authenticate");
+    return { code: Code[error.code], message: error.rawMessage, challenge };
   }
   const principal = values.get(principalKey);
   if (principal === undefined) throw new Error("admitted without a principal");
