@@ -19,15 +19,8 @@ test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by,
     addReflection(router);
   });
   const [command, ...conditions] = nodeOfSources;
-  const args = [
-    ...conditions,
-    main,
-    "--upstream",
-    upstream.url,
-    "--reflection",
-    "--mcp",
-    "--stdio",
-  ];
+  const flags = ["--upstream", upstream.url, "--reflection", "--mcp", "--stdio"];
+  const args = [...conditions, main, ...flags];
   await using client = await connect({ command, args, cwd: folder.path, env: {} });
   const [tool] = await client.listTools();
   expect(tool).toMatchObject({

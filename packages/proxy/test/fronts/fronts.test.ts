@@ -108,16 +108,14 @@ const transports = {
   Connect: createConnectTransport,
 };
 
-interface Way {
-  readonly name: keyof typeof transports;
-  readonly httpVersion: HttpVersion;
-}
-
-const ways: readonly Way[] = versions.flatMap((httpVersion) =>
-  (["gRPC", "gRPC-Web", "Connect"] as const).map((name) => ({ name, httpVersion })),
-);
 /** gRPC is HTTP/2. */
-const served = ways.filter(({ name, httpVersion }) => name !== "gRPC" || httpVersion === "2");
+const served = [
+  { name: "gRPC", httpVersion: "2" },
+  ...versions.map((httpVersion) => ({ name: "gRPC-Web", httpVersion }) as const),
+  ...versions.map((httpVersion) => ({ name: "Connect", httpVersion }) as const),
+] as const;
+
+type Way = (typeof served)[number];
 
 function clientOf({ name, httpVersion }: Way, baseUrl: string) {
   const transport = transports[name]({ baseUrl, httpVersion, nodeOptions: { ca } });
@@ -141,6 +139,10 @@ async function* readStream(origin: string, version: HttpVersion, accept: string)
   }
 }
 
+function get(origin: string, version: HttpVersion, path: string) {
+  return exchange({ origin, version, path, method: "GET", ca });
+}
+
 async function expectEventByEvent(origin: string, version: HttpVersion, accept: string) {
   renew();
   let text = "";
@@ -156,10 +158,9 @@ async function expectEventByEvent(origin: string, version: HttpVersion, accept: 
 }
 
 const id = 2n ** 53n + 1n;
-const rest = [
-  ...versions.map((version) => [version, "text/event-stream"] as const),
-  ...versions.map((version) => [version, "application/x-ndjson"] as const),
-];
+const rest = ["text/event-stream", "application/x-ndjson"].flatMap((accept) =>
+  versions.map((version) => [version, accept] as const),
+);
 
 describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
   describe.skipIf(!isInstalled(front))("as the page shows", () => {
@@ -167,13 +168,7 @@ describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
 
     test.each(versions)("REST over HTTP/%s, with the caller's address", async (version) => {
       const path = `/v1/volumes/${id}`;
-      const { status, body } = await exchange({
-        origin: origin(),
-        version,
-        path,
-        method: "GET",
-        ca,
-      });
+      const { status, body } = await get(origin(), version, path);
       expect(JSON.parse(body.toString())).toEqual({ id: `${id}`, title: "127.0.0.1, 127.0.0.1" });
       expect(status).toBe(200);
     });
@@ -241,7 +236,7 @@ describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
     test.each([429, 503])("status %s with its headers and message", async (status) => {
       for (const version of versions) {
         const path = `/v1/volumes/${status}`;
-        const answer = await exchange({ origin: origin(), version, path, method: "GET", ca });
+        const answer = await get(origin(), version, path);
         expect(answer.status).toBe(status);
         expect(answer.headers.get("content-type")).toBe("application/json");
         expect(JSON.parse(answer.body.toString())).toMatchObject({

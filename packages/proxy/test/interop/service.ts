@@ -9,14 +9,7 @@ import {
 import type { EchoStatus, StreamingOutputCallRequest } from "./gen/grpc/testing/messages_pb.ts";
 import type { TestService } from "./gen/grpc/testing/test_pb.ts";
 
-type Implemented =
-  | "emptyCall"
-  | "unaryCall"
-  | "streamingInputCall"
-  | "streamingOutputCall"
-  | "fullDuplexCall";
-
-export const testService: Pick<ServiceImpl<typeof TestService>, Implemented> = {
+export const testService: Partial<ServiceImpl<typeof TestService>> = {
   emptyCall: () => ({}),
 
   unaryCall({ responseStatus, responseSize }, context) {

@@ -98,10 +98,10 @@ await using folder = await createTemporaryFolder();
 await unlessUnavailable(async () => {
   const catalog = await build("catalog", join(import.meta.dirname, "../upstreams/go"));
   // grpc-gateway has no client streams with variables in their path.
-  const streams = ["Import", "Append"].map((one) => `library.v1.CatalogService.${one}Volume`);
-  const rest = await build("rest", join(import.meta.dirname, "go"), [
-    ...streams.map((one) => (one.includes("Import") ? `${one}s` : one)),
-  ]);
+  const streams = ["ImportVolumes", "AppendVolume"].map(
+    (one) => `${CatalogService.typeName}.${one}`,
+  );
+  const rest = await build("rest", join(import.meta.dirname, "go"), streams);
   for (const server of Object.keys(differences)) await tryServer(server, catalog, rest);
 });
 await unlessUnavailable(() =>

@@ -4,11 +4,10 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { BodyBudget } from "connect-gateway";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { wrapEnvelope } from "../../../gateway/src/rpc/envelope.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
-import { patienceMs } from "../../../gateway/test/support/within.ts";
 import { openProxy } from "./open-proxy.ts";
 
 const KiB = 1024;
@@ -50,13 +49,10 @@ test.each([
   await using full = await openFull(coding, 500 * KiB);
   const { budget, older } = full;
   const called = full.calls[kind]();
-  await vi.waitFor(() => expect(budget.waiting).toBeGreaterThan(0), {
-    timeout: patienceMs,
-    interval: 5,
-  });
+  await expect.poll(() => budget.waiting, { interval: 5 }).toBeGreaterThan(0);
   older.release();
   expect(await called).toBe(large);
-  await vi.waitFor(() => expect(budget.heldBytes).toBe(0), { timeout: patienceMs, interval: 5 });
+  await expect.poll(() => budget.heldBytes, { interval: 5 }).toBe(0);
 });
 
 test.each(["unary", "stream"] as const)(

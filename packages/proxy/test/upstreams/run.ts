@@ -79,14 +79,8 @@ async function runSuite(
   origins: readonly (readonly [how: string, origin: string])[],
   file: string,
 ): Promise<readonly Result[]> {
-  const vitest = [
-    "node_modules/vitest/vitest.mjs",
-    "run",
-    ...suites,
-    "--no-file-parallelism",
-    "--project",
-    "shared",
-  ];
+  const options = ["--no-file-parallelism", "--project", "shared"];
+  const vitest = ["node_modules/vitest/vitest.mjs", "run", ...suites, ...options];
   const reporter = ["--reporter", "json", "--outputFile", file];
   const env = { ...process.env, CATALOG_ORIGINS: JSON.stringify(origins) };
   // It fails where a case does; which ones did is in the file.
