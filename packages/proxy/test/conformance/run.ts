@@ -45,11 +45,7 @@ if (spawnSync("go", ["version"]).error === undefined) {
     runSuite("conformance of the proxy, connect-go", { suite, of: "server", args, known: [] });
     runSuite("conformance of the client", { suite, of: "client", args: [], known: [] });
   } catch (error) {
-    close(
-      "conformance",
-      `failed (${error instanceof Error ? error.message : String(error)})`,
-      false,
-    );
+    close("conformance", `failed (${(error as Error).message})`, false);
   }
 } else {
   close("conformance", "skipped (no Go)", true);

@@ -8,7 +8,7 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { AnySchema, anyPack } from "@bufbuild/protobuf/wkt";
-import { type CallOptions, type Client, ConnectError, createClient } from "@connectrpc/connect";
+import { type CallOptions, ConnectError, createClient } from "@connectrpc/connect";
 import { AnswerError, type GrpcTransport } from "connect-gateway/client";
 import type {
   ClientCompatRequest,
@@ -26,6 +26,7 @@ import {
   UnaryRequestSchema,
   UnimplementedRequestSchema,
 } from "../gen/connectrpc/conformance/v1/service_pb.ts";
+import { describePairs } from "../server/answer.ts";
 
 type Result = MessageInitShape<typeof ClientResponseResultSchema>;
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
@@ -34,74 +35,60 @@ export async function makeCall(
   transport: GrpcTransport,
   request: ClientCompatRequest,
 ): Promise<Result> {
-  const call = new Call(transport, request);
-  try {
-    await call.run();
-  } catch (reason) {
-    call.fail(ConnectError.from(reason));
+  const { cancel, method, requestDelayMs, requestMessages, streamType, timeoutMs } = request;
+  const timing = cancel?.cancelTiming;
+  const result: Mutable<Result> & { payloads: ConformancePayload[] } = { payloads: [] };
+  const client = createClient(ConformanceService, transport);
+  const leaving = new AbortController();
+  const headers = new Headers();
+  for (const { name, value } of request.requestHeaders) {
+    for (const one of value) headers.append(name, one);
   }
-  return call.result;
-}
-
-class Call {
-  readonly result: Mutable<Result> & { payloads: ConformancePayload[] } = { payloads: [] };
-  readonly #client: Client<typeof ConformanceService>;
-  readonly #request: ClientCompatRequest;
-  readonly #leaving = new AbortController();
-  readonly #options: CallOptions;
-  #sent = 0;
+  const options: CallOptions = {
+    ...{ headers, signal: leaving.signal },
+    ...(timeoutMs !== undefined && { timeoutMs }),
+    onHeader: (header) => {
+      result.responseHeaders = describePairs(header);
+    },
+    onTrailer: (trailer) => {
+      result.responseTrailers = describePairs(trailer);
+    },
+  };
+  let sent = 0;
   /** Settled with the next response. */
-  #answered = Promise.withResolvers<void>();
+  let answered = Promise.withResolvers<void>();
 
-  constructor(transport: GrpcTransport, request: ClientCompatRequest) {
-    this.#client = createClient(ConformanceService, transport);
-    this.#request = request;
-    const headers = new Headers();
-    for (const { name, value } of request.requestHeaders) {
-      for (const one of value) headers.append(name, one);
-    }
-    this.#options = {
-      ...{ headers, signal: this.#leaving.signal },
-      ...(request.timeoutMs !== undefined && { timeoutMs: request.timeoutMs }),
-      onHeader: (header) => {
-        this.result.responseHeaders = pairsOf(header);
-      },
-      onTrailer: (trailer) => {
-        this.result.responseTrailers = pairsOf(trailer);
-      },
-    };
+  try {
+    await run();
+  } catch (reason) {
+    fail(ConnectError.from(reason));
   }
+  return result;
 
-  async run(): Promise<void> {
-    const client = this.#client;
-    const options = this.#options;
-    const { method } = this.#request;
+  async function run(): Promise<void> {
     switch (method) {
       case "Unary":
-        return this.#take(await client.unary(await this.#sendOne(UnaryRequestSchema), options));
+        return take(await client.unary(await sendOne(UnaryRequestSchema), options));
       case "Unimplemented":
-        await client.unimplemented(await this.#sendOne(UnimplementedRequestSchema), options);
+        await client.unimplemented(await sendOne(UnimplementedRequestSchema), options);
         return;
       case "ClientStream":
-        return this.#take(
-          await client.clientStream(this.#send(ClientStreamRequestSchema), options),
-        );
+        return take(await client.clientStream(send(ClientStreamRequestSchema), options));
       case "ServerStream": {
-        const message = await this.#sendOne(ServerStreamRequestSchema);
-        return await this.#takeAll(client.serverStream(message, options));
+        const message = await sendOne(ServerStreamRequestSchema);
+        return await takeAll(client.serverStream(message, options));
       }
       case "BidiStream":
-        return await this.#takeAll(client.bidiStream(this.#send(BidiStreamRequestSchema), options));
+        return await takeAll(client.bidiStream(send(BidiStreamRequestSchema), options));
       default:
         throw new Error(`there is no method ${method}`);
     }
   }
 
-  fail(error: ConnectError): void {
-    const { code, rawMessage, details } = error;
-    this.result.error = create(ErrorSchema, {
-      code: code as number as ErrorCode,
-      message: rawMessage,
+  function fail(error: ConnectError): void {
+    const { code, rawMessage: message, details } = error;
+    result.error = create(ErrorSchema, {
+      ...{ code: code as number as ErrorCode, message },
       details: details.map((detail) =>
         "desc" in detail
           ? anyPack(detail.desc, detail.value as MessageShape<DescMessage>)
@@ -111,65 +98,57 @@ class Call {
             }),
       ),
     });
-    this.result.numUnsentRequests = this.#request.requestMessages.length - this.#sent;
+    result.numUnsentRequests = requestMessages.length - sent;
     if (!(error instanceof AnswerError)) return;
-    this.result.responseHeaders ??= pairsOf(error.header);
-    this.result.responseTrailers = pairsOf(error.trailer);
+    result.responseHeaders ??= describePairs(error.header);
+    result.responseTrailers = describePairs(error.trailer);
   }
 
-  async #sendOne<Desc extends DescMessage>(schema: Desc): Promise<MessageShape<Desc>> {
-    const [message] = this.#request.requestMessages;
+  async function sendOne<Desc extends DescMessage>(schema: Desc): Promise<MessageShape<Desc>> {
+    const [message] = requestMessages;
     if (message === undefined) throw new Error("there is no message");
-    await setTimeout(this.#request.requestDelayMs);
-    this.#sent = 1;
-    this.#cancelAfterSend();
+    await setTimeout(requestDelayMs);
+    sent = 1;
+    cancelAfterSend();
     return fromBinary(schema, message.value);
   }
 
-  async *#send<Desc extends DescMessage>(schema: Desc): AsyncGenerator<MessageShape<Desc>> {
-    const { cancel, requestDelayMs, requestMessages, streamType } = this.#request;
+  async function* send<Desc extends DescMessage>(schema: Desc): AsyncGenerator<MessageShape<Desc>> {
     for (const { value } of requestMessages) {
       await setTimeout(requestDelayMs);
-      const isAnswered = this.#answered.promise;
-      this.#sent++;
+      const isAnswered = answered.promise;
+      sent++;
       yield fromBinary(schema, value);
       if (streamType === StreamType.FULL_DUPLEX_BIDI_STREAM) await isAnswered;
     }
-    if (cancel?.cancelTiming.case === "beforeCloseSend") {
-      this.#leaving.abort();
+    if (timing?.case === "beforeCloseSend") {
+      leaving.abort();
       await new Promise(() => {}); // its stream stays open
     }
-    this.#cancelAfterSend();
+    cancelAfterSend();
   }
 
-  #cancelAfterSend(): void {
-    const { cancel } = this.#request;
-    if (cancel === undefined) return;
-    const { cancelTiming: timing } = cancel;
+  function cancelAfterSend(): void {
+    if (timing === undefined) return;
     if (timing.case !== undefined && timing.case !== "afterCloseSendMs") return;
-    void setTimeout(timing.value ?? 0).then(() => this.#leaving.abort());
+    void setTimeout(timing.value ?? 0).then(() => leaving.abort());
   }
 
-  async #takeAll(responses: AsyncIterable<Response>): Promise<void> {
-    const timing = this.#request.cancel?.cancelTiming;
+  async function takeAll(responses: AsyncIterable<Response>): Promise<void> {
     for await (const response of responses) {
-      this.#take(response);
-      this.#answered.resolve();
-      this.#answered = Promise.withResolvers();
+      take(response);
+      answered.resolve();
+      answered = Promise.withResolvers();
       if (timing?.case !== "afterNumResponses") continue;
-      if (this.result.payloads.length === timing.value) this.#leaving.abort();
+      if (result.payloads.length === timing.value) leaving.abort();
     }
   }
 
-  #take({ payload = create(ConformancePayloadSchema) }: Response): void {
-    this.result.payloads.push(payload);
+  function take({ payload = create(ConformancePayloadSchema) }: Response): void {
+    result.payloads.push(payload);
   }
 }
 
 interface Response {
   readonly payload?: ConformancePayload | undefined;
-}
-
-function pairsOf(headers: Headers) {
-  return [...headers].map(([name, value]) => ({ name, value: [value] }));
 }

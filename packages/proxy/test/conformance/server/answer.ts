@@ -49,7 +49,7 @@ export function describeRequest(requests: readonly Any[], context: HandlerContex
   };
 }
 
-function describePairs(pairs: Iterable<[string, string]>) {
+export function describePairs(pairs: Iterable<[string, string]>) {
   return [...pairs].map(([name, value]) => ({ name, value: [value] }));
 }
 
