@@ -4,13 +4,8 @@
  * memory, report no client's error as its own, and store only what was requested.
  */
 
-import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { quantile } from "../../../bench/statistics.ts";
-import {
-  createCertificate,
-  hasOpenssl,
-} from "../../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { textFields } from "../../../src/plant.ts";
 import { sqliteKind } from "../../support/store-place.ts";
@@ -27,7 +22,6 @@ import { departures, fourGiBClaims } from "./floods/excess.ts";
 import type { Flood, FloodResult } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
 import { smallServer } from "./floods/hoards.ts";
-import { beIdle, beSlow, idleLimitMs } from "./slow-clients.ts";
 import { openWitness } from "./witness.ts";
 
 /** Distinct attacks, in ten minutes. */
@@ -59,8 +53,6 @@ export const hostile: Campaign = {
     const cwd = stack.use(await createTemporaryFolder()).path;
     const args = ["--store", place.url];
     const server = stack.use(await startServer({ cwd, args, env: smallServer }));
-    const tls = hasOpenssl ? stack.use(await startTlsServer(cwd)) : undefined;
-    if (tls === undefined) run.skip("TLS: there is no openssl to make a certificate with");
     const corpus = createCorpus(seed);
     const answers: Record<string, number> = {};
     /** Valid plants of the attackers, which may be stored. */
@@ -105,11 +97,6 @@ export const hostile: Campaign = {
       return usageOf(server);
     }
 
-    const isLong = minutes * 60_000 >= idleLimitMs;
-    if (!isLong) {
-      run.skip(`clients that rest: the limit is that of ${Math.round(idleLimitMs / 1000)} s`);
-    }
-    const idle = isLong ? beIdle(server.port) : undefined;
     await using witness = openWitness({ url: server.url, seed });
     for (let warmUp = 0; warmUp < warmUpRounds; warmUp++) await round(warmUpAttacks);
     spans.length = 0;
@@ -123,12 +110,9 @@ export const hostile: Campaign = {
     const rounds = Math.max(1, Math.round(minutes / roundMinutes));
     const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
     for (let done = 0; done < rounds && !signal.aborted && performance.now() < end; done++) {
-      const slow = beSlow(server.port, tls?.port);
       await round(Math.ceil(Math.max(0, left) / rounds));
-      add("slow clients", await slow);
       if (run.found.length > 0) break;
     }
-    if (idle !== undefined) add("clients that rest", await idle);
     let after = await rest();
     for (let done = 1; done < repetitionsMax && complain(before, after).length > 0; done++) {
       await round(warmUpAttacks);
@@ -157,15 +141,9 @@ export const hostile: Campaign = {
       const times = recorder.counts[why];
       if (times !== undefined) find(`${times} requests of clients that behave`, [why]);
     }
-    run.found.push(...[server, tls ?? []].flat().flatMap(complaintsOf));
+    run.found.push(...complaintsOf(server));
   },
 };
-
-function startTlsServer(cwd: string) {
-  const { certFile, keyFile } = createCertificate(cwd, "localhost");
-  const files = ["--tls-cert", certFile, "--tls-key", keyFile];
-  return startServer({ cwd, args: ["--store", `sqlite:${join(cwd, "tls.db")}`, ...files] });
-}
 
 /** What was done to the server, and when. */
 interface Span {

@@ -50,11 +50,6 @@ export function reset(streamId: number, payload: Buffer = uint32(8)): Buffer {
   return frame(frameType.rstStream, { streamId, payload });
 }
 
-/** The first bytes of a frame whose other bytes do not come. */
-export function headOf(whole: Buffer): Buffer {
-  return whole.subarray(0, 9);
-}
-
 /** One value of a settings frame. */
 export function setting(id: number, value: number): Buffer {
   return Buffer.concat([Buffer.of(0, id), uint32(value)]);

@@ -60,6 +60,7 @@ describe.concurrent("over HTTP/1.1", () => {
   test.each([
     ["headers", "POST /v1/shelves/a/volumes HTTP/1.1\r\nHost: a\r\nX: "],
     ["body", post("").replace("Content-Length: 0", "Content-Length: 100000")],
+    ["trailers", `${post("").replace("Content-Length: 0", "Transfer-Encoding: chunked")}0\r\nX: `],
   ])("answers a client that never finishes sending its %s with 408", async (_what, begin) => {
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
@@ -234,12 +235,15 @@ describe.concurrent("over HTTP/2", () => {
     await connection.until("the volume", (bytes) => bytes.includes(answer));
   });
 
-  test("does not let a client that drips bytes continue forever", async () => {
+  test.each([
+    ["frames", Buffer.alloc(0), data(1, " ", 0)],
+    ["a frame", data(1, " ".repeat(16_000), 0).subarray(0, 9), " "],
+  ])("does not let a client that drips %s continue forever", async (_what, first, again) => {
     const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
-    connection.write(Buffer.concat([greeting, settingsAck, headers(1)]));
-    using _drip = drip(connection, data(1, " ", 0));
+    connection.write(Buffer.concat([greeting, settingsAck, headers(1), first]));
+    using _drip = drip(connection, again);
     await connection.until("a reset", (bytes) =>
       parseFrames(bytes).some(({ type }) => type === frameType.rstStream),
     );
