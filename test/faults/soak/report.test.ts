@@ -28,14 +28,9 @@ test.each(metricNames)("a %s that grows is found, only in its server", async (na
   expect(table.split("\n").filter((line) => line.includes("too steep"))).toHaveLength(1);
 });
 
-test("without growth, nothing is found; everything is in the table and the plot", async () => {
+test("without growth, nothing is found; everything is in the table", async () => {
   await using folder = await createTemporaryFolder();
   expect(await writeReport(folder.path, samplesOf())).toEqual([]);
   const table = await readFile(join(folder.path, "slopes.md"), "utf8");
-  const plot = await readFile(join(folder.path, "soak.svg"), "utf8");
-  for (const name of metricNames) {
-    expect(table.split(metrics[name].title)).toHaveLength(3);
-    expect(plot).toContain(metrics[name].title);
-  }
-  expect(plot.match(/<polyline /g)).toHaveLength(2 * metricNames.length);
+  for (const name of metricNames) expect(table.split(metrics[name].title)).toHaveLength(3);
 });

@@ -62,7 +62,7 @@ async function runPiece(folder: string, run: Run): Promise<void> {
     run.found.push(...(await server.drain()));
   for (const store of stores) await store.recorder.judge(run, store.name, store);
   run.found.push(...(await writeReport(folder, samples)));
-  run.log(`slopes.md and soak.svg are in ${folder}`);
+  run.log(`slopes.md is in ${folder}`);
 }
 
 /** Repeats until the end. */
