@@ -7,7 +7,6 @@ import { strangerToken } from "../wire.ts";
 import { plainRows, spoilContent } from "./content.ts";
 import { breakFrames } from "./frames.ts";
 import { smuggle } from "./smuggling.ts";
-import { misuseToken } from "./tokens.ts";
 
 /** Ids used by attackers. Well-behaved clients use others. */
 const firstId = 2n ** 40n;
@@ -29,7 +28,6 @@ export function* createCorpus(seed: number): Generator<Attack, never> {
       () => breakLines(random),
       () => breakFrames(random),
       () => smuggle(id, random),
-      () => misuseToken(id, random),
     ])();
     id++;
     if (isNew(attack)) yield attack;
