@@ -24,7 +24,6 @@ const invalid: RequestOutcome = { kind: "invalid" };
 const failed: RequestOutcome = { kind: "failed", reason: "internal" };
 const cut: RequestOutcome = { kind: "unknown", why: "cut" };
 const late: RequestOutcome = { kind: "unknown", why: "deadline" };
-const unavailable: RequestOutcome = { kind: "unknown", why: "unavailable" };
 const unanswered: RequestOutcome = { kind: "unknown", why: "unanswered" };
 
 function stored({ id: _, ...answer }: TestPlant): RequestOutcome {
@@ -56,21 +55,13 @@ const thereLater = [read(20), read(100, mine)];
 const longAfter = [read(latest + 1000, mine)];
 
 const allowed: readonly Case[] = [
-  ["nothing at all", [], empty],
-  ["a success", [acknowledged], there],
   ["retries at once and later", [acknowledged, ask(mine, 5, 15), ask(mine, 50, 60)], there],
-  [
-    "a race that one wins",
-    [acknowledged, ask(yours, 0, 10, taken), ask(yours, 20, 30, taken)],
-    there,
-  ],
   ["a race that one wins without ever hearing of it", [cutOff, ask(yours, 5, 10, taken)], there],
   [
     "taken, and the winner hears of it much later, from a retry",
     [cutOff, ask(yours, 20, 30, taken), ask(mine, 40, 50)],
     there,
   ],
-  ["an unknown one that was not stored", [ask(mine, 0, 10, unavailable)], empty],
   ["an unknown one that is stored after it was given up", [ask(mine, 0, 10, late)], thereLater],
   ["a success after the begin of a read that misses it", [ask(mine, 0, 25)], thereLater],
   ["one that ends at the last moment", [ask(mine, 0, latest)], [read(latest, mine)]],
@@ -79,7 +70,6 @@ const allowed: readonly Case[] = [
 
 const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   created_twice: [
-    ["two plants of one id, both stored", [acknowledged, ask(yours, 0, 10)], there],
     [
       "no tag and an empty one, both stored",
       [ask(untagged, 0, 10), ask(emptyTag, 20, 30)],
@@ -87,12 +77,10 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   lost: [
-    ["an acknowledged plant that is not there", [acknowledged], empty],
     ["an acknowledged plant that is missing for a while", [acknowledged], thereLater],
     ["a plant that was seen, and is gone", [cutOff], [read(20, mine), ...empty]],
   ],
   changed: [
-    ["what was overwritten", [acknowledged, ask(yours, 20, 30, cut)], [read(100, yours)]],
     ["an acknowledged plant without its tag", [ask(emptyTag, 0, 10)], [read(100, untagged)]],
     [
       "a plant that was seen, and is another one later",
@@ -101,7 +89,6 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   taken_from_owner: [
-    ["ALREADY_EXISTS after a success", [acknowledged, ask(mine, 20, 30, taken)], there],
     ["ALREADY_EXISTS after an unknown end", [cutOff, ask(mine, 20, 30, taken)], there],
   ],
   taken_by_nobody: [
@@ -113,7 +100,6 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   unasked: [
-    ["a plant out of nowhere", [], there],
     ["another plant than the one that was asked for", [cutOff], [read(100, renamed)]],
     ["a plant that was called invalid", [ask(mine, 0, 10, invalid)], there],
     ["a plant that is asked for only later", [ask(mine, 50, 60)], [read(20, mine), ...there]],
@@ -127,7 +113,6 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ],
   ],
   late: [
-    ["an answer after deadline and slack", [ask(mine, 0, latest + 1)], [read(latest + 10, mine)]],
     ["an answer later than what the machine took", [ask(mine, 0, latest + 701)], longAfter, 700],
     ["no answer at all", [ask(mine, 0, 10, unanswered)], empty],
   ],
