@@ -1,5 +1,4 @@
 /** deploy/kubernetes agrees with itself, with the code, and with the image. */
-import { spawnSync } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createHealthHandlers } from "connect-gateway/health";
@@ -180,14 +179,4 @@ test("at its largest, with one more for a roll-out, it leaves most connections o
   const comment = readDeployFile("kubernetes/horizontal-pod-autoscaler.yaml");
   expect(comment).toContain(`${pods * connectionsMax} of the 100 connections`);
   expect(autoscaler.spec.minReplicas).toBeGreaterThan(budget.spec.maxUnavailable);
-});
-
-const kubectl = (...args: readonly string[]) => spawnSync("kubectl", args, { encoding: "utf8" });
-
-test.skipIf(kubectl("kustomize", "--help").status !== 0)("kubectl puts them together", () => {
-  const { stdout } = kubectl("kustomize", folder);
-  for (const { kind } of [deployment, service, budget, autoscaler, policy]) {
-    expect(stdout).toContain(`kind: ${kind}\n`);
-  }
-  expect(stdout).toContain(`image: plant-store:${kustomization.images[0]?.newTag}`);
 });

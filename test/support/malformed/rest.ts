@@ -44,20 +44,15 @@ const coded = (coding: string, body: string | Uint8Array = plant) => ({
 export const rows: readonly Row[] = [
   ...badBody(/^the request is not valid JSON/, {
     "no end": '{"id":1,"name":"Basil"',
-    "a number more than once": `{"id":${"1,".repeat(2000)}1}`,
     "a byte order mark": `\ufeff${plant}`,
-    "a character outside the BMP behind the value": `${plant}${"🌱".repeat(12)}`,
-    "control characters": "\u001b[31m\u0007\u0085",
   }),
   ...badBody(/^the request is not valid UTF-8$/, {
     "UTF-16LE with a mark": Buffer.from(`\ufeff${plant}`, "utf16le"),
     "an overlong U+0000": Buffer.from('{"id":1,"name":"a\xc0\x80"}', "latin1"),
     "Latin-1": Buffer.from('{"id":1,"name":"Caf\xe9"}', "latin1"),
-    "a bad byte in a field's name": Buffer.from('{"id":1,"n\xff":', "latin1"),
   }),
   ...badBody(/^plant (must be a JSON object|is required)$/, {
     null: "null",
-    "a large number": "9007199254740993",
     "an array with a plant": `[${plant}]`,
   }),
   ...badBody(/^id is required$/, { "a null id": '{"id":null,"name":"Basil"}' }),
@@ -70,10 +65,8 @@ export const rows: readonly Row[] = [
     "a number of 60,000 digits": `{"id":${"9".repeat(60_000)},"name":"Basil"}`,
   }),
   ...badBody(/^name must be a string$/, {
-    "a name of a large number": '{"id":1,"name":9007199254740993}',
     "a name of an object": '{"id":1,"name":{"en":"Basil"}}',
   }),
-  ...badBody(/^tag must be a string$/, { "a tag of true": '{"id":1,"name":"Basil","tag":true}' }),
   ...badBody(/^tag must not contain a lone surrogate$/, {
     "a lone surrogate in the tag": '{"id":1,"name":"Basil","tag":"\\ud83c"}',
   }),
@@ -82,17 +75,14 @@ export const rows: readonly Row[] = [
   }),
   ...badBody(/^tga is not a known field$/, {
     "an unknown field": '{"id":1,"name":"Basil","tga":"herb"}',
-    "an unknown field of null": '{"id":1,"name":"Basil","tga":null}',
   }),
   ...badBody(/\b(Name|plant|__proto__|constructor)\b.* is not a known field$/, {
     "a field in other case": '{"id":1,"name":"Basil","Name":"x"}',
     "the message of RPC": `{"plant":${plant}}`,
     "a field __proto__": '{"id":1,"name":"Basil","__proto__":{"tag":"herb"}}',
-    "a field constructor": '{"id":1,"name":"Basil","constructor":1}',
   }),
   ...badBody(/\["(x\.name|)"\] is not a known field$/, {
     "a field with the path of one that is known": '{"id":1,"name":"Basil","x.name":1}',
-    "a field with an empty name": '{"id":1,"name":"Basil","":1}',
   }),
   ...badBody(/^kkkk.*…$/, {
     "a field with a long name": `{"id":1,"name":"Basil","kkkk${"🌱".repeat(500)}":1}`,
@@ -126,7 +116,6 @@ export const rows: readonly Row[] = [
     "not gzip at all": coded("gzip"),
     "gzip that is cut behind its data": coded("gzip", packed.subarray(0, -4)),
     "gzip with bytes behind it": coded("gzip", Buffer.concat([packed, Buffer.from("xx")])),
-    "gzip of gzip": coded("gzip", gzipSync(packed)),
     "an empty body that claims gzip": coded("gzip", ""),
   }),
   ...refused([413, Code.ResourceExhausted, /^a message must not be larger than 65536 bytes$/], {
