@@ -18,7 +18,7 @@ import { complaintsOf, residentMiBMax, startServer, usageOf, watchMemory } from 
 import { attackAll } from "./attackers.ts";
 import { createCorpus } from "./corpus/corpus.ts";
 import { bombs } from "./floods/bombs.ts";
-import { departures, fourGiBClaims } from "./floods/excess.ts";
+import { departures } from "./floods/excess.ts";
 import type { Flood, FloodResult } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
 import { smallServer } from "./floods/hoards.ts";
@@ -42,7 +42,7 @@ const growthMaxMiB = 64;
 const moreFilesMax = 8;
 /** What a leak exceeds after each repetition, garbage and clients that are leaving do not. */
 const repetitionsMax = 3;
-const floods: readonly Flood[] = [...frameFloods, fourGiBClaims, bombs, departures];
+const floods: readonly Flood[] = [...frameFloods, bombs, departures];
 
 export const hostile: Campaign = {
   name: "hostile",

@@ -28,12 +28,9 @@ export async function openIssuer() {
   return {
     /** The server's arguments for it. */
     args: [
-      "--jwks-url",
-      `${listener.url}/keys`,
-      "--jwt-issuer",
-      issuer,
-      "--jwt-audience",
-      audience,
+      `--jwks-url=${listener.url}/keys`,
+      `--jwt-issuer=${issuer}`,
+      `--jwt-audience=${audience}`,
     ],
     addKey,
     removeOldKeys() {
