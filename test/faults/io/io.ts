@@ -15,7 +15,7 @@ import { openRecording, recordCalls } from "../disk/recording.ts";
 import { type Place, withShim } from "../disk/shim.ts";
 import { createRandom, type Random } from "../random.ts";
 import { type FaultKind, faultKinds, judge } from "./faults.ts";
-import { tryFailedSync, tryFullDisk } from "./service.ts";
+import { tryFailedSync } from "./service.ts";
 
 /** More of the same adds no information. */
 const foundMax = 20;
@@ -42,7 +42,6 @@ export const io: Campaign = {
   run: (run) =>
     withShim(run, async (place) => {
       await tryFailedSync(run, place);
-      await tryFullDisk(run, place);
       // With all of the time.
       await tryStores(createRun(run, run), place);
     }),

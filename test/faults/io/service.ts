@@ -1,5 +1,5 @@
-/** The whole service, on a disk that fails and on one that is full for a while. */
-import { rm, writeFile } from "node:fs/promises";
+/** The whole service, on a disk that fails. */
+import { writeFile } from "node:fs/promises";
 import { constants } from "node:os";
 import { join } from "node:path";
 import { within } from "../../../packages/gateway/test/support/within.ts";
@@ -9,7 +9,7 @@ import type { Place } from "../disk/shim.ts";
 import { createOnce } from "../load/caller.ts";
 import { startServer } from "../server.ts";
 
-const { EIO, ENOSPC } = constants.errno;
+const { EIO } = constants.errno;
 
 /** It must end with an exit code and a line with the reason, so that it is restarted. */
 export async function tryFailedSync(run: Run, place: Place): Promise<void> {
@@ -31,17 +31,6 @@ export async function tryFailedSync(run: Run, place: Place): Promise<void> {
   run.count("a service whose disk fails");
 }
 
-/** It must reject creates while the disk is full, and accept them again afterwards. */
-export async function tryFullDisk(run: Run, place: Place): Promise<void> {
-  const fault = { at: { call: 1 }, errno: ENOSPC, scope: "space" } as const;
-  await using service = await startService(run, place, fault);
-  await service.turnFaultOn();
-  for (const id of [1n, 2n]) await service.create(id, "unavailable", "on a full disk");
-  await service.turnFaultOff();
-  for (const id of [1n, 2n, 3n]) await service.create(id, "stored", "after a full disk");
-  run.count("a service whose disk is full");
-}
-
 async function startService(run: Run, { folder, shimPath }: Place, fault: Fault) {
   const cwd = join(folder, "service");
   const switchPath = join(cwd, "switch");
@@ -53,7 +42,6 @@ async function startService(run: Run, { folder, shimPath }: Place, fault: Fault)
   return {
     server,
     turnFaultOn: () => writeFile(switchPath, ""),
-    turnFaultOff: () => rm(switchPath),
     async create(id: bigint, expected: string, when: string) {
       const outcome = await createOnce(server.url, { id, name: "Basil" });
       if (outcome !== expected) run.find(`a create ${when}`, [`it was ${outcome}`]);
