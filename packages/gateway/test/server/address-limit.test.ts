@@ -4,9 +4,8 @@ import { connect, type Socket } from "node:net";
 import tls from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { createRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
@@ -21,18 +20,15 @@ async function expectServed(connection: RawConnection): Promise<void> {
   await connection.until("an answer", (received) => received.includes('{"status":"ok"}'));
 }
 
-/** A server with this limit per address, and the number of rejections it has reported. */
-async function openLimited(connectionsPerAddressMax: number, tls?: ServeOptions["tls"]) {
-  const told = { count: 0 };
-  const traffic = { opened: () => void told.count++, refused: () => {} };
-  const limits = { connectionsPerAddressMax };
-  return { told, server: await openTestService({ limits, traffic, tls }) };
+function openLimited(connectionsPerAddressMax: number, options: Partial<ServeOptions> = {}) {
+  return openTestService({ ...options, limits: { connectionsPerAddressMax, ...options.limits } });
 }
 
 describe("connectionsPerAddressMax", () => {
   test("closes each connection above the limit, and makes room when one closes", async () => {
-    const { server, told } = await openLimited(5);
-    await using _server = server;
+    let told = 0;
+    const traffic = { opened: () => void told++, refused: () => {} };
+    await using server = await openLimited(5, { traffic });
     using others = new DisposableStack();
     for (let i = 0; i < 3; i++) {
       await expectServed(others.use(createRawConnection(await connectTo(server))));
@@ -44,7 +40,7 @@ describe("connectionsPerAddressMax", () => {
       using another = createRawConnection(await connectTo(server));
       expect(await another.untilClosed()).toHaveLength(0);
     }
-    expect(told.count).toBe(5);
+    expect(told).toBe(5);
     first.end();
     await first.untilClosed();
     using next = createRawConnection(await connectTo(server));
@@ -56,8 +52,7 @@ describe("connectionsPerAddressMax", () => {
 
   // Other addresses have their own limit.
   test.runIf(process.platform === "linux")("does not affect other addresses", async () => {
-    const { server } = await openLimited(1);
-    await using _server = server;
+    await using server = await openLimited(1);
     using first = createRawConnection(await connectTo(server));
     await expectServed(first);
     using other = createRawConnection(await connectTo(server, "127.0.0.2"));
@@ -72,8 +67,7 @@ describe("connectionsPerAddressMax", () => {
     [["127.0.0.3"], "refused"],
     [["::1/128"], "refused"],
   ])("with %j exempt, another connection of 127.0.0.2 is %s", async (exempt, outcome) => {
-    const limits = { connectionsPerAddressMax: 1, connectionsExempt: exempt };
-    await using server = await openTestService({ limits });
+    await using server = await openLimited(1, { limits: { connectionsExempt: exempt } });
     using first = createRawConnection(await connectTo(server, "127.0.0.2"));
     await expectServed(first);
     using other = createRawConnection(await connectTo(server, "127.0.0.2"));
@@ -91,9 +85,7 @@ describe("connectionsPerAddressMax", () => {
   });
 
   test.skipIf(!hasOpenssl)("applies over TLS, before the handshake", async () => {
-    await using folder = await createTemporaryFolder();
-    const { server } = await openLimited(1, createCertificate(folder.path, "one"));
-    await using _server = server;
+    await using server = await openLimited(1, { tls: sharedCertificate() });
     const shake = async () => {
       const socket = await connectTo(server);
       const secure = tls.connect({ socket, rejectUnauthorized: false });

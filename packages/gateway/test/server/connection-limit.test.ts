@@ -5,27 +5,18 @@ import { once } from "node:events";
 import tls from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { createRpcPath, data, headers, post, rpcVolume, volume } from "../support/create-volume.ts";
 import {
   createRawConnection,
   openRawConnection,
   type RawConnection,
 } from "../support/raw-connection.ts";
-import {
-  flag,
-  frame,
-  frameType,
-  greeting,
-  parseFrames,
-  settingsAck,
-} from "../support/raw-http2.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { flag, frame, frameType, greeting, http2Bytes, sees } from "../support/raw-http2.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 const half = post(volume).slice(0, -1);
-const http2Request = [greeting, settingsAck, headers(1), data(1, volume)];
 
 async function expectServed(connection: RawConnection): Promise<void> {
   connection.write(post(volume));
@@ -41,7 +32,7 @@ const silent: readonly [what: string, sent: string | Buffer][] = [
   ["half a request", half],
   ["headers that do not end", "POST / HTTP/1.1\r\nHost: a\r\nX: "],
   ["the beginning of HTTP/2", greeting],
-  ["half a request of HTTP/2", Buffer.concat([greeting, settingsAck, headers(1), data(1, "{", 0)])],
+  ["half a request of HTTP/2", http2Bytes(headers(1), data(1, "{", 0))],
 ];
 
 describe("at the maximum number of connections", () => {
@@ -97,7 +88,7 @@ describe("at the maximum number of connections", () => {
   const running: readonly [what: string, sent: Buffer][] = [
     ["REST over HTTP/1.1", Buffer.from(post(volume))],
     ["Connect", Buffer.from(post(rpcVolume, { line: `POST ${createRpcPath} HTTP/1.1` }))],
-    ["HTTP/2", Buffer.concat(http2Request)],
+    ["HTTP/2", http2Bytes(headers(1), data(1, volume))],
   ];
 
   test.each(running)(
@@ -143,20 +134,13 @@ describe("at the maximum number of connections", () => {
     ],
     [
       "one over HTTP/2",
-      Buffer.concat([greeting, settingsAck, headers(1, { path: "/nowhere" })]),
-      (received) =>
-        parseFrames(received).some(
-          ({ type }) => type === frameType.data || type === frameType.rstStream,
-        ),
+      http2Bytes(headers(1, { path: "/nowhere" })),
+      (received) => sees(frameType.data)(received) || sees(frameType.rstStream)(received),
     ],
     [
       "one over HTTP/2 without a body",
-      Buffer.concat([
-        greeting,
-        settingsAck,
-        headers(1, { flags: flag.endHeaders | flag.endStream }),
-      ]),
-      (received) => parseFrames(received).some(({ type }) => type === frameType.headers),
+      http2Bytes(headers(1, { flags: flag.endHeaders | flag.endStream })),
+      sees(frameType.headers),
     ],
   ])("an answered client stays: %s", async (_what, sent, isAnswered) => {
     await using server = await openFull(1);
@@ -166,9 +150,7 @@ describe("at the maximum number of connections", () => {
     // An answer is complete when its end has been sent; this comes after it.
     if (typeof sent !== "string") {
       first.write(frame(frameType.ping, { payload: Buffer.alloc(8) }));
-      await first.until("a ping", (received) =>
-        parseFrames(received).some(({ type }) => type === frameType.ping),
-      );
+      await first.until("a ping", sees(frameType.ping));
     }
     await expect
       .poll(async () => {
@@ -181,8 +163,7 @@ describe("at the maximum number of connections", () => {
   });
 
   test.skipIf(!hasOpenssl)("a TLS handshake in progress makes room, too", async () => {
-    await using folder = await createTemporaryFolder();
-    await using server = await openFull(2, { tls: createCertificate(folder.path, "one") });
+    await using server = await openFull(2, { tls: sharedCertificate() });
     const shake = async () => {
       const raw = await openRawConnection(server.port);
       const secure = tls.connect({ socket: raw.socket, rejectUnauthorized: false });

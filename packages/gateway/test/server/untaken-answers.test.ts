@@ -5,8 +5,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import tls from "node:tls";
 import { describe, type TestContext, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { openTestPort } from "../support/test-port.ts";
 
 /** More than the one second after which unread answers are checked for. */
@@ -19,16 +18,11 @@ const answer = Buffer.alloc(32 * 2 ** 20, "a");
  * A client that has sent a request and reads nothing yet, and the end of its connection on the
  * server.
  */
-async function ask(
-  isEncrypted: boolean,
-  { onTestFinished }: TestContext,
-  request = "GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n",
-) {
+async function ask(isEncrypted: boolean, { onTestFinished }: TestContext, request: string) {
   const closed = Promise.withResolvers<void>();
-  await using folder = await createTemporaryFolder();
   const port = await openTestPort({
     limits: { ...defaultLimits, idleTimeoutMs },
-    tls: isEncrypted ? createCertificate(folder.path, "one") : undefined,
+    tls: isEncrypted ? sharedCertificate() : undefined,
     serve: (_request, response) => void response.end(answer),
     traffic: {
       opened: (opened) => opened.once("close", () => closed.resolve()),
@@ -50,41 +44,36 @@ async function ask(
   return { socket, closed: closed.promise };
 }
 
+const get = "GET / HTTP/1.1\r\nHost: a\r\n";
+const last = `${get}Connection: close\r\n\r\n`;
+
 describe.concurrent("over HTTP/1.1", () => {
-  test("a client that reads nothing is cut off", async (context) => {
-    const { socket, closed } = await ask(false, context);
-    await closed;
-    context.expect(socket.bytesRead).toBeLessThan(answer.length);
-  });
-
-  test.skipIf(!hasOpenssl)("a client that reads nothing is cut off over TLS", async (context) => {
-    const { socket, closed } = await ask(true, context);
-    await closed;
-    context.expect(socket.bytesRead).toBeLessThan(answer.length);
-  });
-
-  test("a rejected client that reads nothing is cut off", async (context) => {
-    const refused = "GET / HTTP/1.1\r\nHost: a\r\nExpect: x\r\n\r\n";
-    const { socket, closed } = await ask(false, context, refused.repeat(100_000));
-    await closed;
-    context.expect(socket.bytesRead).toBeLessThan(100_000 * 100); // an answer has more
-  });
-
-  test.for([
-    ["asks for a tunnel", "CONNECT a:1 HTTP/1.1\r\nHost: a:1\r\n\r\n"],
-    ["says what is malformed", "GARBAGE\r\n\r\n"],
-  ])("a client that reads nothing, and then %s, is cut off", async ([, last], context) => {
-    const { socket, closed } = await ask(
+  test.for<[what: string, isEncrypted: boolean, request: string, bytesMax: number]>([
+    ["reads nothing", false, last, answer.length],
+    ["reads nothing over TLS", true, last, answer.length],
+    [
+      "reads nothing, and asks for a tunnel",
       false,
-      context,
-      `GET / HTTP/1.1\r\nHost: a\r\n\r\n${last}`,
-    );
+      `${get}\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`,
+      answer.length,
+    ],
+    [
+      "reads nothing, and says what is malformed",
+      false,
+      `${get}\r\nGARBAGE\r\n\r\n`,
+      answer.length,
+    ],
+    // A rejection has more than 100 bytes.
+    ["reads no rejections", false, `${get}Expect: x\r\n\r\n`.repeat(100_000), 100_000 * 100],
+  ])("a client that %s is cut off", async ([, isEncrypted, request, bytesMax], context) => {
+    if (isEncrypted && !hasOpenssl) return context.skip();
+    const { socket, closed } = await ask(isEncrypted, context, request);
     await closed;
-    context.expect(socket.bytesRead).toBeLessThan(answer.length);
+    context.expect(socket.bytesRead).toBeLessThan(bytesMax);
   });
 
   test("a client that reads a little now and then gets everything", async (context) => {
-    const { socket } = await ask(false, context);
+    const { socket } = await ask(false, context, last);
     const ended = once(socket, "close");
     socket.on("data", () => {});
     for (let pauses = 0; pauses < 4; pauses++) {

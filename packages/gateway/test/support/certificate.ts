@@ -1,5 +1,6 @@
 import { execFileSync } from "node:child_process";
-import { readFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 
 /** A self-signed certificate for 127.0.0.1 and localhost, with its key. */
@@ -20,6 +21,17 @@ export const hasOpenssl: boolean = (() => {
   }
 })();
 
+let shared: Certificate | undefined;
+
+/** The same for all tests that change nothing of it: each takes a while to make. */
+export function sharedCertificate(): Certificate {
+  if (shared !== undefined) return shared;
+  const folder = mkdtempSync(join(tmpdir(), "certificate-"));
+  process.once("exit", () => rmSync(folder, { recursive: true, force: true }));
+  shared = createCertificate(folder, "one");
+  return shared;
+}
+
 /**
  * Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key.
  *
@@ -34,14 +46,8 @@ export function createCertificate(
   const keyFile = join(folder, `${name}.key`);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
-  const signed = ca && [
-    "-CA",
-    ca.certFile,
-    "-CAkey",
-    ca.keyFile,
-    "-addext",
-    "basicConstraints=CA:FALSE",
-  ];
+  const isLeaf = ["-addext", "basicConstraints=CA:FALSE"];
+  const signed = ca && ["-CA", ca.certFile, "-CAkey", ca.keyFile, ...isLeaf];
   const files = ["-out", certFile, "-keyout", keyFile];
   const options = ["-days", String(days), ...key, ...subject, ...(signed ?? []), ...files];
   execFileSync("openssl", ["req", "-x509", ...options], { stdio: "ignore" });

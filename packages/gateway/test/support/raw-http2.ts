@@ -42,6 +42,17 @@ export const greeting: Buffer = Buffer.concat([preface, frame(frameType.settings
 
 export const settingsAck: Buffer = frame(frameType.settings, { flags: flag.ack });
 
+/** The first bytes of a client that follows the rules, and these frames. */
+export function http2Bytes(...frames: readonly Uint8Array[]): Buffer {
+  return Buffer.concat([greeting, settingsAck, ...frames]);
+}
+
+/** Whether a server has sent a frame of this type. */
+export const sees =
+  (type: number) =>
+  (received: Buffer): boolean =>
+    parseFrames(received).some((one) => one.type === type);
+
 /** A block of fields, each a literal without indexing (RFC 7541, section 6.2.2). */
 export function fieldBlock(fields: readonly (readonly [name: string, value: string])[]): Buffer {
   const text = (value: string) => {

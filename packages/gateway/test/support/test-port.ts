@@ -9,13 +9,13 @@ export interface TestPortOptions extends Partial<Omit<PortOptions, "handler">> {
   readonly serveStream?: GatewayHandler["serveStream"];
 }
 
-/** A port served by the test itself, with default limits, in plaintext. */
-export function openTestPort({
+/** A port served by the test itself, with default limits, in plaintext. It ends with `await using`. */
+export async function openTestPort({
   serve = () => {},
   serveStream = () => false,
   ...given
-}: TestPortOptions): Promise<Port> {
-  return openPort({
+}: TestPortOptions): Promise<Port & AsyncDisposable> {
+  const port = await openPort({
     host: "127.0.0.1",
     port: 0,
     limits: defaultLimits,
@@ -24,4 +24,5 @@ export function openTestPort({
     onTlsError: () => {},
     ...given,
   });
+  return { ...port, [Symbol.asyncDispose]: () => port.drain(0) };
 }
