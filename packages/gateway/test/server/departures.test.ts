@@ -3,9 +3,9 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
-import { beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test } from "vitest";
 import { BodyBudget } from "../../src/index.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import {
   createPath,
   createRpcPath,
@@ -15,31 +15,20 @@ import {
   volume,
 } from "../support/create-volume.ts";
 import { envelope } from "../support/envelope.ts";
-import {
-  errorCode,
-  frame,
-  frameType,
-  greeting,
-  preface,
-  settingsAck,
-} from "../support/raw-http2.ts";
+import { bytesWithoutWindow, errorCode, frame, frameType, http2Bytes } from "../support/raw-http2.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
-import { createTemporaryFolder, type TemporaryFolder } from "../support/temporary-folder.ts";
+import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService, type TestServiceOptions } from "../support/test-service.ts";
 
 const goneMs = 2000;
-
-let folder: TemporaryFolder;
-beforeAll(async () => {
-  folder = await createTemporaryFolder();
-  return () => folder[Symbol.asyncDispose]();
-});
 
 const transports = ["TCP", "TLS", "a Unix socket"] as const;
 
 /** A service, its open connections, and a way to connect to it. */
 async function open(transport: (typeof transports)[number], options: TestServiceOptions = {}) {
   const opened = new Set<Socket>();
+  const folder = await createTemporaryFolder();
+  onTestFinished(() => folder[Symbol.asyncDispose]());
   const path = transport === "a Unix socket" ? join(folder.path, "socket") : undefined;
   const service = await openTestService({
     traffic: {
@@ -49,7 +38,7 @@ async function open(transport: (typeof transports)[number], options: TestService
       },
       refused: () => {},
     },
-    ...(transport === "TLS" && { tls: createCertificate(folder.path, "one") }),
+    ...(transport === "TLS" && { tls: sharedCertificate() }),
     ...(path !== undefined && ({ path, port: undefined } as object)),
     ...options,
   });
@@ -71,7 +60,6 @@ async function open(transport: (typeof transports)[number], options: TestService
 
 const whole = post(volume);
 const half = whole.slice(0, -1);
-const http2 = (...frames: Buffer[]) => Buffer.concat([greeting, settingsAck, ...frames]);
 
 describe.each(["TCP", "TLS"] as const)("over %s", (transport) => {
   describe.skipIf(transport === "TLS" && !hasOpenssl).each([0, 30])(
@@ -80,8 +68,8 @@ describe.each(["TCP", "TLS"] as const)("over %s", (transport) => {
       test.each<[what: string, alpn: string, request: string | Buffer]>([
         ["a request of HTTP/1.1", "http/1.1", whole],
         ["the head of one", "http/1.1", whole.slice(0, -volume.length)],
-        ["a request of HTTP/2", "h2", http2(headers(1), data(1, volume))],
-        ["one of HTTP/2 that is refused", "h2", http2(headers(1, { path: "/" }), data(1, volume))],
+        ["a request of HTTP/2", "h2", http2Bytes(headers(1), data(1, volume))],
+        ["one of HTTP/2 that is refused", "h2", http2Bytes(headers(1, { path: "/" }), data(1, volume))],
       ])("and which has sent %s", async (_what, alpn, request) => {
         const catalog = { createVolume: () => new Promise<never>(() => {}) };
         const { service, opened, dial } = await open(transport, { catalog });
@@ -123,13 +111,12 @@ const calls: readonly ((id: number) => Buffer)[] = [
 ];
 
 const cancel = { payload: Buffer.of(0, 0, 0, errorCode.cancel) };
-const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
 const streams = Array.from({ length: 56 }, (_, index) => 2 * index + 1);
 const begun = streams.map((id) => calls[id % calls.length]?.(id) ?? Buffer.alloc(0));
 const sessions = [
-  http2(...begun),
-  Buffer.concat([preface, noWindow, settingsAck, ...begun]),
-  http2(
+  http2Bytes(...begun),
+  bytesWithoutWindow(...begun),
+  http2Bytes(
     ...begun,
     ...streams.map((streamId) => frame(frameType.rstStream, { streamId, ...cancel })),
   ),

@@ -17,20 +17,15 @@ import {
   flag,
   frame,
   frameType,
-  greeting,
+  http2Bytes,
   parseFrames,
   preface,
-  settingsAck,
+  sees,
 } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 const http1Head = post(volume).slice(0, -volume.length);
-
-const sees =
-  (type: number) =>
-  (received: Buffer): boolean =>
-    parseFrames(received).some((one) => one.type === type);
 
 interface Row {
   readonly what: string;
@@ -61,18 +56,18 @@ const clients: readonly Row[] = [
   { what: "has said the preface alone", bytes: preface, isRead: sees(frameType.settings) },
   {
     what: "rests on HTTP/2",
-    bytes: Buffer.concat([greeting, settingsAck]),
+    bytes: http2Bytes(),
     isRead: sees(frameType.settings),
     isIdle: true,
   },
   {
     what: "has a stream whose body does not come",
-    bytes: Buffer.concat([greeting, settingsAck, headers(1)]),
+    bytes: http2Bytes(headers(1)),
     isRead: sees(frameType.settings),
   },
   {
     what: "has a stream that was refused amid its body",
-    bytes: Buffer.concat([greeting, settingsAck, headers(1, { type: "text/plain" })]),
+    bytes: http2Bytes(headers(1, { type: "text/plain" })),
     isRead: sees(frameType.data),
   },
 ];
@@ -126,7 +121,7 @@ describe("a drain", () => {
     using connection = await openRawConnection(service.port);
     const goaways = (received: Buffer) =>
       parseFrames(received).filter(({ type }) => type === frameType.goaway);
-    connection.write(Buffer.concat([greeting, settingsAck, headers(1), data(1, volume)]));
+    connection.write(http2Bytes(headers(1), data(1, volume)));
     await connection.until("the first response", sees(frameType.data));
     const closed = service.drain(2000);
     const begun = parseFrames(await connection.until("a PING", sees(frameType.ping)));
@@ -164,7 +159,7 @@ describe("a drain", () => {
     using connection = await openRawConnection(service.port);
     const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
     const request = [headers(1), data(1, volume)];
-    connection.write(Buffer.concat([greeting, settingsAck, ...request, ping]));
+    connection.write(http2Bytes(...request, ping));
     await connection.until("the answer to a ping", sees(frameType.ping));
     const closed = service.drain(2000);
     const frames = parseFrames(await connection.until("GOAWAY", sees(frameType.goaway)));

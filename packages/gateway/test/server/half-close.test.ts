@@ -6,10 +6,9 @@ import { once } from "node:events";
 import tls from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
-import type { ServeOptions } from "../../src/server/index.ts";
+import { describe, expect, test } from "vitest";
 import { CreateVolumeRequestSchema } from "../gen/library/v1/catalog_pb.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import {
   createPath,
   createRpcPath,
@@ -25,9 +24,8 @@ import {
   openRawConnection,
   type RawConnection,
 } from "../support/raw-connection.ts";
-import { flag, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
+import { flag, http2Bytes, parseFrames } from "../support/raw-http2.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import {
   openTestService,
   type TestService,
@@ -42,7 +40,6 @@ const message = toBinary(
 const envelope = Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message]).toString("latin1");
 
 const rpcLine = `POST ${createRpcPath} HTTP/1.1`;
-const http2 = (...frames: Buffer[]) => Buffer.concat([greeting, settingsAck, ...frames]);
 const isEnded = (received: Buffer) =>
   parseFrames(received).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream);
 
@@ -55,11 +52,11 @@ const unary: readonly [what: string, alpn: string, request: string | Buffer][] =
     Buffer.from(post(envelope, { line: rpcLine, type: "application/grpc-web+proto" }), "latin1"),
   ],
   ["REST over HTTP/1.0", "http/1.1", post(volume, { line: `POST ${createPath} HTTP/1.0` })],
-  ["REST over HTTP/2", "h2", http2(headers(1), data(1, volume))],
+  ["REST over HTTP/2", "h2", http2Bytes(headers(1), data(1, volume))],
   [
     "gRPC over HTTP/2",
     "h2",
-    http2(
+    http2Bytes(
       headers(1, { path: createRpcPath, type: "application/grpc", more: [["te", "trailers"]] }),
       data(1, envelope),
     ),
@@ -72,16 +69,8 @@ describe.each([
   ["in plaintext", false],
   ["over TLS", true],
 ])("%s", (_name, isTls) => {
-  let material: ServeOptions["tls"];
-
-  beforeAll(async () => {
-    if (!isTls || !hasOpenssl) return;
-    const folder = await createTemporaryFolder();
-    material = createCertificate(folder.path, "one");
-    return () => folder[Symbol.asyncDispose]();
-  });
-
-  const open = (options: TestServiceOptions = {}) => openTestService({ ...options, tls: material });
+  const open = (options: TestServiceOptions = {}) =>
+    openTestService({ ...options, tls: isTls ? sharedCertificate() : undefined });
 
   async function connect({ port }: TestService, alpn: string): Promise<RawConnection> {
     const raw = await openRawConnection(port);
@@ -141,8 +130,8 @@ describe.each([
 
     test.each<[what: string, alpn: string, request: string | Buffer]>([
       ["HTTP/1.1", "http/1.1", post(volume).slice(0, -1)],
-      ["HTTP/2", "h2", http2(headers(1), data(1, volume.slice(0, -1), 0))],
-      ["HTTP/2, amid its headers", "h2", http2(headers(1).subarray(0, -5))],
+      ["HTTP/2", "h2", http2Bytes(headers(1), data(1, volume.slice(0, -1), 0))],
+      ["HTTP/2, amid its headers", "h2", http2Bytes(headers(1).subarray(0, -5))],
     ])(
       "in the middle of a request has requested nothing, over %s",
       async (_what, alpn, request) => {
@@ -159,7 +148,7 @@ describe.each([
       [
         "HTTP/2",
         "h2",
-        http2(
+        http2Bytes(
           headers(1, { path: "/library.v1.CatalogService/WatchVolumes", type: "application/grpc" }),
           data(1, "\0\0\0\0\0"),
         ),

@@ -17,6 +17,7 @@ import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
+  bytesWithoutWindow,
   errorCode,
   flag,
   frame,
@@ -51,11 +52,6 @@ const chunked = (text: string) => `${text.length.toString(16)}\r\n${text}\r\n`;
 const endless = post("").replace("Content-Length: 0", "Transfer-Encoding: chunked");
 const end = flag.endHeaders | flag.endStream;
 
-/** A client of HTTP/2 without a window for the answer to this request. */
-const withoutWindow = (...request: Buffer[]) => {
-  const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
-  return Buffer.concat([preface, noWindow, settingsAck, ...request]);
-};
 const whole = [headers(1), data(1, volume)];
 
 describe.concurrent("over HTTP/1.1", () => {
@@ -126,7 +122,7 @@ describe.concurrent("over HTTP/2", () => {
   test.each([
     ["never sends its settings", preface],
     ["does not complete its headers", http2Bytes(headers(1, { flags: 0 }))],
-    ["has no window for its answers", withoutWindow(...whole)],
+    ["has no window for its answers", bytesWithoutWindow(...whole)],
   ])("closes a session that %s", async (_what, sent) => {
     await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
@@ -146,7 +142,7 @@ describe.concurrent("over HTTP/2", () => {
   test("closes one without a window at once if its client has shut its sending side", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
-    connection.write(withoutWindow(...whole));
+    connection.write(bytesWithoutWindow(...whole));
     await connection.until("the head of an answer", sees(frameType.headers));
     connection.end();
     // As soon as the drain begins, or long before its end.
@@ -181,7 +177,7 @@ describe.concurrent("over HTTP/2", () => {
     });
     using connection = await openRawConnection(server.port);
     const watch = headers(1, { path: "/grpc.health.v1.Health/Watch", type: "application/grpc" });
-    connection.write(withoutWindow(watch, data(1, "\0\0\0\0\0")));
+    connection.write(bytesWithoutWindow(watch, data(1, "\0\0\0\0\0")));
     // It is known to be idle by the time that others that never begin have been released.
     await expireTimes(2, server.port, preface);
     const room = Buffer.of(0, 0, 4, 0);

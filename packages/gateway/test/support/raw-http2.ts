@@ -47,6 +47,12 @@ export function http2Bytes(...frames: readonly Uint8Array[]): Buffer {
   return Buffer.concat([greeting, settingsAck, ...frames]);
 }
 
+/** The same of a client that gives no window to any answer. */
+export function bytesWithoutWindow(...frames: readonly Uint8Array[]): Buffer {
+  const noWindow = frame(frameType.settings, { payload: Buffer.of(0, 4, 0, 0, 0, 0) });
+  return Buffer.concat([preface, noWindow, settingsAck, ...frames]);
+}
+
 /** Whether a server has sent a frame of this type. */
 export const sees =
   (type: number) =>
