@@ -38,11 +38,22 @@ export function openLibrary(options: Partial<TestGatewayOptions>) {
   });
 }
 
-/** The name of a span, and the attributes of the called method. */
-function rpc(method: string, protocol: "grpc" | "grpc-web" | "connect") {
+type RpcProtocol = "grpc" | "grpc-web" | "connect";
+
+/** A call of RPC: the attributes of its method are those of its end, too. */
+function rpc(
+  method: string,
+  protocol: RpcProtocol,
+  ending: Readonly<Record<string, string>>,
+  request: Pick<SentRequest, "headers" | "body">,
+): DescribedCall {
+  const name = `library.v1.LibraryService/${method}`;
   const system = protocol === "connect" ? "connectrpc" : "grpc";
-  const called = `library.v1.LibraryService/${method}`;
-  return { name: called, called: { "rpc.system.name": system, "rpc.method": called } };
+  return {
+    name,
+    request: { path: `/${name}`, ...request },
+    attributes: { "rpc.system.name": system, "rpc.method": name, ...ending },
+  };
 }
 
 function rest(method: string, route: string, status: number) {
@@ -55,40 +66,20 @@ function uncalled(name: string, method: string, status: number) {
   return { name, attributes: { ...about, "url.scheme": "http" } };
 }
 
-function unary(
-  method: string,
-  protocol: "grpc" | "grpc-web" | "connect",
-  ending: Readonly<Record<string, string>>,
-): DescribedCall {
-  const { name, called } = rpc(method, protocol);
+function unary(method: string, protocol: RpcProtocol, ending: Readonly<Record<string, string>>) {
   const isConnect = protocol === "connect";
   const type = isConnect ? "application/json" : `application/${protocol}+json`;
-  return {
-    name,
-    request: {
-      path: `/${name}`,
-      headers: { "content-type": type },
-      body: isConnect ? "{}" : envelope("{}"),
-    },
-    attributes: { ...called, ...ending },
-  };
+  const body = isConnect ? "{}" : envelope("{}");
+  return rpc(method, protocol, ending, { headers: { "content-type": type }, body });
 }
 
 function stream(
   title: "good" | "bad",
-  protocol: "grpc" | "grpc-web" | "connect",
+  protocol: RpcProtocol,
   ending: Readonly<Record<string, string>>,
-): DescribedCall {
-  const { name, called } = rpc("FollowBook", protocol);
-  return {
-    name,
-    request: {
-      path: `/${name}`,
-      headers: { "content-type": `application/${protocol}+json` },
-      body: envelope(JSON.stringify({ title })),
-    },
-    attributes: { ...called, ...ending },
-  };
+) {
+  const headers = { "content-type": `application/${protocol}+json` };
+  return rpc("FollowBook", protocol, ending, { headers, body: envelope(JSON.stringify({ title })) });
 }
 
 const get = (path: string): SentRequest => ({ method: "GET", path });

@@ -1,6 +1,6 @@
 /** One span for each request, by the conventions, as a child of its caller's span. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { Interceptor } from "@connectrpc/connect";
+import type { HandlerContext, Interceptor } from "@connectrpc/connect";
 import {
   type Context,
   type ContextManager,
@@ -39,8 +39,8 @@ afterEach(() => {
 
 function openTraced(
   { tracer }: SpanRecorder,
-  options: Partial<TracingObserverOptions> = {},
   gateway: Partial<TestGatewayOptions> = {},
+  options: Partial<TracingObserverOptions> = {},
 ) {
   const observer = createTracingObserver({ tracer, propagator, ...options });
   return openLibrary({ observer, ...gateway });
@@ -128,24 +128,22 @@ test.each(byProtocol)(
   async (...row) => {
     const [, request] = row;
     const spans = recordSpans();
-    await using gateway = await openTraced(
-      spans,
-      {},
-      {
-        routes: (router) => {
-          router.service(LibraryService, {
-            getLibrary(_, { values }) {
-              spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
-              return {};
-            },
-            async *followBook(book, { values }) {
-              spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
-              yield book;
-            },
-          });
-        },
+    const span = ({ values }: HandlerContext) =>
+      spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
+    await using gateway = await openTraced(spans, {
+      routes: (router) => {
+        router.service(LibraryService, {
+          getLibrary(_, context) {
+            span(context);
+            return {};
+          },
+          async *followBook(book, context) {
+            span(context);
+            yield book;
+          },
+        });
       },
-    );
+    });
     await gateway.send(request);
     const [inner, call] = await spans.until(2);
     expect(inner?.name).toBe("inner");
@@ -174,22 +172,18 @@ test("an interceptor can make the context of a call active if there is a manager
   const spans = recordSpans();
   const inCall: Interceptor = (next) => (request) =>
     context.with(request.contextValues.get(callContextKey), () => next(request));
-  await using gateway = await openTraced(
-    spans,
-    {},
-    {
-      interceptors: [inCall],
-      routes: (router) => {
-        router.service(LibraryService, {
-          async getLibrary() {
-            await Promise.resolve();
-            spans.tracer.startSpan("inner").end();
-            return {};
-          },
-        });
-      },
+  await using gateway = await openTraced(spans, {
+    interceptors: [inCall],
+    routes: (router) => {
+      router.service(LibraryService, {
+        async getLibrary() {
+          await Promise.resolve();
+          spans.tracer.startSpan("inner").end();
+          return {};
+        },
+      });
     },
-  );
+  });
   await gateway.send({ method: "GET", path: "/v1/library" });
   const [inner, call] = await spans.until(2);
   expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
@@ -198,14 +192,9 @@ test("an interceptor can make the context of a call active if there is a manager
 test("spans below an unsampled call share its trace, so they are not sampled either", async () => {
   const spans = recordSpans(new AlwaysOffSampler());
   const found: unknown[] = [];
-  await using gateway = await openTraced(
-    spans,
-    {},
-    {
-      requestGate: ({ values }) =>
-        void found.push(trace.getSpanContext(values.get(callContextKey))),
-    },
-  );
+  await using gateway = await openTraced(spans, {
+    requestGate: ({ values }) => void found.push(trace.getSpanContext(values.get(callContextKey))),
+  });
   await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
   expect(found).toMatchObject([{ traceId, traceFlags: 0 }]);
 });
@@ -233,7 +222,7 @@ test.each([undefined, new AlwaysOffSampler()])(
 
 test("behind a proxy that terminates TLS, the scheme is https", async () => {
   const spans = recordSpans();
-  await using gateway = await openTraced(spans, { scheme: "https" });
+  await using gateway = await openTraced(spans, {}, { scheme: "https" });
   await gateway.send({ method: "GET", path: "/v1/library" });
   const [span] = await spans.until(1);
   expect(span?.attributes["url.scheme"]).toBe("https");

@@ -15,7 +15,13 @@ import {
   volume,
 } from "../support/create-volume.ts";
 import { envelope } from "../support/envelope.ts";
-import { bytesWithoutWindow, errorCode, frame, frameType, http2Bytes } from "../support/raw-http2.ts";
+import {
+  bytesWithoutWindow,
+  errorCode,
+  frame,
+  frameType,
+  http2Bytes,
+} from "../support/raw-http2.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService, type TestServiceOptions } from "../support/test-service.ts";
@@ -69,7 +75,11 @@ describe.each(["TCP", "TLS"] as const)("over %s", (transport) => {
         ["a request of HTTP/1.1", "http/1.1", whole],
         ["the head of one", "http/1.1", whole.slice(0, -volume.length)],
         ["a request of HTTP/2", "h2", http2Bytes(headers(1), data(1, volume))],
-        ["one of HTTP/2 that is refused", "h2", http2Bytes(headers(1, { path: "/" }), data(1, volume))],
+        [
+          "one of HTTP/2 that is refused",
+          "h2",
+          http2Bytes(headers(1, { path: "/" }), data(1, volume)),
+        ],
       ])("and which has sent %s", async (_what, alpn, request) => {
         const catalog = { createVolume: () => new Promise<never>(() => {}) };
         const { service, opened, dial } = await open(transport, { catalog });

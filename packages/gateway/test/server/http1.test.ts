@@ -124,19 +124,18 @@ describe("an HTTP/1.1 connection", () => {
       }
       response.end();
     };
-    const port = await openTestPort({ serve: leave });
+    await using port = await openTestPort({ serve: leave });
     using connection = await openRawConnection(port.address.port);
     connection.write(post("x".repeat(1_000_000)));
     await responses(connection, 1);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     expect(await responses(connection, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
-    await port.drain(0);
   });
 
   test("holds nothing of a finished request while idle", async () => {
     const collect = openCollector();
     let served: WeakRef<object> | undefined;
-    const port = await openTestPort({
+    await using port = await openTestPort({
       serve: (_request, response) => {
         served = new WeakRef(response);
         response.end("a");
@@ -150,7 +149,6 @@ describe("an HTTP/1.1 connection", () => {
       return served?.deref() !== undefined;
     };
     await expect.poll(isHeld).toBe(false);
-    await port.drain(0);
   });
 
   test("rejects a malformed request once, however much follows it", async () => {
@@ -160,7 +158,7 @@ describe("an HTTP/1.1 connection", () => {
       await answer.promise;
       response.end();
     };
-    const port = await openTestPort({
+    await using port = await openTestPort({
       serve: wait,
       traffic: { opened: () => {}, refused: ({ kind }) => refused.push(kind) },
     });
@@ -173,18 +171,6 @@ describe("an HTTP/1.1 connection", () => {
     answer.resolve();
     expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([{ status: 200 }]);
     expect(refused).toEqual(["malformed"]);
-    await port.drain(0);
-  });
-
-  test("rejects headers over its limit with 431", async () => {
-    await using small = await openTestService({ limits: { headerBytesMax: 1000 } });
-    using connection = await openRawConnection(small.port);
-    const more = (length: number) => `Host: a\r\nX: ${"x".repeat(length)}\r\n`;
-    connection.write(post(volume, { more: more(500) }));
-    expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-    connection.write(post(volume, { more: more(1000) }));
-    const answers = parseHttp1Responses(await connection.untilClosed());
-    expect(answers.at(-1)?.status).toBe(431);
   });
 
   test("accepts a chunked body, with extensions and trailers", async () => {

@@ -6,8 +6,7 @@ import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Intake } from "../../src/server/intake.ts";
 import type { TlsFiles } from "../../src/server/tls.ts";
-import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
+import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { openTestPort } from "../support/test-port.ts";
 import type { Burst } from "./burst-thread.ts";
 
@@ -18,9 +17,7 @@ describe.each([
   test.skipIf(isEncrypted && !hasOpenssl)(
     "a bounded number of pending requests begins in one turn of the event loop",
     async () => {
-      await using folder = await createTemporaryFolder();
-      const tls = isEncrypted ? createCertificate(folder.path, "one") : undefined;
-      const { url, turns } = await openCounting(tls);
+      const { url, turns } = await openCounting(isEncrypted ? sharedCertificate() : undefined);
       const burst: Burst = { url, connections: 8, requests: 200 };
       const clients = new Worker(new URL("burst-thread.ts", import.meta.url), {
         workerData: burst,

@@ -48,16 +48,6 @@ describe("a port", () => {
     expect(frames[0]?.type).toBe(frameType.settings);
   });
 
-  test("accepts the HTTP/2 preface byte by byte", async () => {
-    using connection = await openRawConnection(server.port);
-    await writeParts(
-      connection,
-      [...preface].map((byte) => Uint8Array.of(byte)),
-    );
-    connection.write(http2Request.subarray(preface.length));
-    await expectVolume(connection);
-  });
-
   test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
     "accepts a preface that is split after byte %i",
     async (at) => {
@@ -109,31 +99,23 @@ describe("a port", () => {
   });
 
   test.each([
-    ["nothing", ""],
-    ["P", "P"],
-    ["half of a request line", "POST /v1/sh"],
-  ])("releases a client that sends %s and leaves", async (_what, bytes) => {
-    {
-      using connection = await openRawConnection(server.port);
+    ["nothing", "", 0],
+    ["P", "P", 0],
+    ["half of a request line", "POST /v1/sh", 1],
+  ])(
+    "closes a client that sends %s and leaves: %i requests are refused",
+    async (_what, bytes, count) => {
+      const refused: unknown[] = [];
+      await using port = await openTestPort({
+        traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
+      });
+      using connection = await openRawConnection(port.address.port);
       connection.write(bytes);
       connection.end();
-    }
-    using next = await openRawConnection(server.port);
-    next.write(http1Request);
-    await expectVolume(next);
-  });
-
-  test("closes a client that only connects, and refuses nothing", async () => {
-    const refused: unknown[] = [];
-    const port = await openTestPort({
-      traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
-    });
-    using connection = await openRawConnection(port.address.port);
-    connection.end();
-    expect(await connection.untilClosed()).toHaveLength(0);
-    expect(refused).toEqual([]);
-    await port.drain(0);
-  });
+      const { length } = await connection.untilClosed();
+      expect([refused.length, length > 0]).toEqual([count, count > 0]);
+    },
+  );
 });
 
 test.each([
@@ -142,7 +124,7 @@ test.each([
 ])("closed connections of %s are released", async (_protocol, request) => {
   const collect = openCollector();
   const opened: WeakRef<object>[] = [];
-  const port = await openTestPort({
+  await using port = await openTestPort({
     serve: (_request, response) => void response.end(answer),
     traffic: { opened: (socket) => void opened.push(new WeakRef(socket)), refused: () => {} },
   });
@@ -158,5 +140,4 @@ test.each([
   expect(opened).toHaveLength(10);
   // Node itself may hold the last one, and HTTP/2 waits up to a second for its client's end.
   await expect.poll(held).toBeLessThanOrEqual(1);
-  await port.drain(0);
 });

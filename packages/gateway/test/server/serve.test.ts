@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { readdirSync, renameSync, unwatchFile, watchFile, writeFileSync } from "node:fs";
 import { get } from "node:http";
 import http2 from "node:http2";
-import { type AddressInfo, createServer } from "node:net";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
@@ -23,7 +23,7 @@ import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { createPath, createRequest, createRpcPath, volume } from "../support/create-volume.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { envelope } from "../support/envelope.ts";
-import { findFreePort } from "../support/free-port.ts";
+import { findFreePort, listen } from "../support/free-port.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { isListening } from "../support/is-listening.ts";
 import { grpcProtocol } from "../support/open-client.ts";
@@ -61,22 +61,17 @@ describe.each(versions)("handlers, over HTTP/%s,", (version) => {
     expect(response.body.toString()).toBe("a");
     expect(server.created).toEqual([]);
   });
-});
 
-const error = new Error("the page is gone");
-const failing: readonly [how: string, NodeHandler][] = [
-  [
-    "throws",
-    () => {
-      throw error;
-    },
-  ],
-  ["rejects", () => Promise.reject(error)],
-];
-
-test.each(versions.flatMap((version) => failing.map(([how, fail]) => ({ version, how, fail }))))(
-  "over HTTP/$version, a handler that $how is answered with 500",
-  async ({ version, fail }) => {
+  const error = new Error("the page is gone");
+  test.each<[how: string, fail: NodeHandler]>([
+    [
+      "throws",
+      () => {
+        throw error;
+      },
+    ],
+    ["rejects", () => Promise.reject(error)],
+  ])("are answered with 500 if one %s", async (_how, fail) => {
     const handlers = () => new Map([["/page", fail]]);
     await using server = await openTestService({ handlers, mayFail: true });
     const request = { origin: server.origin, version, method: "GET", path: "/page" };
@@ -84,8 +79,8 @@ test.each(versions.flatMap((version) => failing.map(([how, fail]) => ({ version,
     expect(response.status).toBe(500);
     expect(response.body.toString()).toContain("internal error");
     expect(server.errors).toEqual([error]);
-  },
-);
+  });
+});
 
 test("routes and handlers get the server's lifetime, which reports its drain", async () => {
   const lifetimes: ServerLifetime[] = [];
@@ -105,8 +100,6 @@ test("routes and handlers get the server's lifetime, which reports its drain", a
 });
 
 describe("a message", () => {
-  const fill = (bytes: number) => JSON.stringify({ title: "" }).padEnd(bytes);
-
   test.each([
     ["of 4 MiB is taken by default", undefined, 4 * 1024 * 1024, 200],
     ["of more than 4 MiB is refused by default", undefined, 4 * 1024 * 1024 + 1, 413],
@@ -114,15 +107,14 @@ describe("a message", () => {
     ["of more than readMaxBytes is refused", 100, 101, 413],
   ])("%s", async (_what, readMaxBytes, bytes, status) => {
     await using server = await openTestService(readMaxBytes === undefined ? {} : { readMaxBytes });
-    const body = fill(bytes);
-    const response = await exchange({
-      ...{ origin: server.origin, version: "2", ...createRequest, body },
-    });
+    const body = JSON.stringify({ title: "" }).padEnd(bytes);
+    const request = { origin: server.origin, version: "2", ...createRequest, body } as const;
+    const response = await exchange(request);
     expect(response.status).toBe(status);
   });
 });
 
-test.each([500, 5000, 50_000])(
+test.each([500, 50_000])(
   "headers of more than %d bytes are rejected, shorter ones are not",
   async (headerBytesMax) => {
     await using server = await openTestService({ limits: { headerBytesMax } });
@@ -212,11 +204,8 @@ test("the port's rejections are rendered like other REST errors", async () => {
 });
 
 test("without a host, it listens on all addresses", async () => {
-  const server = await serve({
-    port: 0,
-    routes: () => {},
-    handlers: () => new Map([["/", say("a")]]),
-  });
+  const handlers = () => new Map([["/", say("a")]]);
+  const server = await serve({ port: 0, routes: () => {}, handlers });
   const response = await fetch(`http://127.0.0.1:${server.address.port}/`);
   expect(await response.text()).toBe("a");
   await server.drain(0);
@@ -241,10 +230,6 @@ describe.skipIf(process.platform === "win32")("a Unix socket", () => {
   test("that a killed server left goes to one of two that start at once", async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "socket");
-    const say =
-      (body: string): NodeHandler =>
-      (_, response) =>
-        void response.end(body);
     const open = (name: string) =>
       serve({ path, routes: () => {}, handlers: () => new Map([["/", say(name)]]) });
     for (let round = 0; round < 20; round++) {
@@ -271,29 +256,25 @@ async function leaveSocket(path: string): Promise<void> {
 }
 
 describe("a failed start", () => {
-  /** A port that is in use. */
-  async function takePort(): Promise<number> {
-    const other = createServer().listen(0, "127.0.0.1");
-    onTestFinished(() => void other.close());
-    await once(other, "listening");
-    return (other.address() as AddressInfo).port;
-  }
-
   const options: ServeOptions = { host: "127.0.0.1", port: 0, routes: () => {} };
 
   test("because of a port in use is reported, and leaves no timer", async () => {
-    const port = await takePort();
+    await using taken = await listen(createServer());
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
-    await expect(serve({ ...options, port })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await expect(serve({ ...options, port: taken.port })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
     expect(vi.getTimerCount()).toBe(0);
   });
 
   test.skipIf(!hasOpenssl)("because of a port in use watches no TLS files", async () => {
-    const port = await takePort();
+    await using taken = await listen(createServer());
     await using folder = await createTemporaryFolder();
     const tls = createCertificate(folder.path, "one");
-    await expect(serve({ ...options, port, tls })).rejects.toMatchObject({ code: "EADDRINUSE" });
+    await expect(serve({ ...options, port: taken.port, tls })).rejects.toMatchObject({
+      code: "EADDRINUSE",
+    });
     for (const file of [tls.certFile, tls.keyFile]) {
       // Everyone who watches a file shares one watcher.
       const watcher = watchFile(file, { persistent: false }, () => {});
@@ -337,9 +318,8 @@ describe("reusePort", () => {
 
   test("is off by default", async () => {
     await using first = await openTestService();
-    await expect(openTestService({ port: first.port })).rejects.toMatchObject({
-      code: "EADDRINUSE",
-    });
+    const second = openTestService({ port: first.port });
+    await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
   });
 });
 
