@@ -128,23 +128,6 @@ describe("of two bodies of an address, within a budget of 1000 bytes,", () => {
   });
 });
 
-test("those that wait go on each time that there is room", async () => {
-  const budget = new BodyBudget({ bytesMax: MiB });
-  const who = { address: "10.0.0.1" };
-  for (let round = 0; round < 2; round++) {
-    const older = hold(budget, who);
-    void older.add(520 * KiB);
-    const waiting = hold(budget, who);
-    const room = waiting.add(10 * KiB);
-    expect(budget.waiting).toBe(1);
-    older.release();
-    await vi.advanceTimersByTimeAsync(1);
-    await room;
-    expect([budget.waiting, budget.heldBytes]).toEqual([0, 10 * KiB]);
-    waiting.release();
-  }
-});
-
 test("nothing is kept of callers that have left", () => {
   const collect = openCollector();
   const budget = new BodyBudget({ bytesMax: MiB });
@@ -178,20 +161,6 @@ test("a refusal is told from other errors", () => {
     undefined,
   ];
   expect(errors.map(BodyBudget.isRefusal)).toEqual([true, false, false, false]);
-});
-
-test("what is still to come counts once there is room for it", async () => {
-  const budget = new BodyBudget({ bytesMax: MiB });
-  const who = { address: "10.0.0.1" };
-  const first = hold(budget, who);
-  void first.add(400 * KiB);
-  const second = hold(budget, who);
-  const room = second.add(10 * KiB, 300 * KiB);
-  expect([budget.waiting, budget.heldBytes]).toEqual([1, 410 * KiB]);
-  first.release();
-  await vi.advanceTimersByTimeAsync(1);
-  await room;
-  expect(budget.heldBytes).toBe(310 * KiB);
 });
 
 test("what is here and waits for nothing counts at once, or is refused", () => {
@@ -340,24 +309,4 @@ test("nothing is made for who has left before there was room", async () => {
 
 test.each([0, -1, 1.5, Number.NaN])("a limit of %s is none", (bytesMax) => {
   expect(() => new BodyBudget({ bytesMax })).toThrow(RangeError);
-});
-
-test("many small bodies that have ended are not unpacked beyond their share", async () => {
-  const budget = new BodyBudget({ bytesMax: 10 * MiB });
-  const who = { address: "10.0.0.1", token: "a" };
-  const unpacked = Promise.withResolvers<Uint8Array>();
-  const holdings = Array.from({ length: 100 }, () => hold(budget, who));
-  const made = holdings.map((holding) => {
-    const message = holding.make(MiB, () => unpacked.promise, sizeOf);
-    return message.catch((error: unknown) => error);
-  });
-  expect(budget.heldBytes).toBeLessThan(6 * MiB);
-  const other = hold(budget, { address: "10.0.0.1", token: "b" });
-  expect(other.add(KiB)).toBeUndefined();
-  other.release();
-  unpacked.resolve(new Uint8Array(1));
-  for (const holding of holdings) holding.release();
-  await vi.advanceTimersByTimeAsync(1);
-  await Promise.all(made);
-  expect(budget.heldBytes).toBe(0);
 });

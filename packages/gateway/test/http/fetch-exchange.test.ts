@@ -4,7 +4,6 @@ import { describe, expect, test, vi } from "vitest";
 import { BodyAlreadyReadError } from "../../src/http/body.ts";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { FetchExchange } from "../../src/http/fetch-exchange.ts";
-import { patienceMs } from "../support/within.ts";
 
 interface Given extends RequestInit {
   readonly path?: string;
@@ -73,17 +72,6 @@ describe("a body", () => {
     await expect(exchange.readBody(collector().sink)).rejects.toThrow(BodyAlreadyReadError);
   });
 
-  test("ends with its client", async () => {
-    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("a")) });
-    const { exchange, leave, budget } = open({ method: "POST", body, duplex: "half" } as Given);
-    const { sink, pushed } = collector();
-    const read = exchange.readBody(sink);
-    await vi.waitFor(() => expect(pushed).toEqual(["a"]), patienceMs);
-    leave();
-    await expect(read).rejects.toMatchObject(left);
-    expect(budget.heldBytes).toBe(0);
-  });
-
   test("that cannot be read on has lost its client", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
     const { exchange } = open({ method: "POST", body, duplex: "half" } as Given);
@@ -141,22 +129,6 @@ describe("an answer", () => {
       pieces.push(Buffer.from(piece).toString());
     }
     expect(pieces).toEqual(last ? ["a", last] : ["a"]);
-  });
-
-  test("is written no faster than it is read", async () => {
-    const { exchange } = open();
-    const writer = exchange.begin({ status: 200, header });
-    expect(writer.write(Buffer.alloc(64 * 1024 - 1))).toBeUndefined();
-    let hasRoom = false;
-    const room = writer.write(Buffer.alloc(1))?.then(() => {
-      hasRoom = true;
-    });
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(hasRoom).toBe(false);
-    const reader = (await exchange.response).body?.getReader();
-    await reader?.read();
-    await room;
-    expect(hasRoom).toBe(true);
   });
 
   test("that nobody reads on ends its call", async () => {

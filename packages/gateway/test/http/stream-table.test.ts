@@ -2,7 +2,6 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import http2, { type Http2Session, type Http2Stream } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { getHeapStatistics } from "node:v8";
 import { createClient } from "@connectrpc/connect";
@@ -12,6 +11,7 @@ import { openGrpcTransport } from "../../src/client/index.ts";
 import { Health } from "../../src/health/index.ts";
 import { keepStreamsInTables, StreamTable } from "../../src/http/session.ts";
 import { openCollector } from "../support/collect-garbage.ts";
+import { listen } from "../support/free-port.ts";
 import { openTestPort } from "../support/test-port.ts";
 
 /** Both ends of a connection, with tables, and the streams that the server gets. */
@@ -24,23 +24,27 @@ async function openConnection() {
     stream.on("error", () => {});
     streams.push(stream);
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  keepStreamsInTables(client);
-  client.on("error", () => {});
+  const listener = await listen(server);
+  const client = connectWithTables(listener.url);
   onTestFinished(async () => {
     client.destroy();
-    server.close();
-    await once(server, "close");
+    await listener[Symbol.asyncDispose]();
   });
   await once(client, "connect");
-  const ask = () =>
-    client
-      .request()
-      .on("error", () => {})
-      .resume();
-  return { client, streams, ask, server: (await session)[0] };
+  return { client, streams, ask: () => askOn(client), server: (await session)[0] };
+}
+
+function connectWithTables(url: string): http2.ClientHttp2Session {
+  const client = http2.connect(url).on("error", () => {});
+  keepStreamsInTables(client);
+  return client;
+}
+
+function askOn(client: http2.ClientHttp2Session): http2.ClientHttp2Stream {
+  return client
+    .request()
+    .on("error", () => {})
+    .resume();
 }
 
 function tableOf(session: Http2Session): StreamTable<unknown> | undefined {
@@ -148,25 +152,15 @@ test("a connection that is destroyed ends all of its streams", async () => {
 test.each(["closed", "destroyed"])(
   "requests made before there is a connection end as it is %s",
   async (how) => {
-    const server = http2.createServer().listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const client = http2.connect(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-    keepStreamsInTables(client);
-    client.on("error", () => {});
-    const asked = [0, 1, 2].map(() =>
-      client
-        .request()
-        .on("error", () => {})
-        .resume(),
-    );
+    await using listener = await listen(http2.createServer());
+    const client = connectWithTables(listener.url);
+    const asked = [0, 1, 2].map(() => askOn(client));
     const ends = asked.map((stream) => new Promise((resolve) => stream.on("close", resolve)));
     asked[1]?.close();
     if (how === "closed") client.close();
     else client.destroy();
     await Promise.all(ends);
     if (!client.destroyed) await once(client, "close");
-    server.close();
-    await once(server, "close");
   },
 );
 

@@ -1,7 +1,7 @@
 /** How much a peer may send before somebody reads it: as its own side counts. */
 import { once } from "node:events";
 import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } from "node:http2";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { Windows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
 import { createPath, data, headers } from "../support/create-volume.ts";
@@ -9,7 +9,7 @@ import { listen } from "../support/free-port.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
-import { patienceMs, within } from "../support/within.ts";
+import { within } from "../support/within.ts";
 
 const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
 const KiB = 1024;
@@ -21,7 +21,7 @@ test("a server lets a stream send 2 MiB, and a connection eight times as much", 
   const session = http2.connect(server.origin);
   await within("settings", once(session, "remoteSettings"));
   expect(session.remoteSettings.initialWindowSize).toBe(2 * MiB);
-  await vi.waitFor(() => expect(session.state.remoteWindowSize).toBe(16 * MiB), patienceMs);
+  await expect.poll(() => session.state.remoteWindowSize).toBe(16 * MiB);
   session.destroy();
 });
 
@@ -48,19 +48,18 @@ test("windows grow while streams are few", async () => {
     session.request({ ":method": "POST", ":path": createPath, ...type }).write("{");
   };
   open();
-  await vi.waitFor(() => expect(windows.at(-1)).toBe(8 * MiB), { timeout: patienceMs });
+  await expect.poll(() => windows.at(-1)).toBe(8 * MiB);
   for (let i = 0; i < 70; i++) open();
-  await vi.waitFor(() => expect(windows.at(-1)).toBe(2 * MiB), { timeout: patienceMs });
+  await expect.poll(() => windows.at(-1)).toBe(2 * MiB);
   session.destroy();
 });
 
+const openWindows = (unreadBytesMax: number) =>
+  new Windows({ firstWindowBytes: windowBytesMax, windowBytesMax, unreadBytesMax });
+
 /** A server that reads nothing until it is told, with little room for what is unread. */
 async function openUnread(bytesMax: number) {
-  const windows = new Windows({
-    firstWindowBytes: windowBytesMax,
-    windowBytesMax,
-    unreadBytesMax: bytesMax,
-  });
+  const windows = openWindows(bytesMax);
   const streams: ServerHttp2Stream[] = [];
   const server = http2.createServer({ settings: { initialWindowSize: windowBytesMax } });
   server.on("session", (session) => windows.add(session));
@@ -97,16 +96,16 @@ test("windows shrink while little is read, and grow again", async () => {
   await using unread = await openUnread(4 * MiB);
   const { session, streams, told } = unread;
   for (let i = 0; i < 5; i++) send(session, MiB);
-  await vi.waitFor(() => expect(told.at(-1)).toBe(64 * KiB), { timeout: patienceMs, interval: 5 });
+  await expect.poll(() => told.at(-1)).toBe(64 * KiB);
   for (const stream of streams) stream.resume();
-  await vi.waitFor(() => expect(told.at(-1)).toBe(MiB), { timeout: patienceMs, interval: 5 });
+  await expect.poll(() => told.at(-1)).toBe(MiB);
   expect(unread.unreadBytes).toBe(0);
 });
 
 test("windows shrink where many streams hold a little", async () => {
   await using unread = await openUnread(8 * MiB);
   for (let i = 0; i < 40; i++) send(unread.session, 16 * KiB);
-  await vi.waitFor(() => expect(unread.told.at(-1)).toBe(256 * KiB), { timeout: patienceMs });
+  await expect.poll(() => unread.told.at(-1)).toBe(256 * KiB);
   expect(unread.unreadBytes).toBeLessThan(MiB);
 });
 
@@ -124,10 +123,8 @@ test("no stream ends that has heard too late that windows shrink", async () => {
   const { session, streams } = unread;
   // All that the first windows allow.
   for (let i = 0; i < 16; i++) send(session, MiB);
-  await vi.waitFor(() => expect(unread.unreadBytes).toBeGreaterThan(8 * MiB), {
-    timeout: patienceMs,
-  });
-  await vi.waitFor(() => expect(unread.told.at(-1)).toBe(64 * KiB), { timeout: patienceMs });
+  await expect.poll(() => unread.unreadBytes).toBeGreaterThan(8 * MiB);
+  await expect.poll(() => unread.told.at(-1)).toBe(64 * KiB);
   const bytes = streams.map(async (stream) => (await stream.toArray()).join("").length);
   expect(await Promise.all(bytes)).toEqual(streams.map(() => MiB));
 });
@@ -140,14 +137,14 @@ test("streams end that hold the most, where more is unread than there is room fo
   connection.write(Buffer.concat([greeting, settingsAck, ...small, ...large]));
   const seen = await connection.until("a reset", (bytes) => resetStreams(bytes).length > 0);
   expect(resetStreams(seen)).not.toContain(1);
-  await vi.waitFor(() => expect(unread.unreadBytes).toBeLessThan(8 * MiB), { timeout: patienceMs });
+  await expect.poll(() => unread.unreadBytes).toBeLessThan(8 * MiB);
 });
 
 test("streams of the connection that holds the most end first", async () => {
   await using unread = await openUnread(MiB);
   // A larger one than any of those.
   send(unread.session, MiB / 2);
-  await vi.waitFor(() => expect(unread.unreadBytes).toBe(MiB / 2), patienceMs);
+  await expect.poll(() => unread.unreadBytes).toBe(MiB / 2);
   using connection = await openRawConnection(unread.port);
   const ids = Array.from({ length: 24 }, (_, index) => 2 * index + 1);
   const bodies = ids.flatMap((id) => [headers(id), ...bodyOf(id, MiB / 4)]);
@@ -162,7 +159,7 @@ test("small streams of the connection that holds the most spare no large ones", 
   const ids = Array.from({ length: 100 }, (_, index) => 2 * index + 1);
   const small = ids.flatMap((id) => [headers(id), ...bodyOf(id, 32 * KiB)]);
   many.write(Buffer.concat([greeting, settingsAck, ...small]));
-  await vi.waitFor(() => expect(unread.unreadBytes).toBe(100 * 32 * KiB), patienceMs);
+  await expect.poll(() => unread.unreadBytes).toBe(100 * 32 * KiB);
   using few = await openRawConnection(unread.port);
   const large = [1, 3].flatMap((id) => [headers(id), ...bodyOf(id, MiB)]);
   few.write(Buffer.concat([greeting, settingsAck, ...large]));
@@ -170,11 +167,7 @@ test("small streams of the connection that holds the most spare no large ones", 
 });
 
 test("streams of a server that is called never end because they are unread", async () => {
-  const windows = new Windows({
-    firstWindowBytes: windowBytesMax,
-    windowBytesMax,
-    unreadBytesMax: 128 * KiB,
-  });
+  const windows = openWindows(128 * KiB);
   const server = http2.createServer((_request, response) => void response.end(Buffer.alloc(MiB)));
   await using listener = await listen(server as never);
   const settings = { initialWindowSize: windowBytesMax };

@@ -79,7 +79,10 @@ function stream(
   ending: Readonly<Record<string, string>>,
 ) {
   const headers = { "content-type": `application/${protocol}+json` };
-  return rpc("FollowBook", protocol, ending, { headers, body: envelope(JSON.stringify({ title })) });
+  return rpc("FollowBook", protocol, ending, {
+    headers,
+    body: envelope(JSON.stringify({ title })),
+  });
 }
 
 const get = (path: string): SentRequest => ({ method: "GET", path });

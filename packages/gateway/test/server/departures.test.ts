@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { BodyBudget } from "../../src/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import {
@@ -66,35 +66,6 @@ async function open(transport: (typeof transports)[number], options: TestService
 
 const whole = post(volume);
 const half = whole.slice(0, -1);
-
-describe.each(["TCP", "TLS"] as const)("over %s", (transport) => {
-  describe.skipIf(transport === "TLS" && !hasOpenssl).each([0, 30])(
-    "a client that resets its connection after %d ms is gone, although its call never ends,",
-    (afterMs) => {
-      test.each<[what: string, alpn: string, request: string | Buffer]>([
-        ["a request of HTTP/1.1", "http/1.1", whole],
-        ["the head of one", "http/1.1", whole.slice(0, -volume.length)],
-        ["a request of HTTP/2", "h2", http2Bytes(headers(1), data(1, volume))],
-        [
-          "one of HTTP/2 that is refused",
-          "h2",
-          http2Bytes(headers(1, { path: "/" }), data(1, volume)),
-        ],
-      ])("and which has sent %s", async (_what, alpn, request) => {
-        const catalog = { createVolume: () => new Promise<never>(() => {}) };
-        const { service, opened, dial } = await open(transport, { catalog });
-        for (let client = 0; client < 10; client++) {
-          const { raw, socket } = await dial(alpn);
-          const leave = () => raw.resetAndDestroy();
-          socket.write(request, () => (afterMs === 0 ? leave() : setTimeout(leave, afterMs)));
-          await once(raw, "close");
-        }
-        await expect.poll(() => opened.size, { timeout: goneMs }).toBe(0);
-        await service.drain(0);
-      });
-    },
-  );
-});
 
 const message = "{".repeat(50_000);
 const rpc = (method: string) => `/library.v1.CatalogService/${method}`;

@@ -99,12 +99,12 @@ describe("a port", () => {
   });
 
   test.each([
-    ["nothing", "", 0],
-    ["P", "P", 0],
-    ["half of a request line", "POST /v1/sh", 1],
+    ["nothing", 0, ""],
+    ["P", 0, "P"],
+    ["half of a request line", 1, "POST /v1/sh"],
   ])(
     "closes a client that sends %s and leaves: %i requests are refused",
-    async (_what, bytes, count) => {
+    async (_what, count, bytes) => {
       const refused: unknown[] = [];
       await using port = await openTestPort({
         traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
