@@ -12,7 +12,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { readWatch } from "../support/read-watch.ts";
-import { openTestService, type TestService } from "../support/test-service.ts";
+import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
 
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 const catalog = CatalogService.typeName;
@@ -170,11 +170,8 @@ test("without `draining`, a drain ends a Watch after its timeout, like any other
 });
 
 test("Health uses the gate of the router, unless its handler has another", async () => {
-  const requestGate = () => {
-    throw new ConnectError("there is no token", Code.Unauthenticated);
-  };
   const check = async (routes: (router: ConnectRouter) => void) => {
-    await using server = await openTestService({ requestGate, routes });
+    await using server = await openTestService({ requestGate: tokenGate, routes });
     using caller = grpcProtocol.open(Health, server.origin);
     return await caller.client.check({}).then(
       ({ status }) => status,

@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createPath, createRpcPath, data, headers, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { flag, frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
+import { flag, frameType, http2Bytes, parseFrames } from "../support/raw-http2.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 
 type Field = readonly [name: string, value: string];
@@ -44,12 +44,9 @@ describe.each([createPath, createRpcPath])("%s", (path) => {
   test.each(cases)("over HTTP/2, %s", async (_what, more, refused) => {
     using connection = await openRawConnection(server.port);
     const lower = more.map(([name, value]): Field => [name.toLowerCase(), value]);
-    const request = [headers(1, { path, more: lower }), data(1, volume)];
-    connection.write(Buffer.concat([greeting, settingsAck, ...request]));
-    const received = await connection.until("the answer", (bytes) =>
-      parseFrames(bytes).some(
-        ({ streamId, flags }) => streamId === 1 && (flags & flag.endStream) !== 0,
-      ),
+    connection.write(http2Bytes(headers(1, { path, more: lower }), data(1, volume)));
+    const received = await connection.until("the end of the answer", (bytes) =>
+      parseFrames(bytes).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream),
     );
     const frames = parseFrames(received).filter(({ streamId }) => streamId === 1);
     const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);

@@ -4,7 +4,7 @@ import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { big, get, json, send } from "../support/catalog.ts";
+import { big, get, send } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 import { exchange, type HttpResponse } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -120,12 +120,5 @@ describe.each(behindParsers)("behind $name,", (mount) => {
     expect(response.status).toBe(500);
     expect(jsonOf(response)).toEqual({ code: 13, message: "internal error", details: [] });
     expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
-  });
-
-  test("requests without a body are served", async () => {
-    await using gateway = await open(mount);
-    const path = `${prefix}/v1/shelves/a/volumes`;
-    const response = await gateway.send({ method: "GET", path, headers: json });
-    expect(jsonOf(response)).toEqual({});
   });
 });

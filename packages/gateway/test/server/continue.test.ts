@@ -4,12 +4,11 @@
  */
 import { once } from "node:events";
 import http2 from "node:http2";
-import { Code, ConnectError } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { openTestService, type TestService } from "../support/test-service.ts";
+import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 type Fields = Readonly<Record<string, string>>;
@@ -81,13 +80,7 @@ describe.each(versions)("over %s", (_name, send) => {
   let server: TestService;
 
   beforeAll(async () => {
-    server = await openTestService({
-      readMaxBytes: 4096,
-      requestGate: ({ requestHeader }) => {
-        if (requestHeader.has("authorization")) return;
-        throw new ConnectError("there is no token", Code.Unauthenticated);
-      },
-    });
+    server = await openTestService({ readMaxBytes: 4096, requestGate: tokenGate });
     return () => server[Symbol.asyncDispose]();
   });
 

@@ -1,10 +1,9 @@
 /** HTTP/1.1 on the single port: rare but valid forms of requests. */
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import type { HandlerContext } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
-import type { ServeOptions } from "../../src/server/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import {
   answer,
@@ -16,7 +15,7 @@ import {
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
-import { openTestService, type TestService } from "../support/test-service.ts";
+import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 const authorization = "Authorization: Bearer anyone\r\n";
@@ -25,11 +24,6 @@ const authorization = "Authorization: Bearer anyone\r\n";
 function post(body: string, { more = "Host: a\r\n", ...rest }: Parameters<typeof postBy>[1] = {}) {
   return postBy(body, { ...rest, more: more + authorization });
 }
-
-const requestGate: ServeOptions["requestGate"] = ({ requestHeader }) => {
-  if (requestHeader.has("authorization")) return;
-  throw new ConnectError("there is no token", Code.Unauthenticated);
-};
 
 async function responses(connection: RawConnection, count: number): Promise<Http1Response[]> {
   const isThere = (received: Buffer) => parseHttp1Responses(received).length >= count;
@@ -40,7 +34,7 @@ describe("an HTTP/1.1 connection", () => {
   let server: TestService;
 
   beforeAll(async () => {
-    server = await openTestService({ readMaxBytes: 4096, requestGate });
+    server = await openTestService({ readMaxBytes: 4096, requestGate: tokenGate });
     return () => server[Symbol.asyncDispose]();
   });
 
@@ -82,7 +76,8 @@ describe("an HTTP/1.1 connection", () => {
   });
 
   test("sends nothing more for a request that it has answered, although it never ends", async () => {
-    await using quick = await openTestService({ requestGate, limits: { requestTimeoutMs: 300 } });
+    const limits = { requestTimeoutMs: 300 };
+    await using quick = await openTestService({ requestGate: tokenGate, limits });
     using connection = await openRawConnection(quick.port);
     connection.write(post("x".repeat(100)).replace(authorization, "").slice(0, -3));
     const answers = parseHttp1Responses(await connection.untilClosed());
@@ -218,4 +213,35 @@ describe("an HTTP/1.1 connection", () => {
     await connection.until("the second answer", (bytes) => bytes.includes('{"status":"ok"}'));
     await within("the end of the call", over.promise);
   });
+});
+
+test.each([
+  ["garbage", "what is this\r\n\r\n"],
+  ["a tunnel", "CONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n"],
+  ["two lengths", "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n"],
+  ["headers that are too large", `GET / HTTP/1.1\r\nHost: a\r\nX: ${"x".repeat(20_000)}\r\n\r\n`],
+  ["half a request that never ends", "GET / HTTP/1.1\r\nHost: a\r\n"],
+])("a pending answer is sent before the rejection of %s after it", async (_what, next) => {
+  const refused = Promise.withResolvers<void>();
+  await using service = await openTestService({
+    limits: { requestTimeoutMs: 300 },
+    traffic: { opened: () => {}, refused: () => refused.resolve() },
+  });
+  using connection = await openRawConnection(service.port);
+  using hold = service.hold();
+  connection.write(post(volume));
+  connection.write(next);
+  await within("the refusal", refused.promise);
+  hold.release();
+  const answers = parseHttp1Responses(await connection.untilClosed());
+  expect(answers).toMatchObject([{ status: 200, body: answer }]);
+  expect(service.created).toHaveLength(1);
+});
+
+test("a client that sends requests and reads no answers is cut off", async () => {
+  await using service = await openTestService();
+  using connection = await openRawConnection(service.port);
+  using _hold = service.hold();
+  connection.write(post(volume).repeat(100));
+  await connection.untilClosed();
 });

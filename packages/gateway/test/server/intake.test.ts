@@ -91,6 +91,11 @@ describe("an intake", () => {
     return Object.assign(connection, { socket, line, send });
   }
 
+  function stopClock(): void {
+    vi.useFakeTimers({ toFake: ["performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+  }
+
   /** Enough for a turn by themselves. */
   const many = 4 + 64;
 
@@ -207,25 +212,25 @@ describe("an intake", () => {
     }
   });
 
-  test("reads a new connection in the next turn, however many others were stopped with it", async () => {
+  test.each([
+    ["a new connection", []],
+    ["one that has lately sent few", [5, 4]],
+  ])("reads %s before others that it was stopped with", async (_what, sent) => {
     const others = Array.from({ length: 100 }, () => connect());
-    await beBusy(others);
-    const newcomer = connect();
+    // Each sends more than a few, in turns that are not full.
+    for (const one of others) {
+      one.send(5);
+      await nextTurn();
+    }
+    const few = connect();
+    for (const requests of sent) {
+      few.send(requests);
+      await nextTurn();
+    }
     others[0]?.send(many);
-    expect(newcomer.isRead).toBe(false);
+    expect(few.isRead).toBe(false);
     await nextTurn();
-    expect([newcomer.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
-  });
-
-  test("reads one that has sent few before others that it was stopped with", async () => {
-    const [few, ...others] = Array.from({ length: 101 }, () => connect());
-    await beBusy(others);
-    few?.send(4);
-    await nextTurn();
-    others[0]?.send(many);
-    expect(few?.isRead).toBe(false);
-    await nextTurn();
-    expect([few?.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
+    expect([few.isRead, others.every(({ isRead }) => isRead)]).toEqual([true, false]);
   });
 
   test("does not starve one that sends many for others that always send some", async () => {
@@ -242,18 +247,8 @@ describe("an intake", () => {
     expect(served).toBeGreaterThan(200 / 41);
   });
 
-  test("does not stop connections that have been quiet for long", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
-    const [one, two] = [connect(), connect()];
-    vi.advanceTimersByTime(11_000);
-    one.send(many);
-    expect(two.isRead).toBe(true);
-  });
-
   test("stops few connections in turns that reach the limit, and stops many less often", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
+    stopClock();
     const isStoppedAgain = async (connections: number) => {
       const [first, last] = Array.from({ length: connections }, () => connect());
       first?.send(many);
@@ -269,16 +264,18 @@ describe("an intake", () => {
     expect(await isStoppedAgain(500)).toBe(false);
   });
 
-  test("stops connections that have just sent something, however quiet they were before", async () => {
-    vi.useFakeTimers({ toFake: ["performance"] });
-    onTestFinished(() => void vi.useRealTimers());
+  test.each([
+    ["does not stop connections that have been quiet for long", 11_000, 0],
+    ["stops those that have just sent something, however quiet they were", 61_000, 1],
+  ])("%s", async (_what, quietMs, requests) => {
+    stopClock();
     const [one, two] = [connect(), connect()];
-    vi.advanceTimersByTime(61_000);
-    two.send(1);
+    vi.advanceTimersByTime(quietMs);
+    two.send(requests);
     await nextTurn();
     vi.advanceTimersByTime(1);
     one.send(many);
-    expect(two.isRead).toBe(false);
+    expect(two.isRead).toBe(requests === 0);
   });
 
   test("does not wait for a closed connection", async () => {
@@ -288,14 +285,6 @@ describe("an intake", () => {
     await quiet();
     expect([one.isRead, two.isRead]).toEqual([true, false]);
   });
-
-  /** Each sends more than a few, in turns that are not full. */
-  async function beBusy(connections: readonly ReturnType<typeof connect>[]): Promise<void> {
-    for (const one of connections) {
-      one.send(5);
-      await nextTurn();
-    }
-  }
 
   /** One turn in which all connections that are read send many requests. */
   async function crowd(connections: readonly ReturnType<typeof connect>[]): Promise<void> {

@@ -226,8 +226,9 @@ test("the caller's shutdownSignal aborts calls, and nothing else", async () => {
   expect(response.status).toBe(200);
 });
 
-describe.skipIf(process.platform === "win32")("a Unix socket", () => {
-  test("that a killed server left goes to one of two that start at once", async () => {
+test.skipIf(process.platform === "win32")(
+  "a Unix socket that a killed server left goes to one of two that start at once",
+  async () => {
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "socket");
     const open = (name: string) =>
@@ -243,8 +244,8 @@ describe.skipIf(process.platform === "win32")("a Unix socket", () => {
       if (started[won]?.status === "fulfilled") await started[won].value.drain(0);
       expect(readdirSync(folder.path)).toEqual([]);
     }
-  });
-});
+  },
+);
 
 /** Leaves a socket at which nobody listens. */
 async function leaveSocket(path: string): Promise<void> {

@@ -1,5 +1,5 @@
 import { create } from "@bufbuild/protobuf";
-import type { ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { addHealth, createHealthHandlers } from "../../src/health/index.ts";
 import { addReflection } from "../../src/reflection/index.ts";
 import { type ServeOptions, type Server, serve } from "../../src/server/index.ts";
@@ -34,6 +34,12 @@ export interface TestServiceOptions extends Partial<Omit<ServeOptions, "onError"
   /** Whether `onError` may be called. Default: no, the test fails. */
   readonly mayFail?: boolean;
 }
+
+/** Admits requests with any token. */
+export const tokenGate: NonNullable<ServeOptions["requestGate"]> = ({ requestHeader }) => {
+  if (requestHeader.has("authorization")) return;
+  throw new ConnectError("there is no token", Code.Unauthenticated);
+};
 
 /** Opens it on a free port of 127.0.0.1. */
 export async function openTestService(options: TestServiceOptions = {}): Promise<TestService> {
