@@ -72,6 +72,17 @@ describe("a body", () => {
     await expect(exchange.readBody(collector().sink)).rejects.toThrow(BodyAlreadyReadError);
   });
 
+  test("ends with its client", async () => {
+    const body = new ReadableStream({ start: (stream) => stream.enqueue(Buffer.from("a")) });
+    const { exchange, leave, budget } = open({ method: "POST", body, duplex: "half" } as Given);
+    const { sink, pushed } = collector();
+    const read = exchange.readBody(sink);
+    await expect.poll(() => pushed).toEqual(["a"]);
+    leave();
+    await expect(read).rejects.toMatchObject(left);
+    expect(budget.heldBytes).toBe(0);
+  });
+
   test("that cannot be read on has lost its client", async () => {
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
     const { exchange } = open({ method: "POST", body, duplex: "half" } as Given);

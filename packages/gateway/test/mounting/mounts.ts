@@ -70,11 +70,7 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    ...{
-      name: "Fastify, in a route without content type parsers",
-      prefix: "/api",
-      hasBeside: true,
-    },
+    ...{ name: "Fastify, without content type parsers", prefix: "/api", hasBeside: true },
     async open(onError) {
       const app = fastify();
       await app.register(async (scope) => {

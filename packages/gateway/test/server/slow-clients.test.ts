@@ -29,7 +29,7 @@ import {
   sees,
   settingsAck,
 } from "../support/raw-http2.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { openTestPort, watchClose } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
 import { patienceMs, within } from "../support/within.ts";
 
@@ -151,15 +151,12 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test("closes the connection of a session whose client reads nothing", async () => {
-    const closed = Promise.withResolvers<void>();
+    const { traffic, closed } = watchClose();
     await using port = await openTestPort({
       limits: { ...defaultLimits, idleTimeoutMs: 200 },
       // More than the system buffers.
       serve: (_request, response) => void response.end(Buffer.alloc(16 * 1024 * 1024)),
-      traffic: {
-        opened: (socket) => socket.once("close", () => closed.resolve()),
-        refused: () => {},
-      },
+      traffic,
     });
     using connection = await openRawConnection(port.address.port);
     connection.socket.pause();
@@ -168,7 +165,7 @@ describe.concurrent("over HTTP/2", () => {
     const room = frame(frameType.windowUpdate, { payload: Buffer.of(0x7f, 0xff, 0, 0) });
     const request = headers(1, { flags: end });
     connection.write(Buffer.concat([preface, settings, settingsAck, room, request]));
-    await within("the end of the connection", closed.promise);
+    await within("the end of the connection", closed);
   });
 
   test("closes a session that read its answer late, once its call is over", async () => {
@@ -300,23 +297,19 @@ describe.concurrent("a connection with endless answers", () => {
   });
 
   test("ends over HTTP/2 if its client leaves and violates the protocol", async ({ expect }) => {
-    const ended = Promise.withResolvers<void>();
+    const { traffic, closed } = watchClose();
     await using port = await openTestPort({
-      limits,
+      ...{ limits, traffic },
       serveStream: (stream) => {
         stream.on("error", () => {}).respond({ ":status": 200 });
         return true;
-      },
-      traffic: {
-        opened: (socket) => socket.once("close", () => ended.resolve()),
-        refused: () => {},
       },
     });
     using connection = await openRawConnection(port.address.port);
     const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
     connection.write(http2Bytes(headers(1, { flags: end }), goaway, data(0, "x", 0)));
     connection.end();
-    await within("the end of the connection", ended.promise);
+    await within("the end of the connection", closed);
     expect(connection.received.length).toBeGreaterThan(0);
   });
 });

@@ -6,7 +6,7 @@ import tls from "node:tls";
 import { describe, type TestContext, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { openTestPort, watchClose } from "../support/test-port.ts";
 
 /** More than the one second after which unread answers are checked for. */
 const idleTimeoutMs = 1200;
@@ -19,15 +19,12 @@ const answer = Buffer.alloc(32 * 2 ** 20, "a");
  * server.
  */
 async function ask(isEncrypted: boolean, { onTestFinished }: TestContext, request: string) {
-  const closed = Promise.withResolvers<void>();
+  const { traffic, closed } = watchClose();
   const port = await openTestPort({
     limits: { ...defaultLimits, idleTimeoutMs },
     tls: isEncrypted ? sharedCertificate() : undefined,
     serve: (_request, response) => void response.end(answer),
-    traffic: {
-      opened: (opened) => opened.once("close", () => closed.resolve()),
-      refused: () => {},
-    },
+    traffic,
   });
   const raw = connect(port.address.port, "127.0.0.1");
   const socket: Socket = isEncrypted
@@ -41,7 +38,7 @@ async function ask(isEncrypted: boolean, { onTestFinished }: TestContext, reques
   socket.on("error", () => {});
   socket.pause();
   socket.write(request);
-  return { socket, closed: closed.promise };
+  return { socket, closed };
 }
 
 const get = "GET / HTTP/1.1\r\nHost: a\r\n";

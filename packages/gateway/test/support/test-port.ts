@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import type { GatewayHandler, NodeHandler } from "../../src/index.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { openPort, type Port, type PortOptions } from "../../src/server/port.ts";
@@ -25,4 +26,11 @@ export async function openTestPort({
     ...given,
   });
   return { ...port, [Symbol.asyncDispose]: () => port.drain(0) };
+}
+
+/** Observes a port, and resolves once one of its connections has closed. */
+export function watchClose(): Pick<PortOptions, "traffic"> & { readonly closed: Promise<void> } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const opened = (socket: Socket) => void socket.once("close", () => resolve());
+  return { traffic: { opened, refused: () => {} }, closed: promise };
 }
