@@ -213,6 +213,14 @@ describe.concurrent("over HTTP/2", () => {
     await connection.until("the volume", (bytes) => bytes.includes(answer));
   });
 
+  test("resets a request whose frame arrives in drips", async () => {
+    await using server = await openTestService({ limits });
+    using connection = await openRawConnection(server.port);
+    connection.write(http2Bytes(headers(1), data(1, " ".repeat(16_000), 0).subarray(0, 9)));
+    using _drip = drip(connection, " ");
+    await connection.until("a reset", sees(frameType.rstStream));
+  });
+
   test.each(["application/grpc", "application/grpc-web+proto", "application/proto"])(
     "ends a call of %s whose message does not arrive",
     async (type) => {
