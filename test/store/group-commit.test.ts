@@ -6,30 +6,11 @@ import { begin, type OpenCommit, ofRow, turns } from "./open-commits.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 
 describe("commits are shared", () => {
-  test("by all plants that arrive while a commit is running, in order", async () => {
-    const { submit, nextCommit } = begin();
-    const all = [submit(0)];
-    const first = await nextCommit();
-    for (const id of [3, 1, 2]) all.push(submit(id));
-    expect(first.ids).toEqual([0n]);
-    first.succeed();
-    const second = await nextCommit();
-    expect(second.ids).toEqual([3n, 1n, 2n]);
-    second.succeed();
-    expect(await Promise.all(all)).toEqual(Array(4).fill("created"));
-  });
-
-  test("by 32 plants as soon as they arrive; the rest of a burst shares the next commit", async () => {
+  test("by 32 plants as soon as they arrive, and by the rest up to the limit of rows", async () => {
     const { submit, begun, nextSizes } = begin();
     for (let id = 0; id < 32; id++) void submit(id);
     expect(begun).toHaveLength(1);
-    for (let id = 32; id < 100; id++) void submit(id);
-    expect(await nextSizes(2)).toEqual([32, 68]);
-  });
-
-  test("up to the limit of rows", async () => {
-    const { submit, nextSizes } = begin();
-    for (let id = 0; id < 1000; id++) void submit(id);
+    for (let id = 32; id < 1000; id++) void submit(id);
     expect(await nextSizes(3)).toEqual([32, 512, 456]);
   });
 
@@ -132,19 +113,6 @@ test("rows that cannot be stored are rejected alone, and that is no failure of t
 });
 
 describe("drain", () => {
-  test("waits for the running commit and for everything that waits", async () => {
-    const { group, submit, nextCommit } = begin();
-    const ends: string[] = [];
-    void submit(0).then(() => ends.push("0"));
-    const first = await nextCommit();
-    void submit(1).then(() => ends.push("1"));
-    const drained = group.drain().then(() => ends.push("drained"));
-    first.succeed();
-    (await nextCommit()).succeed();
-    await drained;
-    expect(ends).toEqual(["0", "1", "drained"]);
-  });
-
   test("waits for all parallel commits, and if called twice, for plants that are ready", async () => {
     const { group, submit, nextCommit } = begin({}, { commitsMax: 2 });
     const ends: string[] = [];

@@ -16,8 +16,6 @@ export class MemoryEngine implements Engine {
   readonly commits: (readonly NewPlant[])[] = [];
   /** Runs before the next commit writes. */
   before: Hook = () => {};
-  /** Runs after the next commit wrote: if it fails, it persisted all the same. */
-  after: Hook = () => {};
   inspect = async () => this.inspected();
   inspected: Hook = () => {};
   probed: Hook = () => {};
@@ -37,13 +35,11 @@ export class MemoryEngine implements Engine {
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     this.commits.push(batch);
     await this.before();
-    const outcomes = batch.map((plant): RowOutcome => {
+    return batch.map((plant): RowOutcome => {
       const first = this.plants.get(plant.id) ?? withoutId(plant);
       this.plants.set(plant.id, first);
       return isSamePlant(first, plant) ? "created" : "id_taken";
     });
-    await this.after();
-    return outcomes;
   }
 
   async probe(): Promise<void> {
