@@ -1,8 +1,5 @@
 /** `plant-store migrate`, on every kind of store; and what a start on PostgreSQL prints. */
-import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { password } from "../support/postgres-databases.ts";
@@ -32,26 +29,6 @@ describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
     }
     expect(await place.read()).toEqual([]);
   });
-});
-
-test("status refuses the SQLite database of a newer release, or of another program", async () => {
-  await using folder = await createTemporaryFolder();
-  for (const [pragma, message] of [
-    [`user_version = ${latest + 1}`, /newer release/],
-    ["application_id = 1", /another program/],
-  ] as const) {
-    const url = `sqlite:${join(folder.path, `${pragma}.db`)}`;
-    expect(await runInProcess(["migrate", "up", "--store", url])).toMatchObject({ code: 0 });
-    {
-      using db = new DatabaseSync(url.slice("sqlite:".length), { timeout: 5000 });
-      db.exec(`PRAGMA ${pragma}`);
-    }
-    const stderr = expect.stringMatching(message);
-    for (const command of ["status", "up"]) {
-      const result = await runInProcess(["migrate", command, "--store", url]);
-      expect(result).toEqual({ code: 1, stdout: "", stderr });
-    }
-  }
 });
 
 test.skipIf(postgresKind.isMissing)(

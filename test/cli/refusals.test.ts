@@ -22,14 +22,22 @@ import { readStoredPlants } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
-/** A store, one of a newer release, and what is of no use. */
+/** Stores of this and of other releases, one of another program, and what is of no use. */
 async function prepare() {
   const folder = await temporaryFolder();
   mkdirSync(join(folder, "folder"));
   writeFileSync(join(folder, "garbage"), "a text that is no database at all, long enough\n");
-  for (const name of ["plants", "newer"]) await seed(`sqlite:${folder}/${name}.db`, []);
-  using newer = new DatabaseSync(join(folder, "newer.db"), { timeout: 5000 });
-  newer.exec("PRAGMA user_version = 99");
+  for (const [name, pragma] of [
+    ["plants", ""],
+    ["earlier", "PRAGMA user_version = 0"],
+    ["newer", "PRAGMA user_version = 99"],
+    ["foreign", "PRAGMA application_id = 1"],
+  ]) {
+    await seed(`sqlite:${folder}/${name}.db`, []);
+    using db = new DatabaseSync(join(folder, `${name}.db`), { timeout: 5000 });
+    db.exec(`${pragma}`);
+  }
+  symlinkSync(join(folder, "plants.db"), join(folder, "link.db"));
   return folder;
 }
 
@@ -43,17 +51,24 @@ const server = useTestServer();
 
 test.each<[line: string, code: number, message: RegExp]>([
   ["export --store sqlite:@/none.db -o @/x.csv", 1, /no store at/],
+  ["export --store sqlite:@/earlier.db", 1, /the schema of an earlier release; run plant-store mi/],
+  ["export --store sqlite:@/foreign.db", 1, /is not the database of a plant store/],
   ["export --store sqlite:@/plants.db -o @/none/x", 1, /cannot write .*none\/x: no such file or/],
   [`copy --from ${away} --to sqlite:@/b.db`, 1, /cannot connect to 127\.0\.0\.1:1/],
   ["copy --from sqlite:@/none.db --to sqlite:@/b.db", 1, /there is no store at .*none\.db/],
   ["copy", 2, /--from <url>' not specified/],
   ["copy --from sqlite:a.db", 2, /--to <url>' not specified/],
   ["copy --from sqlite:a.db --to sqlite:./x/../a.db", 2, /are the same store: sqlite:a.db/],
+  ["copy --from sqlite:@/plants.db --to sqlite:@/link.db", 2, /are the same store/],
+  [`copy --from ${away} --to postgres://u:secret@127.0.0.1:1/b`, 1, /cannot connect to/],
   [`copy --from ${same}`, 2, /are the same store: postgres:\/\/u@h:5432\/d/],
   ["copy --from sqlite:a.db --to sqlite:b.db c", 2, /too many arguments/],
   ["backup @/b.db --store postgres://u:secret@h/d", 2, /pg_dump/],
   ["backup @/b.db --store sqlite:@/none.db", 1, /there is no store at/],
   ["backup @/b.db --store sqlite:@/newer.db", 1, /schema version 99, and .* run the newer release/],
+  ["migrate status --store sqlite:@/newer.db", 1, /run the newer release/],
+  ["migrate up --store sqlite:@/foreign.db", 1, /the database of another program/],
+  ["migrate status --store sqlite:@/foreign.db", 1, /the database of another program/],
   ["migrate status --store mysql://u:secret@db", 2, /no store is called "mysql"/],
   ["migrate status --store postgres://u:secret@db/a/b", 2, /cannot use the store URL/],
   [`migrate status --store ${away}`, 1, /cannot connect to 127\.0\.0\.1:1/],

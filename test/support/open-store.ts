@@ -21,6 +21,3 @@ export const copyPlants = (
   { from, to }: Readonly<Record<"from" | "to", string>>,
   onProgress: copying.OnCopyProgress,
 ) => copying.copyPlants({ from: parseStoreUrl(from), to: parseStoreUrl(to) }, onProgress);
-
-export const isSameStore = (one: string, other: string) =>
-  stores.isSameStore(parseStoreUrl(one), parseStoreUrl(other));
