@@ -7,11 +7,10 @@ import { expect, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
-import { exactPlants, placeKinds, seed } from "../store/reader-places.ts";
+import { seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { environmentWithoutSettings, main, nodeOptions, spawnChild } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
-import { sharedServer } from "../support/shared-postgres.ts";
 
 /** More than two pages. */
 const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
@@ -23,15 +22,6 @@ async function storeOf(plants: typeof many) {
   await seed(store, plants);
   return { folder, database, store };
 }
-
-const kinds = placeKinds(sharedServer).filter(({ isMissing }) => !isMissing);
-test.each(kinds)("writes the plants of $name exactly", async ({ fresh }) => {
-  const { url } = await fresh();
-  await seed(url, exactPlants);
-  const stdout = exactPlants.map(formats.ndjson.write).join("");
-  expect(stdout).toMatch(/^\{"id":-9223372036854775808,"name":"","tag":""\}\n/);
-  expect(await runInProcess(["export", "--store", url])).toEqual({ code: 0, stdout, stderr: "" });
-});
 
 test("replaces a file once it is whole, for its owner alone, and leaves nothing else", async () => {
   const { folder, store } = await storeOf(many);

@@ -9,20 +9,13 @@ import {
   type PlantReader,
   readPages,
 } from "../../src/store/plant-reader.ts";
-import { openPlantReader, openStore } from "../support/open-store.ts";
+import { openPlantReader } from "../support/open-store.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { openDatabase, until, withoutSync } from "./postgres/fresh.ts";
-import {
-  damageLeaf,
-  exactPlants,
-  freshFile,
-  type PlaceKind,
-  placeKinds,
-  seed,
-} from "./reader-places.ts";
+import { damageLeaf, freshFile, type PlaceKind, placeKinds, seed } from "./reader-places.ts";
 
 const kinds = placeKinds(sharedServer);
 
@@ -41,17 +34,6 @@ async function pagesOf(reader: PlantReader, limits: Partial<PageLimits> = {}) {
 
 describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
   const testHere = test.skipIf(isMissing);
-
-  testHere("every plant comes back exactly, in the order of the ids", async () => {
-    const { url, read } = await fresh();
-    await seed(url, exactPlants.toReversed());
-    expect(await read()).toStrictEqual(exactPlants);
-    const reader = await open(url);
-    expect(reader.count).toBe(exactPlants.length);
-    expect((await pagesOf(reader)).flat()).toStrictEqual(exactPlants);
-    // One at a time: the next page starts right after the last.
-    expect((await pagesOf(reader, { rowsMax: 1 })).flat()).toStrictEqual(exactPlants);
-  });
 
   testHere("a page has no more rows than asked for", async () => {
     const { url } = await fresh();
@@ -80,23 +62,6 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     expect(await from(5n)).toEqual([5, 9].map(plantOf));
     expect(await from(6n)).toEqual([plantOf(9)]);
     expect(await from(10n)).toEqual([]);
-  });
-
-  testHere("a plant that is created after the opening is not read", async () => {
-    const { url } = await fresh();
-    const store = await openStore(url);
-    onTestFinished(() => store.close());
-    const readers = [];
-    for (const id of [1, 2]) {
-      readers.push(await open(url));
-      await store.create(plantOf(id));
-    }
-    expect(readers.map(({ count }) => count)).toEqual([0, 1]);
-    expect(await Promise.all(readers.map((reader) => pagesOf(reader)))).toEqual([
-      [],
-      [[plantOf(1)]],
-    ]);
-    expect((await open(url)).count).toBe(2);
   });
 
   testHere("a plant without a name is an error that names it", async () => {
@@ -132,14 +97,6 @@ describe("SQLite only", () => {
     await place.execute(sql);
     return place.url;
   }
-
-  test.each([
-    ["a newer release", "PRAGMA user_version = 99", "newer_schema"],
-    ["an earlier release", "PRAGMA user_version = 0", "unsupported"],
-    ["another program", "PRAGMA application_id = 1", "foreign"],
-  ])("the database of %s is rejected", async (_, sql, code) => {
-    await expect(openPlantReader(await broken(sql))).rejects.toMatchObject({ code });
-  });
 
   test.each([
     ["name", "x'c328'"],
