@@ -5,6 +5,7 @@ import { anyPack, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/openapi/books/v1/books_pb.ts";
 import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { openBooks } from "../support/books.ts";
@@ -61,6 +62,17 @@ test("an Any of a type that is not known is an error that names it, over REST an
     expect(jsonOf(answer)).toMatchObject({ message: expect.stringContaining("shop.v1.Cart") });
   }
   expect(told).toContain("shop.v1.Cart");
+});
+
+test("an Any of the option is read", async () => {
+  await using gateway = await openGateway({
+    jsonOptions,
+    routes: (router) => router.service(FieldService, { echo: (message) => message }),
+  });
+  const headers = { "content-type": "application/json" };
+  const body = { any: { "@type": `${url}library.v1.Card`, number: "9007199254740993" } };
+  const request = { path: "/v1/fields", headers, body: JSON.stringify(body) };
+  expect(jsonOf(await gateway.send(request))).toEqual(body);
 });
 
 test("an extension of a service's file is read and written", async () => {

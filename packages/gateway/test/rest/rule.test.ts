@@ -3,21 +3,10 @@ import { describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { describeMethods, type MethodDescription, type Rule } from "../support/described-method.ts";
+import { describeMethod, type MethodDescription, type Rule } from "../support/described-method.ts";
 
 function methodWith(rule: Rule | undefined, streams?: MethodDescription["streams"]) {
-  const [method] = describeMethods([
-    {
-      name: "Call",
-      input: EveryFieldSchema,
-      output: EveryFieldSchema,
-      ...(rule && { rule }),
-      ...(streams && { streams }),
-    },
-  ]);
-  if (method === undefined) throw new Error("the method was not built");
-  return method;
+  return describeMethod(EveryFieldSchema, rule, streams && { streams });
 }
 
 /** A binding with its fields by name. */
@@ -40,27 +29,6 @@ function custom(kind: string, path = "/v1/a"): HttpRule {
 }
 
 describe("the bindings of a method", () => {
-  test.each([
-    ["CreateShelf", [["POST", "/v1/shelves", "shelf", "shelf"]]],
-    [
-      "UpdateLibrary",
-      [
-        ["PUT", "/v1/library", "*", undefined],
-        ["PATCH", "/v1/library", "*", undefined],
-      ],
-    ],
-    ["SearchBooks", [["SEARCH", "/v1/books", "text", undefined]]],
-    ["CountBooks", []],
-  ])("LibraryService.%s: %j", (name, expected) => {
-    const method = LibraryService.methods.find((candidate) => candidate.name === name);
-    const bindings = method === undefined ? [] : bindingsOf(method);
-    expect(
-      bindings
-        .map(readable)
-        .map(({ method, path, body, responseBody }) => [method, path, body, responseBody]),
-    ).toEqual(expected);
-  });
-
   test("keep the field of the body, whatever its kind", () => {
     for (const field of EveryFieldSchema.fields) {
       const rule = { ...post("/v1/a"), body: field.name, responseBody: field.name };
@@ -106,21 +74,6 @@ describe("the bindings of a method", () => {
     );
   });
 
-  test("lack those that cannot be served, if somebody is told", () => {
-    const rule = create(HttpRuleSchema, {
-      ...get("/v1/{string=**}/tail"),
-      additionalBindings: [get("/a"), post("/b/")],
-    });
-    const told: RuleError[] = [];
-    const onRuleError = (error: RuleError) => told.push(error);
-    const bindings = bindingsOf(methodWith(rule), { rules: [], onRuleError });
-    expect(bindings.map(readable)).toMatchObject([{ method: "GET", path: "/a" }]);
-    expect(told.map(({ selector, message }) => [selector, message])).toEqual([
-      ["test.v1.Described.Call", expect.stringContaining("/v1/{string=**}/tail")],
-      ["test.v1.Described.Call", expect.stringContaining("/b/")],
-    ]);
-  });
-
   test("are none without the option", () => {
     expect(bindingsOf(methodWith(undefined))).toEqual([]);
     for (const streams of ["requests", "responses", "both"] as const) {
@@ -154,6 +107,13 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     [{ ...get("/a"), responseBody: "*" }, "library.v1.EveryField has no field *"],
     [{ ...get("/a"), additionalBindings: [get("/b"), get("/c/")] }, column("/c/", 4)],
     [{ ...get("/a"), additionalBindings: [create(HttpRuleSchema, { body: "*" })] }, noMethod],
+    [
+      { ...get("/a"), additionalBindings: [{ ...get("/b"), additionalBindings: [get("/c")] }] },
+      "additional_bindings must not have their own",
+    ],
+    [custom(""), '"" is not an HTTP method'],
+    [custom("GE T"), '"GE T" is not an HTTP method'],
+    [{ pattern: { case: "custom", value: {} } }, '"" is not an HTTP method'],
     [custom("get"), '"get" is not an HTTP method, in capitals'],
     [custom("CONNECT"), "CONNECT has no path: it asks for a tunnel"],
   ];
@@ -162,23 +122,6 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     const message = `google.api.http of test.v1.Described.Call: ${reason}`;
     expect(() => bindingsOf(methodWith(rule))).toThrow(RuleError);
     expect(() => bindingsOf(methodWith(rule))).toThrow(message);
-  });
-
-  // Rules that no request can ever match are also reported.
-  const unreachable: readonly [what: string, rule: Rule][] = [
-    ["a custom method without a kind", custom("")],
-    ["a custom method with a space", custom("GE T")],
-    ["a custom pattern that is not there", { pattern: { case: "custom", value: {} } }],
-    [
-      "additional bindings in an additional binding",
-      { ...get("/a"), additionalBindings: [{ ...get("/b"), additionalBindings: [get("/c")] }] },
-    ],
-  ];
-
-  test.each(unreachable)("%s", (_what, rule) => {
-    expect(() => bindingsOf(methodWith(rule))).toThrow(
-      /^google\.api\.http of test\.v1\.Described\.Call: /,
-    );
   });
 
   test("a rule for a bidirectional stream", () => {

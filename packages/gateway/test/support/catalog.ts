@@ -18,6 +18,16 @@ export function openCatalogOf(catalog: Catalog, options: Partial<TestGatewayOpti
   return openGateway({ routes: (router) => router.service(CatalogService, catalog), ...options });
 }
 
+/** The answer of such a catalog to one request. */
+export async function askCatalogOf(
+  catalog: Catalog,
+  request: SentRequest,
+  options: Partial<TestGatewayOptions> = {},
+) {
+  await using gateway = await openCatalogOf(catalog, options);
+  return await gateway.send(request);
+}
+
 export const json = { "content-type": "application/json" };
 export const big = "9007199254740993";
 

@@ -42,6 +42,18 @@ export function describeMethods(methods: readonly MethodDescription[]): DescMeth
   return registry.getService("test.v1.Described")?.methods ?? [];
 }
 
+/** One such method, which answers with the type that it receives. */
+export function describeMethod(
+  input: DescMessage,
+  rule: Rule | undefined,
+  description: Partial<MethodDescription> = {},
+): DescMethod {
+  const own = { name: "Call", input, output: input, ...(rule && { rule }), ...description };
+  const [method] = describeMethods([own]);
+  if (method === undefined) throw new Error("the method was not built");
+  return method;
+}
+
 function methodProto({ name, input, output, rule, streams }: MethodDescription) {
   const options = create(MethodOptionsSchema);
   if (rule !== undefined) setExtension(options, http, create(HttpRuleSchema, rule) as HttpRule);

@@ -1,5 +1,14 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
-import type { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { openGateway, type TestGatewayOptions } from "./gateway.ts";
+
+/** A library of which only these methods are of interest. */
+export function openLibraryOf(
+  library: Partial<ServiceImpl<typeof LibraryService>>,
+  options: Partial<TestGatewayOptions> = {},
+) {
+  return openGateway({ ...options, routes: (router) => router.service(LibraryService, library) });
+}
 
 /** One call that has reached the implementation. */
 export interface LibraryCall {
