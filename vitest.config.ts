@@ -51,7 +51,7 @@ export default defineConfig({
             "packages/gateway/test/{body-budget,exact-json,read-max-values}.test.ts",
             "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
             "packages/gateway/test/rest/{abort,compression,empty-body,entity-tag}.test.ts",
-            "packages/gateway/test/rest/{gate,handler,headers,http-body,options}.test.ts",
+            "packages/gateway/test/rest/{gate,handler,http-body,options}.test.ts",
             "packages/gateway/test/rest/{outcome,problem,request,stream-end}.test.ts",
             "packages/gateway/test/rest/{client,cut,server}-streams.test.ts",
             "packages/gateway/test/rest/{answer-status,pages,range,success-status,update-mask}.test.ts",

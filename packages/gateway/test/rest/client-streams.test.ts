@@ -1,11 +1,9 @@
 /** Methods that receive a stream of messages. */
 import { once } from "node:events";
-import http from "node:http";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
-import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { CreateVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
-import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalogOf, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -28,12 +26,15 @@ function createImport() {
 const importPath = "/v1/shelves/a/volumes:import";
 
 describe.each(versions)("client streaming over HTTP/%s:", (version) => {
-  async function sendBody(type: string, body: string, options: Partial<TestGatewayOptions> = {}) {
+  async function sendBody(
+    type: string,
+    body: string,
+    { query = "", ...options }: Partial<TestGatewayOptions> & { query?: string } = {},
+  ) {
     const { received, catalog } = createImport();
-    await using gateway = await openCatalogOf(catalog, options);
-    const headers = type === "" ? {} : { "content-type": type };
-    const response = await gateway.send({ version, path: importPath, headers, body });
-    return { response, received };
+    const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
+    const request = { version, path: importPath + query, headers, body };
+    return { response: await askCatalogOf(catalog, request, options), received };
   }
 
   test.each<[what: string, type: string, body: string, titles: string[]]>([
@@ -102,11 +103,8 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   });
 
   test("path and query apply to each message", async () => {
-    const { received, catalog } = createImport();
-    await using gateway = await openCatalogOf(catalog);
-    const headers = { "content-type": ndjson };
-    const path = `${importPath}?validateOnly=true`;
-    await gateway.send({ version, path, headers, body: '{"id":1}\n{"id":2}\n' });
+    const body = '{"id":1}\n{"id":2}\n';
+    const { received } = await sendBody(ndjson, body, { query: "?validateOnly=true" });
     expect(received).toMatchObject([
       { parent: "shelves/a", validateOnly: true, volume: { id: 1n } },
       { parent: "shelves/a", validateOnly: true, volume: { id: 2n } },
@@ -118,11 +116,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     ["an array", array, "[]"],
     ["no body, and no type", "", ""],
   ])("an invalid query is rejected even without a message: %s", async (_what, type, body) => {
-    const { catalog } = createImport();
-    await using gateway = await openCatalogOf(catalog);
-    const headers = type === "" ? {} : { "content-type": type };
-    const path = `${importPath}?validateOnly=x`;
-    const response = await gateway.send({ version, path, headers, body });
+    const { response } = await sendBody(type, body, { query: "?validateOnly=x" });
     expect(response.status).toBe(400);
   });
 
@@ -136,58 +130,6 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     const response = await gateway.send({ version, path: importPath, headers, body: "{}\n" });
     expect(jsonOf(response)).toMatchObject({ code: Code.FailedPrecondition, message: "full" });
   });
-});
-
-test("any pieces of a body contain the same messages", async () => {
-  const { received, catalog } = createImport();
-  await using gateway = await openCatalogOf(catalog);
-  const agent = new http.Agent({ keepAlive: true });
-  const sendPieces = async (type: string, pieces: readonly Buffer[]) => {
-    const headers = { "content-type": type };
-    const url = gateway.origin("1.1") + importPath;
-    const request = http.request(url, { agent, method: "POST", headers });
-    request.setNoDelay(true);
-    for (const piece of pieces) {
-      await new Promise((resolve) => {
-        request.write(piece, resolve);
-      });
-    }
-    request.end();
-    const [response] = (await once(request, "response")) as [http.IncomingMessage];
-    await response.toArray();
-    return response.statusCode;
-  };
-  try {
-    await fc.assert(
-      fc.asyncProperty(
-        fc.array(fc.string({ unit: "grapheme", maxLength: 5 }), { maxLength: 4 }),
-        fc.array(fc.nat({ max: 1000 }), { maxLength: 5 }),
-        async (titles, cuts) => {
-          const texts = titles.map((title) => JSON.stringify({ title }));
-          for (const [type, text] of [
-            [ndjson, texts.map((line) => `${line}\n`).join("")],
-            [array, `[${texts.join(",")}]`],
-          ] as const) {
-            received.length = 0;
-            const bytes = Buffer.from(text);
-            const places = cuts.map((place) => place % (bytes.length + 1));
-            const at = [0, ...places.sort((a, b) => a - b), bytes.length];
-            const pieces = at.slice(1).map((end, i) => bytes.subarray(at[i], end));
-            expect(
-              await sendPieces(
-                type,
-                pieces.filter(({ length }) => length > 0),
-              ),
-            ).toBe(200);
-            expect(received.map(({ volume }) => volume?.title)).toEqual(titles);
-          }
-        },
-      ),
-      { numRuns: 20 },
-    );
-  } finally {
-    agent.destroy();
-  }
 });
 
 describe("a client that streams", () => {

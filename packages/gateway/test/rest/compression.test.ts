@@ -7,7 +7,14 @@ import {
 } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../src/index.ts";
-import { get, json, openCatalog, openCatalogOf, versions } from "../support/catalog.ts";
+import {
+  askCatalogOf,
+  get,
+  json,
+  openCatalog,
+  openCatalogOf,
+  versions,
+} from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
 const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -16,6 +23,8 @@ const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
   br: brotliDecompressSync,
   zstd: zstdDecompressSync,
 };
+
+const own = { ...compressionGzip, name: "own" };
 
 describe.each(versions)("over HTTP/%s,", (version) => {
   describe("compression", () => {
@@ -30,6 +39,19 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["gzip, deflate, br, zstd", "zstd"],
       ["identity", null],
       ["", null],
+      ["gzip, deflate, br", "br"],
+      ["ZSTD", "zstd"],
+      ["gzip;q=1.0, br;q=0.8, zstd;q=0.1", "gzip"],
+      ["gzip;q=0.5, br ; q=0.8", "br"],
+      ["zstd;q=0, br;q=0.000, gzip;q=0.001", "gzip"],
+      ["gzip;q=much", null],
+      ["identity, gzip;q=0.5", null],
+      ["identity;q=0.5, gzip", "gzip"],
+      ["identity;q=0.5, gzip;q=0.5", "gzip"],
+      ["identity;q=0", null],
+      // A client that accepts anything has not said that it can decompress ours.
+      ["*", null],
+      [",;,=q", null],
     ])("Accept-Encoding %j: the answer is in %s", async (accept, coding) => {
       await using gateway = await openLarge(large);
       const headers = { "accept-encoding": accept };
@@ -53,13 +75,12 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["", null],
     ])("a body of type %j is in %s", async (contentType, coding) => {
       const data = Buffer.from(large);
-      await using gateway = await openCatalogOf(
+      const headers = { "accept-encoding": "gzip" };
+      const response = await askCatalogOf(
         { downloadVolume: () => ({ contentType, data }) },
+        { version, ...get("/v1/shelves/x/volumes/1:download"), headers },
         { compressMinBytes: 1000 },
       );
-      const headers = { "accept-encoding": "gzip" };
-      const path = get("/v1/shelves/x/volumes/1:download");
-      const response = await gateway.send({ version, ...path, headers });
       expect(response.headers.get("content-encoding")).toBe(coding);
       expect(response.headers.get("vary")).toBe(coding === null ? null : "accept-encoding");
     });
@@ -67,10 +88,12 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     test.each<[what: string, options: Partial<TestGatewayOptions>, coding: string | null]>([
       ["by none, if the router accepts none", { acceptCompression: [] }, null],
       ["by REST's own, if the router has less", { acceptCompression: [compressionGzip] }, "zstd"],
+      ["by one of the router alone, too", { acceptCompression: [own] }, "own"],
     ])("a client that accepts all gets it %s", async (_what, options, coding) => {
       const getVolume = () => ({ title: large });
       await using gateway = await openCatalogOf({ getVolume }, options);
-      const headers = { "accept-encoding": "gzip, br, zstd" };
+      const accepted = coding === "own" ? "own" : "gzip, br, zstd";
+      const headers = { "accept-encoding": accepted };
       const response = await gateway.send({ version, ...getLarge, headers });
       expect(response.headers.get("content-encoding")).toBe(coding);
     });

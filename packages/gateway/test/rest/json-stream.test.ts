@@ -53,31 +53,6 @@ describe("lines", () => {
   ])("%s", async (_what, text, texts) => {
     expect(await textsOf(splitLines, [text])).toEqual(texts);
   });
-
-  test("are the same in any pieces", async () => {
-    await fc.assert(
-      fc.asyncProperty(values, space, places, async (given, blank, where) => {
-        const text = given.map((value) => `${blank}${JSON.stringify(value)}${blank}\n${blank}\n`);
-        const pieces = cut(Buffer.from(text.join("")), where);
-        const found = await textsOf(splitLines, pieces, 1_000_000);
-        expect(found.map((line) => JSON.stringify(JSON.parse(line)))).toEqual(
-          given.map((value) => JSON.stringify(value)),
-        );
-      }),
-    );
-  });
-
-  test.each<[length: number, code: Code | "accepted"]>([
-    [10, "accepted"],
-    [11, Code.ResourceExhausted],
-  ])("one of %s bytes with a limit of 10: %s", async (length, code) => {
-    expect(await codeOf(splitLines, `1\n${"a".repeat(length)}\n1`, 10)).toBe(code);
-    expect(await codeOf(splitLines, "a".repeat(length), 10)).toBe(code);
-  });
-
-  test("the limit applies to each, not to all together", async () => {
-    expect(await textsOf(splitLines, ["12345\n".repeat(100)], 10)).toHaveLength(100);
-  });
 });
 
 describe("an array", () => {
@@ -111,19 +86,6 @@ describe("an array", () => {
     ).toEqual(texts);
   });
 
-  test("is the same in any pieces", async () => {
-    await fc.assert(
-      fc.asyncProperty(values, wideSpace, places, async (given, blank, where) => {
-        const elements = given.map((value) => blank + JSON.stringify(value, null, 1) + blank);
-        const text = `${blank}[${elements.join(",") || blank}]${blank}`;
-        const found = await textsOf(splitArray, cut(Buffer.from(text), where), 1_000_000);
-        expect(found.map((element) => JSON.stringify(JSON.parse(element)))).toEqual(
-          given.map((value) => JSON.stringify(value)),
-        );
-      }),
-    );
-  });
-
   test.each([
     ["nothing", ""],
     ["space", " \n"],
@@ -143,14 +105,6 @@ describe("an array", () => {
     ["a comma behind it", "[],"],
   ])("is not %s", async (_what, text) => {
     expect(await codeOf(splitArray, text)).toBe(Code.InvalidArgument);
-  });
-
-  test.each<[length: number, code: Code | "accepted"]>([
-    [10, "accepted"],
-    [11, Code.ResourceExhausted],
-  ])("an element of %s bytes with a limit of 10: %s", async (length, code) => {
-    expect(await codeOf(splitArray, `[1,${"a".repeat(length)},1]`, 10)).toBe(code);
-    expect(await codeOf(splitArray, `[${"a".repeat(length)}]`, 10)).toBe(code);
   });
 
   test("an element that is too large is rejected before its end", async () => {
@@ -178,11 +132,39 @@ describe("an array", () => {
   });
 });
 
-describe.each<[what: string, split: Split]>([
-  ["lines", splitLines],
-  ["an array", splitArray],
-])("%s that nobody continues to read", (_what, split) => {
-  test("end their source", async () => {
+/** The text of these items, each in space of a kind. */
+type Write = (items: readonly string[], space: string) => string;
+
+const writeLines: Write = (items, space) =>
+  items.map((item) => `${space}${item}${space}\n${space}\n`).join("");
+const writeArray: Write = (items, space) =>
+  `${space}[${items.map((item) => `${space}${item}${space}`).join() || space}]${space}`;
+
+describe.each<[what: string, split: Split, write: Write]>([
+  ["lines", splitLines, writeLines],
+  ["an array", splitArray, writeArray],
+])("%s:", (_what, split, write) => {
+  test("any pieces have the same values", async () => {
+    const blank = split === splitLines ? space : wideSpace;
+    await fc.assert(
+      fc.asyncProperty(values, blank, places, async (given, around, where) => {
+        const items = given.map((value) => JSON.stringify(value));
+        const pieces = cut(Buffer.from(write(items, around)), where);
+        const found = await textsOf(split, pieces, 1_000_000);
+        expect(found.map((text) => JSON.stringify(JSON.parse(text)))).toEqual(items);
+      }),
+    );
+  });
+
+  test.each<[length: number, code: Code | "accepted"]>([
+    [10, "accepted"],
+    [11, Code.ResourceExhausted],
+  ])("a value of %s bytes with a limit of 10: %s", async (length, code) => {
+    expect(await codeOf(split, write(["1", "a".repeat(length), "1"], ""), 10)).toBe(code);
+    expect(await codeOf(split, write(["a".repeat(length)], "").trimEnd(), 10)).toBe(code);
+  });
+
+  test("nobody reads on: the source ends", async () => {
     let isEnded = false;
     const source = async function* () {
       try {

@@ -1,12 +1,12 @@
 /** What a REST client gets for an implementation's answer or error. */
-import { createRegistry } from "@bufbuild/protobuf";
+import type { MessageInitShape } from "@bufbuild/protobuf";
 import { DurationSchema } from "@bufbuild/protobuf/wkt";
 import {
   Code,
   ConnectError,
   createClient,
   createRouterTransport,
-  type HandlerContext,
+  type ServiceImpl,
 } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { describe, expect, test } from "vitest";
@@ -16,9 +16,10 @@ import { CardSchema } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { codeStatuses } from "../support/code-statuses.ts";
-import { jsonOf, openGateway, type TestGatewayOptions } from "../support/gateway.ts";
+import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+import { openLibraryOf } from "../support/library.ts";
 
-type GetLibrary = (request: unknown, context: HandlerContext) => { displayName?: string };
+type GetLibrary = NonNullable<ServiceImpl<typeof LibraryService>["getLibrary"]>;
 
 const rest = { method: "GET", path: "/v1/library" };
 const connect = {
@@ -27,25 +28,23 @@ const connect = {
   body: "{}",
 };
 
-function openLibrary(getLibrary: GetLibrary, options: Partial<TestGatewayOptions> = {}) {
-  return openGateway({
-    ...options,
-    routes: (router) => router.service(LibraryService, { getLibrary }),
-  });
-}
+const openLibrary = (getLibrary: GetLibrary, options?: Partial<TestGatewayOptions>) =>
+  openLibraryOf({ getLibrary }, options);
 
 describe("an error", () => {
+  const message = 'no "é", no 🌱,\r\n no </script>';
+
   test.each(codeStatuses)("with code %s has status %s, as with Connect", async (code, status) => {
     await using gateway = await openLibrary(() => {
-      throw new ConnectError("why", code);
+      throw new ConnectError(message, code);
     });
     const byRest = await gateway.send(rest);
     expect(byRest.status).toBe(status);
     expect(byRest.headers.get("content-type")).toBe("application/json");
-    expect(jsonOf(byRest)).toEqual({ code, message: "why", details: [] });
+    expect(jsonOf(byRest)).toEqual({ code, message, details: [] });
     const byConnect = await gateway.send(connect);
     expect(byConnect.status).toBe(status);
-    expect(jsonOf(byConnect)).toEqual({ code: codeToString(code), message: "why" });
+    expect(jsonOf(byConnect)).toEqual({ code: codeToString(code), message });
   });
 
   test("includes its details, with their types", async () => {
@@ -102,86 +101,65 @@ describe("an error", () => {
     }
   });
 
-  test("that is not meant for callers reveals nothing", async () => {
-    const secret = "SELECT password";
-    const throwSecret = () => {
-      throw new Error(secret, { cause: new Error(secret) });
-    };
-    await using gateway = await openLibrary(throwSecret, { mayFail: true });
-    const { status, headers, body } = await gateway.send(rest);
-    expect(status).toBe(500);
-    expect(jsonOf({ body })).toEqual({
-      code: Code.Internal,
-      message: "internal error",
-      details: [],
-    });
-    expect(JSON.stringify([...headers])).not.toContain(secret);
-  });
-
   test.each<[what: string, reason: unknown]>([
+    ["an Error", new Error("secret", { cause: new Error("secret") })],
     ["a string", "secret"],
     ["undefined", undefined],
     ["an error of the system", Object.assign(new Error("secret"), { code: "ENOENT" })],
-  ])("that is %s is an internal error", async (_what, reason) => {
+  ])("that is %s, not meant for callers, reveals nothing", async (_what, reason) => {
     const throwReason = () => {
       throw reason;
     };
     await using gateway = await openLibrary(throwReason, { mayFail: true });
-    const { status, body } = await gateway.send(rest);
-    expect({ status, json: jsonOf({ body }) }).toMatchObject({
-      status: 500,
-      json: { message: "internal error" },
-    });
+    const response = await gateway.send(rest);
+    const internal = { code: Code.Internal, message: "internal error", details: [] };
+    expect([response.status, jsonOf(response)]).toEqual([500, internal]);
+    expect(JSON.stringify([...response.headers])).not.toContain("secret");
   });
 
-  test("with a message in any script arrives unchanged", async () => {
-    const message = 'no "é", no 🌱,\r\n no </script>';
-    await using gateway = await openLibrary(() => {
-      throw new ConnectError(message, Code.NotFound);
-    });
-    expect(jsonOf(await gateway.send(rest))).toMatchObject({ message });
-  });
-
-  describe("from another service", () => {
-    /** A library that calls another one, and fails with its errors. */
-    function openProxy() {
-      const upstream = createRouterTransport((router) => {
-        router.service(LibraryService, {
-          getLibrary() {
-            throw new ConnectError("why", Code.NotFound, { "x-upstream": "secret" }, [
-              { desc: BadRequestSchema, value: { fieldViolations: [{ field: "a" }] } },
-            ]);
-          },
-        });
-      });
-      const client = createClient(LibraryService, upstream);
-      return openGateway({
-        jsonOptions: { registry: createRegistry(BadRequestSchema) },
-        routes: (router) => {
-          router.service(LibraryService, { getLibrary: () => client.getLibrary({}) });
+  test("from another service keeps code, message and details, but not its headers", async () => {
+    const upstream = createRouterTransport((router) => {
+      router.service(LibraryService, {
+        getLibrary() {
+          throw new ConnectError("why", Code.NotFound, { "x-upstream": "secret" }, [
+            { desc: BadRequestSchema, value: { fieldViolations: [{ field: "a" }] } },
+          ]);
         },
       });
+    });
+    const client = createClient(LibraryService, upstream);
+    await using gateway = await openLibrary(() => client.getLibrary({}));
+    const rows = [
+      [connect, { type: "google.rpc.BadRequest" }],
+      [rest, { "@type": "type.googleapis.com/google.rpc.BadRequest" }],
+    ] as const;
+    for (const [request, detail] of rows) {
+      const response = await gateway.send(request);
+      expect(response.status).toBe(404);
+      expect(jsonOf(response)).toMatchObject({ message: "why", details: [detail] });
+      expect(response.headers.get("x-upstream"), request.path).toBeNull();
     }
+  });
+});
 
-    test("keeps code and message, but not the headers of the other", async () => {
-      await using gateway = await openProxy();
-      for (const request of [connect, rest]) {
-        const { status, headers, body } = await gateway.send(request);
-        expect(status).toBe(404);
-        expect(jsonOf({ body })).toMatchObject({ message: "why" });
-        expect(headers.get("x-upstream"), request.path).toBeNull();
-      }
-    });
+/** When a client may try again. */
+describe("Retry-After", () => {
+  const delay = (seconds: bigint, nanos = 0) => ({ retryDelay: { seconds, nanos } });
+  const failure = (code: Code, value: MessageInitShape<typeof RetryInfoSchema>, metadata = {}) =>
+    new ConnectError("", code, metadata, [{ desc: RetryInfoSchema, value }]);
 
-    test("keeps its details", async () => {
-      await using gateway = await openProxy();
-      const byConnect = jsonOf(await gateway.send(connect));
-      expect(byConnect).toMatchObject({ details: [{ type: "google.rpc.BadRequest" }] });
-      const byRest = jsonOf(await gateway.send(rest));
-      expect(byRest).toMatchObject({
-        details: [{ "@type": "type.googleapis.com/google.rpc.BadRequest" }],
-      });
-    });
+  test.each<[error: ConnectError, retryAfter: string | null]>([
+    [failure(Code.Unavailable, delay(7n)), "7"],
+    [failure(Code.Unavailable, delay(7n, 1)), "8"],
+    [failure(Code.ResourceExhausted, delay(2n)), "2"],
+    [new ConnectError("", Code.Unavailable), "1"],
+    [failure(Code.Unavailable, delay(7n), { "retry-after": "9" }), "9"],
+    [failure(Code.Unavailable, {}), "1"],
+    [new ConnectError("", Code.ResourceExhausted), null],
+  ])("%o: %s", async (error, retryAfter) => {
+    await using gateway = await openLibrary(() => Promise.reject(error));
+    const response = await gateway.send(rest);
+    expect(response.headers.get("retry-after")).toBe(retryAfter);
   });
 });
 
@@ -215,25 +193,12 @@ describe("renderError", () => {
   test.each(failures)("is called for %s", async (_what, request, status, code) => {
     const options = {
       rest: {
-        renderError: ({ status, error }: RestError) => ({ status, body: { code: error.code } }),
+        renderError: ({ status, error }: RestError) => ({ status, body: error.code }),
       },
     };
     await using gateway = await openLibrary(() => ({}), options);
     const response = await gateway.send({ ...rest, ...request });
-    expect({ status: response.status, json: jsonOf(response) }).toEqual({ status, json: { code } });
-  });
-
-  test("may return any JSON", async () => {
-    for (const body of ["text", null, [1], 5]) {
-      const renderError = () => ({ status: 400, body });
-      await using gateway = await openLibrary(
-        () => {
-          throw new ConnectError("why");
-        },
-        { rest: { renderError } },
-      );
-      expect(jsonOf(await gateway.send(rest))).toEqual(body);
-    }
+    expect({ status: response.status, json: jsonOf(response) }).toEqual({ status, json: code });
   });
 
   test("is not called for RPC", async () => {

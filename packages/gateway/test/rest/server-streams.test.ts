@@ -3,7 +3,8 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
+import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream/stream-format.ts";
+import { askCatalogOf, type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest, type TestGateway } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -41,8 +42,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     ["two messages", ndjson, two, ndjson, '{"id":"1"}\n{"title":"b\\nc"}\n'],
     ["two messages", sse, two, sse, `data: {"id":"1"}\n\ndata: {"title":"b\\nc"}\n\n${end}`],
     ["two messages", array, two, array, '[{"id":"1"},\n{"title":"b\\nc"}]\n'],
-    ["what is liked best", `${array};q=0.2, ${sse};q=0.3`, none, sse, end],
-    ["nothing of ours", "text/html", none, ndjson, ""],
+    ["no message", sse, none, sse, end],
     ["no message", ndjson, none, ndjson, ""],
     ["no message", array, none, array, "[]\n"],
     ["a late error", ndjson, late, ndjson, `{"id":"1"}\n{"error":${torn}}\n`],
@@ -50,25 +50,30 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     ["a late error", array, late, array, `[{"id":"1"},\n{"error":${torn}}]\n`],
     ["a late error for no one", ndjson, secret, ndjson, `{"id":"1"}\n{"error":${internal}}\n`],
   ])("%s, for %s", async (_what, accept, catalog, type, body) => {
-    await using gateway = await openCatalogOf(catalog, { mayFail: catalog === secret });
-    const response = await gateway.send({ version, ...watch, headers: { accept } });
+    const request = { version, ...watch, headers: { accept } };
+    const response = await askCatalogOf(catalog, request, { mayFail: catalog === secret });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(type);
     expect(response.body.toString()).toBe(body);
   });
 
-  test.each([
-    ["ndjson", ndjson],
-    ["sse", sse],
-    ["array", array],
-  ] as const)(
-    "streamFormat %s applies to clients without a preference",
-    async (streamFormat, type) => {
-      await using gateway = await openCatalogOf(two, { rest: { streamFormat } });
-      const { headers } = await gateway.send({ version, ...watch });
-      expect(headers.get("content-type")).toBe(type);
-    },
-  );
+  test.each<[accept: string, byDefault: StreamFormatName, type: string]>([
+    ["", "ndjson", ndjson],
+    ["*/*", "sse", sse],
+    ["text/html, */*;q=0.8", "array", array],
+    ["APPLICATION/JSON; charset=utf-8", "ndjson", array],
+    ["application/json;Q=0.1, text/event-stream;q=0.9", "ndjson", sse],
+    ["application/json, text/event-stream", "sse", sse],
+    ["application/json, text/event-stream", "array", array],
+    ["application/json;q=0, text/event-stream;q=0.001", "ndjson", sse],
+    ["application/json+x", "ndjson", ndjson],
+    [",;,;q=1", "ndjson", ndjson],
+  ])("Accept %j, and streamFormat %s: %s", async (accept, streamFormat, type) => {
+    const headers: Record<string, string> = accept === "" ? {} : { accept };
+    const request = { version, ...watch, headers };
+    const response = await askCatalogOf(two, request, { rest: { streamFormat } });
+    expect(response.headers.get("content-type")).toBe(type);
+  });
 
   test.each([ndjson, sse, array])(
     "an error before the first message has its status: %s",
@@ -107,8 +112,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 
   test("HEAD has the headers of GET", async () => {
-    await using gateway = await openCatalogOf(two);
-    const response = await gateway.send({ version, ...watch, method: "HEAD" });
+    const response = await askCatalogOf(two, { version, ...watch, method: "HEAD" });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(ndjson);
     expect(response.body).toHaveLength(0);
@@ -138,8 +142,8 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
       },
     };
     const events = async (eventIdField: string, catalog = volumes) => {
-      await using gateway = await openCatalogOf(catalog, { rest: { eventIdField } });
-      const { body } = await gateway.send({ version, ...watch, headers: { accept: sse } });
+      const request = { version, ...watch, headers: { accept: sse } };
+      const { body } = await askCatalogOf(catalog, request, { rest: { eventIdField } });
       return body.toString();
     };
     expect(await events("id")).toBe(
@@ -182,10 +186,14 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 
   test("int64 as number in each message", async () => {
-    await using gateway = await openCatalogOf(two, { rest: { int64: "number" } });
-    const { body } = await gateway.send({ version, ...watch });
+    const request = { version, ...watch };
+    const { body } = await askCatalogOf(two, request, { rest: { int64: "number" } });
     expect(body.toString()).toBe('{"id":1}\n{"title":"b\\nc"}\n');
   });
+});
+
+test("an array whose stream fails before its first item is an array", () => {
+  expect(chooseStreamFormat(null, "array").error("{}", 0)).toBe('[{"error":{}}]\n');
 });
 
 /** Opens the stream and returns a function that aborts it. The answer is read, or not. */

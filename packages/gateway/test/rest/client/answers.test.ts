@@ -1,17 +1,15 @@
 /** What `createRestTransport` sends, and what it makes of the answers of servers, ours and others. */
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import http from "node:http";
-import type { AddressInfo } from "node:net";
-import { Code, ConnectError, createClient } from "@connectrpc/connect";
+import type { RequestListener } from "node:http";
+import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.ts";
-import { gatewayFetchHandler } from "../../../src/fetch.ts";
+import type { NodeHandler } from "../../../src/index.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/rest/client/index.ts";
 import { createCatalog } from "../../catalog-server.ts";
 import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
-import { openGateway } from "../../support/gateway.ts";
+import { openGateway, openHandler } from "../../support/gateway.ts";
 
 const json = { "content-type": "application/json" };
 const plain = { headers: json };
@@ -29,9 +27,14 @@ function clientOf(options: Partial<RestTransportOptions>) {
 }
 
 /** A client of a server that always answers the same, and its last request. */
-function answering(body: BodyInit | null, init: ResponseInit = { headers: json }) {
+function answering(
+  body: BodyInit | null,
+  init: ResponseInit = { headers: json },
+  options: Partial<RestTransportOptions> = {},
+) {
   const sent = { url: "", method: "", headers: new Headers(), body: undefined as unknown };
   const client = clientOf({
+    ...options,
     fetch: async (url, request) => {
       Object.assign(sent, request, { url: String(url) });
       return new Response(body, init);
@@ -364,24 +367,15 @@ test("client streams need an option, and streams both ways have no form", async 
 
 describe("faults of the way", () => {
   /** A server that answers as a function does. */
-  async function open(answer: http.RequestListener) {
-    const server = http.createServer(answer).listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const { port } = server.address() as AddressInfo;
-    const client = clientOf({ baseUrl: `http://127.0.0.1:${port}` });
-    return {
-      ...{ client, port },
-      [Symbol.dispose]() {
-        server.closeAllConnections();
-        server.close();
-      },
-    };
+  async function open(answer: RequestListener) {
+    const server = await openHandler(answer as NodeHandler);
+    return { ...server, client: clientOf({ baseUrl: server.origin("1.1") }) };
   }
 
   const head = { ...json, "content-length": 1000 };
 
-  test.each<[what: string, answer: http.RequestListener, ids: bigint[]]>([
-    ["a connection that closes", (request) => request.socket.destroy(), []],
+  test.each<[what: string, answer: RequestListener, ids: bigint[]]>([
+    ["a connection that closes", (request) => void request.socket.destroy(), []],
     [
       "a body that is cut",
       (_, response) => void response.writeHead(200, head).write("[1", () => response.destroy()),
@@ -394,7 +388,7 @@ describe("faults of the way", () => {
       [1n],
     ],
   ])("%s", async (_what, answer, ids) => {
-    using server = await open(answer);
+    await using server = await open(answer);
     const { client } = server;
     expect((await failureOf(client.getVolume({ id }))).code).toBe(Code.Unavailable);
     const got: bigint[] = [];
@@ -406,9 +400,8 @@ describe("faults of the way", () => {
   });
 
   test("nobody listens", async () => {
-    using server = await open(() => {});
-    const { client, port } = server;
-    server[Symbol.dispose]();
+    const { client, port, [Symbol.asyncDispose]: close } = await open(() => {});
+    await close();
     const error = await failureOf(client.getVolume({ id }));
     expect(error.code).toBe(Code.Unavailable);
     expect(error.message).not.toContain(`${port}`);
@@ -417,7 +410,7 @@ describe("faults of the way", () => {
   test.each(["a head", "a body"])("%s that takes longer than the deadline", async (what) => {
     let closed = () => {};
     const isClosed = new Promise<void>((resolve) => (closed = resolve));
-    using server = await open((_request, response) => {
+    await using server = await open((_request, response) => {
       response.on("close", closed);
       if (what === "a body") response.writeHead(200, head).write("{");
     });
@@ -428,7 +421,7 @@ describe("faults of the way", () => {
 
   test("a GET follows redirects; a POST does not, as it might become a GET", async () => {
     let calls = 0;
-    using server = await open((request, response) => {
+    await using server = await open((request, response) => {
       calls++;
       if (request.url === "/new") response.writeHead(200, json).end(volume);
       else response.writeHead(302, { location: "/new" }).end();
@@ -442,7 +435,7 @@ describe("faults of the way", () => {
 
   test("a create that is lost on a connection that was in use is not sent again", async () => {
     let calls = 0;
-    using server = await open((request, response) => {
+    await using server = await open((request, response) => {
       calls++;
       if (request.method === "GET") response.writeHead(200, json).end(volume);
       else request.socket.destroy();
@@ -458,7 +451,7 @@ describe("faults of the way", () => {
     ...(tellsOfReaders ? ([["nobody reads on", undefined]] as [string, undefined][]) : []),
   ])("a stream closes its connection when %s", async (_when, code) => {
     const { promise: closed, resolve } = Promise.withResolvers<void>();
-    using server = await open((_request, response) => {
+    await using server = await open((_request, response) => {
       response.on("close", resolve);
       response.writeHead(200, json).write('{"id":1}\n');
     });
@@ -479,34 +472,14 @@ describe("faults of the way", () => {
 });
 
 test("interceptors see the template, and may change headers and message", async () => {
-  const { sent } = answering(null);
   const seen: string[] = [];
-  const client = clientOf({
-    interceptors: [
-      (next) => async (request) => {
-        seen.push(`${request.requestMethod} ${request.url}`);
-        request.header.set("x-a", "1");
-        return await next(request);
-      },
-    ],
-    fetch: async (_url, request) => {
-      sent.headers = request?.headers as Headers;
-      return Response.json({ id: 1 });
-    },
-  });
+  const interceptor: Interceptor = (next) => async (request) => {
+    seen.push(`${request.requestMethod} ${request.url}`);
+    request.header.set("x-a", "1");
+    return await next(request);
+  };
+  const { sent, client } = answering(volume, plain, { interceptors: [interceptor] });
   await client.getVolume({ id });
   expect(seen).toEqual(["GET https://api.example.com/base/v1/{name=shelves/*/volumes/*}"]);
   expect(sent.headers.get("x-a")).toBe("1");
-});
-
-test("it calls a gateway by fetch without a network", async () => {
-  const handler = gatewayFetchHandler({
-    routes: (router) => void router.service(CatalogService, createCatalog()),
-  });
-  const client = clientOf({
-    baseUrl: "http://localhost",
-    fetch: (url, request) => handler(new Request(url as string, request)),
-  });
-  const { name } = await client.createVolume({ parent: "shelves/a", volume: { id, title: "x" } });
-  expect(await client.getVolume({ name })).toMatchObject({ id, title: "x" });
 });
