@@ -4,7 +4,7 @@ import { type Any, anyUnpack, Int64ValueSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { barcode, CardSchema } from "../gen/library/v1/card_pb.ts";
 import { type EveryField, EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
-import { type Book, BookSchema } from "../gen/library/v1/library_pb.ts";
+import { BookSchema } from "../gen/library/v1/library_pb.ts";
 import { readJson as read } from "../support/json-reader.ts";
 import { refusalOf } from "../support/violations.ts";
 
@@ -109,17 +109,17 @@ describe("JSON is read as", () => {
   });
 
   describe("a map's integer keys", () => {
-    const accepted: readonly [field: keyof EveryField, key: string, stored: string][] = [
-      ["int64ByInt64", "9223372036854775807", "9223372036854775807"],
-      ["uint64ByUint64", "18446744073709551615", "18446744073709551615"],
-      ["doubleByInt32", "-2147483648", "-2147483648"],
-      ["bytesByUint32", "4294967295", "4294967295"],
+    const accepted: readonly [field: keyof EveryField, key: string][] = [
+      ["int64ByInt64", "9223372036854775807"],
+      ["uint64ByUint64", "18446744073709551615"],
+      ["doubleByInt32", "-2147483648"],
+      ["bytesByUint32", "4294967295"],
     ];
 
-    test.each(accepted)("%s: %s", (field, key, stored) => {
-      const value = field === "childBySint64" ? "{}" : field === "bytesByUint32" ? '""' : "1";
+    test.each(accepted)("%s: %s", (field, key) => {
+      const value = field === "bytesByUint32" ? '""' : "1";
       const message = read(EveryFieldSchema, `{"${field}":{"${key}":${value}}}`);
-      expect(Object.keys(message[field] as object)).toEqual([stored]);
+      expect(Object.keys(message[field] as object)).toEqual([key]);
     });
 
     const int64 = "must be a 64-bit integer";
@@ -150,13 +150,14 @@ describe("JSON is read as", () => {
   describe("9007199254740993 exactly", () => {
     const n = "9007199254740993";
     const exact = 9007199254740993n;
-    const rows: readonly [where: string, text: string, get: (message: EveryField) => unknown][] = [
-      ["in an Any", `{"any":${anyBook(n)}}`, (m) => bookIn(m.any)?.id],
-      ["in an Any with a wrapper", `{"any":${anyWrapper(n)}}`, (m) => wrapperIn(m.any)],
-    ];
-
-    test.each(rows)("%s", (_where, text, get) => {
-      expect(get(read(EveryFieldSchema, text, { registry }))).toBe(exact);
+    test("in an Any, also with a wrapper", () => {
+      const inAny = (json: object) =>
+        read(EveryFieldSchema, `{"any":${JSON.stringify(json).replace(`"${n}"`, n)}}`, { registry })
+          .any as Any;
+      const book = inAny({ "@type": "a/library.v1.Book", id: n });
+      expect(anyUnpack(book, BookSchema)?.id).toBe(exact);
+      const wrapper = inAny({ "@type": "a/google.protobuf.Int64Value", value: n });
+      expect(anyUnpack(wrapper, Int64ValueSchema)?.value).toBe(exact);
     });
 
     test("if the generated type is a string", () => {
@@ -177,20 +178,4 @@ describe("JSON is read as", () => {
 
 function kindOf({ bits, min }: IntegerType): string {
   return `must be a ${bits}-bit ${min < 0n ? "" : "unsigned "}integer`;
-}
-
-function anyBook(id: string): string {
-  return `{"@type":"type.googleapis.com/library.v1.Book","id":${id}}`;
-}
-
-function anyWrapper(value: string): string {
-  return `{"@type":"type.googleapis.com/google.protobuf.Int64Value","value":${value}}`;
-}
-
-function bookIn(any: Any | undefined): Book | undefined {
-  return any && anyUnpack(any, BookSchema);
-}
-
-function wrapperIn(any: Any | undefined): bigint | undefined {
-  return any && anyUnpack(any, Int64ValueSchema)?.value;
 }

@@ -29,21 +29,17 @@ describe("a violation", () => {
     expect(field).toMatch(/^books\[a+…$/);
     expect(message.length).toBeLessThan(220);
   });
-
-  test("keeps its cause on the way out", () => {
-    const cause = new Error("inner");
-    expect(new FieldViolation("id", "is wrong", { cause }).within("book").cause).toBe(cause);
-  });
 });
 
 describe("the error of violations", () => {
   const cause = new Error("inner");
   const error = badRequest([
-    new FieldViolation("book.id", "is required", { cause }),
+    new FieldViolation("id", "is required", { cause }).within("book"),
     new FieldViolation("", "is too large"),
   ]);
 
-  test("carries a google.rpc.BadRequest", () => {
+  test("carries a google.rpc.BadRequest, and the cause of the first", () => {
+    expect(error.cause).toBe(cause);
     expect(error.findDetails(BadRequestSchema)).toMatchObject([
       {
         fieldViolations: [
@@ -52,10 +48,6 @@ describe("the error of violations", () => {
         ],
       },
     ]);
-  });
-
-  test("keeps the cause of the first", () => {
-    expect(error.cause).toBe(cause);
   });
 
   test("names a hundred of them, and how many more there are", () => {

@@ -1,12 +1,8 @@
 /** Query parameters: the document has exactly those that the gateway accepts. */
-import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
-import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
-import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
-import { ListProductsRequestSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
 import { compiledService } from "./compiled.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
 
@@ -51,21 +47,6 @@ test("a required field of an optional message is not required", () => {
   expect(
     list.parameters.filter(({ required }: Any) => required).map(({ name }: Any) => name),
   ).toEqual(["shop"]);
-});
-
-test.each([
-  ["pageSize=1", true],
-  ["filter.centsMin=9007199254740993", true],
-  ["filter.not.title=a", true],
-  ["order=SIZE_SMALL&order=SIZE_LARGE", true],
-  ["labels[a]=1&labels[b]=2", true],
-  ["since=2024-01-01T00:00:00Z", true],
-  ["mask=title", true],
-  ["extra=1", false],
-  ["alternatives.title=a", false],
-  ["labels=1", false],
-])("%s: %s", (query, expected) => {
-  expect(isTaken(ListProductsRequestSchema, query)).toBe(expected);
 });
 
 describe("of a message with a field of every kind", () => {
@@ -123,21 +104,6 @@ test("fields in the body or the path are not query parameters", () => {
   expect(names("UpdateProduct")).toEqual(["updateMask"]);
   expect(names("MoveProduct")).toEqual([]);
   expect(names("GetProduct")).toEqual([]);
-});
-
-test("rules that are not in the service's own proto come from the gateway's options", () => {
-  const rule = {
-    selector: "openapi.shop.v1.ShopService.GetProduct",
-    pattern: { case: "get", value: "/v2/{name=shops/*}" },
-  } as const;
-  const rules = [create(HttpRuleSchema, rule)];
-  expect(bindingsOf(ShopService.method.getProduct, { rules })).toHaveLength(1);
-  const { path } = operationOf(documentOf(ShopService, { rest: { rules: [rule] } }), "GetProduct");
-  expect(path).toBe("/v2/shops/{shop}");
-  const unknown = { ...rule, selector: "openapi.shop.v1.ShopService.None" };
-  expect(() => documentOf(ShopService, { rest: { rules: [unknown] } })).toThrow(
-    /no method that is served/,
-  );
 });
 
 function isTaken(input: Parameters<typeof bindRequest>[0], query: string): boolean {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { type RestOptions, renderProblem } from "../../src/index.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
-import { describeMethods } from "../support/described-method.ts";
+import { describeMethod } from "../support/described-method.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
 import { messageWithChoice } from "./ruled-message.ts";
 
@@ -40,12 +40,14 @@ describe("fillUpdateMask:", () => {
   const queryOf = (operation: Any) => operation.parameters.find((one: Any) => one.in === "query");
 
   test.each([
-    [true, ["application/json", "application/merge-patch+json"], undefined],
-    [false, ["application/json"], true],
-  ])("%s accepts %j, and requires the mask: %s", (fillUpdateMask, types, required) => {
-    const operation = shop({ fillUpdateMask }, "UpdateProduct");
+    ["UpdateProduct", true, ["application/json", "application/merge-patch+json"], undefined],
+    ["UpdateProduct", false, ["application/json"], true],
+    ["CreateProduct", true, ["application/json"], undefined],
+  ])("%s with %s accepts %j, and requires the mask: %s", (id, fillUpdateMask, types, required) => {
+    const operation = shop({ fillUpdateMask }, id);
     expect(Object.keys(operation.requestBody.content)).toEqual(types);
-    expect(queryOf(operation)).toMatchObject({ name: "updateMask" });
+    const name = id === "UpdateProduct" ? "updateMask" : "validateOnly";
+    expect(queryOf(operation)).toMatchObject({ name });
     expect(queryOf(operation).required).toBe(required);
   });
 
@@ -87,12 +89,6 @@ describe("fillUpdateMask:", () => {
     expect(mask.description).toMatch(/not zero, or null, are changed/);
     expect(mask).not.toHaveProperty("required");
   });
-
-  test("applies only to PATCH", () => {
-    expect(Object.keys(shop({}, "CreateProduct").requestBody.content)).toEqual([
-      "application/json",
-    ]);
-  });
 });
 
 describe("etag:", () => {
@@ -133,10 +129,8 @@ test("renderProblem is described without further options", () => {
 
 test("a body with a required oneof is required", () => {
   const rule = { pattern: { case: "post", value: "/v1/choice" }, body: "*" } as const;
-  const input = messageWithChoice();
-  const [method] = describeMethods([{ name: "Choose", input, output: input, rule }]);
-  if (method === undefined) throw new Error("no method");
-  expect(operationOf(documentOf(method.parent), "Choose").requestBody.required).toBe(true);
+  const { parent } = describeMethod(messageWithChoice(), rule);
+  expect(operationOf(documentOf(parent), "Call").requestBody.required).toBe(true);
 });
 
 test("textPattern applies to every text of a request", () => {

@@ -97,17 +97,12 @@ test("bidirectional streams and methods without a rule are omitted", () => {
   expect(ids(documentOf(LibraryService, { openapi: "3.2" }))).not.toContain("CountBooks");
 });
 
-describe("a body that shares its message with the path", () => {
-  test.each([["MoveVolume", "CatalogServiceMoveVolumeBody", ["to"]]])(
-    "of %s is %s, with %j",
-    (id, name, properties) => {
-      const { schema } = bodyOf(catalog, id)["application/json"];
-      expect(schema.$ref).toBe(`#/components/schemas/${name}`);
-      const { properties: has, additionalProperties } = catalog.components.schemas[name];
-      expect(Object.keys(has)).toEqual(properties);
-      expect(additionalProperties).toBe(false);
-    },
-  );
+test("a body that shares its message with the path has the other fields alone", () => {
+  const name = "CatalogServiceMoveVolumeBody";
+  const { schema } = bodyOf(catalog, "MoveVolume")["application/json"];
+  expect(schema.$ref).toBe(`#/components/schemas/${name}`);
+  const { properties, additionalProperties } = catalog.components.schemas[name];
+  expect([Object.keys(properties), additionalProperties]).toEqual([["to"], false]);
 });
 
 test("an answer can be a field", () => {

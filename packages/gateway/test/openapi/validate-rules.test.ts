@@ -5,7 +5,7 @@
 import { type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
-import { describeMethods } from "../support/described-method.ts";
+import { describeMethod } from "../support/described-method.ts";
 import { documentOf, operationOf, validatorOf } from "./document-of.ts";
 import { type forms, messageWith, messageWithChoice, type Rules } from "./ruled-message.ts";
 
@@ -170,14 +170,12 @@ test("answers are not restricted by rules that the server checks only in request
 
 function documentFor(message: DescMessage) {
   const rule = { pattern: { case: "post", value: "/v1/ruled" }, body: "*" } as const;
-  const [method] = describeMethods([{ name: "Rule", input: message, output: message, rule }]);
-  if (method === undefined) throw new Error("no method");
-  return documentOf(method.parent);
+  return documentOf(describeMethod(message, rule).parent);
 }
 
 function allowsOf(message: DescMessage) {
   const document = documentFor(message);
-  const content = operationOf(document, "Rule").requestBody.content["application/json"];
+  const content = operationOf(document, "Call").requestBody.content["application/json"];
   return validatorOf(document, content.schema);
 }
 

@@ -52,6 +52,7 @@ const extension = (extensionNumber: number): Question => ({
   value: { containingType: "google.protobuf.MethodOptions", extensionNumber },
 });
 
+const list: Question = { case: "listServices", value: "" };
 const catalogFile = "library/v1/catalog.proto";
 /** The limits on requests of a stream, and on streams. */
 const requestsMax = 1000;
@@ -63,6 +64,8 @@ const services = [
   "grpc.reflection.v1alpha.ServerReflection",
   "library.v1.CatalogService",
 ];
+
+const alpha = ServerReflectionAlpha as unknown as typeof ServerReflection;
 
 /** Sends requests on a stream, in order, and returns the answers. */
 async function ask(url: string, questions: readonly Question[], open = grpcProtocol.open) {
@@ -96,10 +99,10 @@ beforeAll(async () => {
 describe.each(openProtocols.filter(({ version }) => version === "2"))("over $name", ({ open }) => {
   test.each([
     ["v1", ServerReflection],
-    ["v1alpha", ServerReflectionAlpha as unknown as typeof ServerReflection],
+    ["v1alpha", alpha],
   ])("%s lists the services", async (_version, service) => {
     using reflection = open(service, server.origin);
-    const requests = all([{ case: "listServices", value: "" }]);
+    const requests = all([list]);
     const answers = reflection.client.serverReflectionInfo(requests);
     for await (const { validHost, originalRequest, messageResponse } of answers) {
       expect(validHost).toBe("a");
@@ -130,7 +133,7 @@ function serviceOf(package_: string): DescService {
   return registry.getService(`${package_}.Service`) as DescService;
 }
 
-test.each([ServerReflection, ServerReflectionAlpha as unknown as typeof ServerReflection])(
+test.each([ServerReflection, alpha])(
   "describes files of one name by $typeName",
   async (service) => {
     const described = ["one", "two", "one"].map(serviceOf);
@@ -175,21 +178,6 @@ test.each<[question: Question, file: string]>([
   );
 });
 
-test.each<[question: Question, code: Code]>([
-  [{ case: "fileByFilename", value: "catalog.proto" }, Code.NotFound],
-  [symbol("library.v1.Nothing"), Code.NotFound],
-  [symbol("toString"), Code.NotFound],
-  [extension(1), Code.NotFound],
-  [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
-  [{ case: undefined }, Code.InvalidArgument],
-])("%j returns error %i, and the stream continues", async (question, errorCode) => {
-  const answers = await ask(server.origin, [question, { case: "listServices", value: "" }]);
-  expect(answers).toMatchObject([
-    { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
-    { case: "listServicesResponse" },
-  ]);
-});
-
 test.each([
   ["google.protobuf.MethodOptions", [72295728]],
   ["library.v1.Volume", []],
@@ -201,9 +189,24 @@ test.each([
   });
 });
 
+test.each<[question: Question, code: Code]>([
+  [{ case: "fileByFilename", value: "catalog.proto" }, Code.NotFound],
+  [symbol("library.v1.Nothing"), Code.NotFound],
+  [symbol("toString"), Code.NotFound],
+  [extension(1), Code.NotFound],
+  [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
+  [{ case: undefined }, Code.InvalidArgument],
+])("%j returns error %i, and the stream continues", async (question, errorCode) => {
+  const answers = await ask(server.origin, [question, list]);
+  expect(answers).toMatchObject([
+    { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
+    { case: "listServicesResponse" },
+  ]);
+});
+
 test("a stream gets an import once, and what it requests always", async () => {
-  const question: Question = { case: "fileByFilename", value: catalogFile };
-  const [first, second] = await ask(server.origin, [question, question]);
+  const catalog: Question = { case: "fileByFilename", value: catalogFile };
+  const [first, second] = await ask(server.origin, [catalog, catalog]);
   expect(filesOf(first).length).toBeGreaterThan(3);
   expect(filesOf(second).map(({ name }) => name)).toEqual([catalogFile]);
 });
@@ -241,30 +244,28 @@ test("the files are those that buf compiles from the protos", async () => {
 });
 
 test("the number of requests on a stream is limited", async () => {
-  const question: Question = { case: "listServices", value: "" };
-  const asked = ask(server.origin, Array(requestsMax + 1).fill(question));
+  const asked = ask(server.origin, Array(requestsMax + 1).fill(list));
   await expect(asked).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  expect(await ask(server.origin, Array(requestsMax).fill(question))).toHaveLength(requestsMax);
+  expect(await ask(server.origin, Array(requestsMax).fill(list))).toHaveLength(requestsMax);
 });
 
 test("the number of open streams is limited, and one that ends makes room", async () => {
-  const question: Question = { case: "listServices", value: "" };
   using reflection = grpcProtocol.open(ServerReflection, server.origin);
   const end = Promise.withResolvers<void>();
   async function* kept() {
-    yield* all([question]);
+    yield* all([list]);
     await end.promise;
   }
   const streams = Array.from({ length: streamsMax }, () =>
     reflection.client.serverReflectionInfo(kept())[Symbol.asyncIterator](),
   );
   await within("an answer to each", Promise.all(streams.map((stream) => stream.next())));
-  await expect(ask(server.origin, [question])).rejects.toMatchObject({
+  await expect(ask(server.origin, [list])).rejects.toMatchObject({
     code: Code.ResourceExhausted,
   });
   end.resolve();
   await within("their ends", Promise.all(streams.map((stream) => stream.next())));
-  await expect.poll(() => ask(server.origin, [question]).catch(() => [])).toHaveLength(1);
+  await expect.poll(() => ask(server.origin, [list]).catch(() => [])).toHaveLength(1);
 });
 
 test.each<[what: string, options: TestServiceOptions, timeoutMs: number]>([
@@ -275,7 +276,7 @@ test.each<[what: string, options: TestServiceOptions, timeoutMs: number]>([
   using reflection = grpcProtocol.open(ServerReflection, own.origin);
   const never = Promise.withResolvers<void>();
   async function* requests() {
-    yield* all([{ case: "listServices", value: "" }]);
+    yield* all([list]);
     await never.promise;
   }
   const answers = reflection.client.serverReflectionInfo(requests())[Symbol.asyncIterator]();
@@ -287,27 +288,19 @@ test.each<[what: string, options: TestServiceOptions, timeoutMs: number]>([
 });
 
 test("all services of the router are described, unless some are named", async () => {
-  const question: Question = { case: "listServices", value: "" };
   const addOthers = (options?: ReflectionOptions) => (router: ConnectRouter) => {
     router.service(CatalogService, {});
     addReflection(router, options);
     router.service(LabelService, {});
   };
+  const others = ["library.v1.CatalogService", "library.v1.LabelService"];
   const rows: [options: ReflectionOptions | undefined, names: readonly string[]][] = [
-    [
-      undefined,
-      [
-        "grpc.reflection.v1.ServerReflection",
-        "grpc.reflection.v1alpha.ServerReflection",
-        "library.v1.CatalogService",
-        "library.v1.LabelService",
-      ],
-    ],
+    [undefined, [...services.slice(1, 3), ...others]],
     [{ services: [FieldService] }, ["library.v1.FieldService"]],
   ];
   for (const [options, names] of rows) {
     await using own = await openTestService({ routes: addOthers(options) });
-    expect(await ask(own.origin, [question])).toMatchObject([
+    expect(await ask(own.origin, [list])).toMatchObject([
       { value: { service: names.map((name) => ({ name })) } },
     ]);
   }
@@ -317,16 +310,15 @@ test("reflection uses the gate of the router, unless its handler has another", a
   const requestGate = () => {
     throw new ConnectError("there is no token", Code.Unauthenticated);
   };
-  const question: Question = { case: "listServices", value: "" };
-  const list = async (routes: (router: ConnectRouter) => void) => {
+  const listBy = async (routes: (router: ConnectRouter) => void) => {
     await using own = await openTestService({ requestGate, routes });
-    return await ask(own.origin, [question]);
+    return await ask(own.origin, [list]);
   };
-  await expect(list((router) => addReflection(router))).rejects.toMatchObject({
+  await expect(listBy((router) => addReflection(router))).rejects.toMatchObject({
     code: Code.Unauthenticated,
   });
   const open = { requestGate: () => {} };
-  expect(await list((router) => addReflection(router, {}, open))).toHaveLength(1);
+  expect(await listBy((router) => addReflection(router, {}, open))).toHaveLength(1);
 });
 
 describe("buf curl, without a proto file,", () => {

@@ -1,10 +1,9 @@
 /** PATCH: the mask of the fields in a body. */
-import type { create } from "@bufbuild/protobuf";
+import type { DescMessage } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import type { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { changesIn, type UpdateMask, updateMaskOf } from "../../src/rest/request/update-mask.ts";
-import { bindingsOf } from "../../src/rest/rule/rule.ts";
+import { type Binding, bindingsOf } from "../../src/rest/rule/rule.ts";
 import {
   CreateVolumeRequestSchema,
   type UpdateVolumeRequest,
@@ -12,8 +11,8 @@ import {
 } from "../gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { parsed } from "../support/bind.ts";
-import { openCatalogOf, versions } from "../support/catalog.ts";
-import { describeMethods } from "../support/described-method.ts";
+import { askCatalogOf, versions } from "../support/catalog.ts";
+import { describeMethod, type Rule } from "../support/described-method.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
 describe("the members of a body:", () => {
@@ -44,31 +43,18 @@ describe("the members of a body:", () => {
 });
 
 describe("a mask is filled", () => {
-  const input = UpdateVolumeRequestSchema;
   const patch = { pattern: { case: "patch", value: "/v1/a" }, body: "volume" } as const;
 
-  test.each<[what: string, request: Parameters<typeof bindingOf>, isFilled: boolean]>([
-    ["of a PATCH whose body is a message", [patch], true],
-    ["not of a PUT", [{ ...patch, pattern: { case: "put", value: "/v1/a" } }], false],
-    ["not if the body is the whole", [{ ...patch, body: "*" }], false],
-    ["not if the body is the mask", [{ ...patch, body: "update_mask" }], false],
-    ["not if there is none", [patch, CreateVolumeRequestSchema], false],
-  ])("%s", (_what, request, isFilled) => {
-    const { method, binding } = bindingOf(...request);
-    expect(updateMaskOf(method.input, binding) !== undefined).toBe(isFilled);
+  test.each<[what: string, rule: Rule, isFilled: boolean, input?: DescMessage]>([
+    ["of a PATCH whose body is a message", patch, true],
+    ["not of a PUT", { ...patch, pattern: { case: "put", value: "/v1/a" } }, false],
+    ["not if the body is the whole", { ...patch, body: "*" }, false],
+    ["not if the body is the mask", { ...patch, body: "update_mask" }, false],
+    ["not if there is none", patch, false, CreateVolumeRequestSchema],
+  ])("%s", (_what, rule, isFilled, input = UpdateVolumeRequestSchema) => {
+    const [binding] = bindingsOf(describeMethod(input, rule));
+    expect(updateMaskOf(input, binding as Binding) !== undefined).toBe(isFilled);
   });
-
-  function bindingOf(
-    rule: Parameters<typeof create<typeof HttpRuleSchema>>[1],
-    message: typeof input | typeof CreateVolumeRequestSchema = input,
-  ) {
-    const [method] = describeMethods([
-      { name: "Call", input: message, output: EveryFieldSchema, ...(rule && { rule }) },
-    ]);
-    const [binding] = method === undefined ? [] : bindingsOf(method);
-    if (method === undefined || binding === undefined) throw new Error("no binding");
-    return { method, binding };
-  }
 });
 
 const path = "/v1/shelves/a/volumes/1";
@@ -85,10 +71,9 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
       received.push(request);
       return {};
     };
-    await using gateway = await openCatalogOf({ updateVolume }, options);
-    const headers = type === "" ? {} : { "content-type": type };
+    const headers = { "content-type": type };
     const request = { version, method: "PATCH", path: path + query, headers, body };
-    const response = await gateway.send(request);
+    const response = await askCatalogOf({ updateVolume }, request, options);
     return { response, paths: received[0]?.updateMask?.paths, volume: received[0]?.volume };
   }
 
@@ -128,9 +113,9 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
   });
 
   test("accepts no patch for another method", async () => {
-    await using gateway = await openCatalogOf({ createVolume: () => ({}) });
     const headers = { "content-type": merge };
     const request = { version, path: "/v1/shelves/a/volumes", headers, body: "{}" };
-    expect(await gateway.send(request)).toMatchObject({ status: 415 });
+    const answer = askCatalogOf({ createVolume: () => ({}) }, request);
+    expect(await answer).toMatchObject({ status: 415 });
   });
 });
