@@ -4,10 +4,9 @@ import http from "node:http";
 import http2 from "node:http2";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { envelope } from "../support/envelope.ts";
-import { jsonOf, openGateway, type TestGateway } from "../support/gateway.ts";
-import { createTestLibrary } from "../support/library.ts";
+import { jsonOf, type TestGateway } from "../support/gateway.ts";
+import { createTestLibrary, openLibraryOf } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
 
@@ -91,9 +90,7 @@ describe("a client that leaves", () => {
 
   test.each(rows)("$protocol, $what: its call ends, and no error is reported", async (row) => {
     const library = createWaitingLibrary();
-    await using gateway = await openGateway({
-      routes: (router) => router.service(LibraryService, library),
-    });
+    await using gateway = await openLibraryOf(library);
     const leave = row.send(gateway, row.head, row.body);
     await within("the call", library.entered);
     leave();
@@ -107,9 +104,8 @@ describe("a client that leaves", () => {
   test("in the middle of its body never reaches the implementation", async () => {
     const library = createTestLibrary();
     const ended = Promise.withResolvers<void>();
-    await using gateway = await openGateway({
+    await using gateway = await openLibraryOf(library, {
       requestGate: ({ signal }) => signal.addEventListener("abort", () => ended.resolve()),
-      routes: (router) => router.service(LibraryService, library),
     });
     using connection = await openRawConnection(gateway.port);
     connection.write(
@@ -126,10 +122,7 @@ describe("a server that shuts down", () => {
   test("reports to every call, and the caller gets the reason", async () => {
     const shutdown = new AbortController();
     const library = createWaitingLibrary();
-    await using gateway = await openGateway({
-      shutdownSignal: shutdown.signal,
-      routes: (router) => router.service(LibraryService, library),
-    });
+    await using gateway = await openLibraryOf(library, { shutdownSignal: shutdown.signal });
     const answer = gateway.send({ method: "GET", path: "/v1/library" });
     await library.entered;
     const reason = new ConnectError("closing", Code.Unavailable, { "retry-after": "1" });
@@ -145,9 +138,7 @@ describe("a server that shuts down", () => {
 describe("a signal", () => {
   test("does not change after the call was answered", async () => {
     const library = createTestLibrary();
-    await using gateway = await openGateway({
-      routes: (router) => router.service(LibraryService, library),
-    });
+    await using gateway = await openLibraryOf(library);
     await gateway.send({ method: "GET", path: "/v1/library" });
     expect(library.calls[0]?.context.signal.aborted).toBe(false);
   });

@@ -2,7 +2,14 @@
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { type Catalog, get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import {
+  askCatalogOf,
+  type Catalog,
+  get,
+  openCatalogOf,
+  send,
+  versions,
+} from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 const location = { location: "/v1/shelves/b/volumes/1" };
@@ -43,7 +50,7 @@ const calls: Readonly<Record<string, SentRequest>> = {
   "stream of HttpBody": get(`${volume}:stream`),
 };
 
-const open = (catalog: Catalog, mayFail = false) => openCatalogOf(catalog, { mayFail });
+const callOf = (name: string) => calls[name] ?? expect.unreachable();
 
 describe.each(versions)("over HTTP/%s:", (version) => {
   const rows = Object.keys(calls).flatMap((call) =>
@@ -56,8 +63,8 @@ describe.each(versions)("over HTTP/%s:", (version) => {
   );
 
   test.each(rows)("%s answers %s with %j", async (call, status, headers) => {
-    await using gateway = await open(catalogOf({ "x-http-code": status, ...headers }));
-    const response = await gateway.send({ version, ...(calls[call] ?? expect.unreachable()) });
+    const catalog = catalogOf({ "x-http-code": status, ...headers });
+    const response = await askCatalogOf(catalog, { version, ...callOf(call) });
     expect(response.status).toBe(Number(status));
     expect(Object.fromEntries(response.headers)).toMatchObject(headers);
     expect(response.headers.has("x-http-code")).toBe(false);
@@ -65,8 +72,8 @@ describe.each(versions)("over HTTP/%s:", (version) => {
   });
 
   test("204 has no body", async () => {
-    await using gateway = await open(catalogOf({ "x-http-code": "204" }));
-    const response = await gateway.send({ version, ...get(volume) });
+    const catalog = catalogOf({ "x-http-code": "204" });
+    const response = await askCatalogOf(catalog, { version, ...get(volume) });
     expect([response.status, response.body.length]).toEqual([204, 0]);
   });
 });
@@ -79,24 +86,22 @@ test.each<[call: string, headers: Record<string, string>]>([
   ["unary", { "x-http-code": "206" }], // without Content-Range
   ["stream of HttpBody", { "x-http-code": "204" }],
 ])("%s with %j is an internal error", async (call, headers) => {
-  await using gateway = await open(catalogOf(headers), true);
-  const response = await gateway.send(calls[call] ?? expect.unreachable());
+  await using gateway = await openCatalogOf(catalogOf(headers), { mayFail: true });
+  const response = await gateway.send(callOf(call));
   expect([response.status, jsonOf(response)]).toMatchObject([500, { message: "internal error" }]);
   expect(String(gateway.errors[0])).toContain("x-http-code");
 });
 
 test("RPC keeps the header, as metadata", async () => {
-  await using gateway = await open(catalogOf({ "x-http-code": "202" }));
-  const path = "/library.v1.CatalogService/GetVolume";
-  const response = await gateway.send(send("POST", path, {}));
+  const request = send("POST", "/library.v1.CatalogService/GetVolume", {});
+  const response = await askCatalogOf(catalogOf({ "x-http-code": "202" }), request);
   expect([response.status, response.headers.get("x-http-code")]).toEqual([200, "202"]);
 });
 
 test("an error has its own status, and none of the headers about the body", async () => {
   const headers = { "x-http-code": "202", "content-encoding": "gzip", "x-mine": "1" };
   const error = new ConnectError("no", Code.NotFound);
-  await using gateway = await openCatalogOf(catalogOf(headers, error));
-  const response = await gateway.send(get(volume));
+  const response = await askCatalogOf(catalogOf(headers, error), get(volume));
   expect([response.status, jsonOf(response)]).toMatchObject([404, { message: "no" }]);
   expect(Object.fromEntries(response.headers)).toMatchObject({ "x-mine": "1" });
   for (const name of ["x-http-code", "content-encoding"]) {
@@ -106,7 +111,7 @@ test("an error has its own status, and none of the headers about the body", asyn
 
 test("a redirect is not confused with a version: If-None-Match does not apply", async () => {
   const catalog = catalogOf({ "x-http-code": "302", ...location });
-  await using gateway = await openCatalogOf(catalog, { rest: { etag: true } });
-  const headers = { "if-none-match": "*" };
-  expect((await gateway.send({ ...get(volume), headers })).status).toBe(302);
+  const request = { ...get(volume), headers: { "if-none-match": "*" } };
+  const response = await askCatalogOf(catalog, request, { rest: { etag: true } });
+  expect(response.status).toBe(302);
 });

@@ -3,9 +3,7 @@ import { once } from "node:events";
 import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { type Catalog, versions } from "../support/catalog.ts";
-import { openGateway } from "../support/gateway.ts";
+import { askCatalogOf, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { within } from "../support/within.ts";
 
 const forms = [
@@ -69,11 +67,7 @@ async function openCut(cut: Cut, end: End) {
     watchVolumes: (_, { signal }) => endless({ id: 1n }, { end, signal, onBegun }),
     streamVolume: (_, { signal }) => endless(part, { end, signal, onBegun }),
   };
-  const gateway = await openGateway({
-    mayFail: true,
-    shutdownSignal: shutdown.signal,
-    routes: (router) => router.service(CatalogService, catalog),
-  });
+  const gateway = await openCatalogOf(catalog, { mayFail: true, shutdownSignal: shutdown.signal });
   const headers: Record<string, string> = cut === "deadline" ? { "connect-timeout-ms": "500" } : {};
   return { gateway, headers };
 }
@@ -99,10 +93,7 @@ test("an implementation ends at the deadline although the client reads nothing",
       }
     },
   };
-  await using gateway = await openGateway({
-    mayFail: true,
-    routes: (router) => router.service(CatalogService, catalog),
-  });
+  await using gateway = await openCatalogOf(catalog, { mayFail: true });
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(
     "GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\nConnect-Timeout-Ms: 200\r\n\r\n",
@@ -118,10 +109,7 @@ test("a stalled client stream is answered at its deadline", async () => {
       return {};
     },
   };
-  await using gateway = await openGateway({
-    routes: (router) => router.service(CatalogService, catalog),
-  });
-  const { status } = await gateway.send({
+  const { status } = await askCatalogOf(catalog, {
     path: "/v1/shelves/a/volumes:import",
     headers: { "content-type": "application/x-ndjson", "connect-timeout-ms": "200" },
     body: '{"id":1}\n',
