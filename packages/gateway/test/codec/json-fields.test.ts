@@ -38,7 +38,6 @@ describe("JSON is read as", () => {
     type Row = readonly [field: string & keyof EveryField, json: string, value: unknown];
 
     const accepted: readonly Row[] = [
-      ["double", "1.5", 1.5],
       ["double", "1e+21", 1e21],
       ["double", "-0", -0],
       ["double", "-0.0", -0],
@@ -54,23 +53,14 @@ describe("JSON is read as", () => {
       // The form of Go, Java and C++, and the last double that rounds to it.
       ["float", "3.4028235e38", 3.4028234663852886e38],
       ["float", "3.4028235677973362e38", 3.4028234663852886e38],
-      ["optionalDouble", "0", 0],
       ["doubleList", '[1,1.0,"1",-0.0]', [1, 1, 1, -0]],
       ["doubleByInt32", '{"1":1.0,"-1":"NaN"}', { 1: 1, "-1": Number.NaN }],
       ["doubleWrapper", "-0.0", -0],
-      ["bool", "true", true],
-      ["optionalBool", "false", false],
-      ["string", '""', ""],
       ["string", '"\\ud83c\\udf31"', "🌱"],
       ["string", '"\\u0000"', "\0"],
-      ["optionalString", '""', ""],
-      ["stringList", '["","a"]', ["", "a"]],
       ["bytes", '"+/8="', Uint8Array.of(0xfb, 0xff)],
       ["bytes", '"-_8"', Uint8Array.of(0xfb, 0xff)],
-      ["bytes", '""', new Uint8Array()],
-      ["genre", '"GENRE_ATLAS"', Genre.ATLAS],
       ["genre", "0.2e1", Genre.ATLAS],
-      ["genre", '"GENRE_LOST"', Genre.LOST],
       ["genre", "2147483647", 2147483647], // not a known value: the enum is open
       ["genre", "-2147483648.0", -2147483648],
       ["genreList", '[1,1.0,"GENRE_NOVEL"]', [Genre.NOVEL, Genre.NOVEL, Genre.NOVEL]],

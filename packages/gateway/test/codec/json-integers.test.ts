@@ -1,7 +1,9 @@
 /** Integers are read exactly, wherever they occur. */
 import { createRegistry, getExtension } from "@bufbuild/protobuf";
 import { type Any, anyUnpack, Int64ValueSchema } from "@bufbuild/protobuf/wkt";
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { integerFromDecimal } from "../../src/codec/json-scalar.ts";
 import { barcode, CardSchema } from "../gen/library/v1/card_pb.ts";
 import { type EveryField, EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/library/v1/library_pb.ts";
@@ -175,6 +177,56 @@ describe("JSON is read as", () => {
     });
   });
 });
+
+describe("an exponent costs nothing, however large:", () => {
+  const huge = "9".repeat(300_000);
+  const rows: readonly [what: string, source: string, integer: string | undefined][] = [
+    ["1e1000000000", "1e1000000000", undefined],
+    ["1e-1000000000", "1e-1000000000", undefined],
+    ["an exponent of 300,000 digits", `1e${huge}`, undefined],
+    ["a negative one", `1e-${huge}`, undefined],
+    ["zero with such an exponent", `0.0e${huge}`, "0"],
+    ["300,000 digits", huge, undefined],
+    ["300,000 digits, nearly all behind the point", `${huge}e-299980`, undefined],
+    ["300,000 zeros behind the point", `7.${"0".repeat(300_000)}`, "7"],
+    ["300,000 zeros before the digit", `0.${"0".repeat(299_999)}7e300000`, "7"],
+    ["300,000 zeros behind the digit", `7${"0".repeat(300_000)}e-300000`, "7"],
+  ];
+
+  test.each(rows)("%s", (_what, source, integer) => {
+    const start = performance.now();
+    expect(integerFromDecimal(source)).toBe(integer);
+    expect(performance.now() - start).toBeLessThan(1000);
+  });
+});
+
+test("for any number, the result is that of exact arithmetic", () => {
+  const digits = fc.stringMatching(/^(0|[1-9][0-9]{0,24})$/);
+  const fraction = fc.stringMatching(/^[0-9]{0,24}$/);
+  const exponent = fc.option(fc.integer({ min: -50, max: 50 }), { nil: undefined });
+
+  fc.assert(
+    fc.property(fc.boolean(), digits, fraction, exponent, (isNegative, whole, behind, shift) => {
+      const sign = isNegative ? "-" : "";
+      const point = behind === "" ? "" : `.${behind}`;
+      const source = `${sign}${whole}${point}${shift === undefined ? "" : `e${shift}`}`;
+      const unsigned = exactInteger(whole, behind, shift ?? 0);
+      const isShort = unsigned !== undefined && unsigned < 10n ** 20n;
+      const expected = isShort ? String(isNegative ? -unsigned : unsigned) : undefined;
+      expect(integerFromDecimal(source)).toBe(expected);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
+/** whole.behind * 10^exponent, if it is an integer. */
+function exactInteger(whole: string, behind: string, exponent: number): bigint | undefined {
+  const digits = BigInt(`${whole}${behind}`);
+  const shift = exponent - behind.length;
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const divisor = 10n ** BigInt(-shift);
+  return digits % divisor === 0n ? digits / divisor : undefined;
+}
 
 function kindOf({ bits, min }: IntegerType): string {
   return `must be a ${bits}-bit ${min < 0n ? "" : "unsigned "}integer`;

@@ -5,40 +5,31 @@ import { bind, bound, type Json, violationsOf } from "../support/bind.ts";
 describe("a query parameter sets its field:", () => {
   const rows: readonly [query: string, message: Json][] = [
     ["", {}],
-    ["&&", {}],
     ["&string=a&&int32=1&", { string: "a", int32: 1 }],
     // By its proto name or its JSON name.
-    ["string=a", { string: "a" }],
     ["optionalString=a", { optionalString: "a" }],
     ["another-name=1", { "another-name": "1" }],
     // Within messages.
-    ["child.string=a", { child: { string: "a" } }],
     ["child.string=a&child.int64=1", { child: { string: "a", int64: "1" } }],
     [
       "child.optional_int64=0&child.optionalString=",
       { child: { optionalInt64: "0", optionalString: "" } },
     ],
-    ["child.child.int32=1&int32=2", { child: { child: { int32: 1 } }, int32: 2 }],
     // Strings with any content: the first `=` ends the name, and only `&` separates.
     ["string=+a%2B", { string: " a+" }],
     ["string=a=b=c", { string: "a=b=c" }],
     ["string=b;int32=1", { string: "b;int32=1" }],
-    ["string=b#c", { string: "b#c" }],
-    ["string=é", { string: "é" }],
     ["string=%C3%A9%EF%BB%BF%00", { string: "é\ufeff\0" }],
     // Names and values are decoded once.
     ["%73tring=%2525", { string: "%25" }],
     // Presence is kept where the field has it.
     ["string=", {}],
-    ["optional_string", { optionalString: "" }],
     ["optional_string=", { optionalString: "" }],
     ["optional_int64=0", { optionalInt64: "0" }],
     ["choice_string=", { choiceString: "" }],
     // Integers are exact.
     ["int64=9007199254740993", { int64: "9007199254740993" }],
-    ["sint64=-9223372036854775808", { sint64: "-9223372036854775808" }],
     ["uint64=18446744073709551615", { uint64: "18446744073709551615" }],
-    ["as_string=9007199254740993", { asString: "9007199254740993" }],
     // Floats.
     ["double=NaN", { double: "NaN" }],
     // Bools.
@@ -51,14 +42,11 @@ describe("a query parameter sets its field:", () => {
     ["choice_null=NULL_VALUE", { choiceNull: null }],
     // Bytes in both alphabets, with and without padding.
     ["bytes=-_8", { bytes: "+/8=" }],
-    ["bytes=AA+/", { bytes: "AA+/" }],
     ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
     // Lists, in order, under either name.
     ["string_list=b&string_list=a&string_list=b", { stringList: ["b", "a", "b"] }],
     ["string_list=", { stringList: [""] }],
     ["int64_list=9007199254740993&int64_list=0", { int64List: ["9007199254740993", "0"] }],
-    ["bytes_list=AA&bytes_list=", { bytesList: ["AA==", ""] }],
-    ["int64_wrapper_list=9007199254740993", { int64WrapperList: ["9007199254740993"] }],
     // Wrappers have the text of their value, and are set if it is given.
     ["int64_wrapper=9007199254740993", { int64Wrapper: "9007199254740993" }],
     // `+` is a space in text alone: no other type has any.
@@ -79,22 +67,16 @@ describe("a query parameter sets its field:", () => {
     ["field_mask=a_b&fieldMask=cD,e_f.g_h", { fieldMask: "aB,cD,eF.gH" }],
     ["field_mask=&field_mask=a", { fieldMask: "a" }],
     // Messages with a text form.
-    ["timestamp=2026-01-02T03:04:05%2B01:00", { timestamp: "2026-01-02T02:04:05Z" }],
     ["duration=1s", { duration: "1s" }],
     // Maps.
     ["stringByString%5Ba%5D=b", { stringByString: { a: "b" } }],
     ["string_by_string[a]=b&stringByString[c]=d", { stringByString: { a: "b", c: "d" } }],
     ["string_by_string[]=a", { stringByString: { "": "a" } }],
-    ["string_by_string[a%5B0%5D]=b", { stringByString: { "a[0]": "b" } }],
     ["string_by_string[a]]=b", { stringByString: { "a]": "b" } }],
     ["string_by_string[+]=a", { stringByString: { " ": "a" } }],
     ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
     ["string_by_string[__proto__]=a", { stringByString: JSON.parse('{"__proto__":"a"}') }],
     ["int64_by_int64[-1]=9007199254740993", { int64ByInt64: { "-1": "9007199254740993" } }],
-    [
-      "uint64_by_uint64[18446744073709551615]=18446744073709551615",
-      { uint64ByUint64: { "18446744073709551615": "18446744073709551615" } },
-    ],
   ];
   test.each(rows)("%s", (query, message) => {
     expect(bound({ query })).toEqual(message);
@@ -129,7 +111,6 @@ describe("a query is rejected, with the parameter:", () => {
   const int64 = "must be a 64-bit integer";
   const bool = "must be true or false";
   const genre = "must be a value of Genre";
-  const number = "must be a number";
   const oneof = "must have one member only";
   const notUtf8 = "has a query that is not percent-encoded UTF-8";
   const keyed = "must have a key in brackets: string_by_string[key]";
@@ -137,28 +118,22 @@ describe("a query is rejected, with the parameter:", () => {
     // Unknown parameters.
     ["nothing=1", "nothing", unknown],
     ["choice=1", "choice", unknown],
-    ["childXint64=1", "childXint64", unknown],
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
     // Messages without a text form.
     ["children={}", "children", message],
-    ["children.int64=1", "children.int64", unknown],
-    ["list_value.values=1", "list_value.values", unknown],
     // Only a map takes a key, and it requires one.
     ["string_by_string=a", "string_by_string", keyed],
     ["string_by_string[a=b", "string_by_string[a", unknown],
     ["string[a]=b", "string[a]", unknown],
-    ["string_list[0]=a", "string_list[0]", unknown],
     ["child_by_string[a]=1", "child_by_string[a]", message],
-    ["[a]=1", "[a]", unknown],
     // A singular field may occur only once.
     ["string=a&string=a", "string", once],
     ["optional_int64=1&optionalInt64=1", "optionalInt64", once],
     ["string_by_string[a]=b&string_by_string[a]=b", "string_by_string[a]", once],
     // A oneof has one member.
     ["choice_int64=1&choice_string=a", "choice", oneof],
-    ["child.choice_int64=1&child.choice_bool=true", "child.choice", oneof],
     // Integers.
     ["int64=", "int64", int64],
     ["int64=+1", "int64", int64],
@@ -167,10 +142,8 @@ describe("a query is rejected, with the parameter:", () => {
     ["bool=1", "bool", bool],
     // Enums.
     ["genre=NOVEL", "genre", genre],
-    ["genre=", "genre", genre],
     ["genre=2147483648", "genre", genre],
     // Floats.
-    ["double=", "double", number],
     ["double=1e400", "double", "must be a number nearer to 0"],
     // Bytes.
     ["bytes=a", "bytes", "must be base64"],

@@ -32,6 +32,9 @@ describe("JSON: zeros of typed clients change nothing, values and nulls do:", ()
     ['{"pageCount":0,"price":"0"}', ["page_count", "price"]],
     ['{"publishTime":"1970-01-01T00:00:00Z","extra":{}}', ["publish_time", "extra"]],
     ['{"print":{}}', ["print"]],
+    // By proto names, whichever name is used, in the order of the body.
+    ['{"print":{"copies":1},"page_count":2}', ["print.copies", "page_count"]],
+    ['{"extra":{"a":{"b":1}},"title":"Emma"}', ["extra", "title"]],
     // null clears.
     ['{"title":null,"tags":null,"labels":null}', ["title", "tags", "labels"]],
     ['{"print":null,"pageCount":null}', ["print", "page_count"]],

@@ -2,45 +2,16 @@
 import type { DescMessage } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { changesIn, type UpdateMask, updateMaskOf } from "../../src/rest/request/update-mask.ts";
+import { updateMaskOf } from "../../src/rest/request/update-mask.ts";
 import { type Binding, bindingsOf } from "../../src/rest/rule/rule.ts";
 import {
   CreateVolumeRequestSchema,
   type UpdateVolumeRequest,
   UpdateVolumeRequestSchema,
 } from "../gen/library/v1/catalog_pb.ts";
-import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
-import { parsed } from "../support/bind.ts";
 import { askCatalogOf, versions } from "../support/catalog.ts";
 import { describeMethod, type Rule } from "../support/described-method.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
-
-describe("the members of a body:", () => {
-  // Its message alone counts.
-  const body = { message: EveryFieldSchema } as unknown as UpdateMask["body"];
-
-  test.each<[body: string, paths: readonly string[]]>([
-    ["{}", []],
-    // By proto names, whichever name is used, in the order of the body.
-    ['{"another-name":"1","as_string":"1"}', ["renamed", "as_string"]],
-    ['{"string":"","bool":false,"int32":null}', ["string", "bool", "int32"]],
-    ['{"child":{"string":"a","child":{"bool":true}}}', ["child.string", "child.child.bool"]],
-    ['{"child":{}}', ["child"]],
-    ['{"choiceChild":{"optionalString":null}}', ["choice_child.optional_string"]],
-    // Leaves, whatever their content.
-    ['{"children":[{"string":"a"}],"int32List":[]}', ["children", "int32_list"]],
-    ['{"childByString":{"a":{"string":"b"}}}', ["child_by_string"]],
-    ['{"struct":{"a":{"b":1}},"value":{"a":1},"listValue":[1]}', ["struct", "value", "list_value"]],
-    ['{"duration":"1s","stringWrapper":"a"}', ["duration", "string_wrapper"]],
-    ['{"any":{"@type":"type.googleapis.com/library.v1.EveryField","string":"a"}}', ["any"]],
-    ['{"unknown":1,"string":"a"}', ["string"]],
-    ['{"constructor":1,"__proto__":{"string":"a"}}', []],
-    ["[1]", []],
-  ])("%s", (text, paths) => {
-    const changes = changesIn({ body, fixed: [] }, parsed(text) ?? null, false);
-    expect(changes.map(({ names }) => names.join("."))).toEqual(paths);
-  });
-});
 
 describe("a mask is filled", () => {
   const patch = { pattern: { case: "patch", value: "/v1/a" }, body: "volume" } as const;

@@ -14,7 +14,7 @@ export interface Sent {
   readonly body?: string;
 }
 
-export function parsed(body: string | undefined) {
+function parsed(body: string | undefined) {
   return body === undefined ? undefined : parseJson(new TextEncoder().encode(body));
 }
 
