@@ -26,14 +26,10 @@ function reasonFor(bytes: Uint8Array): string {
 
 describe("reads", () => {
   const rows: readonly [text: string, value: ExactJson][] = [
-    ["null", null],
-    ["0", 0],
     ["-1", -1],
     [" \t\r\n[ 1 , 2 ] \t\r\n", [1, 2]],
-    ['{"a":{"b":[{"c":null}]}}', { a: { b: [{ c: null }] } }],
     ['"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'],
     ['"\\u00e9\\uD83C\\uDF31"', "é🌱"],
-    ['"é🌱\u{10FFFF}"', "é🌱\u{10FFFF}"],
     ['"\\u0000"', "\0"],
     ['"\\ud800"', "\ud800"], // a lone surrogate: the reader of the field rejects it
     ['"{\\"a\\":1,\\"a\\":2}"', '{"a":1,"a":2}'],

@@ -19,11 +19,13 @@ describe("a query parameter sets its field:", () => {
     ["string=+a%2B", { string: " a+" }],
     ["string=a=b=c", { string: "a=b=c" }],
     ["string=b;int32=1", { string: "b;int32=1" }],
+    ["string=b#c", { string: "b#c" }],
     ["string=%C3%A9%EF%BB%BF%00", { string: "é\ufeff\0" }],
     // Names and values are decoded once.
     ["%73tring=%2525", { string: "%25" }],
     // Presence is kept where the field has it.
     ["string=", {}],
+    ["optional_string", { optionalString: "" }],
     ["optional_string=", { optionalString: "" }],
     ["optional_int64=0", { optionalInt64: "0" }],
     ["choice_string=", { choiceString: "" }],
@@ -42,6 +44,7 @@ describe("a query parameter sets its field:", () => {
     ["choice_null=NULL_VALUE", { choiceNull: null }],
     // Bytes in both alphabets, with and without padding.
     ["bytes=-_8", { bytes: "+/8=" }],
+    ["bytes=AA+/", { bytes: "AA+/" }],
     ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
     // Lists, in order, under either name.
     ["string_list=b&string_list=a&string_list=b", { stringList: ["b", "a", "b"] }],
@@ -72,6 +75,7 @@ describe("a query parameter sets its field:", () => {
     ["stringByString%5Ba%5D=b", { stringByString: { a: "b" } }],
     ["string_by_string[a]=b&stringByString[c]=d", { stringByString: { a: "b", c: "d" } }],
     ["string_by_string[]=a", { stringByString: { "": "a" } }],
+    ["string_by_string[a%5B0%5D]=b", { stringByString: { "a[0]": "b" } }],
     ["string_by_string[a]]=b", { stringByString: { "a]": "b" } }],
     ["string_by_string[+]=a", { stringByString: { " ": "a" } }],
     ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
@@ -111,6 +115,7 @@ describe("a query is rejected, with the parameter:", () => {
   const int64 = "must be a 64-bit integer";
   const bool = "must be true or false";
   const genre = "must be a value of Genre";
+  const number = "must be a number";
   const oneof = "must have one member only";
   const notUtf8 = "has a query that is not percent-encoded UTF-8";
   const keyed = "must have a key in brackets: string_by_string[key]";
@@ -118,22 +123,28 @@ describe("a query is rejected, with the parameter:", () => {
     // Unknown parameters.
     ["nothing=1", "nothing", unknown],
     ["choice=1", "choice", unknown],
+    ["childXint64=1", "childXint64", unknown],
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
     ["string.a=1", "string.a", unknown],
     // Messages without a text form.
     ["children={}", "children", message],
+    ["children.int64=1", "children.int64", unknown],
+    ["list_value.values=1", "list_value.values", unknown],
     // Only a map takes a key, and it requires one.
     ["string_by_string=a", "string_by_string", keyed],
     ["string_by_string[a=b", "string_by_string[a", unknown],
     ["string[a]=b", "string[a]", unknown],
+    ["string_list[0]=a", "string_list[0]", unknown],
     ["child_by_string[a]=1", "child_by_string[a]", message],
+    ["[a]=1", "[a]", unknown],
     // A singular field may occur only once.
     ["string=a&string=a", "string", once],
     ["optional_int64=1&optionalInt64=1", "optionalInt64", once],
     ["string_by_string[a]=b&string_by_string[a]=b", "string_by_string[a]", once],
     // A oneof has one member.
     ["choice_int64=1&choice_string=a", "choice", oneof],
+    ["child.choice_int64=1&child.choice_bool=true", "child.choice", oneof],
     // Integers.
     ["int64=", "int64", int64],
     ["int64=+1", "int64", int64],
@@ -142,8 +153,10 @@ describe("a query is rejected, with the parameter:", () => {
     ["bool=1", "bool", bool],
     // Enums.
     ["genre=NOVEL", "genre", genre],
+    ["genre=", "genre", genre],
     ["genre=2147483648", "genre", genre],
     // Floats.
+    ["double=", "double", number],
     ["double=1e400", "double", "must be a number nearer to 0"],
     // Bytes.
     ["bytes=a", "bytes", "must be base64"],

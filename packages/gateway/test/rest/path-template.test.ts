@@ -122,16 +122,12 @@ describe("a path is captured:", () => {
     // A variable of one segment is decoded completely.
     ["/{a}", "/x", "x"],
     ["/{a}", "/x%2Fy", "x/y"],
-    ["/{a}", "/%252F", "%2F"],
-    ["/{a}", "/x%20y", "x y"],
     ["/{a}", "/x+y", "x+y"], // a space only in a query
-    ["/{a}", "/%f0%9f%8c%b1", "🌱"],
     ["/{a}", "/%EF%BB%BFx", "\ufeffx"],
     ["/{a}", "/%2e%2E", ".."],
     ["/{a=b}", "/%62", "b"],
     // A variable of several segments keeps %2F as written.
     ["/{a=b/*}", "/b/%2F%2f%20%2F", "b/%2F%2f %2F"],
-    ["/{a=b/*}", "/b/x%20y+z", "b/x y+z"],
     ["/{a=b/*}", "/b/%C3%A9%2F%C3%A8", "b/é%2Fè"],
     ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
     ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more

@@ -20,7 +20,7 @@ import { leafOf, parameterReader } from "../../../src/rest/rule/field-path.ts";
 import { type Binding, bindingsOf, RuleError } from "../../../src/rest/rule/rule.ts";
 import { type EveryField, EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
 import { anyMessage } from "../../support/arbitrary-message.ts";
-import { describeMethods, type Rule } from "../../support/described-method.ts";
+import { describeMethod, type Rule } from "../../support/described-method.ts";
 
 const seed = Number(process.env["SEED"] ?? 20261127);
 const numRuns = Number(process.env["RUNS"] ?? 120);
@@ -63,9 +63,7 @@ const rule: fc.Arbitrary<Rule> = fc
     additionalBindings: others.map((value) => ({ pattern: { case: "get", value } })),
   }));
 
-const methods = rule
-  .map((one) => describeMethods([{ name: "Call", input: desc, output: desc, rule: one }])[0])
-  .filter((method): method is DescMethod => method !== undefined && isServed(method));
+const methods = rule.map((one) => describeMethod(desc, one)).filter(isServed);
 
 function isServed(method: DescMethod): boolean {
   try {
