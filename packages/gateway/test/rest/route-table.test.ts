@@ -64,6 +64,7 @@ describe("the route that a path has, of", () => {
 
 test("HEAD is served by GET, unless it has its own route", () => {
   expect(routeOf(tableOf("GET /a"), "HEAD", "/a")).toBe("GET /a");
+  expect(routeOf(tableOf("GET /"), "HEAD", "/")).toBe("GET /");
   expect(routeOf(tableOf("GET /a", "HEAD /a"), "HEAD", "/a")).toBe("HEAD /a");
   expect(routeOf(tableOf("POST /a"), "HEAD", "/a")).toBeUndefined();
 });
