@@ -11,35 +11,33 @@ import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { AnswerError } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
-import { fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import { collect } from "../support/collect.ts";
+import { resetFrame } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
   answerAtOnce,
   answerWith,
-  type FakeServer,
+  type Caller,
+  call,
+  failureOf,
   grpcHead,
   openFakeServer,
 } from "./fake-server.ts";
-import { openRawServer } from "./raw-server.ts";
+import { answerFrames, notFound, openRawServer } from "./raw-server.ts";
 
 /** Every kind of call that has an answer. */
-const kinds: Readonly<Record<string, (fake: Pick<FakeServer, "catalog">) => Promise<unknown>>> = {
-  unary: ({ catalog }) => catalog.getVolume({ name: "shelves/a/volumes/1" }),
-  "server stream": async ({ catalog }) => {
-    const volumes: unknown[] = [];
-    for await (const one of catalog.watchVolumes({ parent: "shelves/a" })) volumes.push(one);
-    return volumes;
-  },
+const kinds: Readonly<Record<string, (caller: Caller) => Promise<unknown>>> = {
+  unary: call,
+  "server stream": ({ catalog }) => collect(catalog.watchVolumes({ parent: "shelves/a" })),
   "client stream": ({ catalog }) => catalog.importVolumes(createAsyncIterable([{}])),
 };
 const kindNames = Object.keys(kinds);
 
-const outcomeOf = (fake: Pick<FakeServer, "catalog">, kind: string) =>
-  within(
-    "an answer",
-    (kinds[kind] as (fake: Pick<FakeServer, "catalog">) => Promise<unknown>)(fake),
-  ).then(
+const outcomeOf = (caller: Caller, kind: string) => settled(kinds[kind]?.(caller));
+
+const settled = (call: Promise<unknown> | undefined) =>
+  within("an answer", Promise.resolve(call)).then(
     (value) => ({ value }),
     (error: ConnectError) => error,
   );
@@ -257,24 +255,13 @@ test.each(
     ] as const
   ).flatMap(([reset, code]) => kindNames.map((kind) => [reset, code, kind] as const)),
 )("a reset of %i is %i, before an answer and amid it, to a %s", async (reset, code, kind) => {
-  const payload = Buffer.alloc(4);
-  payload.writeUInt32BE(reset);
-  const head = fieldBlock([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ]);
-  for (const before of ["nothing", "headers", "a message"]) {
-    await using raw = await openRawServer((_, streamId) => {
-      const frames = [
-        frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: head }),
-        frame(frameType.data, { streamId, payload: one }),
-      ];
-      const count = ["nothing", "headers", "a message"].indexOf(before);
-      return Buffer.concat([
-        ...frames.slice(0, count),
-        frame(frameType.rstStream, { streamId, payload }),
-      ]);
-    });
+  for (const [count, before] of ["nothing", "headers", "a message"].entries()) {
+    await using raw = await openRawServer((_, streamId) =>
+      Buffer.concat([
+        ...answerFrames(streamId, [one]).slice(0, count),
+        resetFrame(streamId, reset),
+      ]),
+    );
     // The proxy tells an overloaded server by its cause.
     const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
     const cause = isCalm ? { cause: { code: "ERR_HTTP2_STREAM_ERROR" } } : {};
@@ -288,35 +275,12 @@ test.each(kindNames)("a status before a message counts for nothing, to a %s", as
   expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
 });
 
-function answerInOnePiece(_: number, streamId: number): Buffer {
-  const grpc = [
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ] as const;
-  return Buffer.concat([
-    frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(grpc) }),
-    frame(frameType.data, { streamId, payload: one }),
-    frame(frameType.headers, {
-      flags: flag.endHeaders | flag.endStream,
-      streamId,
-      payload: fieldBlock([["grpc-status", "0"]]),
-    }),
-  ]);
-}
-
-function errorInOnePiece(_: number, streamId: number): Buffer {
-  const payload = fieldBlock([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-    ["grpc-status", "5"],
-  ]);
-  const flags = flag.endHeaders | flag.endStream;
-  return frame(frameType.headers, { flags, streamId, payload });
-}
+const answerInOnePiece = (_: number, streamId: number) =>
+  Buffer.concat(answerFrames(streamId, [one]));
 
 test.each([
   ["success", answerInOnePiece, { value: expect.anything() }],
-  ["error", errorInOnePiece, { code: Code.NotFound }],
+  ["error", (_: number, streamId: number) => notFound(streamId), { code: Code.NotFound }],
 ])("an answer of %s ends its stream though its requests go on", async (_, answer, outcome) => {
   await using raw = await openRawServer(answer);
   const over = Promise.withResolvers<void>();
@@ -324,11 +288,7 @@ test.each([
     yield {};
     await over.promise;
   }
-  const call = raw.catalog.importVolumes(requests()).then(
-    (value) => ({ value }),
-    (error: unknown) => error,
-  );
-  expect(await within("an answer", call)).toMatchObject(outcome);
+  expect(await settled(raw.catalog.importVolumes(requests()))).toMatchObject(outcome);
   over.resolve();
 });
 
@@ -362,8 +322,7 @@ test.each([
     stream.end();
   });
   const volume = { title: "x".repeat(1_000_000) };
-  const answer = fake.catalog.createVolume({ volume });
-  await expect(within("the end of the call", answer)).rejects.toMatchObject({
+  expect(await failureOf(fake.catalog.createVolume({ volume }))).toMatchObject({
     code: Code.Internal,
     rawMessage: "the answer ended without a gRPC status",
   });

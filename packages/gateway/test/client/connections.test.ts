@@ -1,59 +1,61 @@
 /** How the client keeps its connections, and what it does when it loses them. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import {
   constants,
   createSecureServer,
-  type Http2SecureServer,
   type Http2Stream,
   type SecureServerOptions,
   type ServerHttp2Stream,
 } from "node:http2";
-import type { AddressInfo } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import type { TLSSocket } from "node:tls";
-import { Code, type ConnectError, createClient } from "@connectrpc/connect";
+import { Code, createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { Attempt, callUnary } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
-import { openGrpcTransport } from "../../src/client/index.ts";
+import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { errorCode, fieldBlock, flag, frame, frameType } from "../support/raw-http2.ts";
+import { collect } from "../support/collect.ts";
+import { listen } from "../support/free-port.ts";
+import {
+  errorCode,
+  frame,
+  frameType,
+  goawayFrame,
+  headersFrame,
+  resetFrame,
+} from "../support/raw-http2.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { within } from "../support/within.ts";
-import { type Answer, answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
+import { patienceMs, within } from "../support/within.ts";
+import {
+  type Answer,
+  answerOk,
+  type Caller,
+  call,
+  type FakeServer,
+  failureOf,
+  grpcHead,
+  openFakeServer,
+} from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRawServer, openTcpServer, serverGreeting } from "./raw-server.ts";
-
-const call = ({ catalog }: Pick<FakeServer, "catalog">) =>
-  within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }));
-
-const failureOf = (fake: Pick<FakeServer, "catalog">) =>
-  call(fake).then(
-    () => expect.fail("the call went well"),
-    (error: unknown) => error as ConnectError,
-  );
-
-const portOf = ({ url }: FakeServer) => Number(new URL(url).port);
+import {
+  grpcFields,
+  notFound,
+  openRawServer,
+  openTcpServer,
+  serverGreeting,
+} from "./raw-server.ts";
 
 const unavailable = { code: Code.Unavailable };
 
 /** Calls until one goes well. */
-async function untilAnswered(fake: Pick<FakeServer, "catalog">): Promise<void> {
-  for (;;) {
-    const isAnswered = await call(fake).then(
-      () => true,
-      () => false,
-    );
-    if (isAnswered) return;
-    await setTimeout(5);
-  }
-}
+const untilAnswered = (caller: Caller) =>
+  vi.waitFor(() => call(caller), { timeout: patienceMs, interval: 5 });
 
 test("many large requests share a connection", async () => {
   await using fake = await openFakeServer((stream, headers) => {
@@ -132,17 +134,20 @@ test("a call whose headers are none takes no place", async () => {
   expect(fake.sessions).toHaveLength(1);
 });
 
+/** Of each that a client opens from now on. */
+function onStream(told: (stream: Http2Stream) => void): void {
+  const listener = (message: unknown) => told((message as { stream: Http2Stream }).stream);
+  subscribe("http2.client.stream.created", listener);
+  onTestFinished(() => void unsubscribe("http2.client.stream.created", listener));
+}
+
 test("a call that is cancelled as its turn comes leaves its place to the next", async () => {
   const held: (() => void)[] = [];
   await using fake = await openFakeServer((stream, headers) => {
     held.push(() => answerOk(stream, headers));
   }, busy);
   const streams: Http2Stream[] = [];
-  const onCreated = (message: unknown) => {
-    streams.push((message as { stream: Http2Stream }).stream);
-  };
-  subscribe("http2.client.stream.created", onCreated);
-  onTestFinished(() => void unsubscribe("http2.client.stream.created", onCreated));
+  onStream((stream) => streams.push(stream));
   const full = Array.from({ length: 16 }, () => call(fake));
   await expect.poll(() => held.length).toBe(16);
   const controller = new AbortController();
@@ -175,11 +180,7 @@ test("a call goes out on the connection with the fewest", async () => {
 test("a connection whose numbers of streams are used up is replaced", async () => {
   await using fake = await openFakeServer(answerOk);
   const sessions: unknown[] = [];
-  const onCreated = (message: unknown) => {
-    sessions.push((message as { stream: Http2Stream }).stream.session);
-  };
-  subscribe("http2.client.stream.created", onCreated);
-  onTestFinished(() => void unsubscribe("http2.client.stream.created", onCreated));
+  onStream(({ session }) => sessions.push(session));
   await call(fake);
   (sessions[0] as { setNextStreamID(id: number): void }).setNextStreamID(2 ** 31 - 1);
   await call(fake);
@@ -260,7 +261,7 @@ test("a server that takes no second connection is not asked for one over and ove
   await using fake = await openFakeServer((stream, headers) => {
     stuck.push(() => answerOk(stream, headers));
   }, busy);
-  await using front = await openFront(portOf(fake), { isLetIn: () => ++attempts === 1 });
+  await using front = await openFront(fake.port, { isLetIn: () => ++attempts === 1 });
   const first = call(front);
   const second = call(front);
   await setTimeout(500);
@@ -275,7 +276,7 @@ test("a server that takes no second connection is not asked for one over and ove
 
 test("a server that hangs up at once is not called over and over", async () => {
   await using server = await openTcpServer((socket) => socket.end(serverGreeting));
-  await failureOf(server);
+  await failureOf(call(server));
   await setTimeout(500);
   expect(server.sockets.length).toBeGreaterThan(1);
   expect(server.sockets.length).toBeLessThan(12);
@@ -294,7 +295,10 @@ const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
 describe("a call that the server has not looked at", () => {
   test.each<[kind: string, made: (fake: FakeServer) => Promise<unknown>]>([
     ["unary", call],
-    ["a stream of answers", ({ catalog }) => all(catalog.watchVolumes({ parent: "shelves/a" }))],
+    [
+      "a stream of answers",
+      ({ catalog }) => collect(catalog.watchVolumes({ parent: "shelves/a" })),
+    ],
   ])("goes out again if it was refused: %s", async (_kind, made) => {
     let calls = 0;
     await using fake = await openFakeServer((stream, headers) => {
@@ -311,14 +315,13 @@ describe("a call that the server has not looked at", () => {
       calls++;
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
     });
-    expect(await failureOf(fake)).toMatchObject(unavailable);
+    expect(await failureOf(call(fake))).toMatchObject(unavailable);
     expect(calls).toBe(3);
   });
 
   test("nor on one connection after another", async () => {
-    const goaway = frame(frameType.goaway, { payload: Buffer.alloc(8) });
-    await using raw = await openRawServer(() => goaway);
-    expect(await failureOf(raw)).toMatchObject(unavailable);
+    await using raw = await openRawServer(() => goawayFrame());
+    expect(await failureOf(call(raw))).toMatchObject(unavailable);
     expect(raw.connections).toBe(3);
   });
 
@@ -326,12 +329,10 @@ describe("a call that the server has not looked at", () => {
     ["as it leaves", errorCode.noError],
     ["as something is wrong", errorCode.protocol],
   ])("goes out again on a new connection if the server says so %s", async (_, code) => {
-    const goaway = Buffer.alloc(8);
-    goaway.writeUInt32BE(code, 4);
     await using raw = await openRawServer((connection) =>
-      connection === 1 ? frame(frameType.goaway, { payload: goaway }) : notFound,
+      connection === 1 ? goawayFrame(0, code) : notFound(),
     );
-    expect(await failureOf(raw)).toMatchObject({ code: Code.NotFound });
+    expect(await failureOf(call(raw))).toMatchObject({ code: Code.NotFound });
     expect(raw.connections).toBe(2);
   });
 });
@@ -347,24 +348,18 @@ describe("a call that may have been done does not go out again", () => {
       calls++;
       end(stream, headers);
     });
-    await failureOf(fake);
+    await failureOf(call(fake));
     expect(calls).toBe(1);
   });
 
   test("refused, but behind headers", async () => {
     let calls = 0;
-    const refusal = Buffer.alloc(4);
-    refusal.writeUInt32BE(errorCode.refusedStream);
     await using raw = await openRawServer((_, streamId) => {
       calls++;
-      const head = frame(frameType.headers, {
-        flags: flag.endHeaders,
-        streamId,
-        payload: grpcFields,
-      });
-      return Buffer.concat([head, frame(frameType.rstStream, { streamId, payload: refusal })]);
+      const refusal = resetFrame(streamId, errorCode.refusedStream);
+      return Buffer.concat([headersFrame(streamId, grpcFields), refusal]);
     });
-    expect(await failureOf(raw)).toMatchObject(unavailable);
+    expect(await failureOf(call(raw))).toMatchObject(unavailable);
     expect(calls).toBe(1);
   });
 
@@ -374,24 +369,19 @@ describe("a call that may have been done does not go out again", () => {
       calls++;
       stream.close(constants.NGHTTP2_REFUSED_STREAM);
     });
-    async function* volumes() {
-      yield { parent: "shelves/a" };
-    }
-    await expect(fake.catalog.importVolumes(volumes())).rejects.toMatchObject(unavailable);
+    const importing = fake.catalog.importVolumes(createAsyncIterable([{}]));
+    await expect(importing).rejects.toMatchObject(unavailable);
     expect(calls).toBe(1);
   });
 });
 
 test("a server that leaves and changes its settings gets no more calls", async () => {
   await using raw = await openRawServer((connection) => {
-    if (connection > 1) return notFound;
-    const goaway = Buffer.alloc(8);
-    goaway.writeUInt32BE(2 ** 31 - 1);
-    const leave = frame(frameType.goaway, { payload: goaway });
-    return Buffer.concat([leave, frame(frameType.settings), notFound]);
+    if (connection > 1) return notFound();
+    return Buffer.concat([goawayFrame(2 ** 31 - 1), frame(frameType.settings), notFound()]);
   });
-  await failureOf(raw);
-  expect(await failureOf(raw)).toMatchObject({ code: Code.NotFound });
+  await failureOf(call(raw));
+  expect(await failureOf(call(raw))).toMatchObject({ code: Code.NotFound });
   expect(raw.connections).toBe(2);
 });
 
@@ -407,62 +397,49 @@ test("a server that wants no more calls ends those it has, and gets the next on 
   expect(fake.sessions).toHaveLength(2);
 });
 
-test("an answer that comes before its request was taken frees the place of the call", async () => {
-  const reset = Promise.withResolvers<number>();
+test.each([
+  ["frees the place of the call", false, constants.NGHTTP2_CANCEL],
+  ["resets no server that reads on", true, constants.NGHTTP2_NO_ERROR],
+])("an answer that comes before its request was taken %s", async (_, isReadOn, code) => {
+  const answered = Promise.withResolvers<void>();
   await using fake = await openFakeServer((stream) => {
-    stream.on("close", () => reset.resolve(stream.rstCode));
     stream.pause(); // opens no window behind the first 64 KiB
     stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
+    if (isReadOn) void answered.promise.then(() => stream.resume());
   });
   const volume = { title: "a".repeat(1024 * 1024) };
-  const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
-  await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
-  expect(await within("the reset", reset.promise)).toBe(constants.NGHTTP2_CANCEL);
-});
-
-test("an answer that comes before its request was taken resets no server that reads on", async () => {
-  const answered = Promise.withResolvers<void>();
-  const closed = Promise.withResolvers<number>();
-  await using fake = await openFakeServer((stream) => {
-    stream.on("close", () => closed.resolve(stream.rstCode));
-    stream.pause();
-    stream.respond({ ...grpcHead, "grpc-status": "5" }, { endStream: true });
-    void answered.promise.then(() => stream.resume());
-  });
-  const volume = { title: "a".repeat(1024 * 1024) };
-  const created = fake.catalog.createVolume({ parent: "shelves/a", volume });
-  await expect(within("an answer", created)).rejects.toMatchObject({ code: Code.NotFound });
+  const failure = await failureOf(fake.catalog.createVolume({ volume }));
+  expect(failure).toMatchObject({ code: Code.NotFound });
   answered.resolve();
-  expect(await within("the end", closed.promise)).toBe(constants.NGHTTP2_NO_ERROR);
+  expect(await fake.untilClosed()).toBe(code);
 });
 
 test("a server that comes back is called again, and until then calls fail at once", async () => {
   const first = await openFakeServer(answerOk);
-  const port = Number(new URL(first.url).port);
   const transport = openGrpcTransport({ url: first.url });
   const client = { catalog: createClient(CatalogService, transport) };
   expect(transport.isConnected).toBe(false);
   await call(client);
   expect(transport.isConnected).toBe(true);
   await first[Symbol.asyncDispose]();
-  await failureOf(client);
+  await failureOf(call(client));
   const begin = performance.now();
   for (let calls = 0; calls < 100; calls++) {
-    const error = await failureOf(client);
+    const error = await failureOf(call(client));
     expect(error).toMatchObject({ ...unavailable, rawMessage: expect.stringContaining("REFUSED") });
   }
   // None has waited for an attempt that could take seconds.
   expect(performance.now() - begin).toBeLessThan(5000);
   expect(transport.isConnected).toBe(false);
-  await using _again = await openFakeServer(answerOk, { port });
+  await using _again = await openFakeServer(answerOk, { port: first.port });
   await within("an answer", untilAnswered(client));
   transport.close();
 });
 
 test("the end of a transport ends its calls, and lets none begin", async () => {
   await using fake = await openFakeServer(() => fake.transport.close());
-  expect(await failureOf(fake)).toMatchObject(unavailable);
-  expect(await failureOf(fake)).toMatchObject(unavailable);
+  expect(await failureOf(call(fake))).toMatchObject(unavailable);
+  expect(await failureOf(call(fake))).toMatchObject(unavailable);
   expect(fake.sessions).toHaveLength(1);
 });
 
@@ -479,45 +456,27 @@ test("the end of a transport ends calls that wait for room on its connections", 
 test("a name that is none is told as that", async () => {
   const transport = openGrpcTransport({ url: "http://nowhere.invalid:50051" });
   const client = { catalog: createClient(CatalogService, transport) };
-  expect(await failureOf(client)).toMatchObject({
+  expect(await failureOf(call(client))).toMatchObject({
     ...unavailable,
     rawMessage: expect.stringContaining("nowhere.invalid"),
   });
   transport.close();
 });
 
-const grpcFields = fieldBlock([
-  [":status", "200"],
-  ["content-type", "application/grpc"],
-]);
-
-/** An answer to the first call of a connection. */
-const notFound = frame(frameType.headers, {
-  flags: flag.endHeaders | flag.endStream,
-  streamId: 1,
-  payload: fieldBlock([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-    ["grpc-status", "5"],
-  ]),
-});
-
-async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const taken: T[] = [];
-  for await (const item of items) taken.push(item);
-  return taken;
-}
-
 describe.skipIf(!hasOpenssl)("over TLS", () => {
-  async function openTls(folder: string, options: SecureServerOptions = {}) {
-    const own = createCertificate(folder, "server");
-    const client = createCertificate(folder, "client");
-    const server: Http2SecureServer = createSecureServer({
-      key: readFileSync(own.keyFile),
-      cert: own.pem,
-      ca: client.pem,
-      requestCert: true,
-      ...options,
+  type Tls = ReturnType<NonNullable<GrpcTransportOptions["tls"]>>;
+
+  /** A server that asks its callers for a certificate, and a client as the test says. */
+  async function openTls(
+    choose: (right: Required<Pick<Tls, "ca" | "cert" | "key">>) => GrpcTransportOptions["tls"],
+    options: SecureServerOptions = {},
+  ) {
+    const folder = await createTemporaryFolder();
+    const own = createCertificate(folder.path, "server");
+    const client = createCertificate(folder.path, "client");
+    const server = createSecureServer({
+      ...{ key: readFileSync(own.keyFile), cert: own.pem },
+      ...{ ca: client.pem, requestCert: true, ...options },
     });
     const callers: (string | undefined)[] = [];
     server.on("stream", (stream: ServerHttp2Stream, headers) => {
@@ -525,45 +484,33 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
       callers.push(socket?.getPeerCertificate().subject.CN?.toString());
       answerOk(stream, headers);
     });
-    server.listen(0, "127.0.0.1");
-    await once(server, "listening");
-    const url = `https://localhost:${(server.address() as AddressInfo).port}`;
-    const end = async () => {
-      server.close();
-      await once(server, "close");
-    };
+    const listener = await listen(server);
+    const tls = choose({ ca: own.pem, cert: client.pem, key: readFileSync(client.keyFile) });
+    const url = `https://localhost:${listener.port}`;
+    const transport = openGrpcTransport({ url, ...(tls && { tls }) });
     return {
-      url,
-      callers,
-      end,
-      own,
-      client: { pem: client.pem, key: readFileSync(client.keyFile) },
+      ...{ callers, catalog: createClient(CatalogService, transport) },
+      async [Symbol.asyncDispose]() {
+        transport.close();
+        await listener[Symbol.asyncDispose]();
+        await folder[Symbol.asyncDispose]();
+      },
     };
   }
 
   test("both sides show who they are", async () => {
-    await using folder = await createTemporaryFolder();
-    const { url, callers, end, own, client } = await openTls(folder.path);
-    const tls = () => ({ ca: own.pem, cert: client.pem, key: client.key });
-    const transport = openGrpcTransport({ url, tls });
-    await call({ catalog: createClient(CatalogService, transport) });
-    expect(callers).toEqual(["client"]);
-    transport.close();
-    await end();
+    await using tls = await openTls((right) => () => right);
+    await call(tls);
+    expect(tls.callers).toEqual(["client"]);
   });
 
   test("a server whom nobody trusts is not called", async () => {
-    await using folder = await createTemporaryFolder();
-    const { url, callers, end } = await openTls(folder.path);
-    const transport = openGrpcTransport({ url });
-    const error = await failureOf({ catalog: createClient(CatalogService, transport) });
-    expect(error).toMatchObject({
+    await using tls = await openTls(() => undefined);
+    expect(await failureOf(call(tls))).toMatchObject({
       ...unavailable,
       rawMessage: expect.stringMatching(/self.signed/),
     });
-    expect(callers).toEqual([]);
-    transport.close();
-    await end();
+    expect(tls.callers).toEqual([]);
   });
 
   test.each([
@@ -571,57 +518,45 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     ["TLSv1.3", /certificate required/i],
   ] as const)(
     "who shows no certificate where one is required is told so at once: %s",
-    async (version, reason) => {
-      await using folder = await createTemporaryFolder();
-      const { url, end, own } = await openTls(folder.path, { maxVersion: version });
-      const transport = openGrpcTransport({ url, tls: () => ({ ca: own.pem }) });
-      const client = { catalog: createClient(CatalogService, transport) };
+    async (maxVersion, reason) => {
+      await using tls = await openTls(
+        ({ ca }) =>
+          () => ({ ca }),
+        { maxVersion },
+      );
       for (let calls = 0; calls < 20; calls++) {
-        const error = await within("its end", failureOf(client));
+        const error = await failureOf(call(tls));
         expect(error).toMatchObject({ ...unavailable, rawMessage: expect.stringMatching(reason) });
       }
-      transport.close();
-      await end();
     },
   );
 
   test("certificates that cannot be used are told, and used when they can be", async () => {
-    await using folder = await createTemporaryFolder();
-    const { url, callers, end, own, client } = await openTls(folder.path);
     let isRenewed = false;
-    const right = { ca: own.pem, cert: client.pem, key: client.key };
-    const transport = openGrpcTransport({
-      url,
-      tls: () => (isRenewed ? right : { ...right, cert: "no certificate" }),
-    });
-    const caller = { catalog: createClient(CatalogService, transport) };
-    expect(await failureOf(caller)).toMatchObject(unavailable);
+    await using tls = await openTls(
+      (right) => () => (isRenewed ? right : { ...right, cert: "no certificate" }),
+    );
+    expect(await failureOf(call(tls))).toMatchObject(unavailable);
     isRenewed = true;
-    await within("an answer", untilAnswered(caller));
-    expect(callers).toEqual(["client"]);
-    transport.close();
-    await end();
+    await untilAnswered(tls);
+    expect(tls.callers).toEqual(["client"]);
   });
 });
 
 test("a call that waits for another connection has the one that replaces a leaving one", async () => {
-  await using fake = await openFakeServer(() => {}, {
-    server: { settings: { maxConcurrentStreams: 1 } },
-  });
+  await using fake = await openFakeServer(() => {}, busy);
   let refused = 0;
   let isRefusing = false;
   const isLetIn = () => {
     if (isRefusing) refused++;
     return !isRefusing;
   };
-  await using front = await openFront(portOf(fake), { isLetIn });
+  await using front = await openFront(fake.port, { isLetIn });
   const channel = new Channel({ origin: front.url, tls: () => ({}), quietMsMax: 60_000 });
-  const acquire = async () => channel.acquire(new CallDeadline(undefined, undefined));
-  await acquire();
-  await acquire();
+  for (let calls = 0; calls < 2; calls++) await acquire(channel);
   await setTimeout(1100); // only a connection that has lived is replaced at once
   isRefusing = true;
-  const waiting = acquire();
+  const waiting = acquire(channel);
   while (refused < 5) await setTimeout(2);
   isRefusing = false;
   fake.sessions[1]?.goaway();

@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import {
   createServer,
   type IncomingHttpHeaders,
@@ -7,23 +6,33 @@ import {
   type ServerHttp2Stream,
   type ServerOptions,
 } from "node:http2";
-import { type AddressInfo, isIPv6 } from "node:net";
-import { createClient } from "@connectrpc/connect";
+import { type CallOptions, type ConnectError, createClient } from "@connectrpc/connect";
+import { expect } from "vitest";
 import {
   type GrpcTransport,
   type GrpcTransportOptions,
   openGrpcTransport,
 } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { listen } from "../support/free-port.ts";
+import { within } from "../support/within.ts";
 
 /** A server that answers as a test says, and a transport that calls it. */
 export interface FakeServer extends AsyncDisposable {
   readonly url: string;
+  readonly port: number;
   /** In the order in which they were opened. */
   readonly sessions: readonly ServerHttp2Session[];
   readonly transport: GrpcTransport;
-  readonly catalog: ReturnType<typeof createClient<typeof CatalogService>>;
+  readonly catalog: Catalog;
+  /** The code with which the first stream to close did. */
+  untilClosed(): Promise<number>;
 }
+
+export type Catalog = ReturnType<typeof createClient<typeof CatalogService>>;
+
+/** Whoever calls a catalog. */
+export type Caller = Pick<FakeServer, "catalog">;
 
 export type Answer = (
   stream: ServerHttp2Stream,
@@ -43,28 +52,38 @@ export async function openFakeServer(
   { server: serverOptions, port = 0, host = "127.0.0.1", ...options }: FakeServerOptions = {},
 ): Promise<FakeServer> {
   const sessions: ServerHttp2Session[] = [];
+  const closed = Promise.withResolvers<number>();
   const server = createServer(serverOptions ?? {});
   server.on("session", (session) => sessions.push(session));
   server.on("stream", (stream: ServerHttp2Stream, headers, _flags, raw: string[]) => {
     stream.on("error", () => {});
+    stream.on("close", () => closed.resolve(stream.rstCode));
     answer(stream, headers, raw);
   });
-  server.listen(port, host);
-  await once(server, "listening");
-  const { port: bound } = server.address() as AddressInfo;
-  const url = `http://${isIPv6(host) ? `[${host}]` : host}:${bound}`;
-  const transport = openGrpcTransport({ url, ...options });
+  const listener = await listen(server, port, host);
+  const transport = openGrpcTransport({ url: listener.url, ...options });
   return {
-    ...{ url, sessions, transport },
+    ...{ ...listener, sessions, transport },
+    untilClosed: () => within("the end of a stream", closed.promise),
     catalog: createClient(CatalogService, transport),
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const session of sessions) session.destroy();
-      server.close();
-      await once(server, "close");
+      await listener[Symbol.asyncDispose]();
     },
   };
 }
+
+/** One unary call. */
+export const call = ({ catalog }: Caller, options?: CallOptions) =>
+  within("an answer", catalog.getVolume({ name: "shelves/a/volumes/1" }, options));
+
+/** The error with which a call ends. */
+export const failureOf = (call: Promise<unknown>) =>
+  within("its end", call).then(
+    () => expect.fail("the call went well"),
+    (error: unknown) => error as ConnectError,
+  );
 
 /** The values of all fields of a name. Node's object joins them. */
 export function valuesOf(raw: readonly string[] = [], name: string): readonly string[] {

@@ -1,8 +1,8 @@
-import { once } from "node:events";
-import { type AddressInfo, connect as connectTcp, createServer, type Socket } from "node:net";
+import { connect as connectTcp, createServer, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { listen } from "../support/free-port.ts";
 
 export interface FrontOptions extends Partial<GrpcTransportOptions> {
   readonly host?: string;
@@ -37,13 +37,10 @@ export async function openFront(
     if (isSilent) held.push(pass);
     else pass();
   });
-  server.listen(port, host);
-  await once(server, "listening");
-  const address = server.address() as AddressInfo;
-  const transport = openGrpcTransport({ url: `http://${host}:${address.port}`, ...options });
+  const listener = await listen(server, port, host);
+  const transport = openGrpcTransport({ url: listener.url, ...options });
   return {
-    ...{ port: address.port, transport },
-    url: `http://${host}:${address.port}`,
+    ...{ ...listener, transport },
     catalog: createClient(CatalogService, transport),
     /** How many were passed on. */
     get connections() {
@@ -66,8 +63,7 @@ export async function openFront(
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
+      await listener[Symbol.asyncDispose]();
     },
   };
 }

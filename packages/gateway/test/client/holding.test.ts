@@ -6,7 +6,7 @@ import { BodyBudget } from "../../src/http/body-budget.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { patienceMs, within } from "../support/within.ts";
-import { grpcHead, openFakeServer } from "./fake-server.ts";
+import { failureOf, grpcHead, openFakeServer } from "./fake-server.ts";
 
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -21,9 +21,7 @@ async function openHeld(heldBytes: number, repeat = 1) {
   const older = budget.hold(who);
   if (heldBytes > 0) void older.add(heldBytes);
   const holding = budget.hold(who);
-  const reset = Promise.withResolvers<number>();
   const fake = await openFakeServer((stream) => {
-    stream.on("close", () => reset.resolve(stream.rstCode));
     stream.respond(grpcHead, { waitForTrailers: true });
     stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
     // More than a window, so that the end of the answer is still to come.
@@ -34,7 +32,7 @@ async function openHeld(heldBytes: number, repeat = 1) {
   const cancellation = Object.assign(signal, { holding });
   const { getVolume } = CatalogService.method;
   const answer = fake.transport.unary(getVolume, cancellation, undefined, undefined, {});
-  return { ...fake, budget, older, holding, answer, reset: reset.promise };
+  return { ...fake, budget, older, holding, answer };
 }
 
 test("an answer counts until its exchange ends", async () => {
@@ -57,12 +55,8 @@ test("an answer that finds no room waits until there is", async () => {
 
 test("an answer that cannot wait ends its call, here and at the server", async () => {
   await using held = await openHeld(850 * KiB, 100);
-  const error = await within(
-    "its end",
-    held.answer.catch((reason: unknown) => reason),
-  );
-  expect(BodyBudget.isRefusal(error)).toBe(true);
-  expect(await within("the reset", held.reset)).toBe(constants.NGHTTP2_CANCEL);
+  expect(BodyBudget.isRefusal(await failureOf(held.answer))).toBe(true);
+  expect(await held.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
 });
 
 test("an answer whose exchange ends while it waits ends its call", async () => {
@@ -71,5 +65,5 @@ test("an answer whose exchange ends while it waits ends its call", async () => {
   const failed = expect(held.answer).rejects.toMatchObject({ code: Code.Canceled });
   held.holding.release();
   await failed;
-  expect(await within("the reset", held.reset)).toBe(constants.NGHTTP2_CANCEL);
+  expect(await held.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
 });

@@ -2,33 +2,19 @@
 import { once } from "node:events";
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { setTimeout } from "node:timers/promises";
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { Subchannel } from "../../src/client/subchannel.ts";
+import { collect } from "../support/collect.ts";
 import { within } from "../support/within.ts";
-import { answerOk, type FakeServer, grpcHead, openFakeServer } from "./fake-server.ts";
+import { answerOk, type Caller, call, failureOf, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
 import { openRawServer, openTcpServer } from "./raw-server.ts";
 
 const dead = { code: Code.Unavailable, rawMessage: "the server does not answer" };
 const quietMsMax = 100;
 
-type Client = Pick<FakeServer, "catalog">;
-
-const call = ({ catalog }: Client, timeoutMs?: number) =>
-  catalog.getVolume({ name: "shelves/a/volumes/1" }, timeoutMs === undefined ? {} : { timeoutMs });
-
-const read = async ({ catalog }: Client) => {
-  for await (const _ of catalog.watchVolumes({ parent: "shelves/a" }));
-};
-
-const failureOf = (answer: Promise<unknown>) =>
-  within("its end", answer).then(
-    () => expect.fail("the call went well"),
-    (error: unknown) => ConnectError.from(error),
-  );
-
-const portOf = ({ url }: FakeServer) => Number(new URL(url).port);
+const read = ({ catalog }: Caller) => collect(catalog.watchVolumes({ parent: "shelves/a" }));
 
 /** A server behind a front, which answers or begins to as a test says; and when it was first called. */
 async function openDying(answer: (stream: ServerHttp2Stream) => void = () => {}) {
@@ -38,7 +24,7 @@ async function openDying(answer: (stream: ServerHttp2Stream) => void = () => {})
     // Also the frames that the answer has sent are read by then.
     stream.session?.ping(() => called.resolve());
   });
-  const front = await openFront(portOf(fake), { quietMsMax });
+  const front = await openFront(fake.port, { quietMsMax });
   return {
     ...front,
     called: called.promise,
@@ -80,7 +66,7 @@ describe("a server that falls silent loses its connection", () => {
       isOver = true;
     });
     while (!isOver) {
-      call(dying, 1000).catch(() => {});
+      call(dying, { timeoutMs: 1000 }).catch(() => {});
       await setTimeout(quietMsMax / 4);
     }
     expect(await first).toMatchObject(dead);
@@ -92,7 +78,7 @@ describe("a server that falls silent loses its connection", () => {
     dying.silence();
     const isGivenUp = async () => {
       while (dying.transport.isConnected) {
-        await call(dying, quietMsMax / 10).catch(() => {});
+        await call(dying, { timeoutMs: quietMsMax / 10 }).catch(() => {});
         await setTimeout(quietMsMax * 1.3);
       }
     };
@@ -153,7 +139,7 @@ test("a server that is quiet, but there, keeps its connection and is never pinge
     },
     { quietMsMax: 200 },
   );
-  await within("an answer", call(fake));
+  await call(fake);
   expect([fake.sessions.length, seen.pings]).toEqual([1, 0]);
 });
 
@@ -176,7 +162,7 @@ test("a call goes to no connection that has just fallen silent", async () => {
   await using fake = await openFakeServer((stream, headers) => {
     if (isAnswering) answerOk(stream, headers);
   });
-  await using front = await openFront(portOf(fake), { quietMsMax });
+  await using front = await openFront(fake.port, { quietMsMax });
   const first = call(front);
   while (fake.sessions.length === 0) await setTimeout(2);
   await setTimeout(50);

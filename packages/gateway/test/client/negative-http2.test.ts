@@ -9,34 +9,30 @@ import { expect, test } from "vitest";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import {
+  errorCode,
   type Frame,
-  fieldBlock,
   flag,
   frame,
   frameType,
+  goawayFrame,
   parseFrames,
   preface,
+  resetFrame,
   settingsAck,
+  uint32,
 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
-import { openTcpServer } from "./raw-server.ts";
+import { answerFrames, openTcpServer } from "./raw-server.ts";
 
 const volume = { title: "x".repeat(271_828) };
 /** It fits into the window that a client has from the start. */
 const answered = { $typeName: "library.v1.Volume", name: "", title: "y".repeat(50_000) } as const;
 const message = wrapEnvelope(0, toBinary(VolumeSchema, { ...answered, id: 1n }));
 
-function setting(id: number, value: number): Buffer {
-  const bytes = Buffer.alloc(6);
-  bytes.writeUInt16BE(id);
-  bytes.writeUInt32BE(value, 2);
-  return bytes;
-}
+const setting = (id: number, value: number) => Buffer.concat([Buffer.of(0, id), uint32(value)]);
 
 const maxConcurrentStreams = 3;
 const largeWindow = setting(4, 2 ** 30);
-const increment = Buffer.alloc(4);
-increment.writeUInt32BE(2 ** 30);
 
 /** Told each whole request; and each PING that is acknowledged. */
 interface Script {
@@ -47,7 +43,7 @@ interface Script {
 async function openScripted(script: Script, more: Buffer = Buffer.alloc(0)) {
   const server = await openTcpServer((socket, connection) => {
     const settings = frame(frameType.settings, { payload: Buffer.concat([largeWindow, more]) });
-    const window = frame(frameType.windowUpdate, { payload: increment });
+    const window = frame(frameType.windowUpdate, { payload: uint32(2 ** 30) });
     socket.write(Buffer.concat([settings, settingsAck, window]));
     let received = Buffer.alloc(0);
     let taken = preface.length;
@@ -75,28 +71,18 @@ const isEnd = ({ type, flags }: Frame) =>
   (type === frameType.data || type === frameType.headers) && (flags & flag.endStream) !== 0;
 
 /** A whole answer, frame by frame. */
-function framesOf(streamId: number): Buffer[] {
-  const head = fieldBlock([
-    [":status", "200"],
-    ["content-type", "application/grpc"],
-  ]);
-  const frames = [frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: head })];
-  for (let at = 0; at < message.length; at += 16_384) {
-    const payload = message.subarray(at, at + 16_384);
-    frames.push(frame(frameType.data, { streamId, payload }));
-  }
-  const trailers = { streamId, payload: fieldBlock([["grpc-status", "0"]]) };
-  frames.push(frame(frameType.headers, { ...trailers, flags: flag.endHeaders | flag.endStream }));
-  return frames;
+function framesOf(streamId: number): readonly Buffer[] {
+  const starts = [0, 1, 2, 3].map((part) => part * 16_384);
+  return answerFrames(
+    streamId,
+    starts.map((at) => message.subarray(at, at + 16_384)),
+  );
 }
 
 test("goaway: the next call goes out on another connection", async () => {
   await using scripted = await openScripted({
     requested(_, streamId, socket) {
-      const last = Buffer.alloc(8);
-      last.writeUInt32BE(streamId);
-      const goaway = frame(frameType.goaway, { payload: last });
-      socket.write(Buffer.concat([...framesOf(streamId), goaway]));
+      socket.write(Buffer.concat([...framesOf(streamId), goawayFrame(streamId)]));
     },
   });
   expect(await scripted.call()).toMatchObject({ id: 1n });
@@ -112,7 +98,7 @@ test.each([
   let calls = 0;
   await using scripted = await openScripted({
     requested(_, streamId, socket) {
-      const reset = frame(frameType.rstStream, { streamId, payload: Buffer.alloc(4) });
+      const reset = resetFrame(streamId, errorCode.noError);
       const frames = framesOf(streamId);
       socket.write(Buffer.concat(++calls > 1 ? frames : [...frames.slice(0, count), reset]));
     },

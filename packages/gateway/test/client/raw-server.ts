@@ -1,12 +1,13 @@
-import { once } from "node:events";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { createServer, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { listen } from "../support/free-port.ts";
 import {
   type Frame,
   frame,
   frameType,
+  headersFrame,
   parseFrames,
   preface,
   settingsAck,
@@ -25,20 +26,34 @@ export async function openTcpServer(
     socket.on("error", () => {});
     accept(socket, sockets.push(socket));
   });
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const url = `${scheme}://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const listener = await listen(server);
+  const url = `${scheme}://127.0.0.1:${listener.port}`;
   const transport = openGrpcTransport({ url, ...options });
   return {
     ...{ url, sockets, catalog: createClient(CatalogService, transport) },
     async [Symbol.asyncDispose]() {
       transport.close();
       for (const socket of sockets) socket.destroy();
-      server.close();
-      await once(server, "close");
+      await listener[Symbol.asyncDispose]();
     },
   };
 }
+
+export const grpcFields = [
+  [":status", "200"],
+  ["content-type", "application/grpc"],
+] as const;
+
+/** A whole answer of gRPC, frame by frame. */
+export const answerFrames = (streamId: number, data: readonly Uint8Array[]): readonly Buffer[] => [
+  headersFrame(streamId, grpcFields),
+  ...data.map((payload) => frame(frameType.data, { streamId, payload })),
+  headersFrame(streamId, [["grpc-status", "0"]], true),
+];
+
+/** An answer of an error alone. */
+export const notFound = (streamId = 1): Buffer =>
+  headersFrame(streamId, [...grpcFields, ["grpc-status", "5"]], true);
 
 /** What a server of HTTP/2 sends first. */
 export const serverGreeting = Buffer.concat([frame(frameType.settings), settingsAck]);

@@ -1,13 +1,13 @@
 import { randomInt } from "node:crypto";
 import { once } from "node:events";
-import { type AddressInfo, createServer, type Server } from "node:net";
+import { type AddressInfo, createServer, isIPv6, type Server } from "node:net";
 
 /** Lets a server listen on a free port. Closed at the end of an `await using`. */
-export async function listen(server: Server, wanted = 0) {
-  await once(server.listen(wanted, "127.0.0.1"), "listening");
+export async function listen(server: Server, wanted = 0, host = "127.0.0.1") {
+  await once(server.listen(wanted, host), "listening");
   const { port } = server.address() as AddressInfo;
   return {
-    ...{ port, url: `http://127.0.0.1:${port}` },
+    ...{ port, url: `http://${isIPv6(host) ? `[${host}]` : host}:${port}` },
     async [Symbol.asyncDispose]() {
       server.close();
       await once(server, "close");

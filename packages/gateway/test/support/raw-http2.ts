@@ -37,6 +37,31 @@ export function frame(
   return Buffer.concat([head, payload]);
 }
 
+/** A whole block of headers. */
+export function headersFrame(
+  streamId: number,
+  fields: Parameters<typeof fieldBlock>[0],
+  isLast = false,
+): Buffer {
+  const flags = flag.endHeaders | (isLast ? flag.endStream : 0);
+  return frame(frameType.headers, { flags, streamId, payload: fieldBlock(fields) });
+}
+
+export function resetFrame(streamId: number, code: number): Buffer {
+  return frame(frameType.rstStream, { streamId, payload: uint32(code) });
+}
+
+/** @param lastStreamId The last stream that the server looks at. */
+export function goawayFrame(lastStreamId = 0, code = 0): Buffer {
+  return frame(frameType.goaway, { payload: Buffer.concat([uint32(lastStreamId), uint32(code)]) });
+}
+
+export function uint32(value: number): Buffer {
+  const bytes = Buffer.alloc(4);
+  bytes.writeUInt32BE(value);
+  return bytes;
+}
+
 /** The first bytes of every client. */
 export const greeting: Buffer = Buffer.concat([preface, frame(frameType.settings)]);
 
