@@ -28,8 +28,10 @@ function corsOf(headers: Headers): string[] {
 }
 
 function listIn(headers: Headers, name: string): string[] {
-  return (headers.get(name) ?? "").split(", ");
+  return (headers.get(name) ?? "").toLowerCase().split(", ");
 }
+
+const list = { method: "GET", path: "/v1/shelves/a/volumes" };
 
 const preflight = (path: string, method: string, from = origin): SentRequest => ({
   method: "OPTIONS",
@@ -52,8 +54,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(status).toBe(204);
     expect(body).toHaveLength(0);
     expect(headers.get("access-control-allow-origin")).toBe(origin);
-    const allowed = (headers.get("access-control-allow-methods") ?? "").split(", ");
-    expect(allowed.sort()).toEqual([...allow].sort());
+    const allowed = listIn(headers, "access-control-allow-methods");
+    expect(allowed.sort()).toEqual(allow.map((one) => one.toLowerCase()).sort());
     expect(headers.get("access-control-max-age")).toBe("7200");
     expect(headers.get("access-control-expose-headers")).toBeNull();
     expect(headers.get("vary")).toBe("origin");
@@ -62,8 +64,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   test("a preflight allows the headers of all protocols", async () => {
     await using gateway = await openCatalog({ origins: [origin] });
     const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
-    const allowed = (headers.get("access-control-allow-headers") ?? "").toLowerCase().split(", ");
-    expect(allowed).toEqual(
+    expect(listIn(headers, "access-control-allow-headers")).toEqual(
       expect.arrayContaining([
         ...["content-type", "authorization", "connect-protocol-version", "connect-timeout-ms"],
         ...["x-grpc-web", "grpc-timeout", "grpc-encoding", "grpc-accept-encoding"],
@@ -73,7 +74,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 
   test.each<[what: string, request: SentRequest, status: number]>([
-    ["REST", { method: "GET", path: "/v1/shelves/a/volumes" }, 200],
+    ["REST", list, 200],
     ["REST that fails", { method: "GET", path: "/v1/shelves/a/volumes/1" }, 404],
     ["a stream", { method: "GET", path: "/v1/shelves/a/volumes:watch" }, 200],
     ["a method that is not there", { method: "PUT", path: "/v1/shelves/a/volumes" }, 405],
@@ -87,8 +88,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(response.status).toBe(status);
     expect(response.headers.get("access-control-allow-origin")).toBe(origin);
     expect(response.headers.get("vary")).toBe("origin");
-    const exposed = (response.headers.get("access-control-expose-headers") ?? "").toLowerCase();
-    expect(exposed.split(", ")).toEqual(
+    expect(listIn(response.headers, "access-control-expose-headers")).toEqual(
       expect.arrayContaining([
         ...["grpc-status", "grpc-message", "www-authenticate", "retry-after"],
         ...["grpc-encoding", "etag", "allow"],
@@ -106,8 +106,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["a star", "*"],
   ])("an origin that is %s cannot", async (_what, from) => {
     await using gateway = await openCatalog({ origins: [origin] });
-    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin: from } };
-    const actual = await gateway.send({ version, ...request });
+    const actual = await gateway.send({ version, ...list, headers: { origin: from } });
     expect(actual.status).toBe(200);
     expect(corsOf(actual.headers)).toEqual([]);
     expect(actual.headers.get("vary")).toBe("origin");
@@ -117,31 +116,27 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
 
   test.each([origin, "http://localhost:5173", "null"])("* allows %s", async (from) => {
     await using gateway = await openCatalog({ origins: ["*"] });
-    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin: from } };
-    for (const given of [request, preflight("/v1/volumes/1", "GET", from)]) {
+    for (const given of [
+      { ...list, headers: { origin: from } },
+      preflight("/v1/volumes/1", "GET", from),
+    ]) {
       const { headers } = await gateway.send({ version, ...given });
       expect(headers.get("access-control-allow-origin")).toBe("*");
+      // Pages never send credentials that they do not hold.
+      expect(headers.get("access-control-allow-credentials")).toBeNull();
     }
   });
 
-  test("pages are never allowed to send credentials that they do not hold", async () => {
-    await using gateway = await openCatalog({ origins: ["*"] });
-    const { headers } = await gateway.send({ version, ...preflight(rpc, "POST") });
-    expect(headers.get("access-control-allow-credentials")).toBeNull();
-  });
-
   test("the application's headers are allowed and exposed in addition to the others", async () => {
-    const allowedHeaders = ["Traceparent", "X-Shelf"];
-    const exposedHeaders = ["RateLimit", "Trailer-Count"];
-    await using gateway = await openCatalog({ origins: [origin], allowedHeaders, exposedHeaders });
+    const own = { allowedHeaders: ["Traceparent"], exposedHeaders: ["RateLimit"] };
+    await using gateway = await openCatalog({ origins: [origin], ...own });
     const before = await gateway.send({ version, ...preflight(rpc, "POST") });
-    const request = { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin } };
-    const actual = await gateway.send({ version, ...request });
+    const actual = await gateway.send({ version, ...list, headers: { origin } });
     expect(listIn(before.headers, "access-control-allow-headers")).toEqual(
-      expect.arrayContaining(["Content-Type", "Authorization", ...allowedHeaders]),
+      expect.arrayContaining(["content-type", "authorization", "traceparent"]),
     );
     expect(listIn(actual.headers, "access-control-expose-headers")).toEqual(
-      expect.arrayContaining(["Grpc-Status", "Retry-After", ...exposedHeaders]),
+      expect.arrayContaining(["grpc-status", "retry-after", "ratelimit"]),
     );
   });
 
@@ -161,13 +156,12 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
 
   test("a request without an origin gets no CORS header", async () => {
     await using gateway = await openCatalog({ origins: ["*"] });
-    const request = { method: "GET", path: "/v1/shelves/a/volumes" };
-    const { headers } = await gateway.send({ version, ...request });
+    const { headers } = await gateway.send({ version, ...list });
     expect(corsOf(headers)).toEqual([]);
   });
 
   test.each<[what: string, request: SentRequest, status: number]>([
-    ["a call", { method: "GET", path: "/v1/shelves/a/volumes", headers: { origin } }, 200],
+    ["a call", { ...list, headers: { origin } }, 200],
     ["a preflight", preflight("/v1/shelves/a/volumes", "POST"), 405],
     ["a preflight of an RPC", preflight(rpc, "POST"), 405],
   ])("without the option %s gets no CORS header", async (_what, request, status) => {
@@ -177,11 +171,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(corsOf(response.headers)).toEqual([]);
     expect(response.headers.get("vary")).toBeNull();
   });
-});
 
-test.each(["1.1", "2"] as const)(
-  "over HTTP/%s, a preflight of the fallback's paths is the fallback's",
-  async (version) => {
+  test("a preflight of the fallback's paths is the fallback's", async () => {
     const fallback = isByFetch
       ? () => new Response(null, { status: 418 })
       : (_request: unknown, response: ServerResponse) => void response.writeHead(418).end();
@@ -192,8 +183,8 @@ test.each(["1.1", "2"] as const)(
     expect(corsOf(beside.headers)).toEqual([]);
     const own = await gateway.send({ version, ...preflight(rpc, "POST") });
     expect(own.status).toBe(204);
-  },
-);
+  });
+});
 
 test("a preflight calls neither gate nor implementation", async () => {
   let asked = 0;

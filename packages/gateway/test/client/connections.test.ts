@@ -122,18 +122,6 @@ describe("a server that takes no more streams for a while", () => {
   });
 });
 
-test("a call whose headers are none takes no place", async () => {
-  await using fake = await openFakeServer(answerOk, busy);
-  const { getVolume } = CatalogService.method;
-  for (let calls = 0; calls < 3; calls++) {
-    const headers = { "not a name": "1" };
-    const failed = fake.transport.unary(getVolume, undefined, undefined, headers, {});
-    await expect(failed).rejects.toThrow();
-  }
-  await call(fake);
-  expect(fake.sessions).toHaveLength(1);
-});
-
 /** Of each that a client opens from now on. */
 function onStream(told: (stream: Http2Stream) => void): void {
   const listener = (message: unknown) => told((message as { stream: Http2Stream }).stream);
