@@ -18,6 +18,7 @@ import {
 } from "../gen/library/v1/library_pb.ts";
 import { type AddBookRequestSchema, BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { OldSchema, OldService } from "../gen/openapi/old/v1/old_pb.ts";
+import { collect } from "../support/collect.ts";
 import { refusalFor } from "../support/violations.ts";
 
 type LibraryInit = MessageInitShape<typeof LibrarySchema>;
@@ -238,9 +239,3 @@ describe("in a stream", () => {
     expect(answers).toHaveLength(1);
   });
 });
-
-async function collect<T>(messages: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const message of messages) all.push(message);
-  return all;
-}

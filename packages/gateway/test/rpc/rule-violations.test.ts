@@ -8,6 +8,7 @@ import { connectErrorFrom } from "../../src/errors/errors.ts";
 import { requireFields } from "../../src/index.ts";
 import { BookSchema, type LibrarySchema } from "../gen/library/v1/library_pb.ts";
 import { send } from "../support/catalog.ts";
+import { collect } from "../support/collect.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { validatedLibrary } from "../support/validated-library.ts";
@@ -23,11 +24,7 @@ function open(interceptors: Interceptor[] = [createValidateInterceptor()]) {
         async *followBook(book) {
           yield book;
         },
-        async importBooks(books) {
-          let count = 0n;
-          for await (const _book of books) count++;
-          return { count };
-        },
+        importBooks: async (books) => ({ count: BigInt((await collect(books)).length) }),
         async *exchangeBooks(books) {
           yield* books;
         },
@@ -200,9 +197,3 @@ describe("an error is unchanged", () => {
     expect(connectErrorFrom(error)).toBe(error);
   });
 });
-
-async function collect<T>(messages: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const message of messages) all.push(message);
-  return all;
-}

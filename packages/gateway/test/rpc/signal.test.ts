@@ -1,20 +1,20 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
-import type { AbortListener } from "../../src/rpc/call.ts";
+import type { Call } from "../../src/rpc/call.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
-function listener(handleEvent: () => void): AbortListener {
-  return { handleEvent };
-}
+const onAbort = (call: Call, handleEvent: () => void) =>
+  call.addEventListener("abort", { handleEvent });
 
-test("a signal first used after its client has left is aborted, with the reason", () => {
+test.each([
+  ["has left", { isClosed: true }],
+  ["has shut its sending side", { hasLeft: true }],
+])("a signal first used after its client %s is aborted, with the reason", (_what, state) => {
   const closeReason = new ConnectError("reset", Code.Canceled);
-  const exchange = { ...createMemoryExchange(), isClosed: true, closeReason };
-  const { signal } = createCall({ exchange });
-  expect(signal.aborted).toBe(true);
-  expect(signal.reason).toBe(closeReason);
+  const exchange = { ...createMemoryExchange(), ...state, closeReason };
+  expect(createCall({ exchange }).signal).toMatchObject({ aborted: true, reason: closeReason });
 });
 
 test("a signal first used after its call has failed is aborted, with the reason", () => {
@@ -34,14 +34,8 @@ test("listeners are notified of the end once, and then find its reason", () => {
   const failure = new Error("no");
   const call = createCall();
   const heard: unknown[] = [];
-  call.addEventListener(
-    "abort",
-    listener(() => heard.push(call.reason)),
-  );
-  call.addEventListener(
-    "abort",
-    listener(() => heard.push(call.signal.reason)),
-  );
+  onAbort(call, () => heard.push(call.reason));
+  onAbort(call, () => heard.push(call.signal.reason));
   expect(call.aborted).toBe(false);
   call.abort(failure);
   call.abort(new Error("later"));
@@ -53,19 +47,16 @@ test("a client that leaves without a reason gives the default one of an AbortSig
   const exchange = createMemoryExchange();
   const call = createCall({ exchange });
   let reason: unknown;
-  call.addEventListener(
-    "abort",
-    listener(() => {
-      reason = call.reason;
-    }),
-  );
+  onAbort(call, () => {
+    reason = call.reason;
+  });
   exchange.call?.abort(undefined);
   expect(reason).toMatchObject({ name: "AbortError" });
 });
 
 test("listeners are not notified once the call has succeeded", () => {
   const call = createCall();
-  call.addEventListener("abort", listener(expect.unreachable));
+  onAbort(call, expect.unreachable);
   call.release();
   call.abort(new Error("too late"));
   expect(call.aborted).toBe(false);
@@ -75,7 +66,7 @@ test("a listener that comes after the end hears nothing, and holds nothing", () 
   const exchange = createMemoryExchange();
   const call = createCall({ exchange });
   call.abort(new Error("no"));
-  call.addEventListener("abort", listener(expect.unreachable));
+  onAbort(call, expect.unreachable);
   expect(exchange.call).toBeUndefined();
 });
 
@@ -89,12 +80,6 @@ test("an exchange knows its call until it is over", () => {
   }
 });
 
-test("a client that has shut its sending side gives up the call, with the reason", () => {
-  const closeReason = new ConnectError("left", Code.Canceled);
-  const exchange = { ...createMemoryExchange(), hasLeft: true, closeReason };
-  expect(createCall({ exchange }).reason).toBe(closeReason);
-});
-
 test("a call holds what its exchange holds", () => {
   const holding = {} as Holding;
   const exchange = { ...createMemoryExchange(), holding };
@@ -104,9 +89,10 @@ test("a call holds what its exchange holds", () => {
 test("listeners that were removed hear nothing of the end, and the others do", () => {
   const heard: number[] = [];
   const call = createCall();
-  const listeners = [0, 1, 2, 3].map((index) => listener(() => heard.push(index)));
+  const listeners = [0, 1, 2, 3].map((index) => ({ handleEvent: () => heard.push(index) }));
   for (const each of listeners) call.addEventListener("abort", each);
-  for (const index of [0, 2]) call.removeEventListener("abort", listeners[index] as AbortListener);
+  for (const each of [listeners[0], listeners[2]])
+    if (each) call.removeEventListener("abort", each);
   call.abort(new Error("no"));
   expect(heard).toEqual([1, 3]);
 });
@@ -117,12 +103,7 @@ describe("a shutdown", () => {
     const create = () => createCall({ shutdownSignal: shutdown.signal });
     const [one, two, done] = [create(), create(), create()];
     const heard: unknown[] = [];
-    for (const call of [one, two, done]) {
-      call.addEventListener(
-        "abort",
-        listener(() => heard.push(call.reason)),
-      );
-    }
+    for (const call of [one, two, done]) onAbort(call, () => heard.push(call.reason));
     done.release();
     const reason = new Error("over");
     shutdown.abort(reason);
@@ -140,20 +121,18 @@ describe("a shutdown", () => {
   });
 });
 
-describe("a race with the end of a call", () => {
-  test("is won by what settles first", async () => {
-    const call = createCall();
-    const remove = vi.spyOn(call, "removeEventListener");
-    expect(await call.race(Promise.resolve("done"))).toBe("done");
-    const failure = new Error("no");
-    await expect(call.race(Promise.reject(failure))).rejects.toBe(failure);
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(remove).toHaveBeenCalledTimes(2);
-    const reason = new Error("over");
-    const late = call.race(new Promise(() => {}));
-    call.abort(reason);
-    await expect(late).rejects.toBe(reason);
-    expect(await call.race(Promise.resolve("done"))).toBe("done");
-    await expect(call.race(new Promise(() => {}))).rejects.toBe(reason);
-  });
+test("a race with the end of a call is won by what settles first", async () => {
+  const call = createCall();
+  const remove = vi.spyOn(call, "removeEventListener");
+  expect(await call.race(Promise.resolve("done"))).toBe("done");
+  const failure = new Error("no");
+  await expect(call.race(Promise.reject(failure))).rejects.toBe(failure);
+  await new Promise((resolve) => setImmediate(resolve));
+  expect(remove).toHaveBeenCalledTimes(2);
+  const reason = new Error("over");
+  const late = call.race(new Promise(() => {}));
+  call.abort(reason);
+  await expect(late).rejects.toBe(reason);
+  expect(await call.race(Promise.resolve("done"))).toBe("done");
+  await expect(call.race(new Promise(() => {}))).rejects.toBe(reason);
 });
