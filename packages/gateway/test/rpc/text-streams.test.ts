@@ -1,4 +1,5 @@
 /** gRPC-Web-text, the only mode in which Google's client for browsers takes streams. */
+import { buffer } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -6,7 +7,7 @@ import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { versions } from "../support/catalog.ts";
 import { parseEnvelopes } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
-import { callRepeat, collect } from "../support/text-stream.ts";
+import { callRepeat } from "../support/text-stream.ts";
 import { within } from "../support/within.ts";
 
 const trailers = 0x80;
@@ -30,7 +31,7 @@ describe.each(versions)("a stream of gRPC-Web-text over HTTP/%s", (version) => {
       string: "one",
     });
     taken.resolve();
-    const rest = parseEnvelopes(await within("the end", collect(pieces)));
+    const rest = parseEnvelopes(await within("the end", buffer(pieces)));
     expect(rest.map(({ flags }) => flags)).toEqual([0, trailers]);
     expect(rest[1]?.message.toString()).toContain("grpc-status: 0");
   });
@@ -40,7 +41,7 @@ describe.each(versions)("a stream of gRPC-Web-text over HTTP/%s", (version) => {
       yield {};
       throw new ConnectError("so far", Code.Aborted);
     });
-    const body = await collect(callRepeat(gateway.origin(version), version));
+    const body = await buffer(callRepeat(gateway.origin(version), version));
     const last = parseEnvelopes(body).at(-1);
     expect(last?.flags).toBe(trailers);
     expect(last?.message.toString()).toMatch(/grpc-message: so far\r\ngrpc-status: 10\r\n/);

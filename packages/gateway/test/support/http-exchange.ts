@@ -2,6 +2,7 @@ import { once } from "node:events";
 import http from "node:http";
 import http2 from "node:http2";
 import https from "node:https";
+import { buffer } from "node:stream/consumers";
 import { within } from "./within.ts";
 
 export type HttpVersion = "1.1" | "2";
@@ -52,7 +53,7 @@ async function overHttp1(given: HttpRequest): Promise<HttpResponse> {
 
 /** Over HTTP/1.1, when it has come to its end. */
 export async function responseFrom(message: http.IncomingMessage): Promise<HttpResponse> {
-  const body = await collect(message);
+  const body = await buffer(message);
   return {
     status: message.statusCode ?? 0,
     headers: headersFrom(message.headersDistinct),
@@ -93,14 +94,8 @@ export async function exchangeOn(
   else if (!endStream) stream.end(body);
   const [head] = await Promise.race([answered, failed]);
   const { ":status": status, ...fields } = head as typeof head & { ":status"?: number };
-  const bytes = await collect(stream);
+  const bytes = await buffer(stream);
   return { status: Number(status), headers: headersFrom(fields), trailers, body: bytes };
-}
-
-async function collect(stream: AsyncIterable<Buffer>): Promise<Buffer> {
-  const chunks: Buffer[] = [];
-  for await (const chunk of stream) chunks.push(chunk);
-  return Buffer.concat(chunks);
 }
 
 export function headersFrom(

@@ -1,5 +1,4 @@
 import type { Exchange, Response } from "../../src/http/exchange.ts";
-import type { NodeHeaders } from "../../src/http/headers.ts";
 import { parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 
 /** An exchange without a network: the request is given, the answer is recorded. */
@@ -73,13 +72,4 @@ export function createMemoryExchange(request: MemoryRequest = {}): MemoryExchang
     },
     call: undefined,
   };
-}
-
-/** The headers as a `Headers` object. */
-export function headersOf(header: NodeHeaders): Headers {
-  const headers = new Headers();
-  for (const [name, value] of Object.entries(header)) {
-    for (const one of [value].flat()) headers.append(name, String(one));
-  }
-  return headers;
 }

@@ -25,13 +25,6 @@ export async function* callRepeat(origin: string, version: HttpVersion): AsyncGe
   }
 }
 
-/** All pieces that are left. */
-export async function collect(pieces: AsyncIterable<Buffer>): Promise<Buffer> {
-  const all: Buffer[] = [];
-  for await (const piece of pieces) all.push(piece);
-  return Buffer.concat(all);
-}
-
 /** @throws if a piece is no whole groups, each part with its own padding. */
 function decode(piece: Buffer): Buffer {
   const text = piece.toString("latin1");

@@ -16,6 +16,7 @@ import { ErrorInfoSchema } from "../../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../../gen/google/rpc/status_pb.ts";
 import { EnvelopeSplitter } from "../../../src/rpc/envelope.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
+import { envelope } from "../envelope.ts";
 import { type AnswerPlan, messageOf, type Planned } from "./answer.ts";
 import type { ConnectionFault } from "./fault.ts";
 
@@ -122,7 +123,8 @@ async function answer(
 ): Promise<void> {
   if ("afterMs" in plan && plan.afterMs > 0) await setTimeout(plan.afterMs);
   if (stream.destroyed) return;
-  const body = Buffer.concat(Array.from({ length: answers }, () => envelope(id)));
+  const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: id }));
+  const body = Buffer.concat(Array.from({ length: answers }, () => envelope(message)));
   switch (plan.kind) {
     case "success":
       return respond(stream, { body, trailers: { "grpc-status": "0" } });
@@ -148,13 +150,6 @@ async function answer(
       return respond(stream, { body: Buffer.alloc(0), trailers, early });
     }
   }
-}
-
-function envelope(id: string): Buffer {
-  const bytes = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: id }));
-  const begin = Buffer.alloc(5);
-  begin.writeUInt32BE(bytes.length, 1);
-  return Buffer.concat([begin, bytes]);
 }
 
 function respond(
