@@ -1,6 +1,6 @@
 /** What `onError` receives for calls that fail. */
 import { once } from "node:events";
-import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
@@ -64,18 +64,11 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(await errorsOf(error)).toEqual(told);
     });
 
-    test("an unexpected error of the gate is reported once", async () => {
-      const requestGate = () => Promise.reject(unexpected);
-      expect(await errorsOf(meant, { requestGate })).toEqual([unexpected]);
-    });
-
-    test("an unexpected error of an interceptor is reported once", async () => {
-      const interceptors: Interceptor[] = [
-        () => async () => {
-          throw unexpected;
-        },
-      ];
-      expect(await errorsOf(meant, { interceptors })).toEqual([unexpected]);
+    test.each<[where: string, Partial<TestGatewayOptions>]>([
+      ["the gate", { requestGate: () => Promise.reject(unexpected) }],
+      ["an interceptor", { interceptors: [() => () => Promise.reject(unexpected)] }],
+    ])("an unexpected error of %s is reported once", async (_where, options) => {
+      expect(await errorsOf(meant, options)).toEqual([unexpected]);
     });
   });
 
@@ -109,10 +102,10 @@ describe.each(versions)("over HTTP/%s,", (version) => {
         importVolumes: (_requests, context) => untilAborted(context),
       });
       const headers = { ...request.headers, "connect-timeout-ms": "50", "grpc-timeout": "50m" };
-      const response = await gateway.send({ version, ...request, headers });
-      const { status, body, trailers } = response;
+      const answer = await gateway.send({ version, ...request, headers });
       expect(gateway.errors).toEqual([]);
-      return `${status} ${body} grpc-status: ${(trailers.has("grpc-status") ? trailers : response.headers).get("grpc-status")}`;
+      const grpcStatus = [answer.headers, answer.trailers].map((one) => one.get("grpc-status"));
+      return `${answer.status} ${answer.body} grpc-status: ${grpcStatus.join("")}`;
     }
 
     test.each(calls)("is reported as the deadline, by %s", async (_what, request) => {

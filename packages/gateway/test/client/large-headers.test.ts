@@ -2,7 +2,15 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HeaderFilter, omittedField } from "../../src/client/header-filter.ts";
-import { fieldBlock, flag, frame, frameType, parseFrames } from "../support/raw-http2.ts";
+import { collect } from "../support/collect.ts";
+import {
+  fieldBlock,
+  flag,
+  frame,
+  frameType,
+  headersFrame,
+  parseFrames,
+} from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -23,40 +31,36 @@ const many = (kib: number) =>
 const failed = { "grpc-status": "5", "grpc-message": "gone" };
 const went = { "grpc-status": "0" };
 
+const base64 = (kib: number) => Buffer.alloc(kib * 768).toString("base64");
+
 /** Where the large fields are, and what the call fails with. */
-const places: Readonly<Record<string, readonly [(kib: number) => Answer, Code]>> = {
-  "headers of nothing but an error": [
+const places: readonly [place: string, code: Code, answer: (kib: number) => Answer][] = [
+  [
+    "headers of nothing but an error",
+    Code.NotFound,
     (kib) => answerAtOnce({ ...grpcHead, ...failed, ...five(kib) }),
-    Code.NotFound,
   ],
-  "a trailer of an error": [(kib) => answerWith({ ...failed, ...large(kib) }), Code.NotFound],
-  "trailers of an error": [(kib) => answerWith({ ...failed, ...five(kib) }), Code.NotFound],
-  "the details of an error": [
-    (kib) => {
-      const details = Buffer.alloc(kib * 768).toString("base64");
-      return answerWith({ ...failed, "grpc-status-details-bin": details });
-    },
+  ["a trailer of an error", Code.NotFound, (kib) => answerWith({ ...failed, ...large(kib) })],
+  ["trailers of an error", Code.NotFound, (kib) => answerWith({ ...failed, ...five(kib) })],
+  [
+    "the details of an error",
     Code.NotFound,
+    (kib) => answerWith({ ...failed, "grpc-status-details-bin": base64(kib) }),
   ],
-  "a trailer": [(kib) => answerWith({ ...went, ...large(kib) }), Code.ResourceExhausted],
-  trailers: [(kib) => answerWith({ ...went, ...five(kib) }), Code.ResourceExhausted],
-  "many trailers": [(kib) => answerWith({ ...went, ...many(kib) }), Code.ResourceExhausted],
-  "a header": [
-    (kib) => answerWith(went, { head: { ...grpcHead, ...large(kib) } }),
+  ["a trailer", Code.ResourceExhausted, (kib) => answerWith({ ...went, ...large(kib) })],
+  ["many trailers", Code.ResourceExhausted, (kib) => answerWith({ ...went, ...many(kib) })],
+  [
+    "headers",
     Code.ResourceExhausted,
-  ],
-  headers: [
     (kib) => answerWith(went, { head: { ...grpcHead, ...five(kib) } }),
-    Code.ResourceExhausted,
   ],
-};
+];
 
 // Of many small fields, a table may need each.
 const sizes = (place: string) => [1, 60, 80, 140, ...(place.startsWith("many") ? [] : [300])];
 
-describe.each(Object.keys(places))("%s", (place) => {
+describe.each(places)("%s", (place, code, answer) => {
   test.each(sizes(place))("of %i KiB", async (kib) => {
-    const [answer, code] = places[place] as NonNullable<(typeof places)[string]>;
     const slow: (() => void)[] = [];
     await using fake = await openFakeServer(
       (stream, headers) => {
@@ -65,9 +69,7 @@ describe.each(Object.keys(places))("%s", (place) => {
       },
       { server: { maxSendHeaderBlockLength: 2 ** 22 } },
     );
-    const beside = (async () => {
-      for await (const _ of fake.catalog.watchVolumes({}));
-    })();
+    const beside = collect(fake.catalog.watchVolumes({}));
     await expect.poll(() => slow.length).toBe(1);
     const outcome = await within("an answer", fake.catalog.getVolume({ name: "a" })).then(
       () => "success",
@@ -145,15 +147,12 @@ describe("a filter of headers", () => {
     ]),
     3,
   );
-  const shrunk = frame(frameType.headers, {
-    flags: flag.endHeaders | flag.endStream,
-    streamId: 3,
-    payload: fieldBlock([
-      ["a", "b"],
-      ["e", "f"],
-      [omittedField, ""],
-    ]),
-  });
+  const rest = [
+    ["a", "b"],
+    ["e", "f"],
+    [omittedField, ""],
+  ] as const;
+  const shrunk = headersFrame(3, rest, true);
 
   test.each([1, 9, 1000, 16_393, 1_000_000])(
     "passes on what is not too large, received in %i bytes",
@@ -177,10 +176,8 @@ describe("a filter of headers", () => {
   });
 
   const filtered = (frames: Buffer) => Buffer.concat(new HeaderFilter().filter(frames));
-  const blockOf = (frames: Buffer) => {
-    const all = parseFrames(frames);
-    return Buffer.concat(all.map(({ payload }) => payload));
-  };
+  const blockOf = (frames: Buffer) =>
+    Buffer.concat(parseFrames(frames).map(({ payload }) => payload));
   const omitted = fieldBlock([[omittedField, ""]]);
 
   test.each([

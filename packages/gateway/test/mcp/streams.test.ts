@@ -1,4 +1,5 @@
 /** Streams as one result: limits, progress, and callers that leave. */
+import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
@@ -18,7 +19,7 @@ async function* endless() {
 /** Three volumes; then nothing until the caller leaves. */
 async function* waiting(_: unknown, { signal }: { readonly signal: AbortSignal }) {
   yield* [{ id: 1n }, { id: 2n }, { id: 3n }];
-  await new Promise((resolve) => signal.addEventListener("abort", resolve));
+  await once(signal, "abort");
 }
 
 const volumes = (...ids: readonly number[]) => ids.map((id) => ({ id: String(id) }));
@@ -28,15 +29,11 @@ describe.each([
   ["2.x by default", openDefault],
   ["1.x", openLegacy],
 ] as const)("for the client of %s,", (_by, connect) => {
-  test("a stream that never ends is cut when the result is full", async () => {
-    await using gateway = await open(endless, { streamBytesMax: 30 });
-    await using client = await connect(`${gateway.origin("1.1")}/mcp`);
-    const { structuredContent } = await client.call("watch_volumes", { parent });
-    expect(structuredContent).toEqual({ messages: volumes(1, 2, 3), truncated: true });
-  });
-
-  test("a stream that waits is cut when its time is up", async () => {
-    await using gateway = await open(waiting, { streamTimeMs: 50 });
+  test.each([
+    ["never ends is cut when the result is full", endless, { streamBytesMax: 30 }],
+    ["waits is cut when its time is up", waiting, { streamTimeMs: 50 }],
+  ] as const)("a stream that %s", async (_what, watch, limit) => {
+    await using gateway = await open(watch, limit);
     await using client = await connect(`${gateway.origin("1.1")}/mcp`);
     const { structuredContent } = await client.call("watch_volumes", { parent });
     expect(structuredContent).toEqual({ messages: volumes(1, 2, 3), truncated: true });

@@ -37,3 +37,9 @@ export async function refusalFor(promise: Promise<unknown>): Promise<Refusal | "
   }
   return "accepted";
 }
+
+/** The fields in which a call lacks or violates something, in order. */
+export async function wrongFieldsOf(call: Promise<unknown>): Promise<readonly string[]> {
+  const refusal = await refusalFor(call);
+  return refusal === "accepted" ? [] : refusal.violations.map(([field]) => field);
+}
