@@ -10,7 +10,7 @@ import {
   type ServiceImpl,
   type Transport,
 } from "@connectrpc/connect";
-import type { UniversalClientFn } from "@connectrpc/connect/protocol";
+import { createAsyncIterable, type UniversalClientFn } from "@connectrpc/connect/protocol";
 import * as connect from "@connectrpc/connect/protocol-connect";
 import * as grpc from "@connectrpc/connect/protocol-grpc";
 import * as grpcWeb from "@connectrpc/connect/protocol-grpc-web";
@@ -19,6 +19,7 @@ import { type FetchGatewayOptions, gatewayFetchHandler } from "../../src/fetch.t
 import { BodyBudget } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { collect } from "../support/collect.ts";
 import { createPath, volume } from "../support/create-volume.ts";
 import { within } from "../support/within.ts";
 
@@ -113,14 +114,9 @@ describe.each(protocols)("by %s", (_name, create) => {
     const parent = "shelves/a";
     await client.createVolume({ parent, volume: { id: big, title: "Emma" } });
     expect((await client.getVolume({ id: big })).id).toBe(big);
-    const ids: bigint[] = [];
-    for await (const { id } of client.watchVolumes({ parent })) ids.push(id);
-    expect(ids).toEqual([big]);
-    async function* two() {
-      yield { parent, volume: { id: 1n } };
-      yield { parent, volume: { id: 2n } };
-    }
-    expect((await client.importVolumes(two())).count).toBe(2n);
+    expect(await collect(client.watchVolumes({ parent }))).toMatchObject([{ id: big }]);
+    const two = createAsyncIterable([{ parent }, { parent }]);
+    expect((await client.importVolumes(two)).count).toBe(2n);
   });
 
   test("an error has its code and message", async () => {

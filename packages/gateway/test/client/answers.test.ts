@@ -266,7 +266,7 @@ test.each(
     const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
     const cause = isCalm ? { cause: { code: "ERR_HTTP2_STREAM_ERROR" } } : {};
     expect(await outcomeOf(raw, kind), before).toMatchObject({ code, ...cause });
-    expect(raw.connections).toBe(1);
+    expect(raw.sockets.length).toBe(1);
   }
 });
 

@@ -310,7 +310,7 @@ describe("a call that the server has not looked at", () => {
   test("nor on one connection after another", async () => {
     await using raw = await openRawServer(() => goawayFrame());
     expect(await failureOf(call(raw))).toMatchObject(unavailable);
-    expect(raw.connections).toBe(3);
+    expect(raw.sockets.length).toBe(3);
   });
 
   test.each([
@@ -321,7 +321,7 @@ describe("a call that the server has not looked at", () => {
       connection === 1 ? goawayFrame(0, code) : notFound(),
     );
     expect(await failureOf(call(raw))).toMatchObject({ code: Code.NotFound });
-    expect(raw.connections).toBe(2);
+    expect(raw.sockets.length).toBe(2);
   });
 });
 
@@ -370,7 +370,7 @@ test("a server that leaves and changes its settings gets no more calls", async (
   });
   await failureOf(call(raw));
   expect(await failureOf(call(raw))).toMatchObject({ code: Code.NotFound });
-  expect(raw.connections).toBe(2);
+  expect(raw.sockets.length).toBe(2);
 });
 
 test("a server that wants no more calls ends those it has, and gets the next on a new connection", async () => {

@@ -133,7 +133,7 @@ test("what is left out empties the table of those who made it an entry", async (
       rawMessage: "from the table",
     });
   }
-  expect(raw.connections).toBe(1);
+  expect(raw.sockets.length).toBe(1);
 });
 
 describe("a filter of headers", () => {

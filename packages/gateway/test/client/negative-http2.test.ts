@@ -15,14 +15,12 @@ import {
   frame,
   frameType,
   goawayFrame,
-  parseFrames,
-  preface,
   resetFrame,
   settingsAck,
   uint32,
 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
-import { answerFrames, openTcpServer } from "./raw-server.ts";
+import { answerFrames, onFrame, openTcpServer } from "./raw-server.ts";
 
 const volume = { title: "x".repeat(271_828) };
 /** It fits into the window that a client has from the start. */
@@ -45,25 +43,12 @@ async function openScripted(script: Script, more: Buffer = Buffer.alloc(0)) {
     const settings = frame(frameType.settings, { payload: Buffer.concat([largeWindow, more]) });
     const window = frame(frameType.windowUpdate, { payload: uint32(2 ** 30) });
     socket.write(Buffer.concat([settings, settingsAck, window]));
-    let received = Buffer.alloc(0);
-    let taken = preface.length;
-    socket.on("end", () => socket.end());
-    socket.on("data", (chunk: Buffer) => {
-      received = Buffer.concat([received, chunk]);
-      for (const one of parseFrames(received.subarray(taken))) {
-        taken += 9 + one.payload.length;
-        if (isAcknowledged(one)) script.acknowledged?.();
-        else if (isEnd(one)) script.requested(connection, one.streamId, socket);
-      }
+    onFrame(socket, (one) => {
+      if (isAcknowledged(one)) script.acknowledged?.();
+      else if (isEnd(one)) script.requested(connection, one.streamId, socket);
     });
   });
-  return {
-    ...server,
-    call: () => within("an answer", server.catalog.createVolume({ volume })),
-    get connections() {
-      return server.sockets.length;
-    },
-  };
+  return { ...server, call: () => within("an answer", server.catalog.createVolume({ volume })) };
 }
 
 const isAcknowledged = ({ type, flags }: Frame) => type === frameType.ping && flags === flag.ack;
@@ -87,7 +72,7 @@ test("goaway: the next call goes out on another connection", async () => {
   });
   expect(await scripted.call()).toMatchObject({ id: 1n });
   expect(await scripted.call()).toMatchObject({ id: 1n });
-  expect(scripted.connections).toBe(2);
+  expect(scripted.sockets.length).toBe(2);
 });
 
 test.each([
@@ -107,7 +92,7 @@ test.each([
     rawMessage: "the answer ended without a gRPC status",
   });
   expect(await scripted.call()).toMatchObject({ id: 1n });
-  expect([calls, scripted.connections]).toEqual([2, 1]);
+  expect([calls, scripted.sockets.length]).toEqual([2, 1]);
 });
 
 test("an answer that is lost with its connection is no answer without a message", async () => {
@@ -158,5 +143,5 @@ test("max_streams: no connection has more than its server takes", async () => {
   );
   await Promise.all(Array.from({ length: 40 }, scripted.call));
   expect(most).toBe(1);
-  expect(scripted.connections).toBeLessThanOrEqual(16);
+  expect(scripted.sockets.length).toBeLessThanOrEqual(16);
 });

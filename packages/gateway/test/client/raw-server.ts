@@ -58,34 +58,32 @@ export const notFound = (streamId = 1): Buffer =>
 /** What a server of HTTP/2 sends first. */
 export const serverGreeting = Buffer.concat([frame(frameType.settings), settingsAck]);
 
+/** Tells each frame of a client as it comes. */
+export function onFrame(socket: Socket, told: (frame: Frame) => void): void {
+  let received = Buffer.alloc(0);
+  let taken = preface.length;
+  socket.on("end", () => socket.end());
+  socket.on("data", (chunk: Buffer) => {
+    received = Buffer.concat([received, chunk]);
+    for (const one of parseFrames(received.subarray(taken))) {
+      taken += 9 + one.payload.length;
+      told(one);
+    }
+  });
+}
+
 /** A server that sends its settings, and to each call what a test says. */
 export async function openRawServer(
   answer: (connection: number, streamId: number) => Buffer,
   options: Partial<GrpcTransportOptions> = {},
 ) {
-  const chunks: Buffer[] = [];
+  const frames: Frame[] = [];
   const server = await openTcpServer((socket, connection) => {
     socket.write(serverGreeting);
-    let received = Buffer.alloc(0);
-    socket.on("end", () => socket.end());
-    socket.on("data", (chunk: Buffer) => {
-      chunks.push(chunk);
-      received = Buffer.concat([received, chunk]);
-      const frames = parseFrames(received.subarray(preface.length));
-      const call = frames.find(({ type }) => type === frameType.headers);
-      if (call === undefined) return;
-      received = received.subarray(0, preface.length);
-      socket.write(answer(connection, call.streamId));
+    onFrame(socket, (one) => {
+      frames.push(one);
+      if (one.type === frameType.headers) socket.write(answer(connection, one.streamId));
     });
   }, options);
-  return {
-    ...server,
-    get connections() {
-      return server.sockets.length;
-    },
-    /** All frames of a client with one connection. */
-    get frames(): readonly Frame[] {
-      return parseFrames(Buffer.concat(chunks).subarray(preface.length));
-    },
-  };
+  return { ...server, frames };
 }
