@@ -14,13 +14,10 @@ const request: ObservedRequest = {
   peerAddress: () => undefined,
 };
 
-function fail(): never {
-  throw new Error("broken");
-}
-
-function throwAtOnce(error: unknown): never {
+const throwAtOnce = (error: unknown): never => {
   throw error;
-}
+};
+const fail = () => throwAtOnce(new Error("broken"));
 
 /** Records its notifications. */
 function recordTold(name: string, told: string[]): CallObserver {

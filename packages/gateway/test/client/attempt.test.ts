@@ -8,14 +8,15 @@ import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { collect } from "../support/collect.ts";
 import { patienceMs, within } from "../support/within.ts";
 import { type Answer, answerAtOnce, grpcHead, openFakeServer } from "./fake-server.ts";
 
 /** An attempt at a server that answers so. */
-async function openAttempt(answer: Answer, deadline: CallDeadline) {
+async function openAttempt(answer: Answer, deadline = new CallDeadline()) {
   const fake = await openFakeServer(answer);
   const channel = new Channel({ origin: fake.url, tls: () => ({}), quietMsMax: 5000 });
-  const connection = await channel.acquire(new CallDeadline(undefined, undefined));
+  const connection = await channel.acquire(new CallDeadline());
   const attempt = new Attempt(connection, { ":method": "POST", ":path": "/" }, deadline);
   return {
     ...{ attempt, connection },
@@ -43,7 +44,7 @@ test.each([
   ["headers", 1, true],
   ["data", 0, false],
 ])("a call whose %s Node could not send: frame type %i, undone: %s", async (_, type, isUndone) => {
-  await using opened = await openAttempt(() => {}, new CallDeadline());
+  await using opened = await openAttempt(() => {});
   const { stream } = opened.attempt;
   stream.emit("frameError", type, 0, stream.id);
   expect(opened.attempt.isUndone).toBe(isUndone);
@@ -59,11 +60,8 @@ test("a call that Node refuses to send gives its place back", async () => {
 });
 
 test("messages that wait for more are told when their call is over", async () => {
-  const deadline = new CallDeadline(undefined, undefined);
-  await using opened = await openAttempt(
-    answerAtOnce({ ...grpcHead, "grpc-status": "5" }),
-    deadline,
-  );
+  const answer = answerAtOnce({ ...grpcHead, "grpc-status": "5" });
+  await using opened = await openAttempt(answer);
   const leave = vi.fn(async () => ({ done: true as const, value: undefined }));
   const waiting = { next: () => new Promise(() => {}), return: leave };
   const { attempt } = opened;
@@ -73,8 +71,7 @@ test("messages that wait for more are told when their call is over", async () =>
 });
 
 test("a cancelled call ends with its first reason, and frees its place", async () => {
-  const deadline = new CallDeadline(undefined, undefined);
-  await using opened = await openAttempt(() => {}, deadline);
+  await using opened = await openAttempt(() => {});
   const { attempt, connection } = opened;
   const answer = callUnary(attempt, Buffer.alloc(5), 1000, undefined);
   const first = new ConnectError("first", Code.DeadlineExceeded);
@@ -90,13 +87,12 @@ test("an answer of success without messages has its fields as headers alone", as
   const { watchVolumes } = CatalogService.method;
   const input = createAsyncIterable([{}]);
   const answer = await fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
-  for await (const _ of answer.message) expect.unreachable();
+  expect(await collect(answer.message)).toEqual([]);
   expect([answer.header.get("x-a"), answer.trailer.get("x-a")]).toEqual(["1", null]);
 });
 
 test("messages that the server does not take are given up with their call", async () => {
-  const deadline = new CallDeadline(undefined, undefined);
-  await using opened = await openAttempt((stream) => stream.pause(), deadline);
+  await using opened = await openAttempt((stream) => stream.pause());
   const { attempt } = opened;
   async function* endless() {
     for (;;) yield Buffer.alloc(64 * 1024);
@@ -108,8 +104,7 @@ test("messages that the server does not take are given up with their call", asyn
 });
 
 test("messages are sent until the server has answered, and no more", async () => {
-  const deadline = new CallDeadline(undefined, undefined);
-  await using opened = await openAttempt(() => {}, deadline);
+  await using opened = await openAttempt(() => {});
   let sent = 0;
   async function* endless() {
     for (;;) {
