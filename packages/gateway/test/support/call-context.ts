@@ -1,4 +1,3 @@
-import type { ContextValues } from "@connectrpc/connect";
 import { validateUniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import type { Exchange } from "../../src/http/exchange.ts";
@@ -8,20 +7,13 @@ import { createMemoryExchange } from "./memory-exchange.ts";
 
 interface Init {
   readonly exchange?: Exchange;
-  readonly values?: ContextValues;
   readonly wire?: Partial<StreamWire>;
   readonly timeoutMs?: number;
   readonly shutdownSignal?: AbortSignal;
 }
 
 /** A call without a network. Default: of Echo, without a deadline. */
-export function createCall({
-  wire = {},
-  values,
-  timeoutMs,
-  shutdownSignal,
-  ...init
-}: Init = {}): Call {
+export function createCall({ wire = {}, timeoutMs, shutdownSignal, ...init }: Init = {}): Call {
   const method = FieldService.method.echo;
   const terms = { protocol: "test", timeout: "timeout", parseTimeout } as unknown as Terms;
   const given = timeoutMs === undefined ? {} : { timeout: `${timeoutMs}` };
@@ -34,5 +26,5 @@ export function createCall({
   };
   const whole = { terms, spec, options, header: {}, trailer: {}, ...wire } as StreamWire;
   if (timeoutMs !== undefined) Object.assign(exchange, { headers });
-  return new Call(whole, exchange, values);
+  return new Call(whole, exchange);
 }
