@@ -1,13 +1,6 @@
-import { Code, ConnectError, createConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { createStreamLimit, drainingSignal, servicesOf } from "../../src/rpc/own-services.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
-
-test("each service of a router is named once", () => {
-  const router = createConnectRouter().service(FieldService, {}).service(LibraryService, {});
-  expect(servicesOf(router)).toEqual([FieldService, LibraryService]);
-});
+import { drainingSignal } from "../../src/rpc/own-services.ts";
 
 describe("a draining signal", () => {
   const own = new ConnectError("over", Code.Aborted);
@@ -29,16 +22,4 @@ describe("a draining signal", () => {
   test("never aborts without one", () => {
     expect(drainingSignal(undefined).aborted).toBe(false);
   });
-});
-
-test("streams over the limit are refused until another ends", () => {
-  const enter = createStreamLimit(2, "too many");
-  const [one, two, three] = [new AbortController(), new AbortController(), new AbortController()];
-  enter(one.signal);
-  enter(two.signal);
-  const refusal = { code: Code.ResourceExhausted, rawMessage: "too many" };
-  expect(() => enter(three.signal)).toThrow(expect.objectContaining(refusal));
-  one.abort();
-  enter(three.signal);
-  expect(() => enter(new AbortController().signal)).toThrow(expect.objectContaining(refusal));
 });
