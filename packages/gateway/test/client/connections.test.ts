@@ -437,7 +437,7 @@ test("the end of a transport ends calls that wait for room on its connections", 
     if (++calls === 16) fake.transport.close();
   };
   await using fake = await openFakeServer(full, busy);
-  const failures = Array.from({ length: 17 }, () => failureOf(fake));
+  const failures = Array.from({ length: 17 }, () => failureOf(call(fake)));
   expect(await within("the failures", Promise.all(failures))).toHaveLength(17);
 });
 
