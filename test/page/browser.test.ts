@@ -188,7 +188,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
 
   test("a double click sends a plant once", async () => {
     await visit("/");
-    await fill({ Token: knownToken, Id: "77" });
+    await fill({ Token: knownToken, Id: "79" });
     await page.getByRole("button", { name: "Create the plant" }).dblclick();
     await findAnswer();
     expect(requests.filter((url) => url.endsWith("/plants"))).toHaveLength(1);
