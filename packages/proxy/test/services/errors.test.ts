@@ -20,7 +20,7 @@ import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
 import { send } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
 import { jsonOf, type TestGatewayOptions } from "../../../gateway/test/support/gateway.ts";
-import { openProtocols } from "../../../gateway/test/support/open-client.ts";
+import { grpcProtocol, openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { failureOf, openProxy, openProxyOf, type TestProxy } from "./open-proxy.ts";
 
 const request = send("POST", "/v1/fields", {});
@@ -175,6 +175,19 @@ test.each<[what: string, Answer, status: number, code: Code, message: string]>([
   const got = await proxy.send(request);
   expect(jsonOf(got)).toEqual({ code, message, details: [] });
   expect(got.status).toBe(status);
+});
+
+test.each([
+  ["no message", 0],
+  ["more than one message", 2],
+])("an upstream that answers a stream of requests with %s has failed", async (what, count) => {
+  const body = Buffer.alloc(5 * count);
+  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+  await using proxy = await openProxy({ url: fake.url });
+  using caller = grpcProtocol.open(FieldService, proxy.origin("2"));
+  const error = await failureOf(caller.client.collect(createAsyncIterable([{}])));
+  const rawMessage = `the upstream answered ${what}`;
+  expect(error).toMatchObject({ code: Code.Unimplemented, rawMessage });
 });
 
 test("an answer that is too large is no reason to ask again", async () => {
