@@ -41,7 +41,7 @@ const own = new Map([
 
 /** The duration of a campaign: enough to catch each mutant, even on a slow machine. */
 const minutes = 1;
-/** With seed 1, its 40th fault is the first that shows each mutant: a minute on a quiet machine. */
+/** One mutant shows at its 40th fault, with seed 1. So many take a minute on a quiet machine. */
 const minutesOfIo = 3;
 const limitMs = 10 * 60_000;
 
