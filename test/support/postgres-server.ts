@@ -143,6 +143,8 @@ export async function startPostgres(options: PostgresServerOptions = {}) {
         while ((await query(current))[0]?.["value"] !== value);
       };
       await within(`${name} = ${value}`, look());
+      // Whether commits wait for a standby is what the checkpointer has read.
+      if (name === "synchronous_standby_names") await query("CHECKPOINT");
     },
     start: (settings = firstSettings) => launch(settings),
     /**
