@@ -1,4 +1,4 @@
-import { connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTcp, isIP, type OnReadOpts, type Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { connect as connectTls } from "node:tls";
 import { HeaderFilter } from "./header-filter.ts";
@@ -29,16 +29,19 @@ export function openSocket({
   socketPath,
   tls,
 }: SocketOptions): GuardedSocket {
-  if (socketPath !== undefined) return new GuardedSocket(connectTcp(socketPath));
+  if (socketPath !== undefined) {
+    return new GuardedSocket((onread) => connectTcp({ path: socketPath, onread }));
+  }
   const { protocol, hostname, port } = new URL(origin);
   const isSecure = protocol === "https:";
   const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
-  if (!isSecure) return new GuardedSocket(connectTcp(place));
+  if (!isSecure) return new GuardedSocket((onread) => connectTcp({ ...place, onread }));
   const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
     tls;
-  return new GuardedSocket(
-    connectTls({ ...place, ...material, servername: serverName, ALPNProtocols: ["h2"] }),
-  );
+  return new GuardedSocket((onread) => {
+    const alpn = { ALPNProtocols: ["h2"], onread };
+    return connectTls({ ...place, ...material, servername: serverName, ...alpn });
+  });
 }
 
 const wrongVersion = "0A00010B";
@@ -54,22 +57,26 @@ export function unbracketed(hostname: string): string {
   return hostname.replace(/[[\]]/g, "");
 }
 
+/** As much as Node reads at once. */
+const readBytes = 64 * 1024;
+
 /**
  * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It also saves a
  * fifth of a call's CPU, because Node writes larger pieces to a stream of ours than to a socket.
+ *
+ * It reads into one buffer: with a new one for each read, a stream of large messages makes V8 collect
+ * three times as often.
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: Socket;
   readonly #filter = new HeaderFilter();
 
-  constructor(socket: Socket) {
+  /** @param open Opens the socket, which reads as it is told. */
+  constructor(open: (onread: OnReadOpts) => Socket) {
     super();
+    const buffer = Buffer.allocUnsafeSlow(readBytes);
+    const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
     this.#socket = socket;
-    socket.on("data", (chunk: Buffer) => {
-      let wantsMore = true;
-      for (const part of this.#filter.filter(chunk)) wantsMore = this.push(part);
-      if (!wantsMore) socket.pause();
-    });
     socket.on("end", () => this.push(null));
     socket.on("error", (error) => this.destroy(error));
     socket.on("close", () => this.destroy());
@@ -77,6 +84,17 @@ export class GuardedSocket extends Duplex {
 
   get bytesRead(): number {
     return this.#socket.bytesRead;
+  }
+
+  /** @param received Valid until the next. @returns whether there may be one. */
+  #receive(received: Buffer): boolean {
+    let wantsMore = true;
+    for (const part of this.#filter.filter(received)) {
+      // What is not queued, the session copies at once.
+      const isTaken = this.readableFlowing === true && this.readableLength === 0;
+      wantsMore = this.push(isTaken ? part : Buffer.from(part));
+    }
+    return wantsMore;
   }
 
   override _read(): void {

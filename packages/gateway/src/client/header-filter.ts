@@ -34,7 +34,7 @@ export class HeaderFilter {
   #frames: Buffer[] = [];
   #gathered = 0;
 
-  /** @param received The next bytes from the server. @returns what to pass on. */
+  /** @param received The next bytes from the server, and @returns what to pass on: valid until the next call. */
   filter(received: Buffer): readonly Buffer[] {
     const chunk = this.#rest.length === 0 ? received : Buffer.concat([this.#rest, received]);
     this.#rest = this.#rest.subarray(0, 0);
@@ -56,10 +56,10 @@ export class HeaderFilter {
       if (begin < at) parts.push(chunk.subarray(begin, at));
       begin = at + length;
       if (left < frameHeadBytes || left < length) {
-        this.#rest = chunk.subarray(at);
+        this.#rest = Buffer.from(chunk.subarray(at));
         return parts;
       }
-      const frame = chunk.subarray(at, begin);
+      const frame = Buffer.from(chunk.subarray(at, begin));
       this.#frames.push(frame);
       this.#gathered += length;
       if (isLast(frame)) parts.push(...shrink(this.#takeGathered()));
