@@ -13,7 +13,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { smallBytes } from "../codec/decode.ts";
-import { keepBytes, passesOn, toBytes } from "../codec/passed.ts";
+import { passesOn, toBytes, unreadMessage } from "../codec/passed.ts";
 import { FieldViolation } from "../codec/violation.ts";
 import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
@@ -144,11 +144,12 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
     values?: ContextValues,
   ): EnvelopeReading<MessageShape<O>> {
     const compression = compressionOf(head);
-    const parse = values?.get(passesOn) ? this.#parseToPass : this.#parse;
+    const parse = !values?.get(passesOn)
+      ? this.#parse
+      : (bytes: Uint8Array) =>
+          unreadMessage(this.#output, bytes, this.#parse, limits.readMaxValues);
     return { ...limits, compression, endFlag: 0, parse, errors: answerErrors };
   }
-
-  readonly #parseToPass = (bytes: Uint8Array) => keepBytes(this.#parse(bytes), bytes);
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {

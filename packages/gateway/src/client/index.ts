@@ -1,7 +1,7 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
 export { passers, passesOn } from "../codec/passed.ts";
 export { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
-export type { Cancellation } from "../rpc/call.ts";
+export { type Cancellation, takesBytes } from "../rpc/call.ts";
 export { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 export { AnswerError } from "./answer.ts";
 export type { ClientTls } from "./guarded-socket.ts";

@@ -17,7 +17,7 @@ import {
   writeJson,
 } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
-import { keepBytes, toBytes } from "./passed.ts";
+import { toBytes, unreadMessage } from "./passed.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 import { assertWireFormat } from "./wire-format.ts";
 
@@ -38,24 +38,29 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "writeMaxBytes"
-> & { readonly onUnknownType?: OnUnknownType; readonly passesOn?: boolean };
+> & {
+  readonly onUnknownType?: OnUnknownType;
+  readonly passesOn: boolean;
+  readonly readMaxValues: number;
+};
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions, writeMaxBytes } = options;
-  const passesOn = options.passesOn === true && binaryOptions === undefined;
+  const { binaryOptions, writeMaxBytes, readMaxValues } = options;
+  const passesOn = options.passesOn && binaryOptions === undefined;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
+  const parse = (bytes: Uint8Array) =>
+    attempt("parse binary", Code.InvalidArgument, () => {
+      // The errors of protobuf-es come first, unless it could create too much.
+      const isFirst = bytes.length > smallBytes;
+      if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
+      const message = fromBinary(input, bytes, binaryOptions);
+      if (!isFirst) assertWireFormat(input, bytes);
+      return message;
+    });
   return {
     binary: {
-      parse: (bytes) =>
-        attempt("parse binary", Code.InvalidArgument, () => {
-          // The errors of protobuf-es come first, unless it could create too much.
-          const isFirst = bytes.length > smallBytes;
-          if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
-          const message = fromBinary(input, bytes, binaryOptions);
-          if (!isFirst) assertWireFormat(input, bytes);
-          return passesOn ? keepBytes(message, bytes) : message;
-        }),
+      parse: passesOn ? (bytes) => unreadMessage(input, bytes, parse, readMaxValues) : parse,
       serialize: (message) =>
         attempt("serialize binary", Code.Internal, () =>
           fitting(toBytes(output, message, binaryOptions), writeMaxBytes),

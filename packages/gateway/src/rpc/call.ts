@@ -47,6 +47,8 @@ export interface Wire<P = unknown> {
   /** The headers of the protocol in every answer. The application may add others. */
   readonly header: NodeHeaders;
   readonly trailer: NodeHeaders;
+  /** Whether its messages are bytes of protobuf. */
+  readonly takesBytes?: boolean;
   read(call: Call<P>): Message | Promise<Message>;
   write(call: Call<P>, message: Message): Response | Promise<Response>;
   /** The response for an error, if nothing of an answer has been sent. */
@@ -361,6 +363,11 @@ export function cancellationOf(context: HandlerContext): Cancellation {
  */
 export function sendHeaders(context: HandlerContext): void {
   (context as Partial<Call>).call?.sendHead?.();
+}
+
+/** Whether the caller takes messages in bytes of protobuf. */
+export function takesBytes(context: HandlerContext): boolean {
+  return (context as Partial<Call>).call?.wire.takesBytes === true;
 }
 
 export const noTrailer = {};

@@ -126,14 +126,16 @@ export function collectEndpoints(
     types.addAll(own?.jsonOptions?.registry);
     types.addFile(spec.method.parent.file);
     options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
-    options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
+    const { interceptors } = options;
+    options.interceptors = withLegacyCheck(spec.method.input, interceptors);
+    const isLookedInto = options.interceptors !== interceptors;
     // A service or method with its own options gets its protocols only from them.
     const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
     handlers.push(rpc);
     endpoints.push({
       spec,
       options,
-      codecs: createCodecs(spec.method, { ...options, passesOn }),
+      codecs: createCodecs(spec.method, { ...options, passesOn: passesOn && !isLookedInto }),
       rpc,
     });
   }

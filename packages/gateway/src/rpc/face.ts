@@ -53,6 +53,7 @@ export abstract class RpcRoute<P = unknown> implements Route {
   readonly pathTemplate: string;
   readonly terms: Terms;
   readonly header: NodeHeaders;
+  readonly takesBytes: boolean;
   readonly spec: Endpoint["spec"];
   readonly options: Endpoint["options"];
   /** Whether both sides send at the same time. */
@@ -65,6 +66,7 @@ export abstract class RpcRoute<P = unknown> implements Route {
     this.pathTemplate = rpc.requestPath;
     this.terms = terms;
     this.header = { "content-type": contentType };
+    this.takesBytes = !contentType.endsWith("json");
     this.spec = spec;
     this.options = options;
     this.isBidi = spec.kind === "bidi_streaming";

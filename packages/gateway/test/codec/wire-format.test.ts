@@ -14,7 +14,6 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createCodecs } from "../../src/codec/codec.ts";
-import type { EndpointOptions } from "../../src/rpc/endpoint.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 import {
   file_openapi_legacy_v1_legacy,
@@ -27,8 +26,8 @@ function parse(bytes: Uint8Array, recursionLimit?: number) {
 }
 
 function parseAs(method: DescMethod, bytes: Uint8Array, binaryOptions = {}) {
-  const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, binaryOptions };
-  return createCodecs(method, limits as EndpointOptions).binary.parse(bytes);
+  const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, readMaxValues: 1000 };
+  return createCodecs(method, { ...limits, passesOn: false, binaryOptions }).binary.parse(bytes);
 }
 
 const bytesOf = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");

@@ -115,13 +115,7 @@ function createRoutes(
   const common = { requestMetadata, onDroppedMetadata, timeoutMs };
   const routes = parts.map(({ upstream, descriptors, onUnimplemented = () => {} }) => {
     const transport = upstream.transportBy(rules);
-    return proxyServices({
-      ...descriptors,
-      ...common,
-      transport,
-      onUnimplemented,
-      passesBytes: true,
-    });
+    return proxyServices({ ...descriptors, ...common, transport, onUnimplemented });
   });
   return (router) => {
     for (const add of routes) add(router);

@@ -94,7 +94,7 @@ export const schema = {
   }),
   limits: {
     bodyBytesMax: { ...bodyBytesMax, summary: "Largest message, of clients and upstreams" },
-    messageValuesMax: kit.number("Values in a message: fields, and those of JSON", {
+    messageValuesMax: kit.number("Values in a message that is read: fields, and those of JSON", {
       default: 256 * 1024,
     }),
     bodyBudgetBytes,

@@ -26,6 +26,7 @@ import {
   type OptionKindsOf,
   passers,
   passesOn,
+  takesBytes,
 } from "connect-gateway/client";
 import { file_google_rpc_error_details } from "connect-gateway/protos";
 import type { Descriptors } from "./descriptors.ts";
@@ -54,12 +55,6 @@ export interface ProxyOptions {
   readonly onDroppedMetadata?: (name: string) => void;
   /** Told when the upstream answers UNIMPLEMENTED: its services may be others by now. */
   readonly onUnimplemented?: () => void;
-  /**
-   * Sends messages over 4 KiB on in the bytes in which they came, which saves a quarter of their CPU.
-   * Set it only if no interceptor of the gateway changes messages: such a change would be lost. Until
-   * a message has been sent on, its bytes are in memory beside it. Default: no.
-   */
-  readonly passesBytes?: boolean;
 }
 
 /** Descriptors may be given whole. */
@@ -73,11 +68,12 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
   timeoutMs: "function",
   onDroppedMetadata: "function",
   onUnimplemented: "function",
-  passesBytes: "boolean",
 };
 
 /**
  * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
+ * Between callers who take protobuf and an upstream of `openGrpcTransport`, messages are not parsed,
+ * unless an interceptor looks into them.
  *
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
@@ -85,14 +81,12 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
   assertOptions("proxyServices", options, optionKinds);
   const { services, requestMetadata = defaultRequestMetadata, onDroppedMetadata } = options;
   const metadataOf = createRequestMetadata(requestMetadata, onDroppedMetadata);
-  // Only for ours: interceptors of other transports may change them.
-  const values = options.passesBytes && isOurs(options.transport) ? passing : undefined;
-  const forwarding = { ...options, metadataOf, values };
+  const forwarding = { ...options, metadataOf };
   return (router) => {
     for (const service of services) {
       const implement = (one: DescMethod) => [one.localName, forwardMethod(one, forwarding)];
       const implementation = Object.fromEntries(service.methods.map(implement));
-      if (options.passesBytes) passers.add(implementation);
+      if (isOurs(options.transport)) passers.add(implementation);
       router.service(service, implementation);
     }
   };
@@ -102,10 +96,14 @@ type Message = MessageShape<DescMessage>;
 
 interface Forwarding extends ProxyOptions {
   readonly metadataOf: RequestMetadata;
-  readonly values: ContextValues | undefined;
 }
 
 const passing = createContextValues().set(passesOn, true);
+
+/** A caller who takes bytes gets those of the upstream. */
+function valuesFor(context: HandlerContext): ContextValues | undefined {
+  return takesBytes(context) ? passing : undefined;
+}
 
 function forwardMethod(method: DescMethod, forwarding: Forwarding): unknown {
   switch (method.methodKind) {
@@ -130,7 +128,7 @@ async function callUnary(
   forwarding: Forwarding,
   context: HandlerContext,
 ): Promise<Message> {
-  const { transport, metadataOf, timeoutMs, values } = forwarding;
+  const { transport, metadataOf, timeoutMs } = forwarding;
   const metadata = metadataOf(context);
   try {
     const answer = await transport.unary(
@@ -139,7 +137,7 @@ async function callUnary(
       context.timeoutMs() ?? timeoutMs?.(method),
       metadata,
       message,
-      values,
+      valuesFor(context),
     );
     addFields(context.responseHeader, answer.header);
     addFields(context.responseTrailer, answer.trailer);
@@ -156,7 +154,7 @@ async function* callStream(
   forwarding: Forwarding,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { transport, metadataOf, timeoutMs, values } = forwarding;
+  const { transport, metadataOf, timeoutMs } = forwarding;
   const metadata = metadataOf(context);
   let isAnswered = false;
   try {
@@ -166,7 +164,7 @@ async function* callStream(
       context.timeoutMs() ?? timeoutMs?.(method),
       metadata,
       messages,
-      values,
+      valuesFor(context),
     );
     addFields(context.responseHeader, answer.header);
     isAnswered = true;

@@ -26,7 +26,7 @@ const withoutSetting: Readonly<Record<string, string>> = {
   mcp: "server descriptors hints streamBytesMax streamTimeMs textPattern",
   createOpenApiDocument:
     "names bearer security securitySchemes error errors examples license openapi textPattern",
-  proxyServices: "broken missing onDroppedMetadata onUnimplemented passesBytes",
+  proxyServices: "broken missing onDroppedMetadata onUnimplemented",
   watchReflection: "onChange onError",
   openGrpcTransport: "userAgent",
 };
