@@ -173,8 +173,9 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
 describe("faults of a REST server", () => {
   let answer: RequestListener = () => {};
   let calls = 0;
+  let head = 200;
   const listener: RequestListener = (request, response) => {
-    if (request.method === "HEAD") return void response.end();
+    if (request.method === "HEAD") return void response.writeHead(head).end();
     calls++;
     answer(request, response);
   };
@@ -242,6 +243,18 @@ describe("faults of a REST server", () => {
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);
     expect(calls).toBe(1);
+  });
+
+  test("it is away if a proxy before it says so, not if it serves no HEAD", async () => {
+    for (const [status, ready] of [
+      [502, 503],
+      [500, 200],
+      [504, 503],
+      [405, 200],
+    ] as const) {
+      head = status;
+      await until(ready, `${server.origin}/readyz`);
+    }
   });
 
   test("a client stream that cannot go on is an error, and harms nobody", async () => {
