@@ -177,12 +177,10 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
       }
     }
     for (const watch of watches) watch.refresh();
-    const before = rules;
     try {
       rules = readRules(settings);
       use(file === undefined ? serve(current.parts) : readFile(file));
     } catch (error) {
-      rules = before;
       log.warn("the old services and rules stay in use", error);
     }
   }
