@@ -144,12 +144,11 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
     values?: ContextValues,
   ): EnvelopeReading<MessageShape<O>> {
     const compression = compressionOf(head);
-    const parse = !values?.get(passesOn)
-      ? this.#parse
-      : (bytes: Uint8Array) =>
-          unreadMessage(this.#output, bytes, this.#parse, limits.readMaxValues);
+    const parse = values?.get(passesOn) ? this.#pass : this.#parse;
     return { ...limits, compression, endFlag: 0, parse, errors: answerErrors };
   }
+
+  readonly #pass = (bytes: Uint8Array) => unreadMessage(this.#output, bytes);
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {

@@ -1,8 +1,9 @@
 /** A client of gRPC on `node:http2`, for `createClient` of Connect. */
 export { passers, passesOn } from "../codec/passed.ts";
 export { isOfConnection, LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+export { blindInterceptor } from "../rpc/blind.ts";
 export { type Cancellation, takesBytes } from "../rpc/call.ts";
 export { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 export { AnswerError } from "./answer.ts";
 export type { ClientTls } from "./guarded-socket.ts";
-export { type GrpcTransport, type GrpcTransportOptions, openGrpcTransport } from "./transport.ts";
+export { GrpcTransport, type GrpcTransportOptions, openGrpcTransport } from "./transport.ts";

@@ -40,13 +40,11 @@ type CodecOptions = Pick<
   "binaryOptions" | "jsonOptions" | "writeMaxBytes"
 > & {
   readonly onUnknownType?: OnUnknownType;
-  readonly passesOn: boolean;
-  readonly readMaxValues: number;
+  readonly passesOn?: boolean;
 };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions, writeMaxBytes, readMaxValues } = options;
-  const passesOn = options.passesOn && binaryOptions === undefined;
+  const { binaryOptions, writeMaxBytes, passesOn = false } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   const parse = (bytes: Uint8Array) =>
@@ -60,7 +58,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
     });
   return {
     binary: {
-      parse: passesOn ? (bytes) => unreadMessage(input, bytes, parse, readMaxValues) : parse,
+      parse: passesOn ? (bytes) => unreadMessage(input, bytes) : parse,
       serialize: (message) =>
         attempt("serialize binary", Code.Internal, () =>
           fitting(toBytes(output, message, binaryOptions), writeMaxBytes),

@@ -1,4 +1,5 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
+import { blindInterceptor } from "../rpc/blind.ts";
 
 /** The log of the server: one line per event. Never contains tokens or bodies. */
 export interface Log {
@@ -30,7 +31,7 @@ export function logFailures(log: Log): Interceptor {
     unwritten = 0;
   }
 
-  return (next) => (request) => {
+  return blindInterceptor((next) => (request) => {
     const fail = (error: unknown): never => {
       const isAbort = request.signal.aborted && error === request.signal.reason;
       if (!(error instanceof ConnectError)) {
@@ -50,7 +51,7 @@ export function logFailures(log: Log): Interceptor {
     } catch (error) {
       return fail(error);
     }
-  };
+  });
 }
 
 /** The parts of an error for the log. Other properties may contain data of clients. */

@@ -47,7 +47,7 @@ export interface Wire<P = unknown> {
   /** The headers of the protocol in every answer. The application may add others. */
   readonly header: NodeHeaders;
   readonly trailer: NodeHeaders;
-  /** Whether its messages are bytes of protobuf. */
+  /** Whether it writes messages that are unread. */
   readonly takesBytes?: boolean;
   read(call: Call<P>): Message | Promise<Message>;
   write(call: Call<P>, message: Message): Response | Promise<Response>;
@@ -365,7 +365,7 @@ export function sendHeaders(context: HandlerContext): void {
   (context as Partial<Call>).call?.sendHead?.();
 }
 
-/** Whether the caller takes messages in bytes of protobuf. */
+/** Whether answers may be passed on unread. */
 export function takesBytes(context: HandlerContext): boolean {
   return (context as Partial<Call>).call?.wire.takesBytes === true;
 }

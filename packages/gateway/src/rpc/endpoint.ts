@@ -21,6 +21,7 @@ import type { OnUnknownType } from "../codec/json-messages.ts";
 import { passers } from "../codec/passed.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
+import { areBlind } from "./blind.ts";
 import { withLegacyCheck } from "./required-fields.ts";
 
 export interface MessageLimits {
@@ -66,6 +67,8 @@ export interface Endpoint {
   readonly spec: MethodImplSpec;
   readonly options: EndpointOptions & Required<MessageLimits>;
   readonly codecs: Codecs;
+  /** Whether messages of protobuf are passed on unread. */
+  readonly passesOn: boolean;
   /** Its path, and the protocols and HTTP methods of RPC. */
   readonly rpc: Rpc;
 }
@@ -118,7 +121,7 @@ export function collectEndpoints(
   function register(
     spec: MethodImplSpec,
     own: ConnectRouterOptions | undefined,
-    passesOn = false,
+    isPasser = false,
   ): void {
     const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
@@ -126,16 +129,17 @@ export function collectEndpoints(
     types.addAll(own?.jsonOptions?.registry);
     types.addFile(spec.method.parent.file);
     options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
-    const { interceptors } = options;
-    options.interceptors = withLegacyCheck(spec.method.input, interceptors);
-    const isLookedInto = options.interceptors !== interceptors;
+    options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
+    const passesOn =
+      isPasser && options.binaryOptions === undefined && areBlind(options.interceptors);
     // A service or method with its own options gets its protocols only from them.
     const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
     handlers.push(rpc);
     endpoints.push({
       spec,
       options,
-      codecs: createCodecs(spec.method, { ...options, passesOn: passesOn && !isLookedInto }),
+      codecs: createCodecs(spec.method, { ...options, passesOn }),
+      passesOn,
       rpc,
     });
   }
@@ -145,8 +149,8 @@ export function collectEndpoints(
     handlers: handlers as UniversalHandler[],
     service(service, implementation, own) {
       const { methods } = createServiceImplSpec(service, implementation);
-      const passesOn = passers.has(implementation);
-      for (const spec of Object.values(methods)) register(spec, own, passesOn);
+      const isPasser = passers.has(implementation);
+      for (const spec of Object.values(methods)) register(spec, own, isPasser);
       return recorder;
     },
     rpc(method, implementation, own) {

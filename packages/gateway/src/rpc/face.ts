@@ -60,13 +60,13 @@ export abstract class RpcRoute<P = unknown> implements Route {
   readonly isBidi: boolean;
   readonly #allowed: readonly string[];
 
-  constructor({ spec, options, rpc }: Endpoint, terms: Terms, contentType: string) {
+  constructor({ spec, options, rpc, passesOn }: Endpoint, terms: Terms, contentType: string) {
     this.protocol = terms.protocol;
     this.method = spec.method;
     this.pathTemplate = rpc.requestPath;
     this.terms = terms;
     this.header = { "content-type": contentType };
-    this.takesBytes = !contentType.endsWith("json");
+    this.takesBytes = passesOn && !contentType.endsWith("json");
     this.spec = spec;
     this.options = options;
     this.isBidi = spec.kind === "bidi_streaming";

@@ -26,8 +26,7 @@ function parse(bytes: Uint8Array, recursionLimit?: number) {
 }
 
 function parseAs(method: DescMethod, bytes: Uint8Array, binaryOptions = {}) {
-  const limits = { readMaxBytes: 1000, writeMaxBytes: 1000, readMaxValues: 1000 };
-  return createCodecs(method, { ...limits, passesOn: false, binaryOptions }).binary.parse(bytes);
+  return createCodecs(method, { writeMaxBytes: 1000, binaryOptions }).binary.parse(bytes);
 }
 
 const bytesOf = (hex: string) => Buffer.from(hex.replaceAll(" ", ""), "hex");

@@ -1,11 +1,11 @@
 /** The OpenTelemetry SDK, configured by its standard environment variables. */
-import type { Interceptor } from "@connectrpc/connect";
 import { DiagLogLevel, diag } from "@opentelemetry/api";
 import * as core from "@opentelemetry/core";
 import { OTLPTraceExporter } from "@opentelemetry/exporter-trace-otlp-proto";
 import * as resources from "@opentelemetry/resources";
 import * as sdk from "@opentelemetry/sdk-trace";
 import type { ObservedRequest } from "connect-gateway";
+import { blindInterceptor } from "connect-gateway/client";
 import type { Log } from "connect-gateway/logging";
 import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 
@@ -40,10 +40,10 @@ export function createTracing(
   const calls = createTracingObserver({ tracer, propagator, scheme });
   const setter = { set: (to: Headers, name: string, value: string) => to.set(name, value) };
   /** Makes the span of a call the parent of its upstream's. */
-  const passOn: Interceptor = (next) => (request) => {
+  const passOn = blindInterceptor((next) => (request) => {
     propagator.inject(request.contextValues.get(callContextKey), request.header, setter);
     return next(request);
-  };
+  });
 
   async function close(): Promise<void> {
     const { promise: outOfTime, resolve } = Promise.withResolvers<"out of time">();

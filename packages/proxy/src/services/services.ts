@@ -23,6 +23,7 @@ import { BodyBudget, cancellationOf, RestFailure, sendHeaders } from "connect-ga
 import {
   AnswerError,
   assertOptions,
+  GrpcTransport,
   type OptionKindsOf,
   passers,
   passesOn,
@@ -73,7 +74,7 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
 /**
  * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
  * Between callers who take protobuf and an upstream of `openGrpcTransport`, messages are not parsed,
- * unless an interceptor looks into them.
+ * unless the gateway has interceptors, which might look into them.
  *
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
@@ -180,7 +181,7 @@ async function* callStream(
 
 /** Our own transport of gRPC. */
 function isOurs(transport: Transport): boolean {
-  return "onDisconnect" in transport;
+  return transport instanceof GrpcTransport;
 }
 
 /** Ours needs no AbortSignal, which costs more. */

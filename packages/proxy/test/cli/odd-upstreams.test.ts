@@ -11,6 +11,7 @@ import { Health } from "connect-gateway/health";
 import { addReflection, ServerReflection } from "connect-gateway/reflection";
 import { expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
+import { answerWith, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import {
   CatalogService,
   file_library_v1_catalog,
@@ -21,7 +22,7 @@ import {
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { post, until, useFolder } from "./command.ts";
+import { post, startCommand, until, useFolder } from "./command.ts";
 import { addReflecting, oddFile, reflecting } from "./reflecting.ts";
 
 const folder = useFolder(file_library_v1_fields);
@@ -49,6 +50,23 @@ test("a rule, a type and an import that are wrong leave all else served, and are
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
   expect(await server.readMetrics()).toContain("connect_gateway_rules_left_out 1\n");
+});
+
+test("what is no message is passed on to who reads it, with traces and without", async () => {
+  await using upstream = await openFakeServer(async (stream, headers) => {
+    const body = Buffer.concat(await stream.toArray());
+    answerWith({ "grpc-status": "0" }, { body })(stream, headers);
+  });
+  const traces = { OTEL_TRACES_EXPORTER: "console" };
+  for (const env of [{}, traces]) {
+    const args = ["--upstream", upstream.url, "--descriptors", "services.binpb"];
+    await using server = await startCommand(args, folder.path, env);
+    const path = `${server.origin}/${FieldService.typeName}/Echo`;
+    const body = Buffer.from([0xff]);
+    const headers = { "content-type": "application/proto" };
+    const answer = await fetch(path, { method: "POST", headers, body });
+    expect([answer.status, await answer.bytes()]).toEqual([200, new Uint8Array(body)]);
+  }
 });
 
 test("one upstream that is away does not keep the others from being served", async () => {
