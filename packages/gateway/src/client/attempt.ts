@@ -130,6 +130,17 @@ export function callUnary(
   readonly trailer: IncomingHttpHeaders;
   readonly body: Uint8Array;
 }> {
+  const answer = answerOf(attempt, readMaxBytes, holding);
+  // Not in a function with listeners, or they would keep it for as long as they are kept.
+  attempt.stream.end(body);
+  return answer;
+}
+
+function answerOf(
+  attempt: Attempt,
+  readMaxBytes: number,
+  holding: Holding | undefined,
+): ReturnType<typeof callUnary> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
     const received = new EnvelopeSplitter(readMaxBytes, holding);
@@ -157,7 +168,6 @@ export function callUnary(
       attempt.leave();
     });
     stream.on("close", settle);
-    stream.end(body);
   });
 }
 

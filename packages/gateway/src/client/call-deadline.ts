@@ -5,7 +5,7 @@ import { timerMaxMs } from "../rpc/options.ts";
 /** Ends a call when its deadline passes, or when its caller cancels it. */
 export class CallDeadline {
   readonly #at: number | undefined;
-  readonly #cancellation: Cancellation | undefined;
+  #cancellation: Cancellation | undefined;
   readonly #timer: NodeJS.Timeout | undefined;
   #error: ConnectError | undefined;
   /** Called once, when the call ends by this. */
@@ -40,9 +40,11 @@ export class CallDeadline {
     this.#end(reason instanceof ConnectError ? reason : canceled(reason));
   }
 
+  /** An error or a stream may keep it for longer than the call. */
   release(): void {
     clearTimeout(this.#timer);
     this.#cancellation?.removeEventListener("abort", this);
+    this.#cancellation = undefined;
     this.onEnd = undefined;
   }
 

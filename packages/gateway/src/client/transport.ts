@@ -7,7 +7,7 @@ import type {
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import type { ContextValues, StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
-import { readMaxValuesDefault } from "../codec/decode.ts";
+import { readMaxValuesDefault, smallBytes } from "../codec/decode.ts";
 import type { Holding } from "../http/body-budget.ts";
 import {
   LazyHeaders,
@@ -134,6 +134,8 @@ export class GrpcTransport implements Transport {
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const holding = cancellation?.holding;
+      const room = holdBody(body, holding);
+      if (room !== undefined) await room;
       const outgoing = { path: codec.path, header, deadline, triesMax };
       const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
         callUnary(attempt, body, readMaxBytes, holding),
@@ -161,7 +163,8 @@ export class GrpcTransport implements Transport {
     const codec = this.#know(method);
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
-      const bodies = serializeAll(codec, input);
+      const holding = cancellation?.holding;
+      const bodies = serializeAll(codec, input, holding);
       // A single message can be sent again, a stream cannot.
       const one =
         method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
@@ -178,7 +181,7 @@ export class GrpcTransport implements Transport {
         header: new LazyHeaders(head),
         trailer,
         message: readEnvelopes(
-          { chunks: () => receive(attempt, trailer), holding: cancellation?.holding },
+          { chunks: () => receive(attempt, trailer), holding },
           codec.reading(head, this.#limits, values),
         ),
       };
@@ -272,8 +275,20 @@ function readOne<T>(
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(
   codec: MethodCodec<I, O>,
   messages: AsyncIterable<MessageInitShape<I>>,
+  holding: Holding | undefined,
 ): AsyncGenerator<Uint8Array, void> {
-  for await (const message of messages) yield codec.serialize(message);
+  for await (const message of messages) {
+    const body = codec.serialize(message);
+    const room = holdBody(body, holding);
+    if (room !== undefined) await room;
+    yield body;
+    if (body.length > smallBytes) holding?.give(body.length);
+  }
+}
+
+/** Counts the bytes of a message beside those in which it came. @returns as `Holding.add`. */
+function holdBody(body: Uint8Array, holding: Holding | undefined): Promise<void> | undefined {
+  return body.length > smallBytes ? holding?.add(0, body.length) : undefined;
 }
 
 async function* justOne(body: Uint8Array): AsyncGenerator<Uint8Array, void> {

@@ -1,7 +1,7 @@
 /** Answers count in the budget of the caller for whom a call is made. */
 import { constants } from "node:http2";
 import { Code } from "@connectrpc/connect";
-import { expect, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
@@ -66,4 +66,49 @@ test("an answer whose exchange ends while it waits ends its call", async () => {
   held.holding.release();
   await failed;
   expect(await held.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
+});
+
+describe("a message that is sent", () => {
+  const parent = "a".repeat(100 * KiB);
+  const more = 100 * KiB;
+
+  async function openCaller(heldBytes: number) {
+    const budget = new BodyBudget({ bytesMax: MiB });
+    const who = { peerAddress: "10.0.0.1", headers: {} };
+    const older = budget.hold(who);
+    void older.add(heldBytes);
+    const holding = budget.hold(who);
+    const received: number[] = [];
+    const fake = await openFakeServer((stream) => {
+      stream.on("data", () => received.push(budget.heldBytes));
+      stream.on("end", () => {
+        stream.respond(grpcHead, { waitForTrailers: true });
+        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+        stream.end(body);
+      });
+    });
+    const cancellation = Object.assign(new AbortController().signal, { holding });
+    return { ...fake, older, budget, cancellation, received };
+  }
+
+  test.each(["unary", "stream"] as const)("counts, and waits for room: %s", async (kind) => {
+    await using held = await openCaller(500 * KiB);
+    const { listVolumes, importVolumes } = CatalogService.method;
+    async function* messages() {
+      yield { parent };
+      yield { parent };
+    }
+    const { transport, cancellation } = held;
+    const answer: Promise<unknown> =
+      kind === "unary"
+        ? transport.unary(listVolumes, cancellation, undefined, undefined, { parent })
+        : transport.stream(importVolumes, cancellation, undefined, undefined, messages());
+    await vi.waitUntil(() => held.budget.waiting > 0, patienceMs);
+    expect(held.received).toEqual([]);
+    held.older.release();
+    await within("the answer", answer);
+    const most = Math.max(...held.received);
+    expect(most).toBeGreaterThan(more);
+    expect(most).toBeLessThan(2 * more);
+  });
 });
