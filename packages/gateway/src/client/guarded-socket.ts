@@ -86,11 +86,11 @@ export class GuardedSocket extends Duplex {
     return this.#socket.bytesRead;
   }
 
-  /** @param received Valid until the next. @returns whether there may be one. */
+  /** @param received Overwritten by the next read. @returns whether to read on. */
   #receive(received: Buffer): boolean {
     let wantsMore = true;
     for (const part of this.#filter.filter(received)) {
-      // What is not queued, the session copies at once.
+      // Where nothing is queued, the session copies it at once.
       const isTaken = this.readableFlowing === true && this.readableLength === 0;
       wantsMore = this.push(isTaken ? part : Buffer.from(part));
     }

@@ -34,7 +34,7 @@ export class HeaderFilter {
   #frames: Buffer[] = [];
   #gathered = 0;
 
-  /** @param received The next bytes from the server, and @returns what to pass on: valid until the next call. */
+  /** @param received The next bytes from the server. @returns what to pass on before the next call. */
   filter(received: Buffer): readonly Buffer[] {
     const chunk = this.#rest.length === 0 ? received : Buffer.concat([this.#rest, received]);
     this.#rest = this.#rest.subarray(0, 0);

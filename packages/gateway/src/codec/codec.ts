@@ -38,13 +38,10 @@ export interface Codecs {
 type CodecOptions = Pick<
   UniversalHandlerOptions,
   "binaryOptions" | "jsonOptions" | "writeMaxBytes"
-> & {
-  readonly onUnknownType?: OnUnknownType;
-  readonly passesOn?: boolean;
-};
+> & { readonly onUnknownType?: OnUnknownType; readonly passesOn?: boolean };
 
 export function createCodecs({ input, output }: DescMethod, options: CodecOptions): Codecs {
-  const { binaryOptions, writeMaxBytes, passesOn = false } = options;
+  const { binaryOptions, writeMaxBytes, passesOn } = options;
   const jsonOptions = getJsonOptions(options.jsonOptions) as JsonOptions;
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   const parse = (bytes: Uint8Array) =>

@@ -25,7 +25,7 @@ export function ownsBuffer(bytes: Uint8Array): boolean {
   return byteLength > smallBytes && bytes.buffer.byteLength <= 2 * byteLength;
 }
 
-/** Only what its type and its bytes are. */
+/** Of messages that are unread. */
 const bytesOf = new WeakMap<object, Uint8Array>();
 
 /** Stands for a message that nobody looks into. Written by {@link toBytes}. */
