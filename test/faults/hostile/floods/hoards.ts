@@ -20,6 +20,7 @@ interface Hoard extends RawRequest {
 }
 
 const held = Buffer.alloc(1000 * 1024, " ");
+const largePlant = { id: 1n, name: "a".repeat(2 * MiB) };
 const options = { authorization: `Bearer ${hoarderToken}` };
 /** REST's JSON is as good as Connect's. */
 const protocols = rawProtocols.filter(
@@ -35,6 +36,10 @@ export const hoards: readonly Hoard[] = [
       ...{ what: `gzip of ${size} MiB, ${name}`, isWhole: true },
     }));
   }),
+  ...protocols.map(({ name, encode, request }) => ({
+    ...request(gzipSync(encode(largePlant)), { ...options, coding: "gzip" }),
+    ...{ what: `gzip of a plant of 2 MiB, ${name}`, isWhole: true },
+  })),
   ...protocols
     .filter(({ name }) => /^(REST|gRPC) /.test(name))
     .map(({ name, request }) => {
