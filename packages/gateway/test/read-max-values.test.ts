@@ -138,6 +138,7 @@ describe("by default", () => {
     ],
     ["dynamic values", "json", Buffer.from(`{"listValue":[1${",1".repeat(many)}]}`)],
     ["entries", "json", Buffer.from(`{"stringByString":{${list(many, (i) => `"${i}":""`)}}}`)],
+    ["members", "json", Buffer.from(`{${list(many, (i) => `"unknown${i}":1`)}}`)],
     ["empty messages", "proto", Buffer.alloc(many * item.length, item)],
     ["unknown fields", "proto", Buffer.alloc(3 * many, Buffer.of(0x98, 0x3f, 1))],
   ];
@@ -153,12 +154,21 @@ describe("by default", () => {
     expect(received).toEqual([]);
   });
 
-  test("a list of 100,000 numbers is read", async () => {
-    const { received } = await send({
+  const read: [what: string, json: string][] = [
+    ["list of 100,000 numbers", `"int32List":[${list(many, () => "1")}]`],
+    ["map of 40,000 entries", `"stringByString":{${list(40_000, (i) => `"${i}":""`)}}`],
+    [
+      "struct of 4,000 objects",
+      `"struct":{"a":[${list(4000, (i) => `{"id":${i},"name":"x","ok":true}`)}]}`,
+    ],
+  ];
+  test.each(read)("a %s is read", async (_what, json) => {
+    const { response } = await send({
       path: `/${FieldService.typeName}/Echo`,
       headers: { "content-type": "application/json" },
-      body: `{"int32List":[1${",1".repeat(many - 1)}]}`,
+      body: `{${json}}`,
     });
-    expect(received).toMatchObject([{ int32List: { length: many } }]);
+    expect(response.status).toBe(200);
+    expect(JSON.parse(`${response.body}`)).toEqual(JSON.parse(`{${json}}`));
   });
 });

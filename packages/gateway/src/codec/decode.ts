@@ -61,6 +61,10 @@ function isFilled({ oneof, presence, fieldKind }: DescField): boolean {
 /** Those that an entry of a map has besides its value. */
 export const entryValues = 4;
 
+/** An object in JSON with more members is a hash table, and each has so many besides its value. */
+export const smallObjectMax = 32;
+export const memberValues = 3;
+
 /** Those of a Timestamp and the like in JSON: their text is read by a regular expression. */
 export const textValues = 16;
 

@@ -17,7 +17,14 @@ import {
 } from "@bufbuild/protobuf";
 import { AnySchema, anyPack, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { countValues, entryValues, messageValues, textValues } from "./decode.ts";
+import {
+  countValues,
+  entryValues,
+  memberValues,
+  messageValues,
+  smallObjectMax,
+  textValues,
+} from "./decode.ts";
 import {
   enumReader,
   integerTypes,
@@ -146,7 +153,7 @@ function readMember(
   try {
     value = read(json, context);
   } catch (error) {
-    throw error instanceof FieldViolation ? error.within(key) : error;
+    throw located(key, error);
   }
   if (value === undefined) return;
   if (oneof === undefined) message[localName] = value;
@@ -217,8 +224,17 @@ function valueReader(field: DescField | DescExtension): Reader {
 function listReader(element: Reader): Reader {
   return (json, context) => {
     if (!Array.isArray(json)) throw new FieldViolation("", "must be a JSON array");
-    const items = json.map((item, i) => within(`[${i}]`, () => element(item, context)));
-    return items.filter((item) => item !== undefined);
+    const items: unknown[] = [];
+    let at = 0;
+    try {
+      for (; at < json.length; at++) {
+        const item = element(json[at] as ExactJson, context);
+        if (item !== undefined) items.push(item);
+      }
+    } catch (error) {
+      throw located(`[${at}]`, error);
+    }
+    return items;
   };
 }
 
@@ -226,9 +242,13 @@ function mapReader(type: ScalarType, element: Reader): Reader {
   const isInteger = integerTypes.has(type);
   const readKey = scalarReader(type);
   return (json, context) => {
-    const entries = Object.entries(asObject(json)).map(([key, value]) => {
-      countValues(entryValues);
-      return within(`["${key}"]`, () => {
+    const members = Object.entries(asObject(json));
+    // Those of a large object were counted as its members.
+    const counted = members.length > smallObjectMax ? memberValues : 0;
+    countValues(members.length * (entryValues - counted));
+    const entries: [string, unknown][] = [];
+    for (const [key, value] of members) {
+      try {
         // A key has only one form, even if a value may have several.
         if (isInteger) readKey(plainInteger.test(key) ? key : "", context);
         else if (type === ScalarType.BOOL && key !== "true" && key !== "false") {
@@ -236,10 +256,13 @@ function mapReader(type: ScalarType, element: Reader): Reader {
         } else if (!key.isWellFormed()) {
           throw new FieldViolation("", "must not have a lone surrogate in its key");
         }
-        return [key, element(value, context)] as const;
-      });
-    });
-    return Object.fromEntries(entries.filter(([, value]) => value !== undefined));
+        const read = element(value, context);
+        if (read !== undefined) entries.push([key, read]);
+      } catch (error) {
+        throw located(`["${key}"]`, error);
+      }
+    }
+    return Object.fromEntries(entries);
   };
 }
 
@@ -320,8 +343,12 @@ export function within<T>(name: string, read: () => T): T {
   try {
     return read();
   } catch (error) {
-    throw error instanceof FieldViolation && name !== "" ? error.within(name) : error;
+    throw located(name, error);
   }
+}
+
+function located(name: string, error: unknown): unknown {
+  return error instanceof FieldViolation && name !== "" ? error.within(name) : error;
 }
 
 /** Converts messages to JSON values for `JSON.stringify`. */

@@ -6,7 +6,7 @@ import {
   ScalarType,
 } from "@bufbuild/protobuf";
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { countValues, dynamicValues } from "./decode.ts";
+import { countValues, dynamicValues, entryValues, smallObjectMax } from "./decode.ts";
 import { type ExactJson, JsonNumber } from "./json-text.ts";
 import { FieldViolation } from "./violation.ts";
 
@@ -195,8 +195,10 @@ export function plainJson(json: ExactJson): JsonValue {
   if (typeof json === "string") return readString(json);
   if (Array.isArray(json)) return json.map(plainJson);
   if (typeof json !== "object" || json === null) return json;
+  const members = Object.entries(json);
+  if (members.length > smallObjectMax) countValues(members.length * entryValues);
   return Object.fromEntries(
-    Object.entries(json).map(([key, value]) => {
+    members.map(([key, value]) => {
       if (key.isWellFormed()) return [key, plainJson(value)];
       throw new FieldViolation("", "must not have a lone surrogate in a key");
     }),

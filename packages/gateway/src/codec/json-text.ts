@@ -1,6 +1,6 @@
 /** Parses JSON text without losing anything that ProtoJSON distinguishes. */
 import type { JsonValue } from "@bufbuild/protobuf";
-import { countValues } from "./decode.ts";
+import { countValues, memberValues, smallObjectMax } from "./decode.ts";
 
 /**
  * A number as written, where a double might differ from it: `JSON.parse` alone turns
@@ -71,6 +71,9 @@ const unusual = /[^ -[\]-\uffff]/;
 /** V8 keeps a text for as long as a slice of it. A longer one is not worth a short string. */
 const keptTextMax = 256;
 
+/** A shorter one is a copy: V8's `SlicedString::kMinLength`. Seen with JavaScriptCore, too. */
+const sliceLengthMin = 13;
+
 class Parser {
   readonly #text: string;
   #at = 0;
@@ -112,7 +115,9 @@ class Parser {
   #object(): ExactJson {
     const object: { [key: string]: ExactJson } = {};
     if (this.#isEmpty(closeBrace)) return object;
+    let members = 0;
     do {
+      if (++members > smallObjectMax) countValues(memberValues);
       if (this.#next() !== quote) this.#fail();
       const start = this.#at;
       const key = this.#string();
@@ -155,10 +160,11 @@ class Parser {
     const start = this.#at;
     let end = text.indexOf('"', start + 1);
     const plain = text.slice(start + 1, end);
-    const isPart = text.length > keptTextMax && plain.length < text.length / 2;
     if (end >= 0 && !unusual.test(plain)) {
       this.#at = end + 1;
-      return isPart ? JSON.parse(text.slice(start, end + 1)) : plain; // only the former is a copy
+      const isPart = text.length > keptTextMax && plain.length < text.length / 2;
+      const isCopied = isPart && plain.length >= sliceLengthMin;
+      return isCopied ? JSON.parse(text.slice(start, end + 1)) : plain;
     }
     for (end = start + 1; end < text.length; end++) {
       const character = text.charCodeAt(end);

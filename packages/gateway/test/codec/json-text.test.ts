@@ -140,14 +140,20 @@ describe("rejects a duplicate member:", () => {
   });
 });
 
-test("a short string does not keep the text that it was in", () => {
+const short: [what: string, text: (n: number) => string][] = [
+  ["a string of 12 characters", (n) => `["${`name ${n}`.padEnd(12)}"]`],
+  ["a string of 13 characters", (n) => `["${`name ${n}`.padEnd(13)}"]`],
+  ["a key", (n) => `{"${`a name ${n}`.padEnd(20)}":0}`],
+  ["a double", (n) => `[0.1234567890123${n + 10}]`],
+];
+
+test.each(short)("%s does not keep the text that it was in", (_what, text) => {
   const collect = openCollector();
   collect();
   const before = getHeapStatistics().used_heap_size;
-  const names = Array.from({ length: 40 }, (_, n) => {
-    const text = `["${`a name ${n}`.padEnd(20)}"${" ".repeat(500_000)}]`;
-    return parseJsonText(encoder.encode(text));
-  });
+  const names = Array.from({ length: 40 }, (_, n) =>
+    parseJsonText(encoder.encode(text(n) + " ".repeat(500_000))),
+  );
   collect();
   expect(getHeapStatistics().used_heap_size - before).toBeLessThan(10_000_000); // of 20 MB
   expect(names).toHaveLength(40);
