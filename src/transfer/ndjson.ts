@@ -38,7 +38,9 @@ export function writeRejection(line: number, reason: string, row: string | undef
 function unwrap(json: unknown): unknown {
   const isRejection = json instanceof Object && "line" in json && "reason" in json;
   if (!isRejection) return json;
-  if ("row" in json && json.row instanceof Object) return json.row;
+  const row = "row" in json ? json.row : undefined;
+  // Neither a list, nor a number that is kept as written.
+  if (row instanceof Object && Object.getPrototypeOf(row) === Object.prototype) return row;
   throw new RowError("the row to import must be an object in the field row");
 }
 

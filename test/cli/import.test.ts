@@ -166,6 +166,15 @@ test("rejected rows can be imported once they are fixed, with all digits", async
   expect(left).toContain('"reason":"name is required","row":{"id":9007199254740997}}');
 });
 
+test("a rejected row that is no object is rejected again, and the rest is read", async () => {
+  const rows = ["1.0", "12345678901234567", "[1]", "null", '"a"', "true"];
+  const lines = rows.map((row) => `{"line":1,"reason":"no","row":${row}}\n`);
+  const at = await prepare("plants.ndjson", `${lines.join("")}${ndjsonOf([plantOf(2n)])}`);
+  const stderr = expect.stringContaining("rejected 6 of 7 rows");
+  expect(await at.run()).toMatchObject({ code: 3, stderr });
+  expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
+});
+
 test.each(["plants.ndjson.gz", "plants.ndjson"])(
   "gzip is read as %s, by its first bytes",
   async (name) => {
