@@ -1,9 +1,8 @@
 /** An incomplete stream never looks complete. */
-import { once } from "node:events";
 import { connect } from "node:net";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { askCatalogOf, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { within } from "../support/within.ts";
 
 const forms = [
@@ -72,16 +71,6 @@ async function openCut(cut: Cut, end: End) {
   return { gateway, headers };
 }
 
-test("a raw body over HTTP/1.0, which the end of the connection would end, is reset", async () => {
-  const { gateway } = await openCut("throw", "throws");
-  await using _ = gateway;
-  const socket = connect(gateway.port, "127.0.0.1");
-  socket.write("GET /v1/shelves/a/volumes/1:stream HTTP/1.0\r\nHost: a\r\n\r\n");
-  socket.resume();
-  const [error] = await within("the end of the stream", once(socket, "error"));
-  expect(error).toMatchObject({ code: "ECONNRESET" });
-});
-
 test("an implementation ends at the deadline although the client reads nothing", async () => {
   const ended = Promise.withResolvers<void>();
   const catalog: Catalog = {
@@ -100,22 +89,6 @@ test("an implementation ends at the deadline although the client reads nothing",
   );
   await within("the end of the implementation", ended.promise);
   socket.destroy();
-});
-
-test("a stalled client stream is answered at its deadline", async () => {
-  const catalog: Catalog = {
-    async importVolumes(requests) {
-      for await (const _ of requests);
-      return {};
-    },
-  };
-  const { status } = await askCatalogOf(catalog, {
-    path: "/v1/shelves/a/volumes:import",
-    headers: { "content-type": "application/x-ndjson", "connect-timeout-ms": "200" },
-    body: '{"id":1}\n',
-    unfinished: true,
-  });
-  expect(status).toBe(504);
 });
 
 describe.each(versions)("over HTTP/%s", (version) => {

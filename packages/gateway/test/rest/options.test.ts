@@ -98,16 +98,6 @@ describe("ignoreQueryParameters", () => {
   });
 });
 
-test("wrong methods get the errors of REST, on each version of HTTP", async () => {
-  const renderError = () => ({ status: 418, body: "of its own" });
-  await using gateway = await openCatalog({ rest: { renderError } });
-  for (const version of ["1.1", "2"] as const) {
-    const wrongMethod = await gateway.send({ version, ...send("DELETE", "/v1/volumes/9", "") });
-    expect(jsonOf(wrongMethod)).toBe("of its own");
-    expect(wrongMethod.headers.get("allow")).toMatch(/GET/);
-  }
-});
-
 describe("an option that is wrong stops the start:", () => {
   test.each<[options: object, message: string]>([
     [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],

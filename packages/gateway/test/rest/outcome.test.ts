@@ -183,24 +183,6 @@ describe("renderError", () => {
     expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
   });
 
-  const failures: readonly [what: string, request: object, status: number, code: Code][] = [
-    ["another path", { path: "/v1/nothing" }, 404, Code.NotFound],
-    ["another method", { method: "POST" }, 405, Code.Unimplemented],
-    ["a query", { path: "/v1/library?a" }, 400, Code.InvalidArgument],
-    ["a Host that is none", { headers: { host: "a b" } }, 400, Code.InvalidArgument],
-  ];
-
-  test.each(failures)("is called for %s", async (_what, request, status, code) => {
-    const options = {
-      rest: {
-        renderError: ({ status, error }: RestError) => ({ status, body: error.code }),
-      },
-    };
-    await using gateway = await openLibrary(() => ({}), options);
-    const response = await gateway.send({ ...rest, ...request });
-    expect({ status: response.status, json: jsonOf(response) }).toEqual({ status, json: code });
-  });
-
   test("is not called for RPC", async () => {
     const renderError = () => expect.unreachable();
     await using gateway = await openLibrary(

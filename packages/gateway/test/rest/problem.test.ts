@@ -3,12 +3,9 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { RestFailure, restErrorFrom } from "../../src/errors/http-error.ts";
-import { createHealthHandlers } from "../../src/health/health.ts";
 import { renderProblem } from "../../src/index.ts";
 import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
-import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import { openTestPort } from "../support/test-port.ts";
+import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 const problemType = "application/problem+json";
 
@@ -65,6 +62,8 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
   test.each<[what: string, request: SentRequest, status: number]>([
     ["of an error of a call", get("/v1/volumes/9"), 404],
     ["of a path that is not there", get("/nothing"), 404],
+    ["of a method that is not there", send("DELETE", "/v1/volumes/9", ""), 405],
+    ["of an unknown parameter", get("/v1/volumes/9?a"), 400],
     ["of a body that is none", send("POST", "/v1/shelves/a/volumes", "{"), 400],
     ["of a stream that does not begin", get("/v1/shelves/a/volumes:watch"), 501],
   ])("%s", async (_what, request, status) => {
@@ -73,6 +72,7 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
     const response = await gateway.send({ version, ...request });
     expect(response.headers.get("content-type")).toBe(problemType);
     expect(response.status).toBe(status);
+    expect(response.headers.has("allow")).toBe(status === 405);
     expect(jsonOf(response)).toMatchObject({ type: "about:blank", status });
   });
 
@@ -90,28 +90,4 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
     expect(response.headers.get("content-type")).toBe("application/x-ndjson");
     expect(response.body.toString()).toContain('{"error":{"type":"about:blank"');
   });
-
-  test("of health", async () => {
-    const handlers = createHealthHandlers({ isReady: () => false, renderError: renderProblem });
-    await using server = await openHandler((request, response) =>
-      handlers.get(request.url ?? "")?.(request, response),
-    );
-    const failing = await server.send({ version, ...get("/readyz") });
-    expect(failing.status).toBe(503);
-    expect(failing.headers.get("content-type")).toBe(problemType);
-    expect(jsonOf(failing)).toMatchObject({ status: 503, title: "Service Unavailable" });
-    const well = await server.send({ version, ...get("/healthz") });
-    expect(well.headers.get("content-type")).toBe("application/json");
-  });
-});
-
-test("the port rejects with the media type of its renderer", async () => {
-  const port = await openTestPort({ renderError: renderProblem });
-  using connection = await openRawConnection(port.address.port);
-  connection.write("POST /plants HTTP/1.1\r\nHost : a\r\n\r\n");
-  const answer = (await connection.untilClosed()).toString();
-  expect(answer).toMatch(/^HTTP\/1\.1 400 /);
-  expect(answer).toMatch(/^content-type: application\/problem\+json\r$/im);
-  expect(answer).toContain('"title":"Bad Request"');
-  await port.drain(1000);
 });
