@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { RouteTable } from "../../src/rest/routing/route-table.ts";
-import { parsePathTemplate, segmentsIn } from "../../src/rest/rule/path-template.ts";
+import {
+  captureVariable,
+  parsePathTemplate,
+  type Segment,
+  segmentsIn,
+  type Variable,
+} from "../../src/rest/rule/path-template.ts";
 
 interface Route {
   readonly route: string;
@@ -124,5 +130,173 @@ test("finds a route exactly if some template matches", () => {
       else expect(all).toContain(found);
     }),
     { numRuns: 3000 },
+  );
+});
+
+const any: Segment = { kind: "any" };
+const rest: Segment = { kind: "rest" };
+
+function literal(value: string): Segment {
+  return { kind: "literal", value };
+}
+
+/** A variable whose pattern is the segments `[from, to)`. */
+function variable(name: string, from: number, to: number): Variable {
+  return { fieldPath: name.split("."), from, to };
+}
+
+describe("a template is parsed:", () => {
+  const rows: readonly [
+    text: string,
+    segments: Segment[],
+    variables?: Variable[],
+    verb?: string | undefined,
+  ][] = [
+    ["/a", [literal("a")]],
+    ["/*", [any]],
+    ["/**", [rest]],
+    ["/a/*/b/**", [literal("a"), any, literal("b"), rest]],
+    ["/!$&'()+,;=@", [literal("!$&'()+,;=@")]],
+    // Literals are percent-decoded.
+    ["/%61", [literal("a")]],
+    ["/", []],
+    ["/a%20b", [literal("a b")]],
+    ["/%7Ba%7D", [literal("{a}")]],
+    ["/%2525", [literal("%25")]],
+    // `{var}` is `{var=*}`.
+    ["/{a}", [any], [variable("a", 0, 1)]],
+    ["/{a=**}", [rest], [variable("a", 0, 1)]],
+    ["/{_a1.B_.c}", [any], [variable("_a1.B_.c", 0, 1)]],
+    ["/{a=b/*}", [literal("b"), any], [variable("a", 0, 2)]],
+    ["/{a=b/*/c/**}", [literal("b"), any, literal("c"), rest], [variable("a", 0, 4)]],
+    ["/v/{a}/{b}", [literal("v"), any, any], [variable("a", 1, 2), variable("b", 2, 3)]],
+    [
+      "/{a=x/*}/y/{b.c=z/**}",
+      [literal("x"), any, literal("y"), literal("z"), rest],
+      [variable("a", 0, 2), variable("b.c", 3, 5)],
+    ],
+    ["/{a}/{a.b}", [any, any], [variable("a", 0, 1), variable("a.b", 1, 2)]],
+    // A verb is not a segment.
+    ["/a:go", [literal("a")], [], "go"],
+    ["/{a}:go", [any], [variable("a", 0, 1)], "go"],
+    ["/a:g%6f", [literal("a")], [], "go"],
+    ["/a:go%3Aon", [literal("a")], [], "go:on"],
+  ];
+  test.each(rows)("%s", (text, segments, variables = [], verb = undefined) => {
+    expect(parsePathTemplate(text)).toEqual({ text, segments, variables, verb });
+  });
+});
+
+describe("an invalid template is rejected, with the column:", () => {
+  test.each<[text: string, column: number, reason: string]>([
+    ["", 1, 'expected "/"'],
+    ["/a/", 4, "expected a segment"],
+    ["/a:", 4, "expected a segment"],
+    ["/%", 2, "expected a segment"],
+    ["/a:b:c", 5, 'unexpected ":"'],
+    ["/a:{b}", 4, "expected a segment"],
+    ["/***", 4, 'unexpected "*"'],
+    ["/{a}b", 5, 'unexpected "b"'],
+    ["/**/a", 5, "nothing may follow **"],
+    ["/{a=**}/b", 9, "nothing may follow **"],
+    ["/{}", 3, "expected a field name"],
+    ["/{1}", 3, "expected a field name"],
+    ["/{a.1}", 5, "expected a field name"],
+    ["/{a", 4, 'expected "}"'],
+    ["/{a=b", 6, 'expected "}"'],
+    ["/{a=}", 5, "expected a segment"],
+    ["/{a=b/}", 7, "expected a segment"],
+    ["/{a}/{a}", 7, "a stands twice"],
+    ["/{a.b}/{c}/{a.b=d}", 13, "a.b stands twice"],
+  ])("%j: column %i, %s", (text, column, reason) => {
+    expect(() => parsePathTemplate(text)).toThrow(new SyntaxError(`column ${column}: ${reason}`));
+  });
+
+  test.each(["/%ff", "/a/%C3", "/%ED%A0%80", "/%C0%AF", "/a:%ff", "/{a=%ff}"])(
+    "%s, that is not UTF-8",
+    (text) => {
+      expect(() => parsePathTemplate(text)).toThrow("a percent-encoding is not UTF-8");
+    },
+  );
+
+  test("whatever it is, the column is in the text or at its end", () => {
+    const text = fc.string({ unit: fc.constantFrom(..."/*{}=.:ab%2F é") });
+    fc.assert(
+      fc.property(text, (text) => {
+        try {
+          parsePathTemplate(text);
+        } catch (error) {
+          expect(error).toBeInstanceOf(SyntaxError);
+          const column = Number(/^column (\d+): /.exec((error as Error).message)?.[1]);
+          expect(column).toBeGreaterThanOrEqual(1);
+          expect(column).toBeLessThanOrEqual(text.length + 1);
+        }
+      }),
+    );
+  });
+});
+
+/** The captures of a template's variables, for a path that it matches. */
+function capture(template: string, path: string): (string | undefined)[] {
+  const parsed = parsePathTemplate(template);
+  const segments = path.split("/").slice(1);
+  return parsed.variables.map((variable) => captureVariable(parsed, variable, segments));
+}
+
+describe("a path is captured:", () => {
+  test.each<[template: string, path: string, texts: string | (string | undefined)[]]>([
+    // A variable of one segment is decoded completely.
+    ["/{a}", "/x", "x"],
+    ["/{a}", "/x%2Fy", "x/y"],
+    ["/{a}", "/x+y", "x+y"], // a space only in a query
+    ["/{a}", "/%EF%BB%BFx", "\ufeffx"],
+    ["/{a}", "/%2e%2E", ".."],
+    ["/{a=b}", "/%62", "b"],
+    // A variable of several segments keeps %2F as written.
+    ["/{a=b/*}", "/b/%2F%2f%20%2F", "b/%2F%2f %2F"],
+    ["/{a=b/*}", "/b/%C3%A9%2F%C3%A8", "b/é%2Fè"],
+    ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
+    ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more
+    ["/{a=**}", "/x/y%2Fz", "x/y%2Fz"],
+    ["/{a=**}", "/x//y/", "x//y/"],
+    ["/{a=f/*/**}", "/f/x/y/z", "f/x/y/z"],
+    // ** also captures an empty text.
+    ["/{a=**}", "/", ""],
+    ["/f/{a=**}", "/f", ""],
+    ["/{a=f/**}", "/f", "f"],
+    ["/{a=f/**}", "/f/", "f/"],
+    ["/{a=f/*/**}", "/f/x", "f/x"],
+    // Each variable captures its own part.
+    ["/{a}/{b}", "/x%2Fy/z", ["x/y", "z"]],
+    ["/{a=b/*}/{c}", "/b/x%2Fy/z%2F", ["b/x%2Fy", "z/"]],
+    ["/{a}/b/{c=**}", "/x/b/y/z", ["x", "y/z"]],
+    ["/a/*/{b}", "/a/x/y", ["y"]],
+    ["/{a}/{b=**}", "/%ff/y", [undefined, "y"]],
+    ["/a/*", "/a/x", []],
+  ])("%s of %s: %j", (template, path, texts) => {
+    expect(capture(template, path)).toEqual([texts].flat());
+  });
+});
+
+describe("anything but percent-encoded UTF-8 is not captured:", () => {
+  test.each([
+    ["/{a}", "/%"],
+    ["/{a}", "/%C0%AF"], // an overlong slash
+    ["/{a=b/*}", "/b/%"],
+    ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is not part of a character
+    ["/{a=**}", "/x/%C3/%A9"],
+  ])("%s of %s", (template, path) => {
+    expect(capture(template, path)).toEqual([undefined]);
+  });
+});
+
+test("any text survives in one segment, and in several except for its slashes", () => {
+  fc.assert(
+    fc.property(fc.string({ unit: "grapheme", maxLength: 20 }), (text) => {
+      const encoded = encodeURIComponent(text);
+      expect(capture("/{a}", `/${encoded}`)).toEqual([text]);
+      const kept = text.replaceAll("/", "%2F");
+      expect(capture("/{a=b/*}", `/b/${encoded}`)).toEqual([`b/${kept}`]);
+    }),
   );
 });
