@@ -1,4 +1,4 @@
-import { create, type MessageInitShape, toBinary, toJsonString } from "@bufbuild/protobuf";
+import { type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { violationsToProto } from "@bufbuild/protovalidate";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createValidateInterceptor } from "@connectrpc/validate";
@@ -6,11 +6,10 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { connectErrorFrom } from "../../src/errors/errors.ts";
 import { requireFields } from "../../src/index.ts";
-import { BookSchema, type LibrarySchema } from "../gen/library/v1/library_pb.ts";
+import type { LibrarySchema } from "../gen/library/v1/library_pb.ts";
 import { send } from "../support/catalog.ts";
-import { collect } from "../support/collect.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
-import { grpcProtocol, openProtocols } from "../support/open-client.ts";
+import { openProtocols } from "../support/open-client.ts";
 import { validatedLibrary } from "../support/validated-library.ts";
 import { refusalFor } from "../support/violations.ts";
 
@@ -21,30 +20,9 @@ function open(interceptors: Interceptor[] = [createValidateInterceptor()]) {
     routes: (router) => {
       router.service(validatedLibrary, {
         updateLibrary: (library) => library,
-        async *followBook(book) {
-          yield book;
-        },
-        importBooks: async (books) => ({ count: BigInt((await collect(books)).length) }),
-        async *exchangeBooks(books) {
-          yield* books;
-        },
       });
     },
     interceptors,
-    rest: {
-      rules: [
-        {
-          selector: "library.v1.LibraryService.FollowBook",
-          pattern: { case: "post", value: "/v1/books:follow" },
-          body: "*",
-        },
-        {
-          selector: "library.v1.LibraryService.ImportBooks",
-          pattern: { case: "post", value: "/v1/books:import" },
-          body: "*",
-        },
-      ],
-    },
   });
 }
 
@@ -111,55 +89,6 @@ describe("a violated rule of protovalidate is reported like every other violatio
           "@type": "type.googleapis.com/google.rpc.BadRequest",
           fieldViolations: [{ field: "displayName", description: "must be at most 8 characters" }],
         },
-      ],
-    });
-  });
-});
-
-const wrong = { id: 0n, title: "t", authors: ["a"] };
-const wrongId = { violations: [["id", "must be greater than 0"]] };
-
-async function* books() {
-  yield { ...wrong, id: 1n };
-  yield wrong;
-}
-
-describe.each(openProtocols)("in a stream by $name,", ({ version, open: openClient }) => {
-  test("of responses, the request is rejected", async () => {
-    await using gateway = await open();
-    using opened = openClient(validatedLibrary, gateway.origin(version));
-    expect(await refusalFor(collect(opened.client.followBook(wrong)))).toMatchObject(wrongId);
-  });
-
-  test("of requests, the message is rejected", async () => {
-    await using gateway = await open();
-    using opened = openClient(validatedLibrary, gateway.origin(version));
-    expect(await refusalFor(opened.client.importBooks(books()))).toMatchObject(wrongId);
-  });
-});
-
-test("in a stream of both, the message is rejected", async () => {
-  await using gateway = await open();
-  using opened = grpcProtocol.open(validatedLibrary, gateway.origin("2"));
-  const answers = opened.client.exchangeBooks(books());
-  expect(await refusalFor(collect(answers))).toMatchObject(wrongId);
-});
-
-describe("in a stream by REST,", () => {
-  const body = toJsonString(BookSchema, create(BookSchema, wrong));
-  const rows = [
-    ["of responses", "/v1/books:follow", "application/json"],
-    ["of requests", "/v1/books:import", "application/x-ndjson"],
-  ] as const;
-
-  test.each(rows)("%s, the request is rejected", async (_what, path, type) => {
-    await using gateway = await open();
-    const response = await gateway.send({ path, headers: { "content-type": type }, body });
-    expect(response.status).toBe(400);
-    expect(jsonOf(response)).toMatchObject({
-      details: [
-        { "@type": "type.googleapis.com/buf.validate.Violations" },
-        { fieldViolations: [{ field: "id", description: "must be greater than 0" }] },
       ],
     });
   });

@@ -1,7 +1,9 @@
-import { Code, ConnectError } from "@connectrpc/connect";
+/** A call: its signal, and of its context what differential.test.ts does not see. */
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
-import type { Call } from "../../src/rpc/call.ts";
+import { type Call, cancellationOf, sendHeaders } from "../../src/rpc/call.ts";
+import { drainingSignal } from "../../src/rpc/own-services.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -135,4 +137,53 @@ test("a race with the end of a call is won by what settles first", async () => {
   await expect(late).rejects.toBe(reason);
   expect(await call.race(Promise.resolve("done"))).toBe("done");
   await expect(call.race(new Promise(() => {}))).rejects.toBe(reason);
+});
+
+test("a deadline is told as the time that is left", () => {
+  expect(createCall().timeoutMs()).toBeUndefined();
+  const context = createCall({ timeoutMs: 1000 });
+  const leftMs = context.timeoutMs();
+  expect(leftMs).toBeLessThanOrEqual(1000);
+  expect(leftMs).toBeGreaterThan(0);
+  expect(Number.isInteger(leftMs)).toBe(true);
+  expect(createCall({ timeoutMs: 0 }).timeoutMs()).toBeLessThanOrEqual(0);
+});
+
+test("the cancellation of a context is that of its call, else its signal", () => {
+  const context = createCall();
+  expect(cancellationOf(context)).toBe(context);
+  const copy = { ...context };
+  expect(cancellationOf(copy)).toBe(context.signal);
+});
+
+test("the head is sent of a stream, and of nothing else", () => {
+  const context = createCall();
+  sendHeaders(context);
+  sendHeaders({} as HandlerContext);
+  let sent = 0;
+  context.sendHead = () => sent++;
+  sendHeaders({ ...context });
+  expect(sent).toBe(1);
+});
+
+describe("a draining signal", () => {
+  const own = new ConnectError("over", Code.Aborted);
+  const shutDown = { code: Code.Unavailable, rawMessage: "the server is shutting down" };
+
+  test.each([
+    ["an error for clients", own, own],
+    ["another error", new Error("no"), { ...shutDown, cause: new Error("no") }],
+    ["none", undefined, shutDown],
+  ])("aborts with the one given, and a reason that is %s", (_what, given, reason) => {
+    const controller = new AbortController();
+    const signal = drainingSignal(controller.signal);
+    expect(signal.aborted).toBe(false);
+    controller.abort(given);
+    expect(signal.reason).toMatchObject(reason);
+    expect(drainingSignal(controller.signal).reason).toMatchObject(reason);
+  });
+
+  test("never aborts without one", () => {
+    expect(drainingSignal(undefined).aborted).toBe(false);
+  });
 });

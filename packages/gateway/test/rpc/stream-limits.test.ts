@@ -1,13 +1,13 @@
-/** How long a stream may take: as long as its call, unless nothing moves. */
+/** When a stream begins, and how long it may take: as long as its call, unless nothing moves. */
 import { once } from "node:events";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { versions } from "../support/catalog.ts";
 import { collect } from "../support/collect.ts";
-import { jsonOf, openGateway } from "../support/gateway.ts";
+import { envelope } from "../support/envelope.ts";
+import { openGateway } from "../support/gateway.ts";
 import { openProtocols } from "../support/open-client.ts";
 import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
@@ -26,12 +26,6 @@ const openResting = () =>
         async collect(messages) {
           for await (const _ of messages);
           return {};
-        },
-      });
-      router.service(CatalogService, {
-        async *watchVolumes(_, { signal }) {
-          yield { id: 1n };
-          await once(signal, "abort");
         },
       });
     },
@@ -60,26 +54,6 @@ describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ open, version 
   });
 });
 
-describe.each(versions)("streamIdleTimeoutMs over REST and HTTP/%s", (version) => {
-  test.each([
-    [
-      "lines of JSON",
-      "application/x-ndjson",
-      /"id":"1".*\n{"error":{"code":4,.*no message for 200 ms/,
-    ],
-    [
-      "server-sent events",
-      "text/event-stream",
-      /"id":"1".*\n\nevent: error\n.*no message for 200 ms/,
-    ],
-  ])("ends %s", async (_what, accept, answer) => {
-    await using gateway = await openResting();
-    const path = "/v1/shelves/a/volumes:watch";
-    const { body } = await gateway.send({ version, method: "GET", path, headers: { accept } });
-    expect(body.toString()).toMatch(answer);
-  });
-});
-
 describe("a client stream that takes longer than a request may", () => {
   const limits = { requestTimeoutMs: 200 };
   /** The limit strikes up to twice as late. */
@@ -105,24 +79,34 @@ describe("a client stream that takes longer than a request may", () => {
       count: 2n,
     });
   });
+});
 
-  test.concurrent("is served over REST", async () => {
-    await using server = await openImport();
-    async function* lines() {
-      yield new TextEncoder().encode("{}\n");
-      await sleep(longMs);
-      yield new TextEncoder().encode("{}\n");
-    }
-    const response = await fetch(`${server.origin}/v1/shelves/a/volumes:import`, {
-      method: "POST",
-      headers: { "content-type": "application/x-ndjson" },
-      body: lines() as unknown as BodyInit,
-      duplex: "half",
-    } as RequestInit);
-    const body = Buffer.from(await response.arrayBuffer());
-    expect({ status: response.status, body: jsonOf({ body }) }).toEqual({
-      status: 200,
-      body: { count: "2" },
+const types = ["application/connect+proto", "application/grpc-web+proto", "application/grpc"];
+
+/** Before its first message, as clients may wait for it. */
+describe("the head of a stream leaves soon, without a word of the implementation", () => {
+  test.concurrent.each(types)("%s", async (type) => {
+    await using gateway = await openGateway({
+      routes: (router) => {
+        router.service(FieldService, {
+          // biome-ignore lint/correctness/useYield: it answers nothing
+          async *repeat(_message, context) {
+            context.responseHeader.set("x-head", "1");
+            if (!context.signal.aborted) await once(context.signal, "abort");
+          },
+        });
+      },
     });
+    const client = new AbortController();
+    const asked = fetch(`${gateway.origin("1.1")}/library.v1.FieldService/Repeat`, {
+      method: "POST",
+      headers: { "content-type": type },
+      body: new Uint8Array(envelope("")),
+      signal: client.signal,
+    });
+    const { status, headers } = await within("the head", asked);
+    expect(status).toBe(200);
+    expect(headers.get("x-head")).toBe("1");
+    client.abort();
   });
 });

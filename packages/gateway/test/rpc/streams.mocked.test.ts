@@ -1,3 +1,4 @@
+/** Streams and deadlines of calls, by a clock that the test sets. */
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { BodyWriter, Exchange } from "../../src/http/exchange.ts";
@@ -133,4 +134,33 @@ describe("while no message comes", () => {
     await finish();
     expect(steps).toEqual([]);
   });
+});
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+const timedOut = { code: Code.DeadlineExceeded, rawMessage: "the operation timed out" };
+
+test("a call ends at its deadline", () => {
+  const call = createCall({ timeoutMs: 1000 });
+  vi.advanceTimersByTime(999);
+  expect(call.aborted).toBe(false);
+  vi.advanceTimersByTime(1);
+  expect(call.reason).toMatchObject(timedOut);
+});
+
+test("a call without time has ended", () => {
+  expect(createCall({ timeoutMs: 0 }).reason).toMatchObject(timedOut);
+  expect(vi.getTimerCount()).toBe(0);
+});
+
+test("a race is lost at the deadline", async () => {
+  const lost = createCall({ timeoutMs: 1000 }).race(new Promise(() => {}));
+  vi.advanceTimersByTime(1000);
+  await expect(lost).rejects.toMatchObject(timedOut);
+});
+
+test.each(["release", "abort"] as const)("a call that has ended has no timer: %s", (end) => {
+  createCall({ timeoutMs: 1000 })[end](undefined);
+  expect(vi.getTimerCount()).toBe(0);
 });

@@ -87,59 +87,17 @@ describe("an answer of messages", () => {
   const a = ["moved", "head a", "a"];
   test.each<[what: string, messages: readonly (string | Error)[], given: Given, steps: string[]]>([
     ["has them in order", ["a", "b"], {}, [...a, "moved", "b", "end undefined"]],
-    ["has a head without any", [], {}, ["head undefined", "end undefined"]],
-    ["ends with an error behind them", ["a", error], {}, [...a, "end no"]],
-    [
-      "is broken off where the protocol cannot say that",
-      ["a", error],
-      { wire: { end: () => undefined } },
-      [...a, "broken off no"],
-    ],
     [
       "has a head alone for HEAD",
       ["a", "b"],
       { exchange: { method: "HEAD" } },
       ["moved", "head a", "end undefined"],
     ],
-    [
-      "waits for the compression of each",
-      ["a"],
-      { wire: { chunk: async () => Buffer.from("packed") } },
-      ["moved", "head a", "packed", "end undefined"],
-    ],
     ["has no end for a client that is gone", [], { exchange: { isClosed: true } }, []],
   ])("%s", async (_what, messages, given, expected) => {
     const { steps, send } = openStream(given);
     await send(messagesOf(...messages));
     expect(steps).toEqual(expected);
-  });
-
-  test("that fails before its head has none", async () => {
-    const { steps, send } = openStream();
-    await send(messagesOf(error));
-    expect(steps).toEqual(["500 no"]);
-  });
-
-  test("is not read on until the client takes it", async () => {
-    const room = Promise.withResolvers<void>();
-    const { steps, send } = openStream({ write: () => room.promise });
-    const sent = send(messagesOf("a", "b"));
-    await turn();
-    expect(steps).toEqual(a);
-    room.resolve();
-    await sent;
-    expect(steps).toContain("b");
-  });
-
-  test("ends at once when its call is given up, and leaves the implementation", async () => {
-    const { messages, state } = endless("a");
-    const { steps, send, context } = openStream();
-    const sent = send(messages);
-    await turn();
-    context.abort(error);
-    await sent;
-    expect(steps).toEqual([...a, "end no"]);
-    expect(state.isLeft).toBe(true);
   });
 
   test("has no message that is compressed when its call is given up", async () => {

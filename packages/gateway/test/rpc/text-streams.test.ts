@@ -1,49 +1,81 @@
 /** gRPC-Web-text, the only mode in which Google's client for browsers takes streams. */
 import { buffer } from "node:stream/consumers";
 import { fromBinary } from "@bufbuild/protobuf";
-import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { Code } from "@connectrpc/connect";
+import { expect, test } from "vitest";
+import { Base64Decoder, base64Of } from "../../src/rpc/envelope.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
-import { versions } from "../support/catalog.ts";
-import { parseEnvelopes } from "../support/envelope.ts";
+import { envelope, parseEnvelopes } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
-import { callRepeat } from "../support/text-stream.ts";
 import { within } from "../support/within.ts";
 
-const trailers = 0x80;
+const path = `/${FieldService.typeName}/Repeat`;
+const headers = { "content-type": "application/grpc-web-text+proto", "x-grpc-web": "1" };
+const body = envelope("").toString("base64");
 
-function openFields(repeat: ServiceImpl<typeof FieldService>["repeat"]) {
-  return openGateway({ routes: (router) => router.service(FieldService, { repeat }) });
+/** Calls `Repeat` with an empty message. Yields each piece of the answer, decoded. */
+async function* callRepeat(origin: string): AsyncGenerator<Buffer> {
+  const response = await fetch(origin + path, { method: "POST", headers, body });
+  for await (const piece of response.body ?? []) yield decodePiece(Buffer.from(piece));
 }
 
-describe.each(versions)("a stream of gRPC-Web-text over HTTP/%s", (version) => {
-  test("has each message at once, in whole groups, and its trailers last", async () => {
-    const taken = Promise.withResolvers<void>();
-    await using gateway = await openFields(async function* () {
-      yield { string: "one" };
-      await taken.promise;
-      yield { string: "three" };
-    });
-    const pieces = callRepeat(gateway.origin(version), version);
-    const { value: first } = await within("the first message", pieces.next());
-    const [one] = parseEnvelopes(first as Buffer);
-    expect(fromBinary(EveryFieldSchema, one?.message ?? Buffer.of())).toMatchObject({
-      string: "one",
-    });
-    taken.resolve();
-    const rest = parseEnvelopes(await within("the end", buffer(pieces)));
-    expect(rest.map(({ flags }) => flags)).toEqual([0, trailers]);
-    expect(rest[1]?.message.toString()).toContain("grpc-status: 0");
-  });
+/** @throws if a piece is no whole groups, each part with its own padding. */
+function decodePiece(piece: Buffer): Buffer {
+  const text = piece.toString("latin1");
+  if (text.length % 4 !== 0) throw new Error(`no whole groups: ${text}`);
+  return Buffer.concat([...text.matchAll(/[^=]+=*/g)].map(([part]) => Buffer.from(part, "base64")));
+}
 
-  test("ends with the status of an error behind its messages", async () => {
-    await using gateway = await openFields(async function* () {
-      yield {};
-      throw new ConnectError("so far", Code.Aborted);
-    });
-    const body = await buffer(callRepeat(gateway.origin(version), version));
-    const last = parseEnvelopes(body).at(-1);
-    expect(last?.flags).toBe(trailers);
-    expect(last?.message.toString()).toMatch(/grpc-message: so far\r\ngrpc-status: 10\r\n/);
+test("a stream of gRPC-Web-text has each message at once, in whole groups, and its trailers last", async () => {
+  const taken = Promise.withResolvers<void>();
+  async function* repeat() {
+    yield { string: "one" };
+    await taken.promise;
+    yield { string: "three" };
+  }
+  await using gateway = await openGateway({
+    routes: (router) => router.service(FieldService, { repeat }),
   });
+  const pieces = callRepeat(gateway.origin("1.1"));
+  const { value: first } = await within("the first message", pieces.next());
+  const [one] = parseEnvelopes(first as Buffer);
+  expect(fromBinary(EveryFieldSchema, one?.message ?? Buffer.of())).toMatchObject({
+    string: "one",
+  });
+  taken.resolve();
+  const rest = parseEnvelopes(await within("the end", buffer(pieces)));
+  expect(rest.map(({ flags }) => flags)).toEqual([0, 0x80]);
+  expect(rest[1]?.message.toString()).toContain("grpc-status: 0");
+});
+
+/** Decodes text that comes in pieces, each character one byte. */
+function decode(...pieces: string[]): string {
+  const decoder = new Base64Decoder();
+  const decoded = pieces.map((piece) => decoder.push(Buffer.from(piece, "latin1")));
+  decoder.end();
+  return Buffer.concat(decoded).toString("latin1");
+}
+
+test.each(["", "a", "ab", "abc", "\xff\xfe~?>"])("%j is encoded and decoded in base64", (text) => {
+  const bytes = Buffer.from(text, "latin1");
+  const encoded = Buffer.from(base64Of(bytes)).toString();
+  expect(encoded).toBe(bytes.toString("base64"));
+  expect(decode(encoded)).toBe(text);
+});
+
+test.each([1, 2, 3, 4, 5, 7, 12])(
+  "messages in base64 with their padding come in pieces of %d",
+  (length) => {
+    const pieces = "YQ==YWI=YWJj".match(new RegExp(`.{1,${length}}`, "g")) ?? [];
+    expect(decode(...pieces)).toBe("aababc");
+  },
+);
+
+test.each([
+  ...["AAAA!!!!", "!!!!AAAA", "AA-_", "A===", "====", "AA=A", "AA A", "AAAA\r\nAA", "AAA\xe9"],
+  ...["A", "AA=", "AAAAAAA"],
+])("%j is refused as base64", (text) => {
+  expect(() => decode(text)).toThrow(
+    expect.objectContaining({ code: Code.InvalidArgument, rawMessage: expect.any(String) }),
+  );
 });
