@@ -1,5 +1,4 @@
 import type { ServerResponse } from "node:http";
-import { gzipSync } from "node:zlib";
 import { Code, createContextValues } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
@@ -77,41 +76,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     expect(response.status).toBe(200);
     expect(jsonOf(response)).toEqual({ int64: "1" });
     expect(await gateway.send({ version, method: "PUT", path })).toMatchObject({ status: 405 });
-  });
-
-  describe("a body that is too large", () => {
-    const limit = 1000;
-    const large = `{"displayName":"${"a".repeat(100_000)}"}`;
-    const sent = Buffer.from(large);
-    const gzip = { "content-encoding": "gzip" };
-    const bodies: readonly [what: string, headers: Record<string, string>, body: Uint8Array][] = [
-      ["by its length", { "content-length": String(large.length) }, sent],
-      ["by what comes", version === "2" ? {} : { "transfer-encoding": "chunked" }, sent],
-      ["once it is unpacked", gzip, gzipSync(large)],
-      ["once a small part of it is unpacked", gzip, gzipSync(Buffer.alloc(10_000_000))],
-    ];
-
-    test.each(bodies)("%s is rejected, and the answer arrives", async (_what, headers, body) => {
-      const library = createTestLibrary();
-      await using gateway = await openGateway({
-        readMaxBytes: limit,
-        routes: (router) => router.service(LibraryService, library),
-      });
-      const request = {
-        method: "PUT",
-        path: "/v1/library",
-        headers: { ...json, ...headers },
-        body,
-      };
-      const response = await gateway.send({ version, ...request });
-      expect(response.status).toBe(413);
-      expect(jsonOf(response)).toEqual({
-        code: Code.ResourceExhausted,
-        message: `a message must not be larger than ${limit} bytes`,
-        details: [],
-      });
-      expect(library.calls).toEqual([]);
-    });
   });
 });
 

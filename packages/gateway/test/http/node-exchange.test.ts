@@ -5,6 +5,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
 import { createNodeWriter, NodeExchange } from "../../src/http/node-exchange.ts";
+import { continueWhenRead } from "../../src/http/request-exchange.ts";
 
 /** Ends with its source, or earlier. */
 class SourceExchange extends NodeExchange {
@@ -115,17 +116,6 @@ test("a body is read on when its sink has room, and no more when that fails", as
   expect(pushed).toBe(2);
 });
 
-test("a body in pieces that ends as if it were whole, when its exchange is closed, has no end", async () => {
-  const source = new PassThrough();
-  const exchange = new SourceExchange(source);
-  source.write("a");
-  const chunks = exchange.chunks();
-  expect(`${(await chunks.next()).value}`).toBe("a");
-  exchange.isClosed = true;
-  source.end();
-  await expect(chunks.next()).rejects.toMatchObject({ code: Code.Canceled });
-});
-
 describe("a writer that waits for room", () => {
   const listenersOf = (to: PassThrough) => ["drain", "close"].map((name) => to.listenerCount(name));
 
@@ -162,4 +152,30 @@ describe("a writer that waits for room", () => {
     to.destroy();
     expect(writer.write(Buffer.from("d"))).toBeUndefined();
   });
+});
+
+test.each<[what: string, response: object, asked: number]>([
+  ["over HTTP/1.1", { headersSent: false }, 1],
+  ["over HTTP/2", { headersSent: false, stream: { destroyed: false, closed: false } }, 1],
+  ["unless it is answered", { headersSent: true }, 0],
+  [
+    "unless its stream is destroyed",
+    { headersSent: false, stream: { destroyed: true, closed: false } },
+    0,
+  ],
+  [
+    "unless its stream is closed",
+    { headersSent: false, stream: { destroyed: false, closed: true } },
+    0,
+  ],
+])("a body is asked for once, when it is first read, %s", (_what, given, asked) => {
+  const read = vi.fn();
+  const request = { _read: read } as unknown as Parameters<typeof continueWhenRead>[0];
+  const writeContinue = vi.fn();
+  const response = { ...given, writeContinue };
+  continueWhenRead(request, response as unknown as Parameters<typeof continueWhenRead>[1]);
+  expect(writeContinue).not.toHaveBeenCalled();
+  for (const size of [1, 2]) request._read(size);
+  expect(writeContinue).toHaveBeenCalledTimes(asked);
+  expect(read.mock.calls).toEqual([[1], [2]]);
 });

@@ -3,9 +3,11 @@ import type { AddressInfo } from "node:net";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
+import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
+import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { big, get, send } from "../support/catalog.ts";
-import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { big, get, send, versions } from "../support/catalog.ts";
+import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
 import { exchange, type HttpResponse } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { behindParsers, type Mount, mounts } from "./mounts.ts";
@@ -120,5 +122,61 @@ describe.each(behindParsers)("behind $name,", (mount) => {
     expect(response.status).toBe(500);
     expect(jsonOf(response)).toEqual({ code: 13, message: "internal error", details: [] });
     expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
+  });
+});
+
+/** A catalog behind something that consumes every body, like a body parser. */
+function openBehindParser() {
+  const errors: unknown[] = [];
+  const handler = gatewayNodeAdapter({
+    routes: (router) => router.service(CatalogService, createCatalog()),
+    onError: (error) => errors.push(error),
+  });
+  const parse: NodeHandler = (request, response) => {
+    request.on("data", () => {});
+    request.on("end", () => handler(request, response));
+  };
+  return openHandler(parse, { errors, mayFail: true });
+}
+
+function post(path: string, contentType: string, body = "{}"): SentRequest {
+  return { method: "POST", path, headers: { "content-type": contentType }, body };
+}
+
+const importPath = "/v1/shelves/a/volumes:import";
+const ndjson = "application/x-ndjson";
+
+describe.each(versions)("over HTTP/%s, a consumed body is an internal error", (version) => {
+  test.each([
+    ["REST", post("/v1/shelves/a/volumes", "application/json")],
+    ["a stream of REST", post(importPath, ndjson)],
+    ["Connect", post("/library.v1.CatalogService/CreateVolume", "application/json")],
+  ])("%s", async (_what, request) => {
+    await using gateway = await openBehindParser();
+    expect(await gateway.send({ version, ...request })).toMatchObject({ status: 500 });
+    expect(gateway.errors).toEqual([
+      expect.objectContaining({
+        message: expect.stringMatching(/^the request body was read before the gateway: mount it /),
+      }),
+    ]);
+  });
+
+  const harmless: readonly [what: string, request: SentRequest][] = [
+    ["a GET", get("/v1/shelves/a/volumes")],
+    ["a stream that is asked for by a GET", get("/v1/shelves/a/volumes:watch")],
+    ["an empty body", post(importPath, ndjson, "")],
+  ];
+
+  test.each(harmless)("but not that of %s, where there was nothing to read", async (_what, one) => {
+    await using gateway = await openBehindParser();
+    expect(await gateway.send({ version, ...one })).toMatchObject({ status: 200 });
+    expect(gateway.errors).toEqual([]);
+  });
+
+  test("nor a body that the call does not use", async () => {
+    await using gateway = await openBehindParser();
+    const response = await gateway.send({ version, ...send("POST", "/v1/nothing", {}) });
+    expect(response.status).toBe(404);
+    expect(gateway.errors).toEqual([]);
   });
 });

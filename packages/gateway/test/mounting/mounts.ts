@@ -85,7 +85,9 @@ export const mounts: readonly Mount[] = [
   },
   {
     ...{ name: "Next.js, in an API route without bodyParser", prefix: "/api", hasBeside: false },
-    open: (onError) => createServer(apiRoute({ bodyParser: false }, onError)),
+    // Next.js calls the handler of `pages/api/[...path].ts` with an unchanged URL.
+    open: (onError) =>
+      createServer(gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" })),
   },
   {
     ...{ name: "h3, by fromNodeHandler", prefix: "", hasBeside: true },
@@ -114,15 +116,6 @@ export const behindParsers: readonly Mount[] = [
     },
   },
   {
-    ...{ name: "express.raw()", prefix: "", hasBeside: false },
-    open(onError) {
-      const app = express();
-      app.use(express.raw({ type: "*/*" }));
-      app.use(gatewayNodeAdapter({ routes, onError }));
-      return createServer(app);
-    },
-  },
-  {
     ...{ name: "the content type parsers of Fastify", prefix: "/api", hasBeside: false },
     async open(onError) {
       const app = fastify();
@@ -130,10 +123,6 @@ export const behindParsers: readonly Mount[] = [
       await app.ready();
       return app.server;
     },
-  },
-  {
-    ...{ name: "bodyParser of Next.js", prefix: "/api", hasBeside: false },
-    open: (onError) => createServer(apiRoute({ bodyParser: true }, onError)),
   },
 ];
 
@@ -144,22 +133,6 @@ function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["o
     reply.hijack();
     void handler(request.raw, reply.raw);
   });
-}
-
-/** Calls a handler like Next.js calls that of `pages/api/[...path].ts`: with an unchanged URL. */
-function apiRoute(
-  { bodyParser }: { readonly bodyParser: boolean },
-  onError: Required<GatewayOptions>["onError"],
-) {
-  const handler = gatewayNodeAdapter({ routes, onError, requestPathPrefix: "/api" });
-  return async (request: IncomingMessage & { body?: unknown }, response: ServerResponse) => {
-    if (bodyParser) {
-      const chunks: Buffer[] = [];
-      for await (const chunk of request) chunks.push(chunk);
-      request.body = Buffer.concat(chunks).toString();
-    }
-    void handler(request, response);
-  };
 }
 
 /** Calls a handler as a function URL of AWS Lambda does: by an event, with whole bodies. */
