@@ -190,22 +190,6 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
       expect(lookup.mock.calls.length).toBeGreaterThanOrEqual(5);
       expect(lookup.mock.calls.length).toBeLessThanOrEqual(8);
     });
-
-    test("and then called at new addresses alone", async () => {
-      resolveTo(first);
-      const { one, other, port } = await openFronts();
-      const client = clientOf(port);
-      await call(client);
-      resolveTo(second);
-      vi.advanceTimersByTime(30_001);
-      await vi.waitFor(async () => {
-        await call(client);
-        expect(other.connections).toBe(1);
-      }, patienceMs);
-      for (let calls = 0; calls < 5; calls++) await call(client);
-      expect([one.connections, other.connections]).toEqual([1, 1]);
-      await vi.waitFor(() => expect(one.open).toBe(0), patienceMs);
-    });
   });
 
   describe("that goes away", () => {
@@ -272,21 +256,6 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
         transport.close();
       },
     );
-  });
-
-  test("is called at both alike", async () => {
-    resolveTo(first, second);
-    const called = new Map<unknown, number>();
-    const { one, other, port } = await openFronts((stream, headers) => {
-      called.set(stream.session, (called.get(stream.session) ?? 0) + 1);
-      answerOk(stream, headers);
-    });
-    const client = clientOf(port);
-    while (one.connections + other.connections < 2) await call(client);
-    while (called.size < 2) await call(client);
-    called.clear();
-    for (let calls = 0; calls < 10; calls++) await call(client);
-    expect([...called.values()]).toEqual([5, 5]);
   });
 
   test("of which one refuses is called at the other, whose server is slow to answer", async () => {

@@ -1,8 +1,8 @@
 /** When connections to one address are opened again. */
 import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { Subchannel } from "../../src/client/subchannel.ts";
+import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { backoffMs, Subchannel } from "../../src/client/subchannel.ts";
 import { type FakeServer, openFakeServer } from "./fake-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
@@ -86,4 +86,23 @@ test("after its end, nothing is opened", async () => {
   expect(vi.getTimerCount()).toBe(1);
   opened.subchannel.close();
   expect(vi.getTimerCount()).toBe(0);
+});
+
+describe("the pause before another attempt", () => {
+  test.each([
+    [0, 0, 0],
+    [1, 30, 50],
+    [2, 60, 100],
+    [3, 120, 200],
+    [4, 240, 400],
+    [5, 300, 500],
+    [100, 300, 500],
+  ])("after %d failures is from %d to %d ms", (failures, least, most) => {
+    const random = vi.spyOn(Math, "random");
+    random.mockReturnValueOnce(0).mockReturnValueOnce(1);
+    expect(backoffMs(failures)).toBeCloseTo(least);
+    random.mockReturnValue(1);
+    expect(backoffMs(failures)).toBeCloseTo(most);
+    random.mockRestore();
+  });
 });
