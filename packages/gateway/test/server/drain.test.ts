@@ -1,9 +1,12 @@
-/** The end of a server: no client delays it beyond the limit. */
-import { Code } from "@connectrpc/connect";
+/** The end of a server: what becomes of running calls, and no client delays it beyond the limit. */
+import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
+import type { NodeHandler } from "../../src/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import {
   answer,
   createPath,
+  createRequest,
   createRpcPath,
   data,
   headers,
@@ -11,12 +14,16 @@ import {
   volume,
 } from "../support/create-volume.ts";
 import { envelope } from "../support/envelope.ts";
+import { findFreePort } from "../support/free-port.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { isListening } from "../support/is-listening.ts";
+import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import {
   flag,
   frame,
   frameType,
+  greeting,
   http2Bytes,
   parseFrames,
   preface,
@@ -99,6 +106,9 @@ const refusals = faces.flatMap(([name, path, type, refusal]) => {
   return versions.map((version) => ({ name, version, path, type, refusal }));
 });
 
+const versions: readonly HttpVersion[] = ["1.1", "2"];
+const request = { parent: "shelves/a", volume: { id: 1n, title: "Emma" } };
+
 describe("a drain", () => {
   test.each(refusals)(
     "does not wait for the rest of a body rejected over $name over HTTP/$version",
@@ -153,21 +163,92 @@ describe("a drain", () => {
     await closed;
   });
 
-  test("sends GOAWAY without an error, and then answers running calls", async () => {
-    await using service = await openTestService();
-    using hold = service.hold();
-    using connection = await openRawConnection(service.port);
-    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
-    const request = [headers(1), data(1, volume)];
-    connection.write(http2Bytes(...request, ping));
-    await connection.until("the answer to a ping", sees(frameType.ping));
-    const closed = service.drain(2000);
-    const frames = parseFrames(await connection.until("GOAWAY", sees(frameType.goaway)));
-    const goaway = frames.find(({ type }) => type === frameType.goaway);
-    expect(goaway?.payload.readUInt32BE(4)).toBe(0);
+  test.each(openProtocols)("lets running calls finish, over $name", async ({ open }) => {
+    await using server = await openTestService({ port: await findFreePort() });
+    using hold = server.hold();
+    using caller = open(CatalogService, server.origin);
+    const called = caller.client.createVolume(request);
+    await hold.untilBegun();
+    const drained = server.drain(600_000);
+    expect(await isListening(server.port)).toBe(false);
     hold.release();
-    expect((await connection.untilClosed()).toString()).toContain(answer);
-    connection.end();
-    await closed;
+    expect(await called).toMatchObject({ title: "Emma" });
+    caller[Symbol.dispose]();
+    await within("the drain", drained);
+  });
+
+  test.each(openProtocols)(
+    "aborts calls after its timeout as unavailable, over $name",
+    async ({ open }) => {
+      await using server = await openTestService();
+      using hold = server.hold();
+      using caller = open(CatalogService, server.origin);
+      const volumes = caller.client.watchVolumes({})[Symbol.asyncIterator]();
+      expect(await volumes.next()).toMatchObject({ done: false });
+      const codes = [caller.client.createVolume(request), volumes.next()].map((call) =>
+        call.then(
+          () => "ok",
+          (error: unknown) => ConnectError.from(error).code,
+        ),
+      );
+      await hold.untilBegun();
+      const drained = server.drain(50);
+      expect(await Promise.all(codes)).toEqual([Code.Unavailable, Code.Unavailable]);
+      caller[Symbol.dispose]();
+      await within("the drain", drained);
+    },
+  );
+
+  test.each(versions)(
+    "aborts calls after its timeout as 503, over REST and HTTP/%s",
+    async (version) => {
+      await using server = await openTestService();
+      using hold = server.hold();
+      const response = exchange({ origin: server.origin, version, ...createRequest });
+      await hold.untilBegun();
+      const drained = server.drain(50);
+      expect(await response).toMatchObject({ status: 503 });
+      await within("the drain", drained);
+    },
+  );
+
+  test.each([
+    ["HTTP/1.1", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["HTTP/2", Buffer.concat([greeting, headers(1, { path: "/" })])],
+  ])("cuts calls that do not end even then, over %s", async (_version, bytes) => {
+    const begun = Promise.withResolvers<void>();
+    const never: NodeHandler = () => begun.resolve();
+    await using server = await openTestService({ handlers: () => new Map([["/", never]]) });
+    using connection = await openRawConnection(server.port);
+    connection.write(bytes);
+    await within("the request", begun.promise);
+    await within("the drain", server.drain(50));
+    await connection.untilClosed();
+  });
+
+  test("that is requested again may be shorter, and ends with the first", async () => {
+    await using server = await openTestService();
+    using hold = server.hold();
+    using caller = grpcProtocol.open(CatalogService, server.origin);
+    const called = caller.client.createVolume(request);
+    const refused = expect(called).rejects.toMatchObject({ code: Code.Unavailable });
+    await hold.untilBegun();
+    const drained = [server.drain(600_000), server.drain(0)];
+    await refused;
+    await within("both", Promise.all(drained));
+    await within("one more", server.drain(0));
+  });
+
+  test("may wait indefinitely", async () => {
+    await using server = await openTestService();
+    using hold = server.hold();
+    const response = exchange({ origin: server.origin, version: "2", ...createRequest });
+    await hold.untilBegun();
+    const drained = server.drain(Number.POSITIVE_INFINITY);
+    // Long enough for a timer of 0 ms.
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    hold.release();
+    expect((await response).body.toString()).toBe(answer);
+    await within("the drain", drained);
   });
 });

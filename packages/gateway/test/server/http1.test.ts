@@ -38,15 +38,6 @@ describe("an HTTP/1.1 connection", () => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test("answers Connect over HTTP/1.0 without a Host", async () => {
-    using connection = await openRawConnection(server.port);
-    const line = `POST ${createRpcPath} HTTP/1.0`;
-    connection.write(post(rpcVolume, { line, more: "" }));
-    expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
-      { status: 200, body: answer },
-    ]);
-  });
-
   test("answers pipelined requests of all protocols in order", async () => {
     using connection = await openRawConnection(server.port);
     connection.write(
