@@ -1,7 +1,7 @@
 /** What went wrong with us is written once: by logFailures, and not by the gateway as well. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { type Log, logFailures } from "../../src/logging/log-failures.ts";
+import { describeError, type Log, logFailures } from "../../src/logging/log-failures.ts";
 import { CatalogService, get, openCatalogOf } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
 
@@ -67,4 +67,30 @@ test("there is at most one line a second, and each counts the calls since the la
     "GetVolume failed (and 2 more calls since the last line)",
     "GetVolume failed (and 1 more calls since the last line)",
   ]);
+});
+
+test("what hangs on an error stays there: it may be what a client sent", () => {
+  const error = Object.assign(new TypeError("no"), { code: "23505", detail: "Key (id)=(1)", n: 1 });
+  expect(describeError(error)).toEqual({
+    type: "TypeError",
+    message: "no",
+    code: "23505",
+    stack: error.stack,
+  });
+});
+
+test("a code that is no text is none", () => {
+  expect(describeError(Object.assign(new Error("no"), { code: 6 })).code).toBeUndefined();
+});
+
+test("causes are told, each with its stack", () => {
+  const inner = new Error("inner");
+  const outer = new Error("outer", { cause: inner });
+  expect(describeError(outer).stack).toBe(`${outer.stack}\ncaused by: ${inner.stack}`);
+});
+
+test("causes that go round come to an end", () => {
+  const error = new Error("round");
+  error.cause = error;
+  expect(describeError(error).stack.split("caused by: ")).toHaveLength(8);
 });

@@ -1,16 +1,6 @@
 /** One span for each request, by the conventions, as a child of its caller's span. */
-import { AsyncLocalStorage } from "node:async_hooks";
-import type { HandlerContext, Interceptor } from "@connectrpc/connect";
-import {
-  type Context,
-  type ContextManager,
-  context,
-  propagation,
-  ROOT_CONTEXT,
-  SpanKind,
-  SpanStatusCode,
-  trace,
-} from "@opentelemetry/api";
+import type { HandlerContext } from "@connectrpc/connect";
+import { propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
 import { W3CTraceContextPropagator } from "@opentelemetry/core";
 import { AlwaysOffSampler } from "@opentelemetry/sdk-trace";
 import { afterEach, describe, expect, test } from "vitest";
@@ -32,10 +22,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c";
 const parentSpanId = "b7ad6b7169203331";
 const traceparent = `00-${traceId}-${parentSpanId}-01`;
 
-afterEach(() => {
-  propagation.disable();
-  context.disable();
-});
+afterEach(() => propagation.disable());
 
 function openTraced(
   { tracer }: SpanRecorder,
@@ -150,44 +137,6 @@ test.each(byProtocol)(
     expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
   },
 );
-
-/** The one of `@opentelemetry/context-async-hooks`, as far as it is needed. */
-function createContextManager(): ContextManager {
-  const storage = new AsyncLocalStorage<Context>();
-  return {
-    active: () => storage.getStore() ?? ROOT_CONTEXT,
-    with: (active, fn, thisArg, ...args) => storage.run(active, () => fn.apply(thisArg, args)),
-    bind: (_, target) => target,
-    enable() {
-      return this;
-    },
-    disable() {
-      return this;
-    },
-  };
-}
-
-test("an interceptor can make the context of a call active if there is a manager", async () => {
-  context.setGlobalContextManager(createContextManager());
-  const spans = recordSpans();
-  const inCall: Interceptor = (next) => (request) =>
-    context.with(request.contextValues.get(callContextKey), () => next(request));
-  await using gateway = await openTraced(spans, {
-    interceptors: [inCall],
-    routes: (router) => {
-      router.service(LibraryService, {
-        async getLibrary() {
-          await Promise.resolve();
-          spans.tracer.startSpan("inner").end();
-          return {};
-        },
-      });
-    },
-  });
-  await gateway.send({ method: "GET", path: "/v1/library" });
-  const [inner, call] = await spans.until(2);
-  expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
-});
 
 test("spans below an unsampled call share its trace, so they are not sampled either", async () => {
   const spans = recordSpans(new AlwaysOffSampler());

@@ -1,0 +1,51 @@
+/** What the access log takes from the headers of a request. */
+import { expect, test } from "vitest";
+import { requestIdOf, traceIdOf } from "../../src/logging/access-log.ts";
+
+const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+test.each([
+  ["7f3a", true],
+  ["a.b_c-d~e:f+g/h=i@j", true],
+  ["x".repeat(128), true],
+  ["x".repeat(129), false],
+  ["", false],
+  ["a b", false],
+  ["a,b", false],
+  ['a"b', false],
+  ["a\u0000", false],
+  ["é", false],
+  ["a\n", false],
+])("the request id %j: kept is %s", (given, isKept) => {
+  const id = requestIdOf({ "x-request-id": given });
+  if (isKept) expect(id).toBe(given);
+  else expect(id).toMatch(uuid);
+});
+
+test("a request without one gets one of its own", () => {
+  const [one, other] = [requestIdOf({}), requestIdOf({})];
+  expect(one).toMatch(uuid);
+  expect(one).not.toBe(other);
+});
+
+const trace = "0af7651916cd43dd8448eb211c80319c";
+const parent = "b7ad6b7169203331";
+
+test.each([
+  [`00-${trace}-${parent}-01`, true],
+  [`00-${trace}-${parent}-00`, true],
+  [`cc-${trace}-${parent}-01`, true],
+  [`cc-${trace}-${parent}-01-of-later`, true],
+  [`00-${trace}-${parent}-01-of-later`, false],
+  [`ff-${trace}-${parent}-01`, false],
+  [`00-${"0".repeat(32)}-${parent}-01`, false],
+  [`00-${trace}-${"0".repeat(16)}-01`, false],
+  [`00-${trace.toUpperCase()}-${parent}-01`, false],
+  [`00-${trace}-${parent}`, false],
+  [`00-${trace}-${parent}-01\n`, false],
+  [` 00-${trace}-${parent}-01`, false],
+  ["", false],
+  [undefined, false],
+])("the traceparent %j: has a trace is %s", (traceparent, isTraced) => {
+  expect(traceIdOf(traceparent)).toBe(isTraced ? trace : undefined);
+});
