@@ -1,5 +1,5 @@
 /** Answers count in the budget of the caller for whom a call is made. */
-import { constants } from "node:http2";
+import { constants, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { BodyBudget } from "../../src/http/body-budget.ts";
@@ -14,25 +14,31 @@ const MiB = 1024 * KiB;
 const field = Buffer.concat([Buffer.of(0xfa, 0x01, 0x80, 0xe0, 0x12), Buffer.alloc(300 * KiB)]);
 const body = Buffer.from(wrapEnvelope(0, field));
 
-/** A call for a caller whose address already holds some bytes. */
-async function openHeld(heldBytes: number, repeat = 1) {
+/** A caller whose address already holds some bytes, and a server that it calls. */
+async function openCaller(heldBytes: number, answer: (stream: ServerHttp2Stream) => void) {
   const budget = new BodyBudget({ bytesMax: MiB });
   const who = { peerAddress: "10.0.0.1", headers: {} };
   const older = budget.hold(who);
   if (heldBytes > 0) void older.add(heldBytes);
   const holding = budget.hold(who);
-  const fake = await openFakeServer((stream) => {
-    stream.respond(grpcHead, { waitForTrailers: true });
-    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-    // More than a window, so that the end of the answer is still to come.
-    for (let i = 0; i < repeat; i++) stream.write(body);
-    stream.end();
-  });
-  const signal = new AbortController().signal;
-  const cancellation = Object.assign(signal, { holding });
+  const fake = await openFakeServer((stream) => answer(stream));
+  const cancellation = Object.assign(new AbortController().signal, { holding });
+  return { ...fake, budget, older, holding, cancellation };
+}
+
+function respond(stream: ServerHttp2Stream, repeat = 1) {
+  stream.respond(grpcHead, { waitForTrailers: true });
+  stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+  // More than a window, so that the end of the answer is still to come.
+  for (let i = 0; i < repeat; i++) stream.write(body);
+  stream.end();
+}
+
+async function openHeld(heldBytes: number, repeat?: number) {
+  const caller = await openCaller(heldBytes, (stream) => respond(stream, repeat));
   const { getVolume } = CatalogService.method;
-  const answer = fake.transport.unary(getVolume, cancellation, undefined, undefined, {});
-  return { ...fake, budget, older, holding, answer };
+  const { transport, cancellation } = caller;
+  return { ...caller, answer: transport.unary(getVolume, cancellation, undefined, undefined, {}) };
 }
 
 test("an answer counts until its exchange ends", async () => {
@@ -72,27 +78,12 @@ describe("a message that is sent", () => {
   const parent = "a".repeat(100 * KiB);
   const more = 100 * KiB;
 
-  async function openCaller(heldBytes: number) {
-    const budget = new BodyBudget({ bytesMax: MiB });
-    const who = { peerAddress: "10.0.0.1", headers: {} };
-    const older = budget.hold(who);
-    void older.add(heldBytes);
-    const holding = budget.hold(who);
-    const received: number[] = [];
-    const fake = await openFakeServer((stream) => {
-      stream.on("data", () => received.push(budget.heldBytes));
-      stream.on("end", () => {
-        stream.respond(grpcHead, { waitForTrailers: true });
-        stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-        stream.end(body);
-      });
-    });
-    const cancellation = Object.assign(new AbortController().signal, { holding });
-    return { ...fake, older, budget, cancellation, received };
-  }
-
   test.each(["unary", "stream"] as const)("counts, and waits for room: %s", async (kind) => {
-    await using held = await openCaller(500 * KiB);
+    const received: number[] = [];
+    await using held = await openCaller(500 * KiB, (stream) => {
+      stream.on("data", () => received.push(held.budget.heldBytes));
+      stream.on("end", () => respond(stream));
+    });
     const { listVolumes, importVolumes } = CatalogService.method;
     async function* messages() {
       yield { parent };
@@ -104,10 +95,10 @@ describe("a message that is sent", () => {
         ? transport.unary(listVolumes, cancellation, undefined, undefined, { parent })
         : transport.stream(importVolumes, cancellation, undefined, undefined, messages());
     await vi.waitUntil(() => held.budget.waiting > 0, patienceMs);
-    expect(held.received).toEqual([]);
+    expect(received).toEqual([]);
     held.older.release();
     await within("the answer", answer);
-    const most = Math.max(...held.received);
+    const most = Math.max(...received);
     expect(most).toBeGreaterThan(more);
     expect(most).toBeLessThan(2 * more);
   });
