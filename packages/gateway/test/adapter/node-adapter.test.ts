@@ -45,14 +45,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     },
   );
 
-  test("HEAD is not allowed, and its answer has no body", async () => {
-    await using gateway = await openBoth();
-    const response = await gateway.send({ version, method: "HEAD", path: "/v1/shelves" });
-    expect(response.status).toBe(405);
-    expect(response.headers.get("allow")).toBe("POST");
-    expect(response.body).toHaveLength(0);
-  });
-
   const notFound = [
     ...["/", "/v1/library/", "//v1/library", "/V1/library", "/v1%2Flibrary", "/v1/../v1/library"],
     ...["/v1/library:a", "/library.v1.LibraryService/Nothing", "/%", "/__proto__", "/?/v1/library"],
@@ -67,15 +59,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       message: "nothing is served at this path",
       details: [],
     });
-  });
-
-  test("a method's own path goes to connect-es, with any query", async () => {
-    await using gateway = await openBoth();
-    const path = "/library.v1.FieldService/Echo?x=y";
-    const response = await gateway.send({ version, path, headers: json, body: '{"int64":1}' });
-    expect(response.status).toBe(200);
-    expect(jsonOf(response)).toEqual({ int64: "1" });
-    expect(await gateway.send({ version, method: "PUT", path })).toMatchObject({ status: 405 });
   });
 });
 

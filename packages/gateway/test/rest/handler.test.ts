@@ -133,20 +133,12 @@ describe("an invalid request is rejected:", () => {
   type Violation = readonly [field: string, description: string];
   const rows: readonly [request: SentRequest, violation: Violation][] = [
     [
-      { method: "GET", path: "/v1/library?revisions=1" },
-      ["revisions", "is not a known query parameter"],
-    ],
-    [
       { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
       ["shelf.shelf", "is not a known field"],
     ],
     [
       { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
       ["books[1].id", "must be a 64-bit integer"],
-    ],
-    [
-      { method: "PUT", path: "/v1/library", body: " " },
-      ["", expect.stringMatching(/^is not valid JSON/)],
     ],
   ];
 
@@ -160,7 +152,7 @@ describe("an invalid request is rejected:", () => {
         details: [
           {
             "@type": "type.googleapis.com/google.rpc.BadRequest",
-            fieldViolations: [field === "" ? { description } : { field, description }],
+            fieldViolations: [{ field, description }],
           },
         ],
       },

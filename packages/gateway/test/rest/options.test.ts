@@ -102,10 +102,7 @@ describe("an option that is wrong stops the start:", () => {
   test.each<[options: object, message: string]>([
     [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
     [{ rest: { etag: "yes" } }, "rest.etag must be a boolean: yes"],
-    [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
-    [{ rest: { ignoreQueryParameters: "utm_*" } }, "ignoreQueryParameters must be a list: utm_*"],
     [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
-    [{ rest: { streamFormat: "json" } }, "streamFormat must be one of ndjson, sse, array: json"],
     [{ rest: [] }, "rest must be an object"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
     [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],
