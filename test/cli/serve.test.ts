@@ -195,14 +195,10 @@ describe("the environment", () => {
       env: {
         PLANT_STORE_PORT: "1",
         PLANT_STORE_BASE_PATH: "/from-env",
-        PLANT_STORE_STORE: "sqlite:./other/kept.db",
-        PLANT_STORE_BODY_BYTES_MAX: "100",
-        PLANT_STORE_TOKEN_FILE: "./elsewhere/tokens",
-        PLANT_STORE_IDLE_TIMEOUT_MS: "5000",
         PLANT_STORE_HOST: "0.0.0.0",
         PLANT_STORE_REFLECTION: "off",
       },
-      args: ["--base-path", "/from-flag", "--token-file", "./here/tokens"],
+      args: ["--base-path", "/from-flag"],
     }),
   );
 

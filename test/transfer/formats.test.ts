@@ -62,15 +62,6 @@ describe.each(formatNames)("%s", (name) => {
       { examples: [[[...exactPlants], 1 << 16, false]] },
     );
   });
-
-  test("tells where each row stands", async () => {
-    const plants = ["a", "b\nc\r\nd", "e"].map((text, index) => ({
-      ...{ id: BigInt(index), name: text },
-    }));
-    const file = await write(name, plants);
-    const rows = await read(name, file, 7);
-    expect(rows.map(({ line }) => line)).toEqual(name === "csv" ? [2, 3, 6] : [1, 2, 3]);
-  });
 });
 
 /** The plants by their ids, and lines with reasons. */
