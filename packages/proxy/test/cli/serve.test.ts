@@ -152,7 +152,9 @@ test("calls before the services are known are logged, counted and answered to pa
   }
 });
 
-test.each<[what: string, args: (port: number) => readonly string[], message: string]>([
+test.each<
+  [what: string, args: (port: number) => readonly string[], message: string, exitCode?: number]
+>([
   [
     "its port is taken",
     (port) => [...described, "--port", `${port}`],
@@ -164,14 +166,20 @@ test.each<[what: string, args: (port: number) => readonly string[], message: str
     "choose another with --admin-port",
   ],
   ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
-])("a start that fails ends the process: %s", async (_what, args, message) => {
+  [
+    "a tool has no method",
+    () => [...described, "--mcp", "library.v1.No"],
+    "--mcp library.v1.No: no",
+    2,
+  ],
+])("a start that fails ends the process: %s", async (_what, args, message, code = 1) => {
   await using upstream = await openUpstream(catalog);
   const wrong = "http: { rules: [{ selector: library.v1.No, get: /a }] }";
   await writeFile(join(folder.path, "wrong.yaml"), wrong);
   const given = ["--upstream", upstream.url, "--port", "0", ...args(upstream.port)];
   const { exitCode, stderr } = await runProcess(given, folder.path);
   expect(stderr).toContain(message);
-  expect(exitCode).toBe(1);
+  expect(exitCode).toBe(code);
 });
 
 test("the OpenAPI document is served, and a page to read it", async () => {
