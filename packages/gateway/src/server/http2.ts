@@ -28,7 +28,8 @@ export function createHttp2Server(
   const server = http2.createServer({
     settings: {
       maxConcurrentStreams: limits.streamsMax,
-      maxHeaderListSize: limits.headerBytesMax,
+      // Node resets streams with more, unheard, once the client has acknowledged it.
+      maxHeaderListSize: limits.headerBytesMax + resetHeaderBytes,
       enablePush: false,
       initialWindowSize: requestWindows.firstWindowBytes,
     },
@@ -84,7 +85,8 @@ export function createHttp2Server(
       return false;
     }
     const isOversized = headerBytes(rawHeaders) > limits.headerBytesMax;
-    if (isOversized || !handler.serveStream(stream, headers, rawHeaders)) {
+    const isTunnel = headers[":method"] === "CONNECT";
+    if (isOversized || isTunnel || !handler.serveStream(stream, headers, rawHeaders)) {
       serveRequest.apply(server, request);
     }
     return true;
@@ -133,7 +135,10 @@ function takeStreams(server: http2.Http2Server): StreamListener {
   return serve;
 }
 
-/** The size as in SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2), which Node does not enforce. */
+/** How far above the limit headers are still answered with 431: as much as nghttp2 reads of a field. */
+const resetHeaderBytes = 64 * 1024;
+
+/** The size as in SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113 section 6.5.2). */
 function headerBytes(rawHeaders: readonly string[]): number {
   let bytes = 16 * rawHeaders.length;
   for (const text of rawHeaders) bytes += text.length;
