@@ -108,7 +108,10 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
   ): Response | Promise<Response> {
     const compress = call.compression.response;
     const size = byteLengthOf(body);
-    if (compress !== null && size >= this.options.compressMinBytes) {
+    const isLarge = size >= this.options.compressMinBytes;
+    // A GET may be cached for clients that accept other codings.
+    if (isLarge && call.parts !== undefined) call.responseHeader.append("vary", "accept-encoding");
+    if (compress !== null && isLarge) {
       return compress.compress(bytesOf(body)).then((compressed) => {
         call.responseHeader.set("content-encoding", compress.name);
         return respond(call, compressed, compressed.byteLength, error);

@@ -353,6 +353,9 @@ function withoutPort(text: string): string {
 /** Of the connection, of the clock, and lengths, which the client has checked. */
 const leftOut = /^(date|connection|keep-alive|transfer-encoding|content-length)$/;
 
+/** Ours says it of a GET, which may be cached. */
+const ourVary = /^accept-encoding$|, accept-encoding$/;
+
 /**
  * Ours ends a call of gRPC that fails before its first message by headers alone, as retries need. So
  * trailers that no body precedes are compared as headers.
@@ -375,7 +378,10 @@ function outcomeOf(response: WireResponse, seen: readonly object[]): Outcome {
 }
 
 function byName(fields: readonly Field[]): Record<string, string[]> {
-  const told = fields.filter(([name, value]) => !leftOut.test(name) && !isWords(name, value));
+  const told = fields
+    .map(([name, value]) => [name, name === "vary" ? value.replace(ourVary, "") : value] as const)
+    .filter(([name, value]) => !leftOut.test(name) && !isWords(name, value))
+    .filter(([name, value]) => name !== "vary" || value !== "");
   const found = Map.groupBy(told, ([name]) => name);
   return Object.fromEntries(
     [...found].map(([name, all]) => [name, all.map((field) => fieldValue(...field)).toSorted()]),

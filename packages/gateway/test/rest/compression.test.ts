@@ -63,6 +63,15 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       expect(jsonOf({ body: unpack(response.body) })).toEqual({ title: large });
     });
 
+    test.each(["gzip", "identity"])("a GET of Connect varies, too: %s", async (accept) => {
+      await using gateway = await openLarge(large);
+      const path = "/library.v1.CatalogService/GetVolume?encoding=json&connect=v1&message={}";
+      const headers = { "accept-encoding": accept };
+      const response = await gateway.send({ version, ...get(path), headers });
+      expect(response.headers.get("content-encoding") ?? "identity").toBe(accept);
+      expect(response.headers.get("vary")).toBe("accept-encoding");
+    });
+
     test.each<[type: string, coding: string | null]>([
       ["text/plain; charset=utf-8", "gzip"],
       ["application/json", "gzip"],
