@@ -22,6 +22,7 @@ import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
+import { onlyChunked } from "../http/headers.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { Call } from "../rpc/call.ts";
@@ -136,6 +137,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     const observation = observer && guarded(() => begin(exchange, route));
     try {
       if (exchange.problem !== undefined) {
+        if (exchange.problem === onlyChunked)
+          throw new RestFailure(501, Code.Unimplemented, onlyChunked);
         throw new RestFailure(400, Code.InvalidArgument, exchange.problem);
       }
       applyCors?.(exchange, route);

@@ -186,6 +186,9 @@ export function problemOf(url: string, rawHeaders: readonly string[]): string | 
 
 const noUrl = "Host must name one host, and the target be a percent-encoded path";
 
+/** Node's parser takes other codings for a part of the content. RFC 9112 section 6.1: 501. */
+export const onlyChunked = "Transfer-Encoding must be chunked";
+
 /** RFC 9113 section 8.2.2: connection-specific headers are not allowed in HTTP/2. */
 const connectionHeaders: ReadonlySet<string> = new Set(
   "connection http2-settings keep-alive proxy-connection te transfer-encoding upgrade".split(" "),

@@ -5,7 +5,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { connectNodeAdapter } from "@connectrpc/connect-node";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
-import { mergeHeaders, problemOf } from "./headers.ts";
+import { mergeHeaders, onlyChunked, problemOf } from "./headers.ts";
 import { createNodeWriter, NodeExchange } from "./node-exchange.ts";
 import { StreamExchange } from "./stream-exchange.ts";
 import { type RequestTarget, resolveUrl } from "./target.ts";
@@ -54,7 +54,8 @@ export class RequestExchange extends NodeExchange {
     this.query = query;
     this.headers = headers;
     this.url = urlOf(request) ?? "";
-    this.problem = problemOf(this.url, request.rawHeaders);
+    const isCoded = coding !== undefined && coding.toLowerCase() !== "chunked";
+    this.problem = isCoded ? onlyChunked : problemOf(this.url, request.rawHeaders);
     // Node 22 says nothing of answers that wait behind another when their connection closes.
     if (response.socket === null) this.#closeWith(request.socket);
   }

@@ -222,7 +222,7 @@ export function refuseLast(
     socket.once("close", () => clearTimeout(cutOff));
     return;
   }
-  if (canAnswer) refusals.answerOnSocket(socket, error);
+  if (canAnswer) refusals.answerOnSocket(socket, error, isPart && last.req.method === "HEAD");
   else socket.destroy();
 }
 

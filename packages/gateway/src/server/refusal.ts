@@ -82,12 +82,13 @@ export function createRefusals(
     stream.end(body);
   }
 
-  /** Answers on the socket of an HTTP/1.1 connection, and closes it. */
-  function answerOnSocket(socket: Duplex, error: RestFailure): void {
+  /** Answers on the socket of an HTTP/1.1 connection, and closes it. @param isHead As the method. */
+  function answerOnSocket(socket: Duplex, error: RestFailure, isHead: boolean): void {
     const { status, header, body } = render(error);
     const lines = Object.entries({ ...header, connection: "close" });
     const head = lines.map(([name, value]) => `${name}: ${value}\r\n`).join("");
-    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${body}`, () =>
+    const content = isHead ? "" : body;
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${head}\r\n${content}`, () =>
       socket.destroy(),
     );
   }

@@ -229,6 +229,28 @@ test.each([
   expect(service.created).toHaveLength(1);
 });
 
+test.each<[what: string, request: string, status: number]>([
+  [
+    "coded content",
+    post("").replace(/Content-Length: .*/, "Transfer-Encoding: gzip, chunked"),
+    501,
+  ],
+  [
+    "HEAD with half a body",
+    "HEAD /v1/volumes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
+    400,
+  ],
+])("%s is rejected", async (_what, request, status) => {
+  await using service = await openTestService();
+  using connection = await openRawConnection(service.port);
+  connection.write(request);
+  connection.end();
+  const received = (await connection.untilClosed()).toString();
+  expect(received).toContain(`HTTP/1.1 ${status} `);
+  expect(received.endsWith("\r\n\r\n")).toBe(request.startsWith("HEAD"));
+  expect(service.created).toEqual([]);
+});
+
 test("a client that sends requests and reads no answers is cut off", async () => {
   await using service = await openTestService();
   using connection = await openRawConnection(service.port);
