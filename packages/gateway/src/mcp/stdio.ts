@@ -1,5 +1,6 @@
 /** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { parseJsonText } from "../codec/json-text.ts";
 import { modernVersion, versionKey } from "./message.ts";
 
 export interface StdioOptions {
@@ -82,7 +83,7 @@ export async function serveStdio(
 
 function parse(line: Uint8Array): Sent {
   try {
-    const json: unknown = JSON.parse(new TextDecoder().decode(line));
+    const json: unknown = parseJsonText(line); // ids past 2^53 stay distinct
     return typeof json === "object" && json !== null ? json : {};
   } catch {
     return {}; // the gateway says so
