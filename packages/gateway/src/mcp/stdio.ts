@@ -1,7 +1,7 @@
 /** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { parseJsonText } from "../codec/json-text.ts";
-import { modernVersion, versionKey } from "./message.ts";
+import { versionKey } from "./message.ts";
 
 export interface StdioOptions {
   /** `process.stdin`. */
@@ -92,16 +92,21 @@ function parse(line: Uint8Array): Sent {
 
 /** Over HTTP, what proxies need to know is in headers, too. */
 function headersOf({ method, params }: Sent): Record<string, string> {
-  const version = params?._meta?.[versionKey];
+  const version = headerText(params?._meta?.[versionKey]);
   const headers = { "content-type": "application/json" };
-  if (version !== modernVersion) return headers;
+  if (version === "") return headers;
   const name = new TextEncoder().encode(`${params?.name}`);
   return {
     ...headers,
-    "mcp-protocol-version": modernVersion,
-    "mcp-method": /^[!-~]+$/.test(`${method}`) ? `${method}` : "",
+    "mcp-protocol-version": version,
+    "mcp-method": headerText(method),
     "mcp-name": `=?base64?${base64Encode(name)}?=`,
   };
+}
+
+/** Empty for anything that a header cannot have. */
+function headerText(value: unknown): string {
+  return typeof value === "string" && /^[!-~]+$/.test(value) ? value : "";
 }
 
 /** That of a response, or those of its events. */

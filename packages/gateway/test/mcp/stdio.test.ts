@@ -64,11 +64,24 @@ test("each line is answered by one, wherever it is cut, and the last without its
   );
 });
 
+const asking = (version: unknown) => {
+  const _meta = { "io.modelcontextprotocol/protocolVersion": version };
+  return JSON.stringify({
+    jsonrpc: "2.0",
+    id: 1,
+    method: "server/discover",
+    params: { _meta },
+  });
+};
+
 test.each([
   ["no JSON", "nonsense", -32700],
   ["no UTF-8", Uint8Array.of(0x22, 0xff, 0x22), -32700],
   ["no message", "[]", -32600],
   ["a method that there is not", '{"jsonrpc":"2.0","id":1,"method":"é x"}', -32601],
+  ["a version that is not served", asking("2099-01-01"), -32022],
+  ["a method that an older version does not have", asking("2025-11-25"), -32601],
+  ["a version that no header can have", asking("é\n"), -32020],
 ])("%s is told", async (_what, line, code) => {
   expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
 });
