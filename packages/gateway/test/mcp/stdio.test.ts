@@ -64,13 +64,13 @@ test("each line is answered by one, wherever it is cut, and the last without its
   );
 });
 
-const asking = (version: unknown) => {
+const asking = (version: unknown, name?: unknown) => {
   const _meta = { "io.modelcontextprotocol/protocolVersion": version };
   return JSON.stringify({
     jsonrpc: "2.0",
     id: 1,
     method: "server/discover",
-    params: { _meta },
+    params: { _meta, name },
   });
 };
 
@@ -82,6 +82,7 @@ test.each([
   ["a version that is not served", asking("2099-01-01"), -32022],
   ["a method that an older version does not have", asking("2025-11-25"), -32601],
   ["a version that no header can have", asking("é\n"), -32020],
+  ["a name that is no text", asking("2026-07-28", { toString: 1 }), -32602],
 ])("%s is told", async (_what, line, code) => {
   expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
 });
