@@ -42,6 +42,8 @@ export async function serveStdio(
   async function pass(line: Uint8Array): Promise<void> {
     const message = parse(line);
     const { method, params, id } = message;
+    // An error would answer the error of a client, which might answer it, too.
+    if (method === undefined && ("result" in message || "error" in message)) return;
     if (method === "notifications/cancelled") calls.get(JSON.stringify(params?.requestId))?.abort();
     const call = new AbortController();
     const key = JSON.stringify(id);

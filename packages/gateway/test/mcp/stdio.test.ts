@@ -87,6 +87,11 @@ test.each([
   expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
 });
 
+test("a response is not answered", async () => {
+  const responses = ['{"jsonrpc":"2.0","id":1,"result":{}}\n', '{"jsonrpc":"2.0","error":{}}\n'];
+  expect(await run(input(...responses))).toEqual([]);
+});
+
 test.each([
   [1, 2],
   ["a", 2],
