@@ -26,14 +26,15 @@ export function metadataEntries(
     bearer_methods_supported: ["header"],
     scopes_supported: scopes,
   };
+  const methods = ["GET", "HEAD"];
   const route = {
     ...{ protocol, method: undefined, pathTemplate: undefined },
-    allow: () => ["GET"],
+    allow: () => methods,
     open: () => jsonResponse(JSON.stringify(metadata)),
   };
-  return ["", new URL(resource).pathname].map((path) => {
-    return { path: wellKnown + path, method: "GET", mediaType: "*", route };
-  });
+  return ["", new URL(resource).pathname].flatMap((path) =>
+    methods.map((method) => ({ path: wellKnown + path, method, mediaType: "*", route })),
+  );
 }
 
 /** The same response; the challenge of a 401 says where the metadata are (section 5.1). */

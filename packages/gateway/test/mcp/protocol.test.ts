@@ -233,6 +233,8 @@ describe("the gate", () => {
         ...{ resource, authorization_servers: issuers },
         ...{ bearer_methods_supported: ["header"], scopes_supported: ["volumes"] },
       });
+      const { status, body } = await gateway.send({ method: "HEAD", path: one });
+      expect({ status, length: body.length }).toEqual({ status: 200, length: 0 });
     }
   });
 });
