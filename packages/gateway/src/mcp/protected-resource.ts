@@ -40,10 +40,10 @@ export function metadataEntries(
 /** The same response; the challenge of a 401 says where the metadata are (section 5.1). */
 export function withMetadata(response: Response, of: ProtectedResource | undefined): Response {
   if (response.status !== 401 || of === undefined) return response;
-  const { origin, pathname } = new URL(of.resource);
+  const { origin, pathname, search } = new URL(of.resource);
   const challenge = String(response.header["www-authenticate"] ?? "Bearer");
   const separator = challenge.includes(" ") ? "," : "";
-  const metadata = `resource_metadata="${origin}${wellKnown}${pathname}"`;
+  const metadata = `resource_metadata="${origin}${wellKnown}${pathname}${search}"`;
   const header = { "www-authenticate": `${challenge}${separator} ${metadata}` };
   return { ...response, header: { ...response.header, ...header } };
 }

@@ -219,16 +219,16 @@ describe("the gate", () => {
   });
 
   test("says where to get a token", async () => {
-    const resource = "https://api.example.com/mcp";
+    const resource = "https://api.example.com/mcp?a=1";
     const issuers = ["https://issuer.example.com"];
     const authorization = { resource, issuers, scopes: ["volumes"] };
     await using gateway = await open({ requestGate: refuse }, { authorization });
     const path = "/.well-known/oauth-protected-resource";
     const response = await gateway.send(post(call()));
     expect(response.headers.get("www-authenticate")).toBe(
-      `Bearer realm=a, resource_metadata="https://api.example.com${path}/mcp"`,
+      `Bearer realm=a, resource_metadata="https://api.example.com${path}/mcp?a=1"`,
     );
-    for (const one of [path, `${path}/mcp`]) {
+    for (const one of [path, `${path}/mcp?a=1`]) {
       expect(jsonOf(await gateway.send({ method: "GET", path: one }))).toEqual({
         ...{ resource, authorization_servers: issuers },
         ...{ bearer_methods_supported: ["header"], scopes_supported: ["volumes"] },
