@@ -3,11 +3,12 @@ import {
   type ClientHttp2Stream,
   connect,
   constants,
+  type Http2Stream,
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { outliveStreams, sessionMegabytesMax } from "../http/session.ts";
-import { answerWindows } from "../http/windows.ts";
+import { answerWindows, isUnread } from "../http/windows.ts";
 import {
   type GuardedSocket,
   openSocket,
@@ -31,6 +32,9 @@ export interface ConnectionListener {
 
 const headersFrame = 1;
 
+/** How often to check whether answers have been read whose server is gone. */
+const unreadIntervalMs = 20;
+
 /** As Node counts: without Huffman coding, and 32 bytes more a field. A HeaderFilter lets no more through. */
 const headerBytesMax = 2 * 65_535;
 
@@ -50,6 +54,7 @@ const headerFieldsMax = headerBytesMax / 32;
 export class Connection {
   readonly #socket: GuardedSocket;
   readonly #session: ClientHttp2Session;
+  readonly #open: Iterable<Http2Stream>;
   readonly #listener: ConnectionListener;
   #state: "connecting" | "open" | "leaving" = "connecting";
   #streams = 0;
@@ -86,7 +91,8 @@ export class Connection {
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
     });
-    answerWindows.add(session);
+    this.#open = answerWindows.add(session);
+    socket.onOver = this.#endWhenRead;
     this.#outlive = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.
@@ -142,7 +148,7 @@ export class Connection {
   }
 
   get isLost(): boolean {
-    return this.#session.destroyed;
+    return this.#session.destroyed || this.#socket.isOver;
   }
 
   /**
@@ -223,6 +229,7 @@ export class Connection {
     const { bytesRead } = this.#socket;
     // It has ended its side, which the server may never do.
     if (session.destroyed) this.#socket.destroy();
+    else if (this.#socket.isOver) return;
     else if (!this.#hasSettings) this.#socket.destroy(silent());
     else if (bytesRead !== this.#bytesRead) {
       this.#bytesRead = bytesRead;
@@ -233,6 +240,18 @@ export class Connection {
       this.#isAsked = true;
       session.settings({});
     }
+  };
+
+  /** A server may close a connection after its last answer, while callers still read. */
+  readonly #endWhenRead = (end: () => void): void => {
+    const streams = [...this.#open];
+    if (!streams.some(isUnread)) {
+      end();
+      return;
+    }
+    this.#leave();
+    for (const stream of streams) if (!isUnread(stream)) stream.close(constants.NGHTTP2_CANCEL);
+    setTimeout(this.#endWhenRead, unreadIntervalMs, end);
   };
 
   #leave(): void {

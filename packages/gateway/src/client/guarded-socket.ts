@@ -70,6 +70,10 @@ const readBytes = 64 * 1024;
 export class GuardedSocket extends Duplex {
   readonly #socket: Socket;
   readonly #filter = new HeaderFilter();
+  /** Whether the connection has ended, by whomever. */
+  isOver = false;
+  /** Called then; `end` ends it for the session, which discards what is unread. */
+  onOver = (end: () => void): void => end();
 
   /** @param open Opens the socket, which reads as it is told. */
   constructor(open: (onread: OnReadOpts) => Socket) {
@@ -77,9 +81,13 @@ export class GuardedSocket extends Duplex {
     const buffer = Buffer.allocUnsafeSlow(readBytes);
     const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
     this.#socket = socket;
-    socket.on("end", () => this.push(null));
-    socket.on("error", (error) => this.destroy(error));
-    socket.on("close", () => this.destroy());
+    const over = (end: () => void) => {
+      this.isOver = true;
+      this.onOver(end);
+    };
+    socket.on("end", () => over(() => this.push(null)));
+    socket.on("error", (error) => over(() => this.destroy(error)));
+    socket.on("close", () => over(() => this.destroy()));
   }
 
   get bytesRead(): number {
@@ -102,10 +110,15 @@ export class GuardedSocket extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, callback: WriteCallback): void {
-    this.#socket.write(chunk, callback);
+    if (this.isOver) callback();
+    else this.#socket.write(chunk, callback);
   }
 
   override _writev(chunks: readonly { readonly chunk: Buffer }[], callback: WriteCallback): void {
+    if (this.isOver) {
+      callback();
+      return;
+    }
     this.#socket.cork();
     for (let i = 0; i < chunks.length - 1; i++) this.#socket.write(chunks[i]?.chunk as Buffer);
     this.#socket.write(chunks.at(-1)?.chunk as Buffer, callback);
@@ -113,7 +126,8 @@ export class GuardedSocket extends Duplex {
   }
 
   override _final(callback: () => void): void {
-    this.#socket.end(callback);
+    if (this.isOver) callback();
+    else this.#socket.end(callback);
   }
 
   override _destroy(error: Error | null, callback: WriteCallback): void {

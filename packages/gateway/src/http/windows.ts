@@ -69,8 +69,8 @@ export class Windows {
     this.#adapt(0, 0, Number.POSITIVE_INFINITY);
   }
 
-  /** Call for a new session whose first settings have `firstWindowBytes`. */
-  add(session: Http2Session): void {
+  /** Call for a new session whose first settings have `firstWindowBytes`. @returns its open streams. */
+  add(session: Http2Session): Iterable<Http2Stream> {
     const streams = keepStreamsInTables(session);
     const one = { session, windowBytes: this.firstWindowBytes, isAsked: false };
     const open = () => {
@@ -81,9 +81,10 @@ export class Windows {
     };
     if (session.connecting) session.once("connect", open);
     else open();
-    if (streams === undefined) return;
+    if (streams === undefined) return [];
     this.#sessions.set(one, streams);
     session.once("close", () => this.#sessions.delete(one));
+    return streams;
   }
 
   watch(): void {
@@ -196,6 +197,11 @@ interface ReadableState {
 
 function stateOf(stream: Readable): ReadableState {
   return Reflect.get(stream, "_readableState");
+}
+
+/** Whether all that the peer sends on a stream has arrived, but is not read. */
+export function isUnread(stream: Http2Stream): boolean {
+  return stateOf(stream).ended && !stream.readableEnded && !stream.destroyed;
 }
 
 /** Pieces keep the whole buffer alive that Node has read them into. */

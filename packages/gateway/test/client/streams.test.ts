@@ -2,15 +2,18 @@
 import { randomBytes } from "node:crypto";
 import { getEventListeners } from "node:events";
 import { constants } from "node:http2";
+import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type ServiceImpl } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { createEchoService } from "../support/echo.ts";
+import { envelope } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
 import { flag, frameType } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
@@ -23,7 +26,13 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRawServer } from "./raw-server.ts";
+import {
+  answerFrames,
+  onFrame,
+  openRawServer,
+  openTcpServer,
+  serverGreeting,
+} from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -61,6 +70,30 @@ test("messages that are more than the server can hold all arrive", async () => {
   await using fields = await openFields();
   const expected = Array.from({ length: 40 }, (_, index) => `${index} ${large}`);
   expect(await textsOf(fields.client.exchange(messages(expected)))).toEqual(expected);
+});
+
+test.each<[what: string, end: (socket: Socket) => void]>([
+  ["closes", (socket) => socket.end()],
+  ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 100)],
+])("a whole answer is read, though its server %s the connection", async (_what, end) => {
+  const title = "a".repeat(15_000);
+  const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
+  await using server = await openTcpServer((socket) => {
+    socket.write(serverGreeting);
+    onFrame(socket, ({ type, streamId }) => {
+      if (type !== frameType.headers || streamId === 1) return;
+      socket.write(Buffer.concat(answerFrames(streamId, [message, message, message])));
+      end(socket);
+    });
+  });
+  const pending = failureOf(server.catalog.getVolume({}));
+  const seen: string[] = [];
+  for await (const volume of server.catalog.watchVolumes({})) {
+    seen.push(volume.title);
+    await delay(200);
+  }
+  expect(seen).toEqual([title, title, title]);
+  expect(await pending).toMatchObject({ code: Code.Unavailable });
 });
 
 test("a stream has its trailers once it has ended", async () => {
