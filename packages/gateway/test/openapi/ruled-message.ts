@@ -46,6 +46,7 @@ export const forms = {
   ints: { type: Type.INT64, label: REPEATED },
   map: { type: Type.MESSAGE, typeName: ".ruled.v1.Ruled.ValueEntry", label: REPEATED },
   wrapper: { type: Type.MESSAGE, typeName: ".google.protobuf.Int64Value" },
+  wrappers: { type: Type.MESSAGE, typeName: ".google.protobuf.Int64Value", label: REPEATED },
   optional: { type: Type.STRING, oneofIndex: 0, proto3Optional: true },
 } as const satisfies Record<string, FieldInit>;
 

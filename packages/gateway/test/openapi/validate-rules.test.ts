@@ -71,6 +71,7 @@ const rows: readonly Row[] = [
   row("string", undefined, ["a"], ["", none], { required: true }),
   row("optional", text({ minLen: 1n }), ["a", none], [""]),
   row("optional", undefined, ["", "a"], [none], { required: true }),
+  row("optional", text({ minLen: 2n }), ["ab", none], [""], { ignore: 1 }),
   row(
     "bytes",
     { case: "bytes", value: { minLen: 2n, maxLen: 3n } },
@@ -98,6 +99,7 @@ const rows: readonly Row[] = [
     [2, "9007199254740992", none],
   ),
   row("int64", long({ const: 5n }), [5, "5"], [6, none]),
+  row("int64", long({ const: 5n }), ["5", "0", 0, none], [6], { ignore: 1 }),
   row("int64", long({ notIn: [5n] }), [6, none], [5, "5"]),
   row(
     "uint64",
@@ -106,6 +108,7 @@ const rows: readonly Row[] = [
     [1, none],
   ),
   row("wrapper", long(gte(2n)), [2, "3", none], [1, 0]),
+  row("wrapper", long(gte(2n)), [2, none], [0], { ignore: 1 }),
   row("double", double(gt(0.5)), [0.6], [0.5, none]),
   row("double", double({ finite: true }), [1, none], []),
   row("enum", { case: "enum", value: { definedOnly: true } }, ["MOOD_GOOD", none], [3]),
@@ -115,6 +118,13 @@ const rows: readonly Row[] = [
     ["MOOD_GOOD"],
     ["MOOD_BAD", "MOOD_UNSPECIFIED", none],
   ),
+  row(
+    "enum",
+    { case: "enum", value: { in: [1] } },
+    ["MOOD_GOOD", "MOOD_UNSPECIFIED", none],
+    ["MOOD_BAD"],
+    { ignore: 1 },
+  ),
   row("enum", { case: "enum", value: { notIn: [0] } }, ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
   row(
     "strings",
@@ -122,7 +132,10 @@ const rows: readonly Row[] = [
     [["a"], ["a", "b"]],
     [[], ["a", "a"], ["a", "b", "c"], none],
   ),
+  row("strings", list({ minItems: 2n }), [[], ["a", "b"], none], [["a"]], { ignore: 1 }),
   row("strings", list({ items: { type: text({ minLen: 2n }) } }), [["ab"], [], none], [["a"]]),
+  row("strings", list({ items: { type: text({ len: 2n }), ignore: 1 } }), [["ab", ""]], [["a"]]),
+  row("wrappers", list({ items: { type: long(gt(3n)), ignore: 1 } }), [["4"]], [[0]]),
   row("ints", list({ items: { type: long(gt(3n)) } }), [["4", 5]], [[3]]),
   row(
     "map",
@@ -130,6 +143,7 @@ const rows: readonly Row[] = [
     [{ 1: "a" }],
     [{}, { 1: "", 2: "", 3: "" }, none],
   ),
+  row("map", map({ minPairs: 2n }), [{}, { 1: "", 2: "" }, none], [{ 1: "" }], { ignore: 1 }),
   row("map", map({ keys: { type: int({ in: [6] }) } }), [{ 6: "" }, {}], [{ 5: "" }]),
   row("map", map({ values: { type: text({ in: ["a"] }) } }), [{ 1: "a" }], [{ 1: "b" }]),
 ];

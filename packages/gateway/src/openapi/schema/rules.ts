@@ -33,6 +33,8 @@ import {
 interface Ruled {
   readonly scalar?: ScalarType | undefined;
   readonly enum?: DescEnum | undefined;
+  /** The zero value that `ignore` may exempt from the rules. Undefined if presence is tracked. */
+  readonly zero?: JsonObject | undefined;
 }
 
 export function constrain(
@@ -43,8 +45,11 @@ export function constrain(
 ): JsonObject {
   if (rules === undefined) return schema;
   const constrained = constrainSet(schema, typeRules(rules), value, place);
-  if (rules["ignore"] !== "IGNORE_IF_ZERO_VALUE" || constrained === schema) return constrained;
-  return { anyOf: [{ enum: zerosOf(value) }, constrained] };
+  const { zero } = value;
+  const isExempt = zero !== undefined && rules["ignore"] === "IGNORE_IF_ZERO_VALUE";
+  if (!isExempt || constrained === schema) return constrained;
+  const own = Object.entries(constrained).filter(([keyword, one]) => schema[keyword] !== one);
+  return { ...schema, anyOf: [zero, Object.fromEntries(own)] };
 }
 
 type TypeRules = ReturnType<typeof typeRules>;
@@ -142,7 +147,8 @@ function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | unde
 /** The JSON of its zero value, in each form. */
 export function zerosOf({ scalar, enum: desc }: Ruled): JsonValue[] {
   if (desc !== undefined) {
-    return desc.values.filter(({ number }) => number === 0).map(({ jsonName }) => jsonName);
+    const [first] = desc.values;
+    return desc.values.filter((one) => one.number === first?.number).map((one) => one.jsonName);
   }
   if (scalar === ScalarType.STRING || scalar === ScalarType.BYTES) return [""];
   if (scalar === ScalarType.BOOL) return [false];

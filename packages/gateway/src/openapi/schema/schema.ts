@@ -20,6 +20,7 @@ import {
   innerRules,
   refusesZero,
   rulesOf,
+  zerosOf,
 } from "./rules.ts";
 import {
   enumNames,
@@ -104,7 +105,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     switch (field.fieldKind) {
       case "list": {
         const items = forOne(field, inner, innerRules(rules, "items"));
-        return constrain({ type: "array", items }, rules, {}, place);
+        return constrain({ type: "array", items }, rules, { zero: { maxItems: 0 } }, place);
       }
       case "map": {
         const additionalProperties = forOne(field, inner, innerRules(rules, "values"));
@@ -113,7 +114,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
         return constrain(
           { type: "object", ...propertyNames, additionalProperties },
           rules,
-          {},
+          { zero: { maxProperties: 0 } },
           place,
         );
       }
@@ -133,7 +134,8 @@ export function createSchemas(components: Components, options: SchemaOptions) {
       integer === undefined
         ? textConditions(place, options.textPattern)
         : { pattern: integerText(integer)["pattern"] };
-    return constrain(text, rules, { scalar: type }, "parameter");
+    const zero = { enum: zerosOf({ scalar: type }) };
+    return constrain(text, rules, { scalar: type, zero }, "parameter");
   }
 
   /** One value of the field: an item of a list, or a value of a map. */
@@ -146,12 +148,13 @@ export function createSchemas(components: Components, options: SchemaOptions) {
       const schema = forMessage(message, place, hasNaN);
       return constrain(schema, rules, { scalar }, written(place));
     }
+    const zero = traitsOf(field).isImplicit ? { enum: zerosOf(field) } : undefined;
     if (field.enum !== undefined) {
-      return constrain(forEnum(field.enum, place), rules, { enum: field.enum }, place);
+      return constrain(forEnum(field.enum, place), rules, { enum: field.enum, zero }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
     const schema = forScalar(scalar, place, hasNaN);
-    return constrain(schema, rules, { scalar }, written(place));
+    return constrain(schema, rules, { scalar, zero }, written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
