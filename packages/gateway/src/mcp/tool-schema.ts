@@ -70,8 +70,9 @@ function complete(
 
 /**
  * The same schema, for clients that refuse `$ref`, `anyOf` and `not`: its references are in place. A
- * message that contains itself is any object from there on, and conditions that need `not` are left
- * to the server. Of several alternatives, arguments take the first, and results any.
+ * message that contains itself is any object from there on. Conditions that need `not`, or differ
+ * between alternatives, are left to the server. Of several types, arguments take the first, and
+ * results any.
  */
 function plainSchema(
   schema: JsonObject,
@@ -88,8 +89,10 @@ function plainSchema(
     });
     if (typeof $ref === "string") return { ...resolve($ref, open), ...members };
     if (!Array.isArray(anyOf) || place === "response") return members;
-    const first = anyOf.find(({ type }) => type !== "null");
-    return { ...plain(first, open), ...members };
+    const typed = anyOf.filter(({ type }) => type !== "null").map((one) => plain(one, open));
+    const [first = {}, ...others] = typed;
+    const isOneType = others.length > 0 && others.every(({ type }) => type === first["type"]);
+    return { ...(isOneType ? { type: first["type"] } : first), ...members };
   }
 
   function resolve($ref: string, open: readonly string[]): JsonObject {

@@ -2,9 +2,11 @@
  * Rules of protovalidate: the schema allows what the validator accepts. The rows say which values
  * are rejected.
  */
-import { type DescMessage, fromJson, type JsonValue } from "@bufbuild/protobuf";
+import { type DescMessage, fromJson, type JsonValue, toJson } from "@bufbuild/protobuf";
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
+import { resolveMcpOptions } from "../../src/mcp/options.ts";
+import { inputSchema } from "../../src/mcp/tool-schema.ts";
 import { describeMethod } from "../support/described-method.ts";
 import { documentOf, operationOf, validatorOf } from "./document-of.ts";
 import { type forms, messageWith, messageWithChoice, type Rules } from "./ruled-message.ts";
@@ -148,15 +150,19 @@ const rows: readonly Row[] = [
   row("map", map({ values: { type: text({ in: ["a"] }) } }), [{ 1: "a" }], [{ 1: "b" }]),
 ];
 
+const plainOptions = resolveMcpOptions({ tools: [], schemas: "plain" });
+
 describe.each(rows.map((one) => [nameOf(one), one] as const))(
   "%s",
   (_, { form, rules, ...values }) => {
     const message = messageWith(form, rules);
     const allows = allowsOf(message);
+    const plain = validatorOf({}, inputSchema(describeMethod(message, undefined), plainOptions));
     for (const value of values.allowed) {
       test(`allows ${show(value)}`, () => {
         expect(allows(objectOf(value))).toBe(true);
         expect(validate(message, objectOf(value))).toBe("valid");
+        expect(plain(asWritten(message, objectOf(value)))).toBe(true);
       });
     }
     for (const value of values.refused) {
@@ -195,6 +201,11 @@ function allowsOf(message: DescMessage) {
 
 function validate(message: DescMessage, json: JsonValue): string {
   return createValidator().validate(message, fromJson(message, json)).kind;
+}
+
+/** Models write 64-bit integers as text. */
+function asWritten(message: DescMessage, json: JsonValue): JsonValue {
+  return toJson(message, fromJson(message, json));
 }
 
 function objectOf(value: Value): JsonValue {
