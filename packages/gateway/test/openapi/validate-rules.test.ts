@@ -127,6 +127,7 @@ const rows: readonly Row[] = [
     ["MOOD_BAD"],
     { ignore: 1 },
   ),
+  row("enum", { case: "enum", value: { in: [7, 8] } }, [7], ["MOOD_GOOD", 9, none]),
   row("enum", { case: "enum", value: { notIn: [0] } }, ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
   row(
     "strings",

@@ -141,7 +141,8 @@ function enumSchema(schema: JsonObject, rules: FieldRules, desc: DescEnum | unde
     .filter(({ number }) => wanted === undefined || listOf(wanted).includes(number))
     .filter(({ number }) => !listOf(notIn ?? []).includes(number))
     .map(({ jsonName }) => jsonName);
-  return { type: "string", enum: names };
+  if (names.length > 0) return { type: "string", enum: names };
+  return wanted === undefined ? schema : { type: "integer", enum: wanted };
 }
 
 /** The JSON of its zero value, in each form. */
