@@ -41,11 +41,14 @@ function jsonOf(field: DescField, value: unknown): JsonValue {
 export function nonZeroOf(field: DescField, schema: JsonObject): JsonObject {
   if (!traitsOf(field).isImplicit) return schema;
   const { fieldKind, scalar } = field;
-  if (fieldKind === "list") return { minItems: 1, ...schema };
-  if (fieldKind === "map") return { minProperties: 1, ...schema };
-  if (scalar === ScalarType.BOOL) return { ...schema, enum: [true] };
+  const filled = (keyword: string) => ({ ...schema, [keyword]: schema[keyword] || 1 });
+  if (fieldKind === "list") return filled("minItems");
+  if (fieldKind === "map") return filled("minProperties");
+  if (scalar === ScalarType.BOOL && String(schema["enum"]) !== "false") {
+    return { ...schema, enum: [true] };
+  }
   const isText = scalar === ScalarType.STRING || scalar === ScalarType.BYTES;
-  if (isText && !("enum" in schema)) return { minLength: 1, ...schema };
+  if (isText && !("enum" in schema)) return filled("minLength");
   return without(schema, [...zerosOf(field), ...(fieldKind === "enum" ? [0] : [])]);
 }
 
