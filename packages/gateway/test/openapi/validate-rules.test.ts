@@ -95,6 +95,7 @@ const rows: readonly Row[] = [
     [1, "1", "9007199254740993"],
     [0, none],
   ),
+  row("int64", long({ ...gt(5n), ...lt(6n) }), [], [1, 9, none]),
   row("int64", long({ ...gt(9n), ...lt(3n) }), ["10", 2, "-5", none], [5]),
   row(
     "int64",

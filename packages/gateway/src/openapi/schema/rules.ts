@@ -114,13 +114,12 @@ function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRange[]
   const least = bound("gte", 0n) ?? bound("gt", 1n);
   const most = bound("lte", 0n) ?? bound("lt", -1n);
   if (least === undefined && most === undefined) return undefined;
-  if (least !== undefined && most !== undefined && least > most) {
-    return [
-      { min, max: most },
-      { min: least, max },
-    ];
-  }
-  return [{ min: least ?? min, max: most ?? max }];
+  const range = { min: least ?? min, max: most ?? max };
+  const from = bound("gte", 0n) ?? bound("gt", 0n) ?? min;
+  const to = bound("lte", 0n) ?? bound("lt", 0n) ?? max;
+  const below = { ...range, min };
+  const above = { ...range, max };
+  return from > to ? [below, above] : [range];
 }
 
 function boundConditions(rules: FieldRules): JsonObject[] {
