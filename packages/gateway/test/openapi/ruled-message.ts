@@ -13,6 +13,7 @@ import {
   FieldOptionsSchema,
   FileDescriptorProtoSchema,
   file_google_protobuf_wrappers,
+  MessageOptionsSchema,
   OneofOptionsSchema,
 } from "@bufbuild/protobuf/wkt";
 import {
@@ -20,6 +21,8 @@ import {
   field as fieldExtension,
   FieldRulesSchema as fieldRules,
   file_buf_validate_validate,
+  MessageRulesSchema,
+  message as messageExtension,
   OneofRulesSchema,
   oneof as oneofExtension,
 } from "@bufbuild/protovalidate/gen/buf/validate/validate_pb.js";
@@ -47,6 +50,8 @@ export const forms = {
   map: { type: Type.MESSAGE, typeName: ".ruled.v1.Ruled.ValueEntry", label: REPEATED },
   wrapper: { type: Type.MESSAGE, typeName: ".google.protobuf.Int64Value" },
   wrappers: { type: Type.MESSAGE, typeName: ".google.protobuf.Int64Value", label: REPEATED },
+  /** In a oneof of protovalidate. */
+  choice: { type: Type.STRING },
   optional: { type: Type.STRING, oneofIndex: 0, proto3Optional: true },
 } as const satisfies Record<string, FieldInit>;
 
@@ -54,6 +59,9 @@ export const forms = {
 export function messageWith(form: keyof typeof forms, rules: Rules): DescMessage {
   const options = create(FieldOptionsSchema);
   setExtension(options, fieldExtension, create(fieldRules, rules));
+  const own = create(MessageOptionsSchema);
+  const oneof = form === "choice" ? [{ fields: ["value"] }] : [];
+  setExtension(own, messageExtension, create(MessageRulesSchema, { oneof }));
   const value = {
     name: "value",
     jsonName: "value",
@@ -69,6 +77,7 @@ export function messageWith(form: keyof typeof forms, rules: Rules): DescMessage
   return build({
     name: "Ruled",
     field: [value],
+    options: own,
     ...(form === "optional" && { oneofDecl: [{ name: "_value" }] }),
     ...(form === "map" && {
       nestedType: [{ name: "ValueEntry", field: entry, options: { mapEntry: true } }],

@@ -73,6 +73,7 @@ const rows: readonly Row[] = [
   row("string", undefined, ["a"], ["", none], { required: true }),
   row("string", text({ minLen: 0n }), ["a"], ["", none], { required: true }),
   row("optional", text({ minLen: 1n }), ["a", none], [""]),
+  row("choice", text({ minLen: 2n }), ["ab", "", none], ["a"]),
   row("optional", undefined, ["", "a"], [none], { required: true }),
   row("optional", text({ minLen: 2n }), ["ab", none], [""], { ignore: 1 }),
   row(

@@ -296,7 +296,9 @@ export type FieldRules = { readonly [name: string]: JsonValue };
 /** Undefined for a field without rules, and for one whose rules are disabled. */
 export function rulesOf(field: DescField): FieldRules | undefined {
   const rules = optionOf(field.parent.file, "buf.validate.field", field);
-  return rules?.["ignore"] === "IGNORE_ALWAYS" ? undefined : rules;
+  if (rules === undefined || rules["ignore"] === "IGNORE_ALWAYS") return undefined;
+  const isChoice = choicesOf(field.parent).some(({ fields }) => fields.includes(field));
+  return isChoice ? { ignore: "IGNORE_IF_ZERO_VALUE", ...rules } : rules;
 }
 
 /** Fields of which at most one may be set, or exactly one if required. */
