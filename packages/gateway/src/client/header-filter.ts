@@ -8,7 +8,7 @@ const flag = { endHeaders: 4, padded: 8, priority: 32 } as const;
 /** A larger block is passed on unchanged, and Node ends the connection. */
 const gatheredBytesMax = 4 * 1024 * 1024;
 
-/** The largest block that is passed on unchanged. */
+/** The largest block that is passed on whole. */
 const blockBytesMax = 65_535;
 
 /** In a larger block, fields of more bytes are left out. */
@@ -21,8 +21,8 @@ export const omittedField = "grpc-fields-omitted";
 
 /**
  * Node ends a connection, and all calls on it, for one field over 64 KiB or nine header frames in a row,
- * even if it has announced a lower limit. This filter leaves out the large fields of such headers and adds
- * {@link omittedField}, so that only the call that they answer fails. Small fields stay, because the table
+ * even if it has announced a lower limit. This filter joins frames, leaves out large fields and adds
+ * {@link omittedField} then, so that only the call that they answer fails. Small fields stay, because the table
  * may need them. Over 144 KiB of small fields still end the connection.
  */
 export class HeaderFilter {
@@ -90,14 +90,14 @@ function isLast(frame: Buffer): boolean {
   return ((frame[4] ?? 0) & flag.endHeaders) !== 0;
 }
 
-/** The same headers, without large fields if they are too large. */
+/** The same headers in as few frames as possible, without large fields if they are too large. */
 function shrink(frames: readonly Buffer[]): readonly Buffer[] {
   const [first = Buffer.alloc(0), ...more] = frames;
   const block = Buffer.concat([
     withoutPadding(first),
     ...more.map((frame) => frame.subarray(frameHeadBytes)),
   ]);
-  if (block.length <= blockBytesMax) return frames;
+  if (block.length <= blockBytesMax) return toFrames(block, first);
   try {
     return toFrames(Buffer.concat(withoutLargeFields(block)), first);
   } catch {
@@ -171,7 +171,7 @@ function text(value: string): Buffer {
 
 function toFrames(block: Buffer, first: Buffer): readonly Buffer[] {
   const frames: Buffer[] = [];
-  for (let begin = 0; begin < block.length; begin += frameBytesMax) {
+  for (let begin = 0; begin === 0 || begin < block.length; begin += frameBytesMax) {
     const payload = block.subarray(begin, begin + frameBytesMax);
     const head = Buffer.from(first.subarray(0, frameHeadBytes));
     head.writeUIntBE(payload.length, 0, 3);
