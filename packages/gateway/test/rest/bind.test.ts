@@ -15,6 +15,8 @@ import { bind, bound, type Json, type Sent, violationsOf } from "../support/bind
 
 const notObject = "must be a JSON object";
 const notInt64 = "must be a 64-bit integer";
+const notGenre = "must be a value of Genre";
+const options = { ignoreUnknownFields: true }; // ignores members of the body alone
 const both = { child: { string: "a", int64: "1" } };
 
 describe("body, query and path each set their fields:", () => {
@@ -55,6 +57,8 @@ describe("body, query and path each set their fields:", () => {
     [{ path: { int64: "a" } }, "int64", notInt64],
     [{ path: { bool: "1" } }, "bool", "must be true or false"],
     [{ path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' }, "child", notObject],
+    [{ path: { "child.genre": "NOVEL" }, options }, "child.genre", notGenre],
+    [{ query: "genre_list=1&genre_list=NOVEL", options }, "genreList[1]", notGenre],
   ])("but not %j: %s %s", (sent, field, description) => {
     expect(violationsOf(() => bind(sent))).toEqual([[field, description]]);
   });

@@ -1,5 +1,6 @@
 import { type JsonValue, toJson } from "@bufbuild/protobuf";
 import { parseJson } from "../../src/codec/json-messages.ts";
+import type { JsonOptions } from "../../src/codec/json-scalar.ts";
 import { bindRequest } from "../../src/rest/request/bind.ts";
 import { type FieldPath, findFieldPath } from "../../src/rest/rule/field-path.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
@@ -12,6 +13,7 @@ export interface Sent {
   /** The field that the body sets; `*` for the whole message. */
   readonly bodyField?: string;
   readonly body?: string;
+  readonly options?: JsonOptions;
 }
 
 function parsed(body: string | undefined) {
@@ -19,7 +21,7 @@ function parsed(body: string | undefined) {
 }
 
 /** Binds the parts of a request whose message is an EveryField. */
-export function bind({ path = {}, query = "", bodyField, body }: Sent) {
+export function bind({ path = {}, query = "", bodyField, body, options = {} }: Sent) {
   const isField = bodyField !== undefined && bodyField !== "*";
   const pathValues = Object.entries(path).map(([names, text]) => ({
     path: findFieldPath(EveryFieldSchema, names)?.path as FieldPath,
@@ -31,7 +33,7 @@ export function bind({ path = {}, query = "", bodyField, body }: Sent) {
     bodyField: isField ? EveryFieldSchema.fields.find(({ name }) => name === bodyField) : bodyField,
     body: parsed(body),
   } as const;
-  return bindRequest(EveryFieldSchema, parts as Parameters<typeof bindRequest>[1], {});
+  return bindRequest(EveryFieldSchema, parts as Parameters<typeof bindRequest>[1], options);
 }
 
 /** The bound message as ProtoJSON. */

@@ -1,4 +1,4 @@
-import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { hasCustomJson } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
@@ -71,7 +71,7 @@ export type ParameterReader = (text: string) => ExactJson;
 
 /** Reads one value: of a list, an item. Undefined for a message without a text form. */
 export function parameterReader(field: DescField): ParameterReader | undefined {
-  if (field.enum !== undefined) return readEnum;
+  if (field.enum !== undefined) return enumReader(field.enum);
   if (field.scalar !== undefined) return scalarReader(field.scalar);
   const { message } = field;
   if (message === undefined) return undefined;
@@ -113,6 +113,12 @@ function readBool(text: string): ExactJson {
   return text === "true";
 }
 
-function readEnum(text: string): ExactJson {
-  return /^-?\d{1,10}$/.test(text) ? Number(text) : text;
+/** An unknown name becomes NaN: `ignoreUnknownFields` would ignore the name. */
+function enumReader({ values }: DescEnum): ParameterReader {
+  return (text) => {
+    if (/^-?\d{1,10}$/.test(text)) return Number(text);
+    return values.some(({ name, jsonName }) => text === name || text === jsonName)
+      ? text
+      : Number.NaN;
+  };
 }
