@@ -30,6 +30,7 @@ describe("body, query and path each set their fields:", () => {
     [{ bodyField: "int32_list", body: "[1,2]" }, { int32List: [1, 2] }],
     [{ bodyField: "string_by_string", body: '{"a":"b"}' }, { stringByString: { a: "b" } }],
     [{ bodyField: "child" }, {}],
+    [{ body: "null" }, {}], // in a stream, a message without a body
     [
       { bodyField: "child", body: '{"int64":1}', query: "int64=2" },
       { child: { int64: "1" }, int64: "2" },
@@ -49,6 +50,7 @@ describe("body, query and path each set their fields:", () => {
   });
 
   test.each<[sent: Sent, field: string, description: string]>([
+    [{ body: "{}" }, "", "must not have a body"],
     [{ bodyField: "*", body: "[]" }, "", notObject],
     [{ bodyField: "*", body: "null" }, "", notObject],
     [{ bodyField: "child", body: "1" }, "child", notObject],

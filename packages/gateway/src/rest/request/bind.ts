@@ -47,7 +47,10 @@ export function bindRequest<D extends DescMessage>(
   options: JsonOptions,
 ): MessageShape<D> {
   try {
-    const { body, updateMask, isPatch = false } = parts;
+    const { bodyField, body, updateMask, isPatch = false } = parts;
+    if (bodyField === undefined && (body ?? null) !== null) {
+      throw new FieldViolation("", "must not have a body");
+    }
     // Read before binding the path, which changes the body.
     const changes = updateMask && body !== undefined ? changesIn(updateMask, body, isPatch) : [];
     const isValue = hasCustomJson(input); // then its JSON has no place for path and query
