@@ -1,10 +1,11 @@
-import type { JsonValue, MessageInitShape } from "@bufbuild/protobuf";
+import type { DescMessage, JsonValue, MessageInitShape } from "@bufbuild/protobuf";
 import type { ConnectRouter, ConnectRouterOptions } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, RuleError } from "../../src/index.ts";
 import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { EveryFieldSchema, FieldService, Genre } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { OldSchema } from "../gen/openapi/old/v1/old_pb.ts";
 import { describeMethod, describeMethods, type Rule } from "../support/described-method.ts";
 import { createEchoService } from "../support/echo.ts";
 import { jsonOf, openGateway, type SentRequest } from "../support/gateway.ts";
@@ -174,8 +175,9 @@ async function sendToDescribed(
   rule: Rule,
   output: MessageInitShape<typeof EveryFieldSchema>,
   options: ConnectRouterOptions = {},
+  type: DescMessage = EveryFieldSchema,
 ) {
-  const method = describeMethod(EveryFieldSchema, rule);
+  const method = describeMethod(EveryFieldSchema, rule, { output: type });
   await using gateway = await openGateway({
     ...options,
     routes: (router) => router.rpc(method, (() => output) as never),
@@ -191,6 +193,7 @@ describe("response_body answers with only the field:", () => {
     field: string,
     output: MessageInitShape<typeof EveryFieldSchema>,
     json: JsonValue,
+    type?: DescMessage,
   ][] = [
     ["child", { child: { int64: 1n } }, { int64: "1" }],
     ["child", {}, {}],
@@ -213,10 +216,12 @@ describe("response_body answers with only the field:", () => {
     ["timestamp", {}, null],
     ["value", {}, null],
     ["optional_string", {}, null],
+    // With fields that proto2 requires.
+    ["requests", { id: 1n } as never, {}, OldSchema],
   ];
 
-  test.each(rows)("%s of %o is %j", async (responseBody, output, expected) => {
-    expect(await sendToDescribed({ pattern: get, responseBody }, output)).toEqual({
+  test.each(rows)("%s of %o is %j", async (responseBody, output, expected, type) => {
+    expect(await sendToDescribed({ pattern: get, responseBody }, output, {}, type)).toEqual({
       status: 200,
       json: expected,
     });

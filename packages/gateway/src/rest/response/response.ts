@@ -1,4 +1,4 @@
-import { create, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
+import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import type { HandlerContext } from "@connectrpc/connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
@@ -120,7 +120,7 @@ export function messageText(
   if (isJsonObject(json) && Object.hasOwn(json, name)) return JSON.stringify(json[name]);
   // An unset field: its zero value, or null where that would be a value.
   const options = { ...writerOptions, alwaysEmitImplicit: true };
-  const zeros = messageToJson(output, create(output), options);
+  const zeros = messageToJson(output, message, options);
   if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
   const { fieldKind, message: type } = responseBody;
   return fieldKind === "message" && type !== undefined && !hasCustomJson(type) ? "{}" : "null";
