@@ -2,13 +2,14 @@
 import type { DescMessage, MessageInitShape } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { updateMaskOf } from "../../src/rest/request/update-mask.ts";
+import { changesIn, updateMaskOf } from "../../src/rest/request/update-mask.ts";
 import { type Binding, bindingsOf } from "../../src/rest/rule/rule.ts";
 import {
   CreateVolumeRequestSchema,
   type UpdateVolumeRequest,
   UpdateVolumeRequestSchema,
 } from "../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import type { Book, UpdateBookRequest } from "../gen/openapi/books/v1/books_pb.ts";
 import { openBooks } from "../support/books.ts";
 import { askCatalogOf, versions } from "../support/catalog.ts";
@@ -28,6 +29,18 @@ describe("a mask is filled", () => {
     const [binding] = bindingsOf(describeMethod(input, rule));
     expect(updateMaskOf(input, binding as Binding) !== undefined).toBe(isFilled);
   });
+});
+
+test.each([
+  ...['{"genre":"NOPE"}', '{"optionalGenre":"NOPE"}', '{"genreList":["NOPE"]}'],
+  ...['{"child":{"genre":"NOPE"}}', '{"genreByBool":{"true":"NOPE"}}'],
+])("an unknown enum name, if it is ignored, changes nothing: %s", (body) => {
+  const mask = { body: EveryFieldSchema.field.child as never, fixed: [] };
+  const changes = changesIn(mask, { ...JSON.parse(body), string: "a" }, true);
+  expect(changes.map(({ names, counts }) => [names.join("."), counts])).toEqual([
+    [expect.any(String), "never"],
+    ["string", "always"],
+  ]);
 });
 
 const path = "/v1/shelves/a/volumes/1";

@@ -6,7 +6,7 @@ import { hasCustomJson } from "../../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 import { maskFieldOf } from "../../rpc/required-fields.ts";
-import { type FieldPath, findField, jsonPath } from "../rule/field-path.ts";
+import { type FieldPath, findField, isNameIn, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
 
 /** How a binding fills the mask of a request that has none. */
@@ -92,7 +92,9 @@ function* changes(
     const isMap = field.fieldKind === "map" && !isEntry;
     const inner = isMap ? (isPatch ? field : undefined) : field.message;
     if (isPatch && value === null) delete json[key];
-    if (inner === undefined || !isJsonObject(value) || field.fieldKind === "list") {
+    if (isIgnored(field, value)) {
+      yield { names, path, counts: "never" };
+    } else if (inner === undefined || !isJsonObject(value) || field.fieldKind === "list") {
       yield { names, path, counts: isPatch || value === null ? "always" : "if_set" };
     } else if (inner.kind === "message" && hasCustomJson(inner)) {
       if (!isPatch) yield { names, path, counts: "if_set" };
@@ -104,6 +106,13 @@ function* changes(
       yield* changes(inner, value, { names, path, isPatch });
     }
   }
+}
+
+/** Whether it has unknown enum names alone, which the reader of the body rejects or ignores. */
+function isIgnored({ enum: type }: DescField, value: ExactJson): boolean {
+  if (type === undefined) return false;
+  const names = [value].flat();
+  return names.length > 0 && names.every((one) => typeof one === "string" && !isNameIn(type, one));
 }
 
 /** A key of a map in a mask: https://google.aip.dev/161. */

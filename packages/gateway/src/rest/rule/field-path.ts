@@ -114,11 +114,13 @@ function readBool(text: string): ExactJson {
 }
 
 /** An unknown name becomes NaN: `ignoreUnknownFields` would ignore the name. */
-function enumReader({ values }: DescEnum): ParameterReader {
+function enumReader(type: DescEnum): ParameterReader {
   return (text) => {
     if (/^-?\d{1,10}$/.test(text)) return Number(text);
-    return values.some(({ name, jsonName }) => text === name || text === jsonName)
-      ? text
-      : Number.NaN;
+    return isNameIn(type, text) ? text : Number.NaN;
   };
+}
+
+export function isNameIn({ values }: DescEnum, text: string): boolean {
+  return values.some(({ name, jsonName }) => text === name || text === jsonName);
 }
