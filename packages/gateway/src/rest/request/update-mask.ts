@@ -91,7 +91,13 @@ function* changes(
     const path = isEntry ? above.path : [...above.path, field];
     const isMap = field.fieldKind === "map" && !isEntry;
     const inner = isMap ? (isPatch ? field : undefined) : field.message;
-    if (isPatch && value === null) delete json[key];
+    if (isPatch && value === null) {
+      const isTwin = (name: string) => name !== key && Object.hasOwn(json, name);
+      if (!isEntry && [field.name, field.jsonName].some(isTwin)) {
+        throw new FieldViolation(jsonPath(path), "must be given once");
+      }
+      delete json[key];
+    }
     if (isIgnored(field, value)) {
       yield { names, path, counts: "never" };
     } else if (inner === undefined || !isJsonObject(value) || field.fieldKind === "list") {
