@@ -59,6 +59,11 @@ describe("body, query and path each set their fields:", () => {
     [{ path: { int64: "a" } }, "int64", notInt64],
     [{ path: { bool: "1" } }, "bool", "must be true or false"],
     [{ path: { "child.string": "a" }, bodyField: "*", body: '{"child":[]}' }, "child", notObject],
+    [
+      { path: { "child.int64": "1" }, body: '{"int64":"a"}', bodyField: "child" },
+      "child.int64",
+      notInt64,
+    ],
     [{ path: { "child.genre": "NOVEL" }, options }, "child.genre", notGenre],
     [{ query: "genre_list=1&genre_list=NOVEL", options }, "genreList[1]", notGenre],
   ])("but not %j: %s %s", (sent, field, description) => {

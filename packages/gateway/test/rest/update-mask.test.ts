@@ -186,7 +186,7 @@ describe("merge-patch, RFC 7396: members are set, merged, or removed:", () => {
     ['{"extra":{"a":1}}', 400, "extra cannot be merged: application/json replaces it"],
     ['{"labels":{}}', 400, "the request changes nothing"],
     ['{"print":null,"pageCount":null,"page_count":1}', 400, "pageCount must be given once"],
-    ["[]", 400, "the request must be a JSON object"],
+    ["[]", 400, "book must be a JSON object"],
   ])("%s gets %i", async (body, status, message) => {
     const refused = await patchBook("merge-patch+json", body);
     expect(refused).toMatchObject({ status, message: expect.stringContaining(message) });

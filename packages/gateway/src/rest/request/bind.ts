@@ -6,7 +6,7 @@ import {
   type MessageShape,
   toBinary,
 } from "@bufbuild/protobuf";
-import { isReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
+import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { hasCustomJson, messageFromJson, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
@@ -52,7 +52,10 @@ export function bindRequest<D extends DescMessage>(
       throw new FieldViolation("", "must not have a body");
     }
     // Read before binding the path, which changes the body.
-    const changes = updateMask && body !== undefined ? changesIn(updateMask, body, isPatch) : [];
+    const changes =
+      updateMask && body !== undefined
+        ? within(updateMask.body.jsonName, () => changesIn(updateMask, body, isPatch))
+        : [];
     const isValue = hasCustomJson(input); // then its JSON has no place for path and query
     const tree = isValue ? {} : bodyTree(parts);
     for (const [name, raw] of parseQuery(parts.query)) {
@@ -138,7 +141,7 @@ function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const holder = holderOf(tree, path);
   const spelling = spellingIn(holder, field);
   const said = spelling === undefined ? null : (holder[spelling] ?? null);
-  if (said !== null && !saysTheSame(field, said, value)) {
+  if (said !== null && !saysTheSame(path, said, value)) {
     throw new FieldViolation(name, "must be what the path says, or be left out");
   }
   if (spelling !== undefined) delete holder[spelling];
@@ -165,10 +168,12 @@ function spellingIn(object: JsonObject, field: DescField): string | undefined {
 }
 
 /** Whether two JSON values set a field to the same value: `"1"` and `1.0` are the same number. */
-function saysTheSame(field: DescField, said: ExactJson, value: ExactJson): boolean {
-  const [left, right] = [said, value].map((json) => {
-    const message = messageFromJson(field.parent, { [field.jsonName]: json }, {});
-    const read: unknown = reflect(field.parent, message).get(field);
+function saysTheSame(path: FieldPath, said: ExactJson, value: ExactJson): boolean {
+  const input = path[0].parent;
+  const [left, right] = [said, value].map((leaf) => {
+    const json = path.reduceRight((inner, { jsonName }) => ({ [jsonName]: inner }), leaf);
+    let read: unknown = reflect(input, messageFromJson(input, json, {}));
+    for (const field of path) read = (read as ReflectMessage).get(field);
     return String(isReflectMessage(read) ? toBinary(read.desc, read.message) : read);
   });
   return left === right; // NaN is NaN
