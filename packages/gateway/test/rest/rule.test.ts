@@ -1,8 +1,16 @@
 import { create, type DescField } from "@bufbuild/protobuf";
+import {
+  EmptySchema,
+  StringValueSchema,
+  StructSchema,
+  TimestampSchema,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { type Binding, bindingsOf, RuleError } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
+import { PageRequestSchema } from "../gen/openapi/books/v1/books_pb.ts";
 import { describeMethod, type MethodDescription, type Rule } from "../support/described-method.ts";
 
 function methodWith(rule: Rule | undefined, streams?: MethodDescription["streams"]) {
@@ -52,6 +60,10 @@ describe("the bindings of a method", () => {
     ]);
   });
 
+  test.each([EmptySchema, StructSchema])("may be a GET without a body: $typeName", (input) => {
+    expect(bindingsOf(describeMethod(input, get("/a")))).toHaveLength(1);
+  });
+
   test.each(["requests", "responses"] as const)("may have a stream of %s", (streams) => {
     expect(bindingsOf(methodWith(get("/a"), streams))).toHaveLength(1);
   });
@@ -86,7 +98,10 @@ describe("an invalid rule is rejected, with the method's name:", () => {
   const noMethod = "it has no HTTP method and path";
   const two = "two fields are members of the oneof choice";
   const column = (path: string, at: number) => `${path}: column ${at}: `;
-  const rows: readonly [rule: Rule, reason: string][] = [
+  const whole = (path: string) =>
+    `${path}: only body "*", without variables, sets a google.protobuf.`;
+  const ofBody = (path: string) => `${path}: the body sets all of its google.api.HttpBody`;
+  const rows: readonly [rule: Rule, reason: string, types?: Partial<MethodDescription>][] = [
     [{}, noMethod],
     [get("a"), column("a", 1)],
     [get("/%ff"), column("/%ff", 5)],
@@ -116,12 +131,23 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     [{ pattern: { case: "custom", value: {} } }, '"" is not an HTTP method'],
     [custom("get"), '"get" is not an HTTP method, in capitals'],
     [custom("CONNECT"), "CONNECT has no path: it asks for a tunnel"],
+    // What the request or the response has there would be lost.
+    [get("/a"), whole("/a"), { input: TimestampSchema }],
+    [{ ...post("/a"), body: "value" }, whole("/a"), { input: StringValueSchema }],
+    [{ ...post("/{value}"), body: "*" }, whole("/{value}"), { input: StringValueSchema }],
+    [{ ...post("/{data}"), body: "*" }, ofBody("/{data}"), { input: HttpBodySchema }],
+    [
+      { ...post("/{content.content_type}"), body: "content" },
+      ofBody("/{content.content_type}"),
+      { input: PageRequestSchema },
+    ],
   ];
 
-  test.each(rows)("%j: %s", (rule, reason) => {
+  test.each(rows)("%j: %s", (rule, reason, types) => {
+    const method = describeMethod(EveryFieldSchema, rule, types);
     const message = `google.api.http of test.v1.Described.Call: ${reason}`;
-    expect(() => bindingsOf(methodWith(rule))).toThrow(RuleError);
-    expect(() => bindingsOf(methodWith(rule))).toThrow(message);
+    expect(() => bindingsOf(method)).toThrow(RuleError);
+    expect(() => bindingsOf(method)).toThrow(message);
   });
 
   test("a rule for a bidirectional stream", () => {

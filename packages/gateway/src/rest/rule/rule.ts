@@ -1,7 +1,15 @@
-import { type DescField, type DescMethod, getOption, hasOption } from "@bufbuild/protobuf";
+import {
+  type DescField,
+  type DescMessage,
+  type DescMethod,
+  getOption,
+  hasOption,
+} from "@bufbuild/protobuf";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
+import { hasCustomJson } from "../../codec/json-messages.ts";
 import { type FieldPath, findFieldPath, leafOf, parameterReader } from "./field-path.ts";
+import { isHttpBody } from "./http-body.ts";
 import { type PathTemplate, parsePathTemplate, type Variable } from "./path-template.ts";
 
 /** One way to call a method over HTTP: a validated `google.api.HttpRule`. */
@@ -109,6 +117,8 @@ function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Bin
     ...(typeof body === "object" ? [[body] as const] : []),
   ]);
   if (conflict !== undefined) throw new RuleError(method, `${path}: ${conflict}`);
+  const loss = findLoss(method.input, { variables, body });
+  if (loss !== undefined) throw new RuleError(method, `${path}: ${loss}`);
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
   }
@@ -193,4 +203,20 @@ function findConflict(paths: readonly FieldPath[]): string | undefined {
     }
   }
   return undefined;
+}
+
+/** Why what a request sets outside its body would be lost, if it would. */
+function findLoss(
+  input: DescMessage,
+  { variables, body }: Pick<Binding, "variables" | "body">,
+): string | undefined {
+  const isOpen = variables.length > 0 || (body !== "*" && input.fields.some(parameterReader));
+  if (hasCustomJson(input) && isOpen) {
+    return `only body "*", without variables, sets a ${input.typeName}`;
+  }
+  const isRaw = body !== undefined && isHttpBody(input, body);
+  const isInBody = variables.some(({ path: [field] }) => body === "*" || body === field);
+  return isRaw && isInBody
+    ? "the body sets all of its google.api.HttpBody, so no variable can"
+    : undefined;
 }
