@@ -141,6 +141,11 @@ describe("an invalid rule is rejected, with the method's name:", () => {
       ofBody("/{content.content_type}"),
       { input: PageRequestSchema },
     ],
+    [
+      { ...get("/a"), responseBody: "seconds" },
+      "google.protobuf.Timestamp is a value in JSON, without a field seconds",
+      { output: TimestampSchema },
+    ],
   ];
 
   test.each(rows)("%j: %s", (rule, reason, types) => {

@@ -122,13 +122,13 @@ function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Bin
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
   }
-  return {
-    method: verb,
-    template,
-    variables,
-    body,
-    responseBody: topField(method, "output", rule.responseBody),
-  };
+  const { output } = method;
+  const responseBody = topField(method, "output", rule.responseBody);
+  if (responseBody !== undefined && hasCustomJson(output)) {
+    const reason = `${output.typeName} is a value in JSON, without a field ${responseBody.name}`;
+    throw new RuleError(method, reason);
+  }
+  return { method: verb, template, variables, body, responseBody };
 }
 
 function patternOf(method: DescMethod, { pattern }: HttpRule): { verb: string; path: string } {
