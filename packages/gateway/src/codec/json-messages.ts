@@ -172,7 +172,8 @@ function readUnknown(
   const extension = context.registry?.getExtension(name);
   if (extension !== undefined && extension.extendee.typeName === typeName) {
     within(nameOf(key), () => {
-      const value = json === null ? undefined : fieldReader(extension)(json, context);
+      if (json === null && (extension.fieldKind === "list" || !takesNull(extension))) return;
+      const value = fieldReader(extension)(json, context);
       if (value !== undefined) setExtension(message, extension, value as never);
     });
   } else if (context.ignoreUnknownFields !== true) {

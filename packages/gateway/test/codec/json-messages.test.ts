@@ -1,5 +1,6 @@
 import {
   create,
+  createFileRegistry,
   createRegistry,
   type DescMessage,
   fromJsonString,
@@ -7,11 +8,18 @@ import {
   toBinary,
   toJson,
 } from "@bufbuild/protobuf";
-import { Int64ValueSchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import {
+  FileDescriptorProtoSchema,
+  file_google_protobuf_struct,
+  Int64ValueSchema,
+  FieldDescriptorProto_Label as Label,
+  TimestampSchema,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { CardSchema, file_library_v1_card } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema, LibrarySchema } from "../gen/library/v1/library_pb.ts";
 import { anyMessage } from "../support/arbitrary-message.ts";
@@ -20,6 +28,21 @@ import { refusalOf } from "../support/violations.ts";
 
 const inAny = [BookSchema, Int64ValueSchema, TimestampSchema];
 const registry = createRegistry(...inAny, EveryFieldSchema);
+
+const ofValue = { type: Type.MESSAGE, typeName: ".google.protobuf.Value" };
+const ofNull = { type: Type.ENUM, typeName: ".google.protobuf.NullValue" };
+const files = [file_library_v1_card, file_google_protobuf_struct];
+const file = create(FileDescriptorProtoSchema, {
+  ...{ name: "a.proto", package: "a", dependency: files.map(({ name }) => `${name}.proto`) },
+  extension: [
+    { name: "value", number: 101, ...ofValue },
+    { name: "none", number: 102, ...ofNull },
+    { name: "list", number: 103, ...ofValue, label: Label.REPEATED },
+  ].map((one) => ({ label: Label.OPTIONAL, extendee: ".library.v1.Card", ...one })),
+});
+const extended = {
+  registry: createFileRegistry(file, (path) => files.find(({ name }) => `${name}.proto` === path)),
+};
 
 const notObject = "must be a JSON object";
 const notInt64 = "must be a 64-bit integer";
@@ -104,6 +127,8 @@ describe("JSON:", () => {
     expect(read(EveryFieldSchema, text)).toEqual(create(EveryFieldSchema));
     const nulls = read(EveryFieldSchema, '{"value":null,"choiceNull":null}');
     expect(toJson(EveryFieldSchema, nulls)).toEqual({ value: null, choiceNull: null });
+    const card = read(CardSchema, '{"[a.value]":null,"[a.none]":null,"[a.list]":null}', extended);
+    expect(toJson(CardSchema, card, extended)).toEqual({ "[a.value]": null, "[a.none]": null });
   });
 });
 
