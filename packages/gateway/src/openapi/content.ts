@@ -32,7 +32,8 @@ export function requestBody(
 ): JsonObject | undefined {
   const isStream = methodKind === "client_streaming";
   if (body === undefined) {
-    return isStream ? { required: false, content: streamContent({}, openapi) } : undefined;
+    const content = streamContent({ type: "null" }, openapi);
+    return isStream ? { required: false, content } : undefined;
   }
   if (isHttpBody(input, body)) return { required: false, content: binary };
   const isWhole = body === "*";

@@ -65,6 +65,10 @@ test("a stream of requests is NDJSON or an array", () => {
   expect(bodyOf(later, "ImportVolumes")["application/x-ndjson"]).toMatchObject({
     itemSchema: item,
   });
+  const selector = "library.v1.CatalogService.ImportVolumes";
+  const rules = [{ selector, pattern: { case: "post", value: "/v1/import" } }] as const;
+  const bare = bodyOf(documentOf(CatalogService, { rest: { rules } }), "ImportVolumes");
+  expect(bare["application/json"].schema.items).toEqual({ type: "null" });
 });
 
 test.each([
