@@ -9,7 +9,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../../codec/codec.ts";
 import { decode } from "../../codec/decode.ts";
-import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
+import { hasCustomJson, messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { RestFailure } from "../../errors/http-error.ts";
@@ -88,13 +88,17 @@ export async function* readMessages(response: Response, reading: Reading): Async
   }
   // grpc-gateway says so. Its messages are in an envelope.
   const isWrapped = [...response.headers.keys()].some((name) => name.startsWith("grpc-metadata-"));
-  const desc = part === undefined ? output : part.message;
-  const isOther = (name: string) => isWrapped || !desc || findField(desc, name) === undefined;
+  const whole = part?.fieldKind === "message" ? part.message : part ? undefined : output;
+  const desc = whole && !hasCustomJson(whole) ? whole : undefined;
+  // A Struct or a map may have a member `result`. An `error` may be the end of our own streams.
+  const isOther = (name: string) =>
+    isWrapped || (desc ? findField(desc, name) === undefined : name === "error");
   try {
     for await (const { text, isError } of valuesOf(response, reading)) {
       const parse = () => {
         const json = parseJson(text);
-        const only = isJsonObject(json) && Object.keys(json).length === 1 ? json : {};
+        const isAlone = isJsonObject(json) && Object.keys(json).length === 1;
+        const only = isAlone && isError === undefined ? json : {};
         if (isError || (only["error"] !== undefined && isOther("error"))) {
           throw errorFrom(json, jsonOptions.registry, { text: new TextDecoder().decode(text) });
         }
@@ -110,6 +114,7 @@ export async function* readMessages(response: Response, reading: Reading): Async
 
 interface Value {
   readonly text: Uint8Array;
+  /** Undefined if only the text can tell, as it is not of an event. */
   readonly isError?: boolean;
 }
 

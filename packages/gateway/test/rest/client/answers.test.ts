@@ -1,14 +1,31 @@
 /** What `createRestTransport` sends, and what it makes of the answers of servers, ours and others. */
 import { readFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
-import { Code, ConnectError, createClient, type Interceptor } from "@connectrpc/connect";
+import {
+  type DescMessage,
+  type DescMethod,
+  fromJson,
+  type JsonObject,
+  type Message,
+} from "@bufbuild/protobuf";
+import { EmptySchema, StructSchema, ValueSchema } from "@bufbuild/protobuf/wkt";
+import {
+  type CallOptions,
+  Code,
+  ConnectError,
+  createClient,
+  type Interceptor,
+} from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../../gen/google/rpc/error_details_pb.ts";
+import { gatewayFetchHandler } from "../../../src/fetch.ts";
 import type { NodeHandler } from "../../../src/index.ts";
 import { createRestTransport, type RestTransportOptions } from "../../../src/rest/client/index.ts";
 import { createCatalog } from "../../catalog-server.ts";
 import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
+import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
+import { describeMethod, type Rule } from "../../support/described-method.ts";
 import { openGateway, openHandler } from "../../support/gateway.ts";
 
 const json = { "content-type": "application/json" };
@@ -62,6 +79,16 @@ async function watched(body: BodyInit | null, init?: ResponseInit) {
     return { ids, error: ConnectError.from(error) };
   }
   return { ids, error: undefined };
+}
+
+/** A client of one method of our own gateway. */
+function ownClient({ parent }: DescMethod, call: unknown) {
+  const handler = gatewayFetchHandler({ routes: (to) => to.service(parent, { call } as never) });
+  const fetch: typeof globalThis.fetch = (url, init) => handler(new Request(url, init));
+  const options = { baseUrl: "http://localhost", clientStreams: true, fetch };
+  return createClient(parent, createRestTransport(options)) as unknown as {
+    call(given: unknown, options?: CallOptions): AsyncIterable<Message> & Promise<Message>;
+  };
 }
 
 /** A small body that becomes much. */
@@ -307,6 +334,25 @@ describe("streams", () => {
     expect(error?.code).toBe(code);
     expect(ids).toEqual([1n, 2n]);
     if (code === Code.NotFound) expect(error?.rawMessage).toBe("gone");
+  });
+
+  test.each<[type: string, output: DescMessage, json: JsonObject, responseBody?: string]>([
+    ["text/event-stream", ValueSchema, { result: 1 }],
+    ["text/event-stream", StructSchema, { error: { code: 5 } }],
+    ["text/event-stream", EveryFieldSchema, { stringByString: { error: "x" } }, "string_by_string"],
+    ["application/x-ndjson", ValueSchema, { result: 1 }],
+    ["application/json", StructSchema, { result: {} }],
+    ["application/json", EveryFieldSchema, { childByString: { result: {} } }, "child_by_string"],
+  ])("%s of %s that is %j has no envelope", async (accept, output, json, responseBody = "") => {
+    const rule: Rule = { pattern: { case: "get", value: "/x" }, responseBody };
+    const method = describeMethod(EmptySchema, rule, { output, streams: "responses" });
+    const message = fromJson(output, json);
+    const client = ownClient(method, async function* () {
+      yield message;
+    });
+    const found: Message[] = [];
+    for await (const one of client.call({}, { headers: { accept } })) found.push(one);
+    expect(found).toEqual([message]);
   });
 
   test.each([
