@@ -16,6 +16,7 @@ import { createAsyncIterable, runStreamingCall, runUnaryCall } from "@connectrpc
 import { trailerDemux } from "@connectrpc/connect/protocol-connect";
 import type { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { readMaxValuesDefault } from "../../codec/decode.ts";
+import { takesNull } from "../../codec/json-messages.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { bytesOf } from "../../http/body.ts";
@@ -151,9 +152,12 @@ export function createRestTransport(options: RestTransportOptions): Transport {
       async pull(controller) {
         if (next.done === true) return controller.close();
         try {
-          const { target, body = "null" } = routes.write(method, next.value);
+          const { binding, target, body } = routes.write(method, next.value);
           if (target !== first.target) throw badRequest([new FieldViolation("", unlikeFirst)]);
-          controller.enqueue(typeof body === "string" ? bytesOf(`${body}\n`) : body);
+          if (body === undefined && typeof binding.body === "object" && takesNull(binding.body)) {
+            throw badRequest([new FieldViolation(binding.body.jsonName, nullIsValue)]);
+          }
+          controller.enqueue(typeof body === "object" ? body : bytesOf(`${body ?? null}\n`));
           next = await messages.next();
         } catch (error) {
           failure = error;
@@ -204,6 +208,7 @@ const streamTypes =
   "text/event-stream, application/x-ndjson;q=0.9, application/json;q=0.8, */*;q=0.1";
 
 const unlikeFirst = "must say the same in path and query as the first message of its stream";
+const nullIsValue = "must be set: the line null is a value of its type";
 
 function responseOf<M extends DescMethod>(method: M, { headers }: Response) {
   const [header, trailer] = trailerDemux(headers);

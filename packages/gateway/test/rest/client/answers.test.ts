@@ -2,6 +2,7 @@
 import { readFileSync } from "node:fs";
 import type { RequestListener } from "node:http";
 import {
+  create,
   type DescMessage,
   type DescMethod,
   fromJson,
@@ -402,6 +403,25 @@ test("every kind of call to our own server", async () => {
   expect(Buffer.concat(pieces)).toEqual(Buffer.from(data));
   const lost = await failureOf(client.getVolume({ id: 77n }));
   expect([lost.code, lost.rawMessage]).toEqual([Code.NotFound, "there is no volume 77"]);
+});
+
+test.each([
+  ["value", "value must be set"],
+  ["choice_null", "choiceNull must be set"],
+  ["child", undefined],
+  ["string", undefined],
+])("the line of a message whose body is not set: %s", async (body, failure) => {
+  const rule: Rule = { pattern: { case: "post", value: "/x" }, body };
+  const method = describeMethod(EveryFieldSchema, rule, { streams: "requests" });
+  const client = ownClient(method, async (all: AsyncIterable<Message>) => {
+    for await (const one of all) return one;
+    return undefined;
+  });
+  async function* messages() {
+    yield {};
+  }
+  if (failure === undefined) expect(await client.call(messages())).toEqual(create(method.input));
+  else expect((await failureOf(client.call(messages()))).message).toContain(failure);
 });
 
 test("client streams need an option, and streams both ways have no form", async () => {
