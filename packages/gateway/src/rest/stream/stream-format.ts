@@ -56,7 +56,11 @@ export function chooseStreamFormat(
   const qualities = parsePreferences(accept ?? "");
   let best = { format: formats[byDefault], quality: 0 };
   for (const format of [formats[byDefault], ...Object.values(formats)]) {
-    const quality = qualities.get(format.contentType) ?? 0;
+    const { contentType } = format;
+    // The most specific range counts; of equals, the format with the more specific one.
+    const ranges = [contentType, contentType.replace(/\/.*/, "/*"), "*/*"];
+    const at = ranges.findIndex((range) => qualities.has(range));
+    const quality = (qualities.get(ranges[at] ?? "") ?? 0) - Math.max(at, 0) / 10_000;
     if (quality > best.quality) best = { format, quality };
   }
   return best.format;
