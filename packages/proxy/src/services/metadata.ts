@@ -25,12 +25,11 @@ export function createRequestMetadata(
   const passed = [...new Set(names.map((name) => name.toLowerCase()))];
   return ({ requestHeader, values }) => {
     const metadata: Record<string, string> = {};
-    const connection = requestHeader.get("connection")?.toLowerCase();
-    const nominated = connection?.split(/[\s,]+/);
+    const nominated = nominatedBy(requestHeader.get("connection"));
     for (const name of passed) {
       const ownId = name === requestIdHeader ? values.get(requestIdKey) : undefined;
       const value = ownId ?? requestHeader.get(name);
-      if (value === null || nominated?.includes(name)) continue;
+      if (value === null || nominated.includes(name)) continue;
       // Servers may fail a call for an invalid value. Clients should not (PROTOCOL-HTTP2).
       if (isValidFor(name, value)) metadata[name] = value;
       else onDropped(name);
@@ -42,6 +41,11 @@ export function createRequestMetadata(
     }
     return metadata;
   };
+}
+
+/** The fields that a Connection header says are of the connection, too: RFC 9110 section 7.6.1. */
+function nominatedBy(connection: unknown): readonly string[] {
+  return connection ? `${connection}`.toLowerCase().split(/[\s,]+/) : [];
 }
 
 const forwardedFor = "x-forwarded-for";
@@ -77,8 +81,10 @@ function isBase64List(value: string): boolean {
 /** Adds the headers of an upstream's answer, except those of its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
   const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
+  const nominated = nominatedBy(fields["connection"]);
   for (const name in fields) {
     if (name.startsWith(":") || isOfProtocol(name) || isOfOrigin(name)) continue;
+    if (nominated.includes(name)) continue;
     const value = fields[name];
     if (!Array.isArray(value)) to.append(name, `${value}`);
     else for (const one of value) to.append(name, one);
@@ -89,9 +95,9 @@ function isOfProtocol(name: string): boolean {
   return name.startsWith("connect-") || ofMessages.has(name) || isOfConnection(name);
 }
 
-/** Which pages may read an answer, and where else the service is: that is for the gateway to say. */
+/** Which pages may read an answer, where else the service is, and who may pass: for the gateway to say. */
 function isOfOrigin(name: string): boolean {
-  return name === "alt-svc" || name.startsWith("access-control-");
+  return name === "alt-svc" || /^(?:access-control|proxy-authenticat)/.test(name);
 }
 
 /** Each side has its own. Others of gRPC are for the ends, such as `grpc-retry-pushback-ms`. */

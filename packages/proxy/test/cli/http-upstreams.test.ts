@@ -40,6 +40,9 @@ async function openServer(server: http.Server | https.Server) {
   };
 }
 
+/** Goes no further: RFC 9110 sections 7.6.1 and 11.7. */
+const ofConnection = { connection: "close, X-Hop", "x-hop": "1", "proxy-authenticate": "Basic" };
+
 /** As one writes it in JavaScript: numbers are numbers, and errors have a message. */
 function bookshop(): RequestListener {
   const volumes = new Map<string, { name: string; id: number; title: string }>();
@@ -57,7 +60,7 @@ function bookshop(): RequestListener {
     const all = [...volumes.values()].filter(
       ({ title }) => !titles || [titles].flat().includes(title),
     );
-    response.set("x-asked", request.get("authorization")).json({
+    response.set({ "x-asked": request.get("authorization"), ...ofConnection }).json({
       volumes: all.slice(0, Number(pageSize ?? 10)),
     });
   });
@@ -68,7 +71,8 @@ function bookshop(): RequestListener {
   });
   app.get("/api/v1/shelves/:shelf/volumes/:id", (request, response) => {
     const found = volumes.get(decodeURIComponent(request.path.slice("/api/v1/".length)));
-    if (found === undefined) response.status(404).json({ error: "no such volume" });
+    if (found === undefined)
+      response.status(404).set(ofConnection).json({ error: "no such volume" });
     else response.json(found);
   });
   app.delete("/api/v1/shelves/:shelf/volumes/:id", (_request, response) => {
@@ -101,21 +105,23 @@ describe("an Express server", () => {
     const created = await client.createVolume({ parent, volume });
     expect(created).toMatchObject({ ...volume, name: `${parent}/volumes/12` });
     expect(await client.getVolume({ name: created.name })).toEqual(created);
-    let asked: string | null = null;
+    let header = new Headers();
     const headers = { authorization: `Bearer of-${name}` };
-    const onHeader = (header: Headers) => {
-      asked = header.get("x-asked");
+    const onHeader = (all: Headers) => {
+      header = all;
     };
     const request = { parent, pageSize: 1, titles: [volume.title] };
     const { volumes } = await client.listVolumes(request, { headers, onHeader });
     expect(volumes).toEqual([created]);
-    expect(asked).toBe(`Bearer of-${name}`);
+    expect(header.get("x-asked")).toBe(`Bearer of-${name}`);
     const seen: string[] = [];
     for await (const one of client.watchVolumes({ parent })) seen.push(one.name);
     expect(seen).toContain(created.name);
     await client.deleteVolume({ name: created.name });
     const error = await failureOf(client.getVolume({ name: "shelves/a/volumes/none" }));
     expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "no such volume"]);
+    const names = [...header.keys(), ...error.metadata.keys()];
+    expect(names.filter((one) => /x-hop|^proxy-/.test(one))).toEqual([]);
   });
 
   test("is called by REST and by a model", async () => {
