@@ -314,7 +314,8 @@ function readAny(json: ExactJson, context: Context) {
     if (Object.keys(rest).length === 0) return any;
     throw new FieldViolation("", "must have an @type");
   }
-  const typeName = typeof type === "string" ? type.slice(type.lastIndexOf("/") + 1) : "";
+  const url = typeof type === "string" && type.isWellFormed() ? type : "";
+  const typeName = url.slice(url.lastIndexOf("/") + 1);
   const desc = context.registry?.getMessage(typeName);
   if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
   // Go writes the value of an Empty, too.
@@ -328,6 +329,7 @@ function readAny(json: ExactJson, context: Context) {
   const message = messageReader(desc)(hasValue ? value : rest, context) as Local;
   try {
     anyPack(desc, message, any);
+    if (url !== typeName) any.typeUrl = url;
   } catch (cause) {
     throw new FieldViolation("", `must be a whole ${typeName}`, { cause }); // proto2: required fields
   }

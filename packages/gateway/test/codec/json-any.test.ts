@@ -64,15 +64,20 @@ test("an Any of a type that is not known is an error that names it, over REST an
   expect(told).toContain("shop.v1.Cart");
 });
 
-test("an Any of the option is read", async () => {
+test.each([
+  [url, url],
+  ["example.com/types/", "example.com/types/"],
+  ["", url], // A URL of a type has a slash.
+])("an Any of the option is read, and its URL kept: %j", async (given, kept) => {
   await using gateway = await openGateway({
     jsonOptions,
     routes: (router) => router.service(FieldService, { echo: (message) => message }),
   });
   const headers = { "content-type": "application/json" };
-  const body = { any: { "@type": `${url}library.v1.Card`, number: "9007199254740993" } };
+  const body = { any: { "@type": `${given}library.v1.Card`, number: "9007199254740993" } };
   const request = { path: "/v1/fields", headers, body: JSON.stringify(body) };
-  expect(jsonOf(await gateway.send(request))).toEqual(body);
+  const any = { ...body.any, "@type": `${kept}library.v1.Card` };
+  expect(jsonOf(await gateway.send(request))).toEqual({ any });
 });
 
 test("an extension of a service's file is read and written", async () => {

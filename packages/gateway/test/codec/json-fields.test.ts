@@ -124,6 +124,7 @@ describe("JSON is read as", () => {
       ["valueByString", ['{"a":1e400}', '{"a":"\\ud800"}', "[]"]],
       ["any", ["[]", "1", "1.0", '{"@type":""}', '{"@type":1.0}', '{"@type":"a/"}']],
       ["any", ['{"@type":"a/unknown.Type"}', '{"value":1}', '{"@type":null}']],
+      ["any", ['{"@type":"\\ud800/google.protobuf.Empty"}']],
       ["any", ['{"@type":"a/google.protobuf.Duration","value":"1s","more":1}']],
       ["any", ['{"@type":"a/google.protobuf.Empty","value":{"more":1}}']],
     ];
