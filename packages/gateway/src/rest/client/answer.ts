@@ -62,8 +62,7 @@ function jsonTypeOf({ status, headers }: Response, others = ""): string {
   throw new ConnectError(`HTTP ${status} with ${type}, which is not JSON`, Code.Unknown);
 }
 
-const jsonTypes =
-  /^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:nd|stream\+)?json(?:l|lines|-seq)?$/;
+const jsonTypes = /^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:nd|stream\+)?json(?:l|lines)?$/;
 
 function messageOf({ output, part, jsonOptions }: Reading, json: ExactJson): Message {
   return messageFromJson(output, part ? { [part.jsonName]: json } : json, jsonOptions);

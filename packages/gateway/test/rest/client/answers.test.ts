@@ -229,6 +229,13 @@ describe("answers", () => {
 
   test.each<[what: string, body: BodyInit | null, init: ResponseInit, code: Code, text: string]>([
     ["HTML", "<html>", { headers: { "content-type": "text/html" } }, Code.Unknown, "not JSON"],
+    [
+      "records",
+      "\u001e{}",
+      { headers: { "content-type": "application/json-seq" } },
+      Code.Unknown,
+      "not JSON",
+    ],
     ["half of the JSON", volume.slice(0, 30), plain, Code.Internal, "not valid JSON"],
     ["a wrong value", '{"id":"1.5"}', plain, Code.Internal, "id must be a 64-bit"],
     ["too much", `{"title":"${"x".repeat(5e6)}"}`, plain, Code.ResourceExhausted, "4194304"],
