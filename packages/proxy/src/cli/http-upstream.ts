@@ -68,6 +68,8 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
       const fields = { ...Object.fromEntries(new Headers(headers)), ...own };
       const options = { agent, method, headers: fields, ...(signal && { signal }) };
       const outgoing = request(`${url}`, options);
+      // Node sends a DELETE's body without a length by default: the upstream reads it as a request.
+      if (body) outgoing.useChunkedEncodingByDefault = true;
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
         const { statusCode: status = 0, rawHeaders } = incoming;

@@ -1,8 +1,11 @@
 /** The command before servers of REST, which know nothing of protobuf, of Connect and of gRPC-Web. */
-import { readFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";
+import { join } from "node:path";
+import { text } from "node:stream/consumers";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import {
   connectNodeAdapter,
   createConnectTransport,
@@ -289,6 +292,52 @@ describe("faults of a REST server", () => {
       expect([name, error.code, ids]).toEqual([name, Code.Unavailable, [1n]]);
     }
   });
+});
+
+test("a body has a length or is chunked, by each verb", async () => {
+  const verbs = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"];
+  const ruleOf = (method: string, field: string, body: string) => {
+    const bindings = verbs.map((kind) => {
+      return { custom: { kind, path: `/${method}/{${field}=${kind}/*}` }, body };
+    });
+    const selector = `${CatalogService.typeName}.${method}`;
+    return { selector, ...bindings[0], additional_bindings: bindings.slice(1) };
+  };
+  const rules = [
+    ruleOf("UploadVolume", "name", "content"),
+    ruleOf("CreateVolume", "parent", "volume"),
+    ruleOf("ImportVolumes", "parent", "volume"),
+  ];
+  await writeFile(join(folder.path, "verbs.yaml"), JSON.stringify({ http: { rules } }));
+  const seen: unknown[] = [];
+  await using upstream = await openServer(
+    http.createServer(async (request, response) => {
+      const { method, headers } = request;
+      const framing = headers["content-length"] ?? headers["transfer-encoding"];
+      if (method !== "HEAD") seen.push([method, framing, await text(request)]);
+      response.setHeader("content-type", "application/json").end("{}");
+    }),
+  );
+  await using server = await start(
+    `rest+http://127.0.0.1:${upstream.port}`,
+    "--rules",
+    "verbs.yaml",
+  );
+  const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
+  const volume = { title: "é" };
+  const json = JSON.stringify(volume);
+  for (const verb of verbs) {
+    const parent = `${verb}/a`;
+    seen.length = 0;
+    await client.uploadVolume({ name: parent, content: { data: Buffer.from("é") } });
+    await client.createVolume({ parent, volume });
+    await client.importVolumes(createAsyncIterable([{ parent, volume }]));
+    expect(seen).toEqual([
+      [verb, "2", "é"],
+      [verb, "14", json],
+      [verb, "chunked", `${json}\n`],
+    ]);
+  }
 });
 
 test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async () => {
