@@ -2,7 +2,7 @@
 import http from "node:http";
 import https from "node:https";
 import { pipeline, Readable } from "node:stream";
-import type { Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import type { ClientTls } from "connect-gateway/client";
 import type { HttpRule } from "connect-gateway/protos";
@@ -18,7 +18,7 @@ export function openHttpUpstream(
   tls: () => ClientTls,
   header: () => Readonly<Record<string, string>>,
 ) {
-  const agent = createAgent(new URL(baseUrl), tls);
+  const agent = refuseUpgrades(createAgent(new URL(baseUrl), tls));
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
   const { readMaxBytes } = rest;
@@ -56,6 +56,21 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
     const { serverName, ...material } = tls();
     const servername = serverName === undefined ? {} : { servername: serverName };
     return connect({ ...options, ...material, ...servername }, callback);
+  };
+  return agent;
+}
+
+/** Node ends a request that is answered by 101 without an event of the answer or of an error. */
+function refuseUpgrades(given: http.Agent): http.Agent {
+  // As agents on npm do; Node's types lack it.
+  const agent = given as http.Agent & { addRequest(request: http.ClientRequest, to: object): void };
+  const addRequest = agent.addRequest.bind(agent);
+  agent.addRequest = (request, to) => {
+    request.on("upgrade", (_, socket) => {
+      socket.destroy();
+      request.emit("error", new ConnectError("HTTP 101", Code.Unknown));
+    });
+    addRequest(request, to);
   };
   return agent;
 }

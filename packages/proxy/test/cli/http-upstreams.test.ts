@@ -45,6 +45,7 @@ async function openServer(server: http.Server | https.Server) {
 
 /** Goes no further: RFC 9110 sections 7.6.1 and 11.7. */
 const ofConnection = { connection: "close, X-Hop", "x-hop": "1", "proxy-authenticate": "Basic" };
+const switching = "HTTP/1.1 101 Switching Protocols\r\nconnection: upgrade\r\nupgrade: a\r\n\r\n";
 
 /** As one writes it in JavaScript: numbers are numbers, and errors have a message. */
 function bookshop(): RequestListener {
@@ -150,12 +151,9 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     routes: (router) => void router.service(CatalogService, createCatalog()),
     grpc: false,
   });
-  let isBroken = false;
+  let answer: RequestListener = serve;
   await using upstream = await openServer(
-    http.createServer((request, response) => {
-      if (isBroken) request.socket.destroy();
-      else serve(request, response);
-    }),
+    http.createServer((request, response) => answer(request, response)),
   );
   await using server = await start(`${protocol}+http://127.0.0.1:${upstream.port}`);
   await server.ready();
@@ -170,7 +168,10 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   expect(seen).toEqual(["y"]);
   const error = await failureOf(client.getVolume({ id: 3n }));
   expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
-  isBroken = true; // then nobody listens
+  answer = ({ socket }) => socket.write(switching);
+  const odd = await failureOf(client.getVolume({ id: 3n }));
+  expect([odd.code, odd.rawMessage]).toEqual([Code.Unknown, "HTTP 101"]);
+  answer = ({ socket }) => socket.destroy(); // then nobody listens
   for (const end of [() => {}, () => upstream[Symbol.asyncDispose]()]) {
     await end();
     const away = await failureOf(client.getVolume({ id: 3n }));
@@ -184,7 +185,11 @@ describe("faults of a REST server", () => {
   let calls = 0;
   let head = 200;
   const listener: RequestListener = (request, response) => {
-    if (request.method === "HEAD") return void response.writeHead(head).end();
+    if (request.method === "HEAD") {
+      if (head === 101) request.socket.write(switching);
+      else response.writeHead(head).end();
+      return;
+    }
     calls++;
     answer(request, response);
   };
@@ -226,6 +231,7 @@ describe("faults of a REST server", () => {
       ...([Code.ResourceExhausted, "the upstream's response is too large"] as const),
     ],
     ["no type and no JSON", says(200, {}, "hello"), Internal, `${isNone}it is not valid JSON`],
+    ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
     ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
   ];
 
@@ -256,6 +262,8 @@ describe("faults of a REST server", () => {
 
   test("it is away if a proxy before it says so, not if it serves no HEAD", async () => {
     for (const [status, ready] of [
+      [101, 503],
+      [500, 200],
       [502, 503],
       [500, 200],
       [504, 503],
