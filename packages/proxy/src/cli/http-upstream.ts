@@ -80,7 +80,8 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
   const { request } = agent instanceof https.Agent ? https : http;
   return (url, { method = "GET", headers, body, signal } = {}) =>
     new Promise((resolve, reject) => {
-      const fields = { ...Object.fromEntries(new Headers(headers)), ...own };
+      const given = Object.fromEntries(new Headers(headers));
+      const fields = { ...given, "accept-encoding": "identity", ...own };
       const options = { agent, method, headers: fields, ...(signal && { signal }) };
       const outgoing = request(`${url}`, options);
       // Node sends a DELETE's body without a length by default: the upstream reads it as a request.
@@ -91,6 +92,11 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
         const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
         if (isEmpty) incoming.resume();
         try {
+          const { "content-encoding": coding = "identity" } = incoming.headers;
+          if (!isEmpty && coding !== "identity") {
+            const problem = `HTTP ${status} in ${coding}, which was not asked for`;
+            throw new ConnectError(problem, Code.Unknown);
+          }
           const received = new Headers();
           for (let i = 0; i < rawHeaders.length; i += 2) {
             received.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");

@@ -197,6 +197,7 @@ describe("faults of a REST server", () => {
   const server = useOpened(() => start(`rest+http://127.0.0.1:${upstream.port}`));
 
   const json = { "content-type": "application/json" };
+  const gzip = { ...json, "content-encoding": "gzip" };
   const page = "<html><h1>Bad Gateway</h1>";
 
   const html = { "content-type": "text/html", "set-cookie": "a=b" };
@@ -231,6 +232,7 @@ describe("faults of a REST server", () => {
       ...([Code.ResourceExhausted, "the upstream's response is too large"] as const),
     ],
     ["no type and no JSON", says(200, {}, "hello"), Internal, `${isNone}it is not valid JSON`],
+    ["a coding", says(200, gzip, "{}"), Unknown, "HTTP 200 in gzip, which was not asked for"],
     ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
     ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
   ];
@@ -302,7 +304,7 @@ describe("faults of a REST server", () => {
   });
 });
 
-test("a body has a length or is chunked, by each verb", async () => {
+test("by each verb, a body has a length or is chunked, and no coding is accepted", async () => {
   const verbs = ["POST", "PUT", "PATCH", "DELETE", "OPTIONS", "PURGE"];
   const ruleOf = (method: string, field: string, body: string) => {
     const bindings = verbs.map((kind) => {
@@ -322,15 +324,13 @@ test("a body has a length or is chunked, by each verb", async () => {
     http.createServer(async (request, response) => {
       const { method, headers } = request;
       const framing = headers["content-length"] ?? headers["transfer-encoding"];
-      if (method !== "HEAD") seen.push([method, framing, await text(request)]);
+      const coding = headers["accept-encoding"];
+      if (method !== "HEAD") seen.push([method, coding, framing, await text(request)]);
       response.setHeader("content-type", "application/json").end("{}");
     }),
   );
-  await using server = await start(
-    `rest+http://127.0.0.1:${upstream.port}`,
-    "--rules",
-    "verbs.yaml",
-  );
+  const url = `rest+http://127.0.0.1:${upstream.port}`;
+  await using server = await start(url, "--rules", "verbs.yaml");
   const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
   const volume = { title: "é" };
   const json = JSON.stringify(volume);
@@ -341,9 +341,9 @@ test("a body has a length or is chunked, by each verb", async () => {
     await client.createVolume({ parent, volume });
     await client.importVolumes(createAsyncIterable([{ parent, volume }]));
     expect(seen).toEqual([
-      [verb, "2", "é"],
-      [verb, "14", json],
-      [verb, "chunked", `${json}\n`],
+      [verb, "identity", "2", "é"],
+      [verb, "identity", "14", json],
+      [verb, "identity", "chunked", `${json}\n`],
     ]);
   }
 });
