@@ -1,6 +1,7 @@
 /** Upstreams that serve REST, Connect or gRPC-Web, over HTTP/1.1. */
 import http from "node:http";
 import https from "node:https";
+import { isIP } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
@@ -53,9 +54,10 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   const agent = new https.Agent({ ...options, maxCachedSessions: 0 });
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {
-    const { serverName, ...material } = tls();
-    const servername = serverName === undefined ? {} : { servername: serverName };
-    return connect({ ...options, ...material, ...servername }, callback);
+    // Node's would be that of the header Host. An address is compared without SNI.
+    const { serverName = `${options.host}`, ...material } = tls();
+    const servername = isIP(serverName) === 0 ? serverName : "";
+    return connect({ ...options, ...material, servername }, callback);
   };
   return agent;
 }

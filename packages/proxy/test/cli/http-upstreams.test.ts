@@ -4,6 +4,7 @@ import http, { type RequestListener } from "node:http";
 import https from "node:https";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
+import type { TLSSocket } from "node:tls";
 import { Code, createClient, type Transport } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import {
@@ -352,16 +353,28 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
   const own = createCertificate(folder.path, "localhost");
   const [key, cert] = await Promise.all([readFile(own.keyFile), readFile(own.certFile)]);
   const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
-  await using upstream = await openServer(https.createServer(options, bookshop()));
-  const url = `rest+https://127.0.0.1:${upstream.port}/api`;
-  const name = ["--upstream-ca", own.certFile, "--upstream-server-name", "localhost"];
-  await using distrusted = await start(url, ...name);
-  await using trusted = await start(
-    ...[url, ...name, "--upstream-cert", own.certFile, "--upstream-key", own.keyFile],
-  );
-  const list = (origin: string) => fetch(`${origin}/v1/shelves/a/volumes`);
-  expect((await list(trusted.origin)).status).toBe(200);
-  expect((await list(distrusted.origin)).status).toBe(503);
+  const names: unknown[] = [];
+  const listener: RequestListener = ({ socket, headers }, response) => {
+    names.push([(socket as TLSSocket).servername, headers.host]);
+    response.setHeader("content-type", "application/json").end("{}");
+  };
+  await using upstream = await openServer(https.createServer(options, listener));
+  const { port } = upstream;
+  const pair = ["--upstream-cert", own.certFile, "--upstream-key", own.keyFile];
+  const named = ["--upstream-server-name", "localhost"];
+  const other = ["--upstream-authority", "a.example"];
+  for (const [host, args, status, ...seen] of [
+    ["127.0.0.1", named, 503],
+    ["127.0.0.1", [...named, ...pair], 200, "localhost", `127.0.0.1:${port}`],
+    ["127.0.0.1", [...other, ...pair], 200, false, "a.example"],
+    ["localhost", [...other, ...pair], 200, "localhost", "a.example"],
+  ] as const) {
+    const url = `rest+https://${host}:${port}`;
+    await using server = await start(url, "--upstream-ca", own.certFile, ...args);
+    names.length = 0;
+    expect((await fetch(`${server.origin}/v1/shelves/a/volumes`)).status).toBe(status);
+    expect(names[0] ?? []).toEqual(seen);
+  }
 });
 
 test("--check tells how each method is called, and what has no reflection", async () => {
