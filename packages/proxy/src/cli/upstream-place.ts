@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { isIP } from "node:net";
 import type { ClientTls } from "connect-gateway/client";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { SettingsError } from "connect-gateway-kit/settings";
@@ -56,9 +57,14 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
       tables.map(([name, values]) => [name, values.get(service) ?? values.get(undefined)]),
     ) as Record<SettingByService, string | undefined>;
     const client = pairOf(own.upstreamCert, own.upstreamKey);
+    const { upstreamServerName: serverName } = own;
+    if (serverName !== undefined && isIP(serverName) !== 0) {
+      const problem = "must be a DNS name. For an IP address, use it in the URL";
+      throw wrong("upstreamServerName", `${serverName}: ${problem}`);
+    }
     const place = {
       ...parseUrl(url),
-      tls: { caFile: own.upstreamCa, client, serverName: own.upstreamServerName },
+      tls: { caFile: own.upstreamCa, client, serverName },
       authority: own.upstreamAuthority,
       headerFile: own.upstreamHeaders,
       ownHeaderFile: own.reflectionHeaders,

@@ -138,6 +138,11 @@ describe("what is wrong", () => {
     ["the port of a socket", `${set} --host unix:a.sock --port 1`, "--host is a Unix socket"],
     ["an unknown flag", `${set} --prot 1`, "--prot"],
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
+    [
+      "an address as a name",
+      `${set} --upstream-server-name 127.0.0.1`,
+      "--upstream-server-name: 127.0.0.1: must be a DNS name. For an IP address, use it in the URL",
+    ],
     ["limits without tokens", `${set} --rate-limit-per-token 1`, "per-token: requires tokens"],
     [
       "CAs without TLS",
