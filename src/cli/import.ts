@@ -38,7 +38,7 @@ export function createImportCommand(): Command {
     .addOption(new Option("--format <name>", "default: by the file name").choices(formatNames))
     .addOption(countOption("concurrency", "number", "calls in flight", 1, 1024).default(128))
     .addOption(
-      countOption("retry-for", "seconds", "how long a row is retried", 0, 86_400).default(60),
+      countOption("retry-for", "seconds", "how long rows are retried", 0, 86_400).default(60),
     )
     .addOption(
       countOption("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(

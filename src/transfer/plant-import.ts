@@ -8,7 +8,7 @@ import { judge } from "./verdict.ts";
 
 export interface ImportOptions {
   readonly concurrency: number;
-  /** How long a row is retried, in ms. */
+  /** How long rows are retried while none is stored or rejected, in ms. */
   readonly retryForMs: number;
   /** Stops the import: calls in flight get a short time to finish, and no row is started. */
   readonly signal: AbortSignal;
@@ -63,6 +63,8 @@ export function createPlantImport(creator: PlantCreator, options: ImportOptions)
   let rejected = 0;
   let line = 0;
   let waitingFor: string | undefined;
+  /** When a row was last stored or rejected. */
+  let closedAt = 0;
   return {
     /** Aborts when no further row will be started. Use it to end a source that may block. */
     ended,
@@ -122,6 +124,7 @@ export function createPlantImport(creator: PlantCreator, options: ImportOptions)
 
   async function create(row: PlantRow): Promise<void> {
     const beganAt = performance.now();
+    let failedAt = beganAt;
     for (let tries = 1; ; tries++) {
       try {
         await creator.create(row.plant);
@@ -135,9 +138,11 @@ export function createPlantImport(creator: PlantCreator, options: ImportOptions)
         if (ended.aborted) return;
         if (verdict.kind === "fatal") return fail(verdict.reason);
         const pauseMs = Math.max(verdict.delayMs, backoffMs(tries, pauses));
-        if (performance.now() + pauseMs - beganAt > retryForMs) {
+        // From the failure before: the process may have been stopped since.
+        if (failedAt + pauseMs - Math.max(beganAt, closedAt) > retryForMs) {
           return fail(`the server did not accept line ${row.line}: ${verdict.reason}`);
         }
+        failedAt = performance.now();
         waitingFor = verdict.reason;
         await delay(pauseMs, undefined, { signal: ended }).catch(() => {});
         if (ended.aborted) return;
@@ -159,6 +164,7 @@ export function createPlantImport(creator: PlantCreator, options: ImportOptions)
 
   function close(row: Row): void {
     open.delete(row);
+    closedAt = performance.now();
     reportRejections();
   }
 

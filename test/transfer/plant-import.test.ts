@@ -4,7 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "connect-gateway/protos";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
@@ -132,6 +132,24 @@ test("a row that is rejected for too long ends the import, and all before it are
   const reason = "the server did not accept line 7: ECONNREFUSED";
   expect(end).toEqual({ kind: "failed", reason });
   expect(state.firstOpenLine).toBe(7);
+});
+
+test.each([
+  ["while others are accepted", 9, 0, 3, "complete"],
+  ["after a time in which the process was stopped", 1, 90_000, 3, "complete"],
+  ["until the time is over", 1, 20_000, 5, "failed"],
+])("a row is tried again %s", async (_, rows, pauseMs, triesOfFirst, kind) => {
+  let clock = 0;
+  const now = vi.spyOn(performance, "now").mockImplementation(() => clock);
+  onTestFinished(() => now.mockRestore());
+  const answer = (id: bigint, before: number) => {
+    if (id !== 1n) clock += 30_000;
+    else setImmediate(() => (clock += pauseMs));
+    const fails = id === 1n && (kind === "failed" || before < triesOfFirst - 1);
+    return fails ? answered(Code.ResourceExhausted, 5) : undefined;
+  };
+  const { end, tries } = await run({ rows, answer });
+  expect([end.kind, tries.get(1n)]).toEqual([kind, triesOfFirst]);
 });
 
 test("no more calls are in flight than allowed, and rows are read no faster", async () => {
