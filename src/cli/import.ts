@@ -4,7 +4,13 @@ import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { listenForStop, shortenCollections } from "connect-gateway-kit/command/process";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
-import { type FormatName, formatNames, formatOfFile, formats } from "../transfer/format.ts";
+import {
+  type FormatName,
+  formatNames,
+  formatOfFile,
+  formats,
+  isZipped,
+} from "../transfer/format.ts";
 import { createPlantCreator, type PlantCreator } from "../transfer/grpc-client.ts";
 import { createPlantImport, type ImportEnd, type ImportState } from "../transfer/plant-import.ts";
 import { defaultRowLimits, FormatError } from "../transfer/row.ts";
@@ -152,6 +158,7 @@ function openSource(file: string): Source {
     const stats = file === "-" ? fstatSync(0) : statSync(file);
     if (stats.isDirectory()) throw Object.assign(new Error(), { code: "EISDIR" });
     const bytes = stats.isFile() ? stats.size : undefined;
+    if (bytes === 0 && isZipped(file)) throw new CommandFailure(1, `${file} is empty, not gzip`);
     if (file === "-") return { stream: process.stdin, bytes };
     return { stream: createReadStream("", { fd: openSync(file, "r") }), bytes };
   } catch (error) {

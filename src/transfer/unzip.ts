@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { createGunzip, createGzip } from "node:zlib";
+import { createGunzip, createGzip, type Gunzip } from "node:zlib";
 import { FormatError } from "./row.ts";
 
 const magic = Buffer.from([0x1f, 0x8b]);
@@ -10,13 +10,35 @@ export async function* unzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<
   const { start, all } = await peek(chunks, magic.length);
   if (!start.equals(magic)) return yield* all;
   const gunzip = createGunzip();
-  pipeline(Readable.from(all), gunzip).catch(() => {});
+  const fed = feed(all, gunzip);
+  fed.catch((error) => gunzip.destroy(error));
   try {
     yield* gunzip as AsyncIterable<Uint8Array>;
+    await fed;
   } catch (error) {
     const isDamage = error instanceof Error && "code" in error && /^Z_/.test(String(error.code));
     throw isDamage ? new FormatError(`the gzip data is damaged: ${error.message}`) : error;
   }
+}
+
+/** Node ends at a zero byte after a member and ignores the rest. It may be padding, and no more. */
+async function feed(chunks: AsyncIterable<Buffer>, gunzip: Gunzip): Promise<void> {
+  let taken = Promise.withResolvers<unknown>();
+  gunzip.once("close", () => taken.resolve(undefined));
+  let bytes = 0;
+  for await (const chunk of chunks) {
+    if (gunzip.bytesWritten === bytes) {
+      taken = Promise.withResolvers();
+      gunzip.write(chunk, taken.resolve);
+      await taken.promise;
+    }
+    const ignored = chunk.subarray(Math.max(gunzip.bytesWritten - bytes, 0));
+    if (ignored.some((byte) => byte !== 0)) {
+      throw new FormatError("the gzip data is followed by zero bytes and other data");
+    }
+    bytes += chunk.length;
+  }
+  gunzip.end();
 }
 
 export async function* zip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {

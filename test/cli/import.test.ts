@@ -175,22 +175,28 @@ test("a rejected row that is no object is rejected again, and the rest is read",
   expect(at.stored()).toEqual(storedForms([plantOf(2n)]));
 });
 
+const member = gzipSync("id,name\n1,a\n");
+/** More than one read of a file. */
+const zeros = Buffer.alloc(100_000);
+
 test.each(["plants.ndjson.gz", "plants.ndjson"])(
   "gzip is read as %s, by its first bytes",
   async (name) => {
-    // Two members, as of files that were joined.
+    // Two members, as of files that were joined, and padding, as of a tape.
     const members = [many.slice(0, 50), many.slice(50, 90)].map((part) => gzipSync(ndjsonOf(part)));
-    const at = await prepare(name, Buffer.concat(members));
+    const at = await prepare(name, Buffer.concat([...members, zeros]));
     expect(await at.run()).toMatchObject({ code: 0 });
     expect(at.stored()).toEqual(storedForms(many.slice(0, 90)));
   },
 );
 
 test.each([
+  ["cut.csv.gz", member.subarray(0, -9), /the gzip data is damaged: .*run the s/],
+  ["empty.csv.gz", "", /empty\.csv\.gz is empty, not gzip/],
   [
-    "cut.csv.gz",
-    gzipSync("id,name\n1,a\n").subarray(0, -9),
-    /the gzip data is damaged: .*run the s/,
+    "zeros.csv.gz",
+    Buffer.concat([member, zeros, member]),
+    /the gzip data is followed by .*run the s/,
   ],
   ["odd.csv", "1,a,\n", /\S+odd\.csv: the first line of CSV must name.*stored 0 rows/],
 ])("%s cannot be read to its end, and it says how far it came", async (name, content, message) => {
