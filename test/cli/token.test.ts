@@ -1,7 +1,9 @@
 /** `plant-store token`: create, list and revoke, seen by a server that runs. */
+import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { temporaryFolder } from "../store/temporary.ts";
+import { environmentWithoutSettings, main, nodeOptions } from "../support/child.ts";
 import { statusOfCreate } from "../support/plant-request.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { openTestServer } from "../support/test-server.ts";
@@ -37,6 +39,25 @@ test("a token that is made is taken by a running server, until it is revoked", a
   expect(await token("revoke", "phone")).toEqual(revoked);
   await expect.poll(status).toBe(401);
   expect((await token("list")).stdout).toMatch(/^\S+ {2}first\n$/);
+});
+
+test.skipIf(process.platform !== "linux").each([
+  [
+    "token create first",
+    /^plant-store: cannot print the token, which is now revoked: no space.*\n$/,
+  ],
+  ["token list --json", /^plant-store: cannot write standard output: no space left on device\n$/],
+  ["config show", /^plant-store: cannot write standard output: no space left on device\n$/],
+])("%s to a full disk fails", async (line, message) => {
+  const { file, token } = await prepare();
+  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+  const script = `exec "$0" "$1" ${line} --token-file ${file} > /dev/full`;
+  const { status, stderr } = spawnSync("/bin/sh", ["-c", script, process.execPath, main], { env });
+  expect({ status, stderr: `${stderr}` }).toEqual({
+    status: 1,
+    stderr: expect.stringMatching(message),
+  });
+  expect((await token("list")).stdout).toBe("");
 });
 
 test("nothing is listed where there is no file", async () => {

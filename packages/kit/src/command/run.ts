@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { getSystemErrorMap } from "node:util";
 import { type Command, CommanderError, Help } from "commander";
 import { TokenFileError } from "../auth/token-file.ts";
@@ -23,15 +24,25 @@ export async function runCommandLine(
   for (const command of withSubcommands(program)) {
     command.exitOverride().copyInheritedSettings(program);
   }
+  let lost: NodeJS.ErrnoException | undefined;
+  const onError = (error: Error) => {
+    lost = error;
+  };
+  process.stdout.on("error", onError);
   try {
     assertUtf8(args);
     await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
+    await setImmediate(); // an error of a write is emitted after it
+    // A reader that closed the pipe has enough.
+    if (lost !== undefined && lost.code !== "EPIPE") throw cannot("write", "standard output", lost);
     return 0;
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
     const { lines, exitCode } = failureOf(error, known);
     for (const line of lines) process.stderr.write(`${prefix}${line}\n`);
     return exitCode;
+  } finally {
+    process.stdout.off("error", onError);
   }
 }
 

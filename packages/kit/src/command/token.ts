@@ -4,6 +4,7 @@ import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
 import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/schema.ts";
+import { cannot } from "./run.ts";
 
 interface Options {
   readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
@@ -29,7 +30,12 @@ export function createTokenCommand<O extends Options>(
     .action(async (name: string, flags: Flags) => {
       const file = await readTokenFile(flags);
       const isNew = !existsSync(file);
-      process.stdout.write(`${await createToken(file, name, prefix)}\n`);
+      const token = await createToken(file, name, prefix);
+      const lost = await new Promise((done) => process.stdout.write(`${token}\n`, done));
+      if (lost instanceof Error) {
+        await revokeToken(file, name);
+        throw cannot("print", "the token, which is now revoked", lost);
+      }
       const note = `created ${resolve(file)}; the token is valid on servers that use this file`;
       if (isNew) process.stderr.write(`${program.name}: ${note}\n`);
     });
