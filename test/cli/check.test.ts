@@ -115,9 +115,9 @@ const mode = (what: "database" | "folder" | "tokenFile", bits: number) => (at: P
   chmod(at[what], bits);
 const written = (what: "database" | "tokenFile", text: string) => (at: Place) =>
   writeFile(at[what], text);
-const pragma = (text: string) => (at: Place) => {
+const sql = (text: string) => (at: Place) => {
   using db = new DatabaseSync(at.database, { timeout: 5000 });
-  db.exec(`PRAGMA ${text}`);
+  db.exec(text);
 };
 
 const damaged = (what: "its header" | "its rows") => (at: Place) => damageLeaf(at.database, what);
@@ -129,17 +129,20 @@ async function makeLongLog({ database }: Place) {
 
 const noDatabase = "no database".repeat(500);
 
+const keyless = "ALTER TABLE plants RENAME TO x; CREATE VIEW plants AS SELECT id, name, tag FROM x";
+
 const faults: readonly [what: string, make: (at: Place) => unknown, found: RegExp][] = [
   ["others can write the store", mode("database", 0o666), /^fail {2}rights .*chmod 600/],
   ["others can read the store", mode("database", 0o644), /^warn {2}rights .*chmod 600/],
   ["others can write its folder", mode("folder", 0o777), /^fail {2}rights .*chmod 700/],
-  ["a newer schema", pragma("user_version = 9"), /^fail {2}store .*run the newer release/],
-  ["a schema that is due", pragma("user_version = 0"), /^warn {2}schema .* 0 of \d+.*migrate/],
+  ["a newer schema", sql("PRAGMA user_version = 9"), /^fail {2}store .*run the newer release/],
+  ["a schema that is due", sql("PRAGMA user_version = 0"), /^warn {2}schema .* 0 of \d+.*migrate/],
   [
     "another program's",
-    pragma("application_id = 1"),
+    sql("PRAGMA application_id = 1"),
     /^fail {2}store .*the database of another program/,
   ],
+  ["a table without its key", sql(keyless), /^fail {2}store .*plants has no PRIMARY KEY \(id\)/],
   ["a damaged page", damaged("its header"), /^fail {2}integrity .*restore the store from a backup/],
   [
     "rows that are out of place",

@@ -113,6 +113,11 @@ describe("SQLite only", () => {
     });
   });
 
+  test("a table that would store other plants is refused", async () => {
+    const opening = open(await broken("DROP TABLE plants; CREATE TABLE plants (id, name, tag)"));
+    await expect(opening).rejects.toMatchObject({ code: "damaged" });
+  });
+
   test("a row that SQLite cannot read is an error", async () => {
     const { url } = await freshFile();
     await seed(url, plantsOf(3000));

@@ -207,6 +207,10 @@ test.each([
     "ALTER TABLE plants RENAME TO x; CREATE TABLE plants AS SELECT * FROM x",
     "DROP TABLE plants; ALTER TABLE x RENAME TO plants",
   ],
+  [
+    "ALTER TABLE plants RENAME TO x; CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT, tag NUMERIC)",
+    "DROP TABLE plants; ALTER TABLE x RENAME TO plants",
+  ],
   [`${whenBad} INSERT INTO audit VALUES (1); END`, "DROP TRIGGER t"],
 ])("plants are not stored until the table is as it was: %s", async (harm, mend) => {
   const { path, store, failures } = await openFresh();

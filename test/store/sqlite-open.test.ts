@@ -160,10 +160,16 @@ test.each(["CREATE TABLE t (a)", "PRAGMA application_id = 1"])(
 );
 
 describe("a database of ours", () => {
+  const rebuild = (id: string, tag = "TEXT") =>
+    `DROP TABLE plants; CREATE TABLE plants (id ${id}, name TEXT, tag ${tag})`;
+
   test.each([
     ["of a newer release", "newer_schema", /version 99, .*knows \d/, "PRAGMA user_version = 99"],
     ["without its table", "damaged", /backup/, "DROP TABLE plants"],
-    ["with another table", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
+    ["without a column", "damaged", /backup/, "ALTER TABLE plants DROP COLUMN tag"],
+    ["with numeric tags", "damaged", /no tag TEXT/, rebuild("INTEGER PRIMARY KEY", "NUMERIC")],
+    ["with ids of doubles", "damaged", /no id INTEGER/, rebuild("REAL PRIMARY KEY")],
+    ["without its key", "damaged", /no PRIMARY KEY \(id\)/, rebuild("INTEGER UNIQUE")],
   ])("%s is rejected and left unchanged", async (_, code, message, damage) => {
     const path = await temporaryPath();
     const db = openDatabase(path, 100);

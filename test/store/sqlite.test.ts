@@ -53,6 +53,17 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
+test("texts that a collation takes for equal are those of another plant", async () => {
+  const { path, store } = await openFresh();
+  openBeside(path).exec(`DROP TABLE plants;
+    CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE, tag TEXT COLLATE RTRIM)`);
+  await store.create({ id: 1n, name: "Basil", tag: "a" });
+  for (const other of [{ name: "BASIL" }, { tag: "a " }]) {
+    const creating = store.create({ id: 1n, name: "Basil", tag: "a", ...other });
+    await expect(creating).rejects.toMatchObject({ code: "id_taken" });
+  }
+});
+
 test("the log is copied to the database when it is long, however long the texts are", async () => {
   const { path, store } = await openFresh();
   const name = "x".repeat(1_000_000);
@@ -117,6 +128,8 @@ test("an inspection writes nothing, but a probe does", async () => {
   }
   expect(sizes[1]).toBe(sizes[0]);
   expect(sizes[2]).toBeGreaterThan(Number(sizes[1]));
+  openBeside(path).exec("ALTER TABLE plants RENAME tag TO label");
+  await expect(thread.inspect()).rejects.toThrow(/no tag TEXT/);
   await rm(path);
   await expect(thread.probe()).rejects.toThrow(/deleted/);
 });

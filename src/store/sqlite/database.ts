@@ -14,7 +14,7 @@ import {
   rewriteFile,
   syncDirectories,
 } from "./files.ts";
-import { migrate, migrations, readVersion } from "./schema.ts";
+import { assertTable, migrate, migrations, readVersion } from "./schema.ts";
 
 /**
  * Opens the database for writing, and creates it if it is missing. When it returns, everything in
@@ -121,11 +121,12 @@ function settle(db: Database, path: string): void {
 }
 
 /**
- * Makes a missing or broken table, or a trigger that cannot run, fail at startup, not at the first
- * create. So does a file that may not be written: SQLite opens it read-only, and even an IMMEDIATE
- * transaction succeeds until a statement writes.
+ * Makes a missing, changed or broken table, or a trigger that cannot run, fail at startup, not at
+ * the first create. So does a file that may not be written: SQLite opens it read-only, and even an
+ * IMMEDIATE transaction succeeds until a statement writes.
  */
 export function assertUsable(db: Database): void {
+  assertTable(db);
   const columns = ["id", ...textFields].join(", ");
   db.exec(`SELECT ${columns} FROM plants LIMIT 1`);
   db.exec(`

@@ -13,7 +13,7 @@ export interface WorkerSetup {
 /** A message to the worker. Each is answered by one message, in order; `close` by its end. */
 export type Request =
   | { readonly kind: "commit"; readonly values: readonly Value[] }
-  /** Opens the database if it is not, and looks whether its files are in place. */
+  /** Opens the database if it is not, and looks whether its files and its table are in place. */
   | { readonly kind: "inspect" }
   /** The same, plus a commit that changes nothing. */
   | { readonly kind: "probe" }

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
+import { textFields } from "../../plant.ts";
 import { StoreOpenError } from "../open-error.ts";
-import { type Database, inTransaction, readValue } from "./driver.ts";
+import { type Database, inTransaction, readValue, sqliteError } from "./driver.ts";
 
 /** "PLNT": marks our databases in SQLite's application_id. */
 export const applicationId = 0x50_4c_4e_54;
@@ -32,10 +33,31 @@ function migrateOnce(db: Database): boolean {
   return true;
 }
 
-/** @throws {StoreOpenError} `foreign`, also if empty; `newer_schema` */
+/** @throws {StoreOpenError} `foreign`, also if empty; `newer_schema`, `damaged` */
 export function assertPlantStore(db: Database): number {
-  if (readValue(db, "PRAGMA application_id") === applicationId) return readVersion(db);
-  throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);
+  if (readValue(db, "PRAGMA application_id") !== applicationId) {
+    throw new StoreOpenError("foreign", `${db.location()} is not the database of a plant store`);
+  }
+  const version = readVersion(db);
+  if (version === migrations.length) assertTable(db);
+  return version;
+}
+
+/**
+ * Rejects a table that would store a different plant, or two with the same id: SQLite converts
+ * values to the type of their column. @throws {StoreOpenError} `damaged`
+ */
+export function assertTable(db: Database): void {
+  const columns = db.prepare("PRAGMA table_info(plants)").all();
+  const key = columns.filter(({ pk }) => pk !== 0).map(({ name }) => name);
+  const found = [...columns.map(({ name, type }) => `${name} ${type}`), `PRIMARY KEY (${key})`];
+  const texts = textFields.map((field) => `${field} TEXT`);
+  const missing = ["id INTEGER", ...texts, "PRIMARY KEY (id)"].find(
+    (part) => !found.includes(part),
+  );
+  if (missing === undefined) return;
+  const problem = `${db.location()} was changed: the table plants has no ${missing}; change it back, or restore a backup`;
+  throw new StoreOpenError("damaged", problem, { cause: sqliteError(problem, 1) });
 }
 
 /** @throws {StoreOpenError} `newer_schema` */

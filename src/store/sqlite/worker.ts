@@ -133,8 +133,9 @@ function main(): void {
   }
 
   function inspect(): readonly [] {
-    const { db, assertFilesInPlace } = open();
+    const { db, writer, assertFilesInPlace } = open();
     assertFilesInPlace();
+    writer.inspect();
     const { log, checkpointed } = checkpoint(db, "NOOP");
     Atomics.store(bell, 1, log - checkpointed);
     return [];

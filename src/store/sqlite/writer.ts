@@ -33,6 +33,9 @@ export class Writer {
   readonly #insert: StatementSync;
   readonly #stored: StatementSync;
   readonly #changes: StatementSync;
+  readonly #schema: StatementSync;
+  /** SQLite's count of changes to the schema when the table was last looked at. */
+  #schemaSeen: unknown;
   /** Written since the length of the log was last read, at most. An earlier process leaves some. */
   #frames = framesPerLook;
 
@@ -43,9 +46,12 @@ export class Writer {
       `INSERT INTO plants (id, ${textFields.join(", ")})
        VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
     );
-    const isSame = textFields.map((field, index) => `${field} IS ?${index + 2}`).join(" AND ");
+    const isSame = textFields
+      .map((field, index) => `${field} COLLATE BINARY IS ?${index + 2}`)
+      .join(" AND ");
     this.#stored = db.prepare(`SELECT ${isSame} AS isSame FROM plants WHERE id = ?1`);
     this.#changes = db.prepare("SELECT total_changes() AS count");
+    this.#schema = db.prepare("PRAGMA schema_version");
     // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
     this.#insert.setReadBigInts(true);
   }
@@ -67,6 +73,7 @@ export class Writer {
       values.slice(index * rowLength, (index + 1) * rowLength),
     );
     inTransaction(this.#db, () => {
+      this.inspect();
       const before = this.#countChanges();
       let inserted = 0;
       for (const [index, row] of batch.entries()) {
@@ -75,14 +82,13 @@ export class Writer {
           else if (!this.#isStored(row)) unstored.push([index]);
         } catch (error) {
           const code = failureCode(error);
+          // As an expression of an index does.
           const mayBeOfRow = isOfRow(code) || code === sqlError;
           // A trigger may also have ended the transaction.
           if (!mayBeOfRow || !this.#db.isTransaction) throw error;
           unstored.push([index, describe(error)]);
         }
       }
-      // An expression of an index fails for a row, a missing table for all.
-      if (unstored.some(([, error]) => error?.code === sqlError)) assertUsable(this.#db);
       if (this.#countChanges() - before === inserted) return;
       // Triggers have changed something, perhaps these rows.
       for (const [index, row] of batch.entries()) {
@@ -93,16 +99,22 @@ export class Writer {
     return unstored;
   }
 
+  /** @throws If another program has changed the table so that it cannot store plants. */
+  inspect(): void {
+    const schema = this.#schema.get()?.["schema_version"];
+    if (schema === this.#schemaSeen) return;
+    assertUsable(this.#db);
+    this.#schemaSeen = schema;
+  }
+
   /**
    * Commits a transaction that changes nothing but still writes a page to the log and syncs it: it
-   * overwrites the schema version with itself. (One that is rolled back never touches the disk.) A
-   * missing table fails it, too.
+   * overwrites the schema version with itself. (One that is rolled back never touches the disk.)
    * @param pages As many such transactions: each takes room for one page.
    * @throws The error that made it fail, after a rollback.
    */
   probe(pages: number): void {
     assertRoom(this.#folder);
-    assertUsable(this.#db);
     const version = Number(readValue(this.#db, "PRAGMA user_version"));
     const write = () => this.#db.exec(`PRAGMA user_version = ${version}`);
     for (let page = 0; page < pages; page++) inTransaction(this.#db, write);
