@@ -31,6 +31,9 @@ export async function copyPlants(
     const store = await openStore(to);
     // Last, because only a writer of an SQLite file can remove its log.
     try {
+      if (store.obstacle() === "disk_full") {
+        throw new StoreError("there is no space left on the disk of the target; free some");
+      }
       const held = await compare(source, to, "comparing", onProgress);
       await write(source, store, held, (done) => onProgress("copying", done, source.count));
       const { missing } = await compare(source, to, "verifying", onProgress);

@@ -4,11 +4,17 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
 import { readPages } from "../../src/store/plant-reader.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
-import { checkStore, openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
+import {
+  checkStore,
+  copyPlants,
+  openPlantReader,
+  openStore,
+  readSchemaState,
+} from "../support/open-store.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";
 import { untilObstacle } from "./suite.ts";
-import { openBeside } from "./temporary.ts";
+import { openBeside, temporaryPath } from "./temporary.ts";
 
 describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
   /** A disk with a store of some plants that is full before that closes, or after. */
@@ -96,14 +102,18 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
   });
 
   test.each([0, 16])("%i KiB free: commands read, or say that it is full", async (freeKib) => {
-    const { url } = await openFull(100, freeKib);
+    const { disk, url } = await openFull(100, freeKib);
+    const from = `sqlite:${await temporaryPath()}`;
+    await (await openStore(from)).close();
+    const to = `sqlite:${join(disk.path, "copy.db")}`;
     const isFull = { message: expect.stringContaining("no space left on the disk") };
     const read = async () => {
       const reader = await openPlantReader(url);
       for await (const _ of readPages(reader));
       await reader.close();
     };
-    for (const work of [read, () => readSchemaState(url)]) {
+    const copy = () => copyPlants({ from, to }, () => {});
+    for (const work of [read, () => readSchemaState(url), copy]) {
       await work().catch((error) => expect(error).toMatchObject(isFull));
     }
     const findings = [];
