@@ -62,7 +62,7 @@ export function findMetadataProblem(name: string, value: string): string | undef
     return "must be NAME: VALUE, with the name of a header that is not gRPC's own";
   return isValidFor(name.toLowerCase(), value)
     ? undefined
-    : `${name} has characters that gRPC cannot send`;
+    : `${name} has a value that gRPC cannot send`;
 }
 
 function isValidFor(name: string, value: string): boolean {
@@ -72,7 +72,7 @@ function isValidFor(name: string, value: string): boolean {
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
 const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
-const base64Syntax = /^[\w+/]*={0,2}$/;
+const base64Syntax = /^([a-z\d+/]{4})*([a-z\d+/]{2}(==)?|[a-z\d+/]{3}=?)?$/i;
 
 function isBase64List(value: string): boolean {
   return value.split(",").every((one) => base64Syntax.test(one.trim()));

@@ -108,6 +108,9 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
 
   test.each([
     ["token-bin", "not base64!"],
+    ["token-bin", "AAAA,A"],
+    ["token-bin", "AB="],
+    ["token-bin", "AA_A"],
     ["x-name", "Zoë"],
     ["accept-language", "de,\ten"],
     ["x-request-id", "é"],
