@@ -54,7 +54,7 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   const agent = new https.Agent({ ...options, maxCachedSessions: 0 });
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {
-    // Node's would be that of the header Host. An address is compared without SNI.
+    // By default, Node takes the name from the header Host. An IP address has no SNI.
     const { serverName = `${options.host}`, ...material } = tls();
     const servername = isIP(serverName) === 0 ? serverName : "";
     return connect({ ...options, ...material, servername }, callback);
@@ -62,9 +62,9 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   return agent;
 }
 
-/** Node ends a request that is answered by 101 without an event of the answer or of an error. */
+/** Without a listener, Node closes a request that gets a 101, with neither a response nor an error. */
 function refuseUpgrades(given: http.Agent): http.Agent {
-  // As agents on npm do; Node's types lack it.
+  // Node calls it for each request, but its types lack it.
   const agent = given as http.Agent & { addRequest(request: http.ClientRequest, to: object): void };
   const addRequest = agent.addRequest.bind(agent);
   agent.addRequest = (request, to) => {
