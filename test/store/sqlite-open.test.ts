@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -88,12 +88,17 @@ test.each([
 
 describe("a location that cannot hold a store is rejected", () => {
   const makeFileAbove = (path: string) => writeFileSync(dirname(dirname(path)), "");
+  const linkTwice = (path: string) => {
+    openDatabase(path, 100).close();
+    linkSync(path, `${path}.2`);
+  };
   const linkNowhere = (path: string) => symlinkSync(join(dirname(path), "none", "plants.db"), path);
 
   test.each<[string, RegExp, string, (path: string) => void]>([
     ["a folder", /is not a file/, "plants.db", (path) => mkdirSync(path)],
     ["below a file", /not a directory/, "file/data/plants.db", makeFileAbove],
     ["a name too long", /too long/, "x".repeat(300), () => {}],
+    ["a file with two names", /hard link/, "plants.db", linkTwice],
     ["a link to nowhere", /no such file/, "plants.db", linkNowhere],
   ])("%s", async (_, message, name, prepare) => {
     const path = join(await temporaryFolder(), name);

@@ -1,4 +1,4 @@
-import { statfsSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
 import type { DatabaseSync, DatabaseSyncOptions, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
 
@@ -44,8 +44,15 @@ export function isBelow(version: string, least: readonly number[]): boolean {
   return false;
 }
 
-/** Opens a file that exists. */
+/**
+ * Opens a file that exists. SQLite names the log and the locks after the path: by another name, it
+ * misses both, and overwrites confirmed plants. @throws {StoreOpenError} `inaccessible`
+ */
 export function openFile(path: string, options: DatabaseSyncOptions): Database {
+  if (statSync(path).nlink > 1) {
+    const problem = `${path} has a second name (a hard link), under which SQLite would miss its log and lose plants; look for it with find -samefile, and remove the name that has no -wal beside it`;
+    throw new StoreOpenError("inaccessible", problem);
+  }
   assertRoom(path);
   return new Database(path, options);
 }
