@@ -54,7 +54,8 @@ export class RequestExchange extends NodeExchange {
     this.query = query;
     this.headers = headers;
     this.url = urlOf(request) ?? "";
-    const isCoded = coding !== undefined && coding.toLowerCase() !== "chunked";
+    // Node's parser rejects a single one that is not chunked.
+    const isCoded = coding?.includes(",") === true;
     this.problem = isCoded ? onlyChunked : problemOf(this.url, request.rawHeaders);
     // Node 22 says nothing of answers that wait behind another when their connection closes.
     if (response.socket === null) this.#closeWith(request.socket);
