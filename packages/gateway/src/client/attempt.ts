@@ -101,8 +101,10 @@ export class Attempt {
   leave(): void {
     const { stream } = this;
     this.#deadline.release();
+    // Nothing is left to reset, but Node waits until everything is read.
+    if (stream.closed && !stream.readableEnded) stream.destroy();
     // The server need not send unread data, or read data after its answer.
-    if (!stream.readableEnded || !stream.writableEnded) reset(stream);
+    else if (!stream.readableEnded || !stream.writableEnded) reset(stream);
     else if (!stream.writableFinished) {
       setTimeout(() => stream.destroyed || reset(stream), takenWithinMs).unref();
     }

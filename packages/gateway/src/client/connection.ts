@@ -32,9 +32,6 @@ export interface ConnectionListener {
 
 const headersFrame = 1;
 
-/** How often to check whether answers have been read whose server is gone. */
-const unreadIntervalMs = 20;
-
 /** As Node counts: without Huffman coding, and 32 bytes more a field. A HeaderFilter lets no more through. */
 const headerBytesMax = 2 * 65_535;
 
@@ -229,8 +226,9 @@ export class Connection {
     const { bytesRead } = this.#socket;
     // It has ended its side, which the server may never do.
     if (session.destroyed) this.#socket.destroy();
-    else if (this.#socket.isOver) return;
-    else if (!this.#hasSettings) this.#socket.destroy(silent());
+    else if (this.#socket.isOver) {
+      if (![...this.#open].some(isUnread)) this.#socket.destroy();
+    } else if (!this.#hasSettings) this.#socket.destroy(silent());
     else if (bytesRead !== this.#bytesRead) {
       this.#bytesRead = bytesRead;
       this.#isAsked = false;
@@ -245,13 +243,18 @@ export class Connection {
   /** A server may close a connection after its last answer, while callers still read. */
   readonly #endWhenRead = (end: () => void): void => {
     const streams = [...this.#open];
-    if (!streams.some(isUnread)) {
+    const unread = streams.find(isUnread);
+    if (unread === undefined) {
       end();
       return;
     }
     this.#leave();
-    for (const stream of streams) if (!isUnread(stream)) stream.close(constants.NGHTTP2_CANCEL);
-    setTimeout(this.#endWhenRead, unreadIntervalMs, end);
+    for (const stream of streams) {
+      if (isUnread(stream)) continue;
+      stream.close(constants.NGHTTP2_CANCEL);
+      stream.destroy(); // the reset may never be sent
+    }
+    unread.once("close", () => this.#endWhenRead(end));
   };
 
   #leave(): void {

@@ -15,7 +15,7 @@ import { collect } from "../support/collect.ts";
 import { createEchoService } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
 import { openGateway } from "../support/gateway.ts";
-import { flag, frameType } from "../support/raw-http2.ts";
+import { flag, frame, frameType, settingsAck, uint32 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -94,6 +94,44 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   }
   expect(seen).toEqual([title, title, title]);
   expect(await pending).toMatchObject({ code: Code.Unavailable });
+});
+
+test("a caller that leaves a whole answer unread leaves its place, too", async () => {
+  await using fake = await openFakeServer(
+    (stream, headers) => {
+      if (!`${headers[":path"]}`.endsWith("WatchVolumes")) return answerOk(stream, headers);
+      stream.respond(grpcHead, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end(Buffer.concat([envelope(""), envelope(Buffer.alloc(100_000))]));
+    },
+    { server: { settings: { maxConcurrentStreams: 1 } } },
+  );
+  for await (const _ of fake.catalog.watchVolumes({})) {
+    await delay(100);
+    break;
+  }
+  await delay(100);
+  await within("an answer", fake.catalog.getVolume({}));
+  expect(fake.sessions).toHaveLength(1);
+});
+
+test("a server that reads nothing more, and ends its side, ends the call", async () => {
+  const windowBytes = 2 ** 31 - 1;
+  const settings = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
+  await using server = await openTcpServer(
+    (socket) => {
+      const window = frame(frameType.windowUpdate, { payload: uint32(windowBytes - 65_535) });
+      const greeting = frame(frameType.settings, { payload: settings });
+      socket.write(Buffer.concat([greeting, settingsAck, window]));
+      socket.once("data", () => {
+        socket.pause();
+        setTimeout(() => socket.end(), 100);
+      });
+    },
+    { quietMsMax: 200 },
+  );
+  const called = failureOf(server.catalog.getVolume({ name: "a".repeat(30_000_000) }));
+  expect(await within("the end", called)).toMatchObject({ code: Code.Unavailable });
 });
 
 test("a stream has its trailers once it has ended", async () => {

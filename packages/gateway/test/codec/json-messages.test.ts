@@ -159,6 +159,7 @@ describe("for any message", () => {
       fc.assert(
         fc.property(messages, fc.nat(), replacement, (message, at, value) => {
           const text = JSON.stringify(replaceAt(toJson(desc, message, { registry }), at, value));
+          fc.pre(!/"@type":"(?!type\.googleapis\.com\/)/.test(text)); // it sets its own prefix
           const expected = outcome(() => fromJsonString(desc, text, options));
           // It may reject more (`"0x10"`, `" 1"`), never less, and never read another value.
           const actual = outcome(() => read(desc, text, options));
