@@ -113,6 +113,7 @@ function toStream(place: string, handle: FileHandle): OutputFile {
 function linkNew(temporary: string, place: string): void {
   try {
     fs.linkSync(temporary, place);
+    fs.rmSync(temporary); // a store with two names is not opened
   } catch (error) {
     // Some file systems have no links.
     if (fs.existsSync(place)) throw alreadyThere(place);

@@ -2,7 +2,6 @@
 import {
   chmod,
   copyFile,
-  link,
   mkdir,
   readdir,
   readFile,
@@ -150,7 +149,6 @@ const faults: readonly [what: string, make: (at: Place) => unknown, found: RegEx
     damaged("its rows"),
     /^fail {2}integrity .*restore the store from a backup/,
   ],
-  ["another name", (at) => link(at.database, `${at.database}2`), /^fail {2}store .*hard link/],
   ["a long log", makeLongLog, /^warn {2}log .* 257 MiB; stop whatever reads the store/],
   ["no database", written("database", noDatabase), /^fail {2}store .*not an SQLite database/],
   ["others can write the tokens", mode("tokenFile", 0o666), /^fail {2}tokens .*chmod 600/],

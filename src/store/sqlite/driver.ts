@@ -49,8 +49,9 @@ export function isBelow(version: string, least: readonly number[]): boolean {
  * misses both, and overwrites confirmed plants. @throws {StoreOpenError} `inaccessible`
  */
 export function openFile(path: string, options: DatabaseSyncOptions): Database {
-  if (statSync(path).nlink > 1) {
-    const problem = `${path} has a second name (a hard link), under which SQLite would miss its log and lose plants; look for it with find -samefile, and remove the name that has no -wal beside it`;
+  // Tools keep backups under several names. They are only read.
+  if (options.readOnly !== true && statSync(path).nlink > 1) {
+    const problem = `${path} has a second name (a hard link), under which SQLite would miss its log and lose plants; look for it with find -samefile, and keep the name that the server uses`;
     throw new StoreOpenError("inaccessible", problem);
   }
   assertRoom(path);
