@@ -94,8 +94,8 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
         const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
         if (isEmpty) incoming.resume();
         try {
-          const { "content-encoding": coding = "identity" } = incoming.headers;
-          if (!isEmpty && coding !== "identity") {
+          const { "content-encoding": coding = "" } = incoming.headers;
+          if (!isEmpty && !/^(?:identity)?$/i.test(coding)) {
             const problem = `HTTP ${status} in ${coding}, which was not asked for`;
             throw new ConnectError(problem, Code.Unknown);
           }
