@@ -74,7 +74,7 @@ test("messages that are more than the server can hold all arrive", async () => {
 
 test.each<[what: string, end: (socket: Socket) => void]>([
   ["closes", (socket) => socket.end()],
-  ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 100)],
+  ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 300)],
 ])("a whole answer is read, though its server %s the connection", async (_what, end) => {
   const title = "a".repeat(15_000);
   const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
