@@ -1,19 +1,26 @@
 import { promisify } from "node:util";
-import { gunzip } from "node:zlib";
+import { gunzip, type ZlibOptions } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
 import { messageTooLarge } from "../codec/codec.ts";
 import { growthMax } from "./unpack.ts";
 
-const decompress = promisify(gunzip);
+/** With the option `info`, which the types do not know. */
+const decompress = promisify(gunzip) as unknown as (
+  bytes: Uint8Array,
+  options: ZlibOptions,
+) => Promise<{
+  readonly buffer: Buffer<ArrayBuffer>;
+  readonly engine: { readonly bytesWritten: number };
+}>;
 
 /** More is unpacked in pieces, and those are copied together. */
 const pieceBytesMax = 1024 * 1024;
 
 /**
- * The gzip of connect-node, except that a truncated body is reported as the sender's error. The
- * original reports an internal error, and takes 16 KiB for each message.
+ * The gzip of connect-node, except that a truncated body, or other data after it, is the sender's
+ * error. The original reports an internal error or none, and takes 16 KiB for each message.
  */
 export const compressionGzip: Compression = {
   ...stockGzip,
@@ -23,7 +30,11 @@ export const compressionGzip: Compression = {
     const bytesMax = 1 + Math.min(readMaxBytes, growthMax * bytes.length, pieceBytesMax);
     const chunkSize = Math.max(64, bytesMax);
     try {
-      return await decompress(bytes, { maxOutputLength: readMaxBytes, chunkSize });
+      const options = { maxOutputLength: readMaxBytes, chunkSize, info: true };
+      const { buffer, engine } = await decompress(bytes, options);
+      // Node ignores what begins with a zero byte.
+      if (engine.bytesWritten < bytes.length) throw new Error("other data follows");
+      return buffer;
     } catch (error) {
       const isTooLarge = (error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE";
       if (isTooLarge) throw messageTooLarge(readMaxBytes, error);

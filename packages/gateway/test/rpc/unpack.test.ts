@@ -106,6 +106,7 @@ test.each([0, 1, 63, 64, 65, 64 * 1024, 64 * 1024 + 1, text.length])(
 
 test.each([
   ["cut short", gzipSync(text).subarray(0, -1)],
+  ["followed by zeros and other data", Buffer.concat([gzipSync(text), Buffer.from("\0a")])],
   ["of another compression", deflateSync(text)],
   ["no compression at all", Buffer.from("text")],
 ])("what is %s is its sender's error", async (_what, bytes) => {
