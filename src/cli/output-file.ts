@@ -113,13 +113,13 @@ function toStream(place: string, handle: FileHandle): OutputFile {
 function linkNew(temporary: string, place: string): void {
   try {
     fs.linkSync(temporary, place);
-    fs.rmSync(temporary); // a store with two names is not opened
   } catch (error) {
     // Some file systems have no links.
     if (fs.existsSync(place)) throw alreadyThere(place);
     if (error instanceof Error && "code" in error && error.code === "EEXIST") throw error;
     fs.renameSync(temporary, place);
   }
+  fs.rmSync(temporary, { force: true }); // a store with two names is not opened
 }
 
 function alreadyThere(path: string): CommandFailure {
