@@ -18,8 +18,9 @@ const failures = [2, 13, 15];
 /** Classifies a response read by an HTTP client. */
 export function answerOf({ status, headers, trailers, body }: HttpResponse): Answer {
   if (status === 503) return "overloaded";
-  // UNIMPLEMENTED: an unsupported coding, or number of messages.
-  if (status === 501) return "refused";
+  // UNIMPLEMENTED: an unsupported coding, or number of messages in Connect.
+  if (status === 501 && /"unimplemented"|Transfer-Encoding must be/.test(`${body}`))
+    return "refused";
   if (status >= 500) return "failed";
   if (status === 401) return "unauthenticated";
   if (status !== 200) return "refused";
