@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
+import { resolve } from "node:path";
+import { install } from "../../../packages/gateway/test/runtimes/project.ts";
 
 /** What is changed, and the tests that should see it. */
 const folders: Readonly<Record<string, readonly [sources: string, ...tests: string[]]>> = {
@@ -34,8 +36,11 @@ export async function mutateFolder(what: string): Promise<number> {
   }
   const [sources, ...tests] = found;
   const mutated = `${sources}/${files.length === 0 ? "**/*.ts" : files.join("/")}`;
-  const stryker = "node_modules/@stryker-mutator/core/bin/stryker.js";
-  const config = "test/faults/mutants/stryker.config.js";
+  const folder = "test/faults/mutants";
+  // Its 137 packages are for this alone. Vitest is that of the tests.
+  await install(resolve(folder), ["--omit=peer"]);
+  const stryker = `${folder}/node_modules/@stryker-mutator/core/bin/stryker.js`;
+  const config = `${folder}/stryker.config.js`;
   const child = spawn(process.execPath, [stryker, "run", config, "--mutate", mutated], {
     stdio: "inherit",
     env: { ...process.env, MUTANTS_TESTS: tests.join() },

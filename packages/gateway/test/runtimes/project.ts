@@ -28,8 +28,8 @@ export async function createProject(folder: string): Promise<string> {
 }
 
 export async function install(folder: string, packages: readonly string[]): Promise<void> {
-  const options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-  await run("npm", ["install", ...options, "--prefix", folder, ...packages], {
+  const options = ["--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"];
+  await run("npm", ["install", ...options, "--loglevel=error", "--prefix", folder, ...packages], {
     cwd: folder,
     env: environment,
   });

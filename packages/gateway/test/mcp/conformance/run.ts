@@ -5,12 +5,13 @@ import { globSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { promisify } from "node:util";
+import { install } from "../../runtimes/project.ts";
 import { server } from "./server.ts";
 
-const root = resolve(import.meta.dirname, "../../../../..");
-const suite = join(root, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
+const here = import.meta.dirname;
+const suite = join(here, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
 /** Each version that is served. */
 const versions = ["2026-07-28", "2025-11-25", "2025-06-18"];
@@ -41,6 +42,7 @@ interface Check {
 }
 
 const run = promisify(execFile);
+await install(here, []);
 const folder = await mkdtemp(join(tmpdir(), "mcp-conformance-"));
 server.listen(0, "127.0.0.1");
 await once(server, "listening");
