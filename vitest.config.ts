@@ -24,7 +24,7 @@ export default defineConfig({
     expect: { poll: { timeout: patienceMs } },
     // Many tests wait for something.
     maxWorkers: availableParallelism() + 4,
-    globalSetup: ["test/support/shared-postgres.ts"],
+    globalSetup: ["test/support/shared-postgres.ts", "test/support/bundled-programs.ts"],
     setupFiles: ["packages/kit/test/support/token-leaks.setup.ts"],
     // Failures alone, with what their tests printed.
     reporters: ["minimal", "./test/support/closing-line.ts"],

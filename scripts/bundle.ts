@@ -1,28 +1,43 @@
 /** Bundles a program with all that it imports: 36 files instead of 440. */
-import { mkdirSync, writeFileSync } from "node:fs";
+import { cpSync, globSync, mkdirSync, writeFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join, relative } from "node:path";
 import { type OutputChunk, type Plugin, rolldown } from "rolldown";
 
+/** What is run or loaded by URL, by the folder of its package. */
+export const programs = {
+  ".": ["src/cli/main", "src/store/sqlite/worker"],
+  "packages/proxy": ["src/cli/main"],
+} as const;
+
+/** What the programs read when they run. */
+export function copyAssets(folder: string): void {
+  for (const file of globSync("src/**/*.{sql,html,css,js,svg}")) cpSync(file, join(folder, file));
+  for (const name of ["openapi.json", "plantstore.binpb"])
+    cpSync(join("gen", name), join(folder, "gen", name));
+}
+
 /**
  * @param root The folder of a package.
+ * @param folder Where the bundles are written.
  * @param entries Files that are run or loaded by URL, each bundled by itself: the SQLite thread needs little of the
  * shared code. Each keeps its path, so that `import.meta.url` finds it.
  * @returns The files of others' packages that are part of the bundles.
  */
 export async function bundleProgram(
   root: string,
+  folder: string,
   entries: readonly string[],
 ): Promise<ReadonlySet<string>> {
   const modules = new Set<string>();
   for (const entry of entries) {
-    const chunks = await bundle(root, entry);
+    const chunks = await bundle(root, folder, entry);
     for (const id of chunks.flatMap(({ moduleIds }) => moduleIds)) modules.add(id);
   }
   return new Set([...modules].filter((id) => id.includes("/node_modules/")));
 }
 
-async function bundle(root: string, name: string): Promise<readonly OutputChunk[]> {
+async function bundle(root: string, folder: string, name: string): Promise<readonly OutputChunk[]> {
   await using build = await rolldown({
     input: { [name]: join(root, `${name}.ts`) },
     platform: "node",
@@ -43,7 +58,7 @@ async function bundle(root: string, name: string): Promise<readonly OutputChunk[
   });
   const chunks = output.filter((file) => file.type === "chunk");
   for (const { fileName, code } of chunks) {
-    const file = join(root, "dist", fileName);
+    const file = join(folder, fileName);
     mkdirSync(dirname(file), { recursive: true });
     writeFileSync(file, escapeUnicode(code));
   }

@@ -6,6 +6,11 @@ import { collectOutput } from "./output.ts";
 
 export const main = join(import.meta.dirname, "../../src/cli/main.ts");
 
+/** Of a test run; a campaign starts the sources. */
+const bundles = process.env["PLANT_STORE_TEST_PROGRAMS"];
+/** What tests start. */
+export const started = bundles === undefined ? main : join(bundles, "src/cli/main.js");
+
 export type Child = ReturnType<typeof spawnChild>;
 
 export interface ChildOptions {
@@ -18,14 +23,14 @@ export interface ChildOptions {
   readonly filesMax?: number;
   /** Whether its output is a terminal: both streams are then in stdout. Needs `script`. */
   readonly terminal?: boolean;
-  /** Its first file. Default: that of the sources. */
+  /** Its first file. Default: that of the bundle, if there is one. */
   readonly program?: string;
 }
 
 /** A `plant-store` process, started as a user would. Killed at the end of an `await using`. */
 export function spawnChild(
   args: readonly string[],
-  { cwd, env, stdin, filesMax, terminal = false, program = main }: ChildOptions,
+  { cwd, env, stdin, filesMax, terminal = false, program = started }: ChildOptions,
 ) {
   const command = [process.execPath, program, ...args] as const;
   const inTerminal = `stty -onlcr; exec ${command.map((word) => `'${word}'`).join(" ")}`;

@@ -27,6 +27,7 @@ const copied = [
   "gen",
   "packages",
   "proto",
+  "scripts",
   "package.json",
   "tsconfig.json",
   "vitest.config.ts",

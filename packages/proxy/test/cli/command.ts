@@ -15,7 +15,12 @@ import { patienceMs, within } from "../../../gateway/test/support/within.ts";
 import { runInProcess } from "../../../kit/test/support/run-in-process.ts";
 import { runCommand as run } from "../../src/cli/program.ts";
 
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
+/** The first file of the command: of the bundle of a test run, or of the sources. */
+const bundles = process.env["PLANT_STORE_TEST_PROGRAMS"];
+export const main =
+  bundles === undefined
+    ? join(import.meta.dirname, "../../src/cli/main.ts")
+    : join(bundles, "packages/proxy/src/cli/main.js");
 
 export interface Ended {
   readonly exitCode: number | string | null | undefined;

@@ -1,5 +1,4 @@
 /** `--stdio`: tools for programs that start their servers. */
-import { join } from "node:path";
 import { addReflection } from "connect-gateway/reflection";
 import { describe, expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
@@ -8,9 +7,7 @@ import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts"
 import { stdioClients } from "../../../gateway/test/support/mcp-client.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { runCommand } from "./command.ts";
-
-const main = join(import.meta.dirname, "../../src/cli/main.ts");
+import { main, runCommand } from "./command.ts";
 
 test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by, connect) => {
   await using folder = await createTemporaryFolder();
