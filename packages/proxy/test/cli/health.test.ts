@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { environment } from "../../../gateway/test/runtimes/project.ts";
 import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
-import { runProcess, useFolder } from "./command.ts";
+import { main, runProcess, useFolder } from "./command.ts";
 
 const folder = useFolder();
 
@@ -16,7 +16,7 @@ const upstream = ["--upstream", "http://127.0.0.1:1", "--reflection"];
 
 test.each([
   ["all addresses", []],
-  ["TLS", ["--tls-cert", "server.crt", "--tls-key", "server.key"]],
+  ["TLS", ["--tls-cert", "server.crt", "--tls-key", "server.key", "--token-file", "tokens"]],
 ])("a server on %s is healthy, although its upstream is down", async (_name, args) => {
   if (args.length > 0 && !hasOpenssl) return;
   if (args.length > 0) createCertificate(folder.path, "server");
@@ -24,6 +24,10 @@ test.each([
   await using server = await folder.start(...upstream, ...host, ...args);
   const line = ["health", ...host, "--port", `${server.port}`, ...args.slice(0, 2)];
   expect(await folder.run(...line)).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+  server.terminate();
+  await server.ended;
+  // Without tokens, it warns.
+  expect(server.errors().includes("anybody may call")).toBe(args.length === 0);
 });
 
 test.each([
@@ -48,7 +52,6 @@ test.skipIf(process.platform === "win32")(
     const host = ["--host", "unix:own.sock"];
     await writeFile(join(folder.path, "own.yaml"), "socket-mode: '0620'\n");
     const [node, ...options] = nodeOfSources;
-    const main = join(import.meta.dirname, "../../src/cli/main.ts");
     const args = [...options, main, ...upstream, ...host, "--config", "own.yaml"];
     const server = spawn(node, args, { cwd: folder.path, env: environment, stdio: "ignore" });
     onTestFinished(() => void server.kill());
