@@ -86,31 +86,21 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     });
   });
 
-  test("what is listed is passed on instead, in whatever case it is listed", async () => {
-    const requestMetadata = ["X-Tenant", "cookie"];
-    await using proxy = await openSeen(undefined, { proxy: { requestMetadata } });
+  test("what is listed, in whatever case, is passed on instead, with the caller's address behind others", async () => {
+    const proxied = { requestMetadata: ["X-Tenant", "cookie", "x-forwarded-for"] };
+    await using proxy = await openSeen(undefined, { exposePeerAddress: true, proxy: proxied });
     await proxy.send({ version, path, headers: { ...json, ...hidden, ...passed }, body });
     const [seen] = proxy.seen;
     expect(seen?.get("x-tenant")).toBe("a");
     expect(seen?.get("cookie")).toBe("session=1");
     expect(seen?.get("authorization")).toBeNull();
-  });
-
-  test("the address of the caller stands behind those of a proxy in front, where they are trusted", async () => {
-    const requestMetadata = ["x-forwarded-for"];
-    await using proxy = await openSeen(undefined, {
-      exposePeerAddress: true,
-      proxy: { requestMetadata },
-    });
-    await proxy.send({ version, path, headers: { ...json, "x-forwarded-for": "10.0.0.1" }, body });
-    expect(proxy.seen[0]?.get("x-forwarded-for")).toBe("10.0.0.1, 127.0.0.1");
+    expect(seen?.get("x-forwarded-for")).toBe("10.0.0.1, 127.0.0.1");
   });
 
   test.each([
     ["token-bin", "not base64!"],
     ["token-bin", "AAAA,A"],
     ["token-bin", "AB="],
-    ["token-bin", "AA_A"],
     ["x-name", "Zoë"],
     ["accept-language", "de,\ten"],
     ["x-request-id", "é"],

@@ -143,10 +143,11 @@ const library = (router: ConnectRouter) => {
   addReflection(router);
 };
 
+const dayMs = 24 * 3600 * 1000;
+
 test("a server that takes another's place is asked what it has, when a connection is lost", async () => {
   const first = await openUpstream(library);
   const transport = openGrpcTransport({ url: first.url });
-  const dayMs = 24 * 3600 * 1000;
   using watched = openWatch({ transport, intervalMs: dayMs });
   await watched.until([LibraryService.typeName]);
   await first[Symbol.asyncDispose]();
@@ -201,7 +202,6 @@ test("what may have changed while it was read is read again soon", async () => {
     readings.emit("reading");
     return {};
   };
-  const dayMs = 24 * 3600 * 1000;
   using watched = openWatch({ transport: reflected.transport, intervalMs: dayMs, header });
   await watched.until([LibraryService.typeName]);
   watched.watch.refresh();
@@ -210,12 +210,10 @@ test("what may have changed while it was read is read again soon", async () => {
 
 test("where no gateway can be made of a change, those before stay", async () => {
   await using reflected = await openReflected(library);
-  using watched = openWatch({
-    transport: reflected.transport,
-    onChange() {
-      throw new Error("a rule that cannot be served");
-    },
-  });
+  const onChange = () => {
+    throw new Error("a rule that cannot be served");
+  };
+  using watched = openWatch({ transport: reflected.transport, onChange });
   await watched.until("a rule that cannot be served");
   expect(watched.watch.descriptors).toBeUndefined();
 });
@@ -223,7 +221,6 @@ test("where no gateway can be made of a change, those before stay", async () => 
 test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
   const first = await openUpstream(both);
   const transport = openGrpcTransport({ url: first.url });
-  const dayMs = 24 * 3600 * 1000;
   using watched = openWatch({ transport, intervalMs: dayMs });
   await watched.until([FieldService.typeName, LibraryService.typeName]);
   const descriptors = watched.watch.descriptors as Descriptors;
