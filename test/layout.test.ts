@@ -1,6 +1,6 @@
-/** The layout of plant-store. It may use only the exports of the gateway. */
+/** The layouts of plant-store, of the kit and of the proxy. Each may use only the exports of the others. */
 import { globSync, readFileSync } from "node:fs";
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { checkLayout, importsOf } from "../packages/gateway/test/support/layout.ts";
 
 const importsByFile = checkLayout({
@@ -22,6 +22,31 @@ const importsByFile = checkLayout({
     transfer: ["gen", "plant", "backoff"],
     cli: ["gen", "server", "client", "client-token", "store", "transfer"],
   },
+});
+
+/** The folder in the source of a package. */
+const inSource = (file: string) => file.split("/").slice(3, -1).join("/");
+
+describe("the kit", () => {
+  checkLayout({
+    files: "packages/kit/src/**/*.ts",
+    folderOf: inSource,
+    folders: {
+      settings: [],
+      reference: [],
+      tracing: [],
+      auth: ["settings"],
+      logging: [],
+      "rate-limit": ["auth"],
+      command: ["settings", "auth"],
+      program: ["settings", "auth", "logging", "rate-limit", "tracing", "command"],
+    },
+  });
+});
+
+describe("the proxy", () => {
+  const folders = { services: [], cli: ["services"] };
+  checkLayout({ files: "packages/proxy/src/**/*.ts", folderOf: inSource, folders });
 });
 
 test("our packages are imported by their names, and only where they belong", () => {
@@ -50,15 +75,19 @@ test("our packages are imported by their names, and only where they belong", () 
 
 const named = /(?:from|import)\s*\(?"(connect-gateway[\w-]*)/g;
 
-test("tests import only the test support of the packages, and what installs and starts them", () => {
-  const inside = globSync("test/**/*.ts").flatMap((file) =>
+test.each([
+  ["test/**/*.ts", /^(?!packages\/)|^packages\/(gateway|kit)\/test\/(support|runtimes)\//],
+  ["packages/kit/src/**/*.ts", /^packages\/kit\//],
+  ["packages/kit/test/**/*.ts", /^packages\/(kit\/|gateway\/test\/)/],
+  ["packages/proxy/src/**/*.ts", /^packages\/proxy\//],
+  ["packages/proxy/test/**/*.ts", /^packages\/(proxy\/|gateway\/(test|src|gen)\/|kit\/test\/)/],
+])("files of %s import by path only what matches %s", (files, allowed) => {
+  const outside = globSync(files).flatMap((file) =>
     importsOf(file)
-      .filter((imported) =>
-        /^packages\/(?!(gateway|kit)\/test\/(support|runtimes)\/)/.test(imported),
-      )
+      .filter((imported) => !allowed.test(imported))
       .map((imported) => `${file} -> ${imported}`),
   );
-  expect(inside).toEqual([]);
+  expect(outside).toEqual([]);
 });
 
 test("the client imports nothing of Node, so that browsers can load it", () => {

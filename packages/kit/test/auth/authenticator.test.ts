@@ -1,14 +1,10 @@
-import { execFile } from "node:child_process";
-import { readFile, symlink } from "node:fs/promises";
-import { dirname, join } from "node:path";
-import { promisify } from "node:util";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { patienceMs } from "../../../gateway/test/support/within.ts";
 import {
   type Authenticator,
   createFirstToken,
   openAuthenticator,
-  revokeFirstToken,
 } from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
 import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
@@ -62,25 +58,6 @@ test("a reload reads tokens and keys, at once", async () => {
   expect(server.hits).toBe(2);
 });
 
-test("neither an open authenticator nor its endpoint keeps a process alive", async () => {
-  const key = await createSigningKey("ES256", "k");
-  const { url } = await startKeyServer(keySetOf(key.jwk));
-  const src = new URL("../../src/auth/", import.meta.url);
-  const script = `
-    import { openAuthenticator } from "${src}authenticator.ts";
-    const tokens = [];
-    const [tokenFile, jwksUrl, jwtIssuer, jwtAudience] = process.argv.slice(1);
-    const settings = { tokenFile, tokens, jwksUrl, jwtIssuer, jwtAudience };
-    await openAuthenticator(settings, (message) => process.stdout.write(message));
-  `;
-  const args = ["--input-type=module", "--eval", script, "--"];
-  const run = promisify(execFile);
-  const { stdout } = await run(process.execPath, [...args, tokenFile, url.href, issuer, audience], {
-    timeout: patienceMs,
-  });
-  expect(stdout).toBe("");
-});
-
 describe("the first token", () => {
   const settings = (more: AuthOptions = {}) => resolveAuth({ tokenFile, ...more });
 
@@ -94,27 +71,11 @@ describe("the first token", () => {
     expect(await createFirstToken(settings(), "plst_")).toBeUndefined();
   });
 
-  const others: readonly [what: string, more: AuthOptions][] = [
-    ["tokens are given", { tokens: [given] }],
-    ["JWTs are accepted", { jwksUrl: "https://issuer.example/keys", ...jwt }],
-    ["there is no file", { tokenFile: undefined, tokens: [given] }],
-  ];
-  test.each(others)("is not created if %s", async (_what, more) => {
-    expect(await createFirstToken(settings(more), "plst_")).toBeUndefined();
+  test("is not created if tokens are given, JWTs are accepted, or there is no file", async () => {
+    const jwks = { jwksUrl: "https://issuer.example/keys", ...jwt };
+    for (const more of [{ tokens: [given] }, jwks, { tokenFile: undefined, tokens: [given] }])
+      expect(await createFirstToken(settings(more), "plst_")).toBeUndefined();
     await expect(readFile(tokenFile)).rejects.toThrow("ENOENT");
-  });
-
-  test("stops the start if its file cannot be written", async () => {
-    const folder = join(dirname(tokenFile), "data");
-    await symlink("nowhere", folder);
-    const unwritable = settings({ tokenFile: join(folder, "tokens") });
-    await expect(createFirstToken(unwritable, "plst_")).rejects.toMatchObject({ code: "io" });
-  });
-
-  test("is revoked if the start fails, and nobody has seen it", async () => {
-    await createFirstToken(settings(), "plst_");
-    await revokeFirstToken(settings());
-    expect(await listTokens(tokenFile)).toEqual([]);
   });
 
   test("is created by one of two servers that start at once", async () => {

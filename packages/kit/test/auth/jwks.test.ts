@@ -71,26 +71,23 @@ describe("a weak key", () => {
   const told =
     /^the key set http:\/\/127\S+\/keys: the RSA key "weak" has the exponent 1; it is not used$/;
 
-  test("is reported once, however often the set is fetched", async () => {
+  test("is reported once, and none above a hundred, however often its issuer renames it", async () => {
+    const named = (fetch: string, count: number) =>
+      Array.from({ length: count }, (_, i) => ({ ...weak, kid: `${fetch}-${i}` }));
     const server = await startKeyServer(keySetOf(old.jwk, weak));
     const keys = openKeys(server);
     expect(await kids(keys)).toEqual(["old"]);
     await keys.reload();
-    await keys.reload();
-    expect(server.hits).toBe(3);
+    expect(server.hits).toBe(2);
     expect(problems).toEqual([expect.stringMatching(told)]);
-  });
-
-  test("is not reported above a hundred, however often its issuer renames it", async () => {
-    const named = (fetch: string) =>
-      Array.from({ length: 99 }, (_, i) => ({ ...weak, kid: `${fetch}-${i}` }));
-    const server = await startKeyServer(keySetOf(old.jwk, ...named("first")));
-    const keys = openKeys(server);
-    expect(await kids(keys)).toEqual(["old"]);
-    expect(problems).toHaveLength(99);
-    server.answer = keySetOf(old.jwk, ...named("second"));
-    await keys.reload();
-    expect(problems).toHaveLength(100);
+    for (const [fetch, count, problemCount] of [
+      ["first", 98, 99],
+      ["second", 99, 100],
+    ] as const) {
+      server.answer = keySetOf(old.jwk, ...named(fetch, count));
+      await keys.reload();
+      expect(problems).toHaveLength(problemCount);
+    }
   });
 });
 

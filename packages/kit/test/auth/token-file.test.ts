@@ -112,13 +112,11 @@ describe("create", () => {
   });
 });
 
-describe("revoke", () => {
-  test("rejects an unknown or already revoked name", async () => {
-    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
-    await create("ada");
-    await revokeToken(file, "ada");
-    await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
-  });
+test("revoke rejects an unknown or already revoked name", async () => {
+  await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name", /named ada/));
+  await create("ada");
+  await revokeToken(file, "ada");
+  await expect(revokeToken(file, "ada")).rejects.toEqual(failure("unknown_name"));
 });
 
 describe("a handwritten file", () => {
@@ -155,7 +153,6 @@ describe("an unusable file", () => {
       "unsafe",
       /other users can write it.*chmod 600/,
     ],
-    ["writable by all", () => writable(0o602), "unsafe", /other users can write it/],
     ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
     // Nothing waits for who writes it.
@@ -295,8 +292,10 @@ test.skipIf(process.platform !== "linux")("the file is closed after each use", a
 });
 
 describe("concurrently", () => {
+  const all = [0, 1, 2];
+
   test("in many processes: no change is lost", async () => {
-    await Promise.all([0, 1, 2, 3].map((index) => create(`old${index}`)));
+    await Promise.all(all.map((index) => create(`old${index}`)));
     const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
     const script = `
       import { createToken, revokeToken } from ${module};
@@ -308,17 +307,17 @@ describe("concurrently", () => {
     `;
     const run = promisify(execFile);
     const outputs = await Promise.all(
-      [0, 1, 2, 3].map(async (index) => {
+      all.map(async (index) => {
         const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
         return (await run(process.execPath, args)).stdout;
       }),
     );
     const expected = ["shared"];
-    for (const index of [0, 1, 2, 3]) {
+    for (const index of all) {
       for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
     }
     expect((await names()).sort()).toEqual(expected.sort());
-    expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(3);
+    expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(all.length - 1);
     expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);
   });
 });

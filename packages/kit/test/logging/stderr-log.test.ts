@@ -54,10 +54,3 @@ test.runIf(process.platform === "linux")("a disk that is full ends nothing", () 
   closeSync(full);
   expect(end).toMatchObject({ status: 0, stdout: "alive\n" });
 });
-
-test("pino is there when it is needed, and not before", () => {
-  const loaded = `import { createRequire } from "node:module";
-    const isLoaded = () => Object.keys(createRequire("${module}").cache).some((file) => file.includes("/pino/"));
-    const before = isLoaded(); log.info("on"); console.log(before, isLoaded());`;
-  expect(run(loaded).stdout).toBe("false true\n");
-});
