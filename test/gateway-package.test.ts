@@ -92,11 +92,6 @@ test("adds little to a bundle for fetch", async () => {
   expect((await bundledBytes(gateway)) - (await bundledBytes(router))).toBeLessThan(24_500);
 });
 
-test("brings the pages of its documentation", async () => {
-  const installed = await readdir(join(folder, "node_modules/connect-gateway/docs"));
-  expect(installed.map((name) => join("docs", name)).sort()).toEqual(docs.toSorted());
-});
-
 test("what its README and docs show compiles, strictly, and with the types of libraries", async () => {
   expect(sources).toHaveLength(pages.join("\n").match(/^```ts$/gm)?.length ?? 0);
   for (const { path, text } of shown) {

@@ -177,15 +177,9 @@ test("brings a bill of all that is installed with it, the same from each build",
   expect(await readFile("dist/sbom.cdx.json", "utf8")).toBe(text);
 });
 
-test("brings the license, the changes, what to read, the proto, and the proto compiled", async () => {
-  const home = join(folder, "node_modules/plant-store");
-  const proto = "proto/plantstore/v1/plant_service.proto";
-  const names = ["README", "CONTRIBUTING", "RELIABILITY", "SECURITY"];
-  const pages = globSync("docs/*.md");
-  const texts = ["gen/openapi.json", ...names.map((name) => `${name}.md`), ...pages];
-  for (const file of ["LICENSE", "CHANGELOG.md", ...texts, proto]) {
-    expect(await readFile(join(home, file), "utf8")).toBe(await readFile(file, "utf8"));
-  }
+test("brings the license, and the proto compiled", async () => {
+  const license = await readFile(join(folder, "node_modules/plant-store/LICENSE"), "utf8");
+  expect(license).toBe(await readFile("LICENSE", "utf8"));
   await writeFile(
     join(folder, "describe.js"),
     `import { readFileSync } from "node:fs";
@@ -193,12 +187,10 @@ test("brings the license, the changes, what to read, the proto, and the proto co
      import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
      const url = new URL(import.meta.resolve("plant-store/plantstore.binpb"));
      const registry = createFileRegistry(fromBinary(FileDescriptorSetSchema, readFileSync(url)));
-     for (const name of ["plantstore.v1.PlantService", "google.rpc.BadRequest"]) {
-       console.log(registry.get(name)?.toString());
-     }`,
+     console.log(registry.get("plantstore.v1.PlantService")?.toString());`,
   );
   const { stdout } = await run(process.execPath, ["describe.js"], { cwd: folder, env });
-  expect(stdout).toBe("service plantstore.v1.PlantService\nmessage google.rpc.BadRequest\n");
+  expect(stdout).toBe("service plantstore.v1.PlantService\n");
 });
 
 test("serves, and its client creates a plant", async () => {
@@ -316,22 +308,6 @@ test.skipIf(process.platform === "win32")(
     expect(await readdir(container.state)).toEqual(["plants.db"]);
   },
 );
-
-test("has types that a strict project can use", async () => {
-  await writeFile(
-    join(folder, "typed.ts"),
-    `import { createPlantClient, type Plant } from "plant-store";
-     const client = createPlantClient({ baseUrl: "http://localhost", token: async () => "t" });
-     const { plant } = await client.createPlant({ plant: { id: 1n, name: "Basil" } });
-     export const stored: Plant | undefined = plant;
-     // @ts-expect-error ids are bigint: a number could have been rounded
-     await client.createPlant({ plant: { id: 1, name: "Basil" } });`,
-  );
-  const options = ["--noEmit", "--strict", "--skipLibCheck", "false", "--ignoreConfig"];
-  const target = ["--target", "es2024", "--module", "nodenext", "--types", "", "typed.ts"];
-  const { stdout } = await run("tsc", [...options, ...target], { cwd: folder });
-  expect(stdout).toBe("");
-});
 
 /** As much of CycloneDX as is looked at. */
 interface Sbom {

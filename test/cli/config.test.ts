@@ -46,13 +46,11 @@ describe("config show", () => {
   test.each<[Given, name: string, expected: string]>([
     [{}, "port", "8080 | default"],
     [{}, "tls-cert", "none | default"],
-    [{}, "reuse-port", "off | default"],
     [
       { yaml: "cors-origin: [http://a, http://b]" },
       "cors-origin",
       "http://a,http://b | file FILE, line 1",
     ],
-    [{ yaml: "port: 1" }, "port", "1 | file FILE, line 1"],
     [{ yaml: "# ours\n\nport: 1 # free\n" }, "port", "1 | file FILE, line 3"],
     [{ yaml: "port: 1", env: variable }, "port", "2 | environment PLANT_STORE_PORT"],
     [{ yaml: "port: 1", env: variable, flags: ["--port", "3"] }, "port", "3 | flag --port"],
@@ -81,7 +79,6 @@ describe("config show", () => {
     ["jwks-url", { flags: ["--jwks-url", "https://u:secret@a/k"] }, "(hidden) | flag --jwks-url"],
     ["tokens", { env: { PLANT_STORE_TOKENS: "a-secret-of-sixteen" } }, "(hidden) | environment"],
     ["tokens", { yaml: list }, "(hidden) | file FILE, line 1"],
-    ["tokens", { yaml: "tokens: [secret]" }, "(hidden) | file FILE, line 1"],
   ])("keeps the secret of %s in %j", async (name, given, expected) => {
     const { stdout, stderr } = await config("show", given);
     expect(shown(stdout, name)).toContain(expected);
@@ -129,21 +126,18 @@ describe("config check", () => {
   const oneValue = "must be one value, or a list of values";
   const noPort = "must be a whole number from 0 to 65535";
   const required = "is required with jwks-url (FILE, line 1)";
-  const short = "token 1 of 1 has fewer than 16 characters";
   const alone = "--tls-key: is missing: set both the certificate and its key";
   const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
     [{ yaml: "port: http" }, `port (FILE, line 1): ${noPort}: http`],
-    [{ yaml: "port: 65536" }, `port (FILE, line 1): ${noPort}: 65536`],
     [{ yaml: "host: a\nprot: 1" }, `prot (FILE, line 2): ${noSetting} port?`],
     [{ yaml: "base_path: /a" }, `base_path (FILE, line 1): ${noSetting} base-path?`],
-    [{ yaml: "config: x" }, "config (FILE, line 1): is not a setting"],
+    [{ yaml: "max-body-bytes: 1" }, `max-body-bytes (FILE, line 1): ${noSetting} body-bytes-max?`],
     [{ yaml: "tls:\n  cert: x" }, "tls (FILE, line 1): is not a setting"],
     [{ yaml: "port: {a: 1}" }, `port (FILE, line 1): ${oneValue}`],
     [{ yaml: "tokens: [[a]]" }, `tokens (FILE, line 1): ${oneValue}`],
-    [{ yaml: "port: *other" }, `port (FILE, line 1): ${oneValue}`],
     [{ yaml: "port: 1\nhost: a\nport: 2" }, "FILE, line 3: is not YAML: duplicate key"],
     [{ yaml: "port: 1\n---\nport: 2" }, "FILE, line 2: is not YAML: multiple docs"],
     [{ yaml: "port: '1" }, "FILE, line 1: is not YAML: missing char"],
@@ -153,7 +147,6 @@ describe("config check", () => {
       "FILE: cannot be read: The encoded data was not valid for encoding utf-8",
     ],
     [{ yaml: `#${"x".repeat(2 ** 20)}` }, "FILE: cannot be read: it has more than 1048576 bytes"],
-    [{ yaml: "tls-cert: a" }, alone],
     [
       { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
       `tls-cert (FILE, line 1): ${noFile}, open '/none'`,
@@ -163,7 +156,6 @@ describe("config check", () => {
       "PLANT_STORE_REUSE_PORT: must be off unless store (FILE, line 1) is PostgreSQL: one process alone serves SQLite",
     ],
     [{ yaml: "jwks-url: https://a/k" }, `--jwt-issuer: ${required}`, `--jwt-audience: ${required}`],
-    [{ env: { PLANT_STORE_TOKENS: "short" } }, `PLANT_STORE_TOKENS: ${short}`],
     [
       {
         yaml: "prot: 1\nhost: ''",

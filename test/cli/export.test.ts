@@ -9,7 +9,7 @@ import { formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { environmentWithoutSettings, main, nodeOptions, spawnChild } from "../support/child.ts";
+import { environmentWithoutSettings, nodeOptions, spawnChild, started } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 
 /** More than two pages. */
@@ -59,7 +59,7 @@ test.skipIf(process.platform === "win32")("writes to what is not a file as it is
     code: 0,
   });
   expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
-  const args = [process.execPath, main, "export", "--store", store, "-o", "/dev/stdout"];
+  const args = [process.execPath, started, "export", "--store", store, "-o", "/dev/stdout"];
   const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const piped = spawnSync("/bin/sh", ["-c", '"$0" "$@" | cat', ...args], { env });
   expect(String(piped.stdout) + piped.stderr).toBe(formats.ndjson.write(plantOf(1n)));

@@ -1,33 +1,11 @@
 /** What the command line says about itself, and about a line that it does not understand. */
-import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { runInProcess } from "../support/run-in-process.ts";
-
-const { version } = JSON.parse(readFileSync("package.json", "utf8"));
 
 /** @param line Without the name of the program. */
 const run = (line: string) => runInProcess(line.split(" ").filter(Boolean));
 
 describe("--help", () => {
-  test.each<[line: string, ...names: string[]]>([
-    ["--help", "serve", "token", "migrate", "copy", "config", "--version"],
-    ["--help", "import", "export", "backup", "check", "health"],
-    ["help serve", "--port", "PLANT_STORE_TOKENS"],
-    ["token --help", "create", "list", "revoke"],
-    ["token create --help", "<name>", "--token-file", "PLANT_STORE_TOKEN_FILE"],
-    ["migrate up --help", "--store", "PLANT_STORE_STORE", "sqlite:./data/plants.db"],
-    ["copy --help", "--from <url>", "--to <url>", "later are not copied", "PGPASSWORD"],
-    ["import --help", "<file>", "--url <url>", "--bearer-token-file", "PLANT_STORE_TOKEN"],
-    ["export --help", "--store", "--format", "-o, --output", "one snapshot"],
-    ["backup --help", "<file>", "--store", "--force", "PLANT_STORE_STORE"],
-    ["mcp --help", "--store", "PLANT_STORE_STORE", "ends with its input"],
-    ["check --help", "--store", "--token-file", "PLANT_STORE_TOKEN_FILE", "1 something does"],
-  ])("of %s exits with 0 and names %s", async (line, ...names) => {
-    const { stdout, ...result } = await run(line);
-    expect(result).toEqual({ code: 0, stderr: "" });
-    for (const name of names) expect(stdout).toContain(name);
-  });
-
   test("tells of every setting of serve its variable and its default", async () => {
     const { stdout } = await run("serve --help");
     // An option with what belongs to it, as one line.
@@ -41,15 +19,10 @@ describe("--help", () => {
   });
 });
 
-test("--version prints the version of the package", async () => {
-  expect(await run("--version")).toEqual({ code: 0, stdout: `${version}\n`, stderr: "" });
-});
-
 describe("a command line that cannot be understood exits with 2 and one line", () => {
   test.each([
     ["sreve", /unknown command 'sreve'/],
     ["--prot 1", /unknown option '--prot'/],
-    ["serve --port", /--port <number>' argument missing/],
     ["token revoke", /missing required argument 'name'/],
     ["config check --tokens x", /unknown option '--tokens'/],
   ])("%s", async (line, message) => {
@@ -70,9 +43,6 @@ const odd = "sqlite:a\x1b[31mb?x\nplant-store: forged";
 
 test.each([
   [["serve", "--store", odd]],
-  [["check", "--store", odd]],
-  [["copy", "--from", odd, "--to", "sqlite:b"]],
-  [["backup", "file.db", "--store", odd]],
   [["config", "check", "--config", "a\x1b[31m\nb"]],
   [["a\x1b[31mb"]],
   [["serve", "--a\x1b[31mb"]],

@@ -21,7 +21,7 @@ const env = { PLANT_STORE_TOKEN: knownToken };
 const ndjsonOf = (plants: readonly NewPlant[]) => plants.map(formats.ndjson.write).join("");
 
 /** Past 2^53, where a double would make one of two. */
-const many = Array.from({ length: 5000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
+const many = Array.from({ length: 2000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
 
 const storedForms = (plants: readonly NewPlant[]) => plants.map(storedForm);
 
@@ -91,7 +91,7 @@ test.each(formatNames)(
 test("an import that was killed ends with exactly its plants when it is run again", async () => {
   const at = await prepare("plants.ndjson", ndjsonOf(many));
   await using child = at.spawn();
-  await expect.poll(() => countIn(at.server.database), polling).toBeGreaterThan(500);
+  await expect.poll(() => countIn(at.server.database), polling).toBeGreaterThan(200);
   child.process.kill("SIGKILL");
   expect(await within("its end", child.exited)).toEqual({ code: null, signal: "SIGKILL" });
   expect(countIn(at.server.database)).toBeLessThan(many.length);
@@ -259,7 +259,7 @@ test("it waits for a server that is away, and goes on when it is back", async ()
   const database = join(await temporaryFolder(), "plants.db");
   const at = await prepare("plants.ndjson", ndjsonOf(many), { database });
   await using child = at.spawn();
-  await expect.poll(() => countIn(database), polling).toBeGreaterThan(300);
+  await expect.poll(() => countIn(database), polling).toBeGreaterThan(100);
   await at.server.close();
   expect(countIn(database)).toBeLessThan(many.length);
   await using _again = await openTestServer({ database, port: at.server.port });
@@ -337,14 +337,12 @@ test("a server with a base path is reached by it alone", async () => {
   expect(await at.run()).toMatchObject({ code: 0 });
 });
 
-describe("what cannot be read or written", () => {
-  test.each([
-    ["plants.csv", 2, /--rejects/],
-    ["none/x", 1, /cannot write .*x: no such file or directory/],
-  ])("rejected rows in %s exit with %i", async (rejects, code, message) => {
-    const at = await prepare("plants.csv", "id,name\nx,a\n");
-    const stderr = expect.stringMatching(message);
-    expect(await at.run("--rejects", join(at.folder, rejects))).toMatchObject({ code, stderr });
-    expect(await readFile(at.file, "utf8")).toBe("id,name\nx,a\n");
-  });
+test.each([
+  ["plants.csv", 2, /--rejects/],
+  ["none/x", 1, /cannot write .*x: no such file or directory/],
+])("rejected rows in %s exit with %i", async (rejects, code, message) => {
+  const at = await prepare("plants.csv", "id,name\nx,a\n");
+  const stderr = expect.stringMatching(message);
+  expect(await at.run("--rejects", join(at.folder, rejects))).toMatchObject({ code, stderr });
+  expect(await readFile(at.file, "utf8")).toBe("id,name\nx,a\n");
 });
