@@ -1,6 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
-import type { CommitObserver } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit, ofRow, turns } from "./open-commits.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
@@ -63,13 +62,6 @@ describe("an engine with parallel commits", () => {
     first.fail(new Error("disk"));
     const outcomes = all.map((one) => one.catch((error) => error.code));
     expect(await Promise.all(outcomes)).toEqual(["unavailable", "created", "created", "id_taken"]);
-  });
-
-  test("gets a burst larger than one commit as several", async () => {
-    const { submit, begun } = begin({ batchRowsMax: 10 }, { commitsMax: 3 });
-    for (let id = 0; id < 40; id++) void submit(id);
-    await turns();
-    expect(begun.map(({ ids }) => ids.length)).toEqual([10, 10, 10]);
   });
 });
 
@@ -137,31 +129,4 @@ describe("drain", () => {
     await expect(left).rejects.toBe("left");
     await group.drain();
   });
-});
-
-test("an observer is notified of queue changes and of each commit, also of a failed one", async () => {
-  const told: unknown[] = [];
-  const observer: CommitObserver = {
-    queueChanged(rows, bytes) {
-      expect(bytes > 0).toBe(rows > 0);
-      told.push(rows);
-    },
-    commitEnded({ rows, durationMs, isFailed }) {
-      expect(durationMs).toBeGreaterThanOrEqual(0);
-      told.push(`${rows} ${isFailed ? "failed" : "done"}`);
-    },
-  };
-  const { group, submit, nextCommit } = begin({}, {}, observer);
-  const leaving = new AbortController();
-  for (const id of [1, 2]) void submit(id);
-  const left = submit(3, leaving.signal);
-  leaving.abort("left");
-  await expect(left).rejects.toBe("left");
-  const commit = await nextCommit();
-  const failing = submit(4);
-  commit.succeed();
-  (await nextCommit()).fail(new Error("the disk is gone"));
-  await expect(failing).rejects.toMatchObject({ code: "unavailable" });
-  await group.drain();
-  expect(told).toEqual([1, 2, 3, 2, 0, 1, "2 done", 0, "1 failed"]);
 });

@@ -39,21 +39,6 @@ test.each([
   expect(await nextRows()).toBe(rows);
 });
 
-test("slow commits do not wait long for callers that do not come again", async () => {
-  const { submitFrom, nextRows, begun } = await afterCommit(60);
-  submitFrom(20, 20);
-  await turns();
-  expect(begun).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(await nextRows()).toBe(1);
-});
-
-test("slow commits that run in parallel wait for nobody", async () => {
-  const { submitFrom, nextRows } = await afterCommit(60, { commitsMax: 2, commitsAhead: 0 });
-  submitFrom(20, 20);
-  expect(await nextRows()).toBe(1);
-});
-
 describe("if commits are merged, one with few rows", () => {
   /** Four of ten callers have come again, and five more wait. */
   async function afterSplit(durationMs = 20) {
@@ -70,15 +55,6 @@ describe("if commits are merged, one with few rows", () => {
     return { ...opened, first };
   }
 
-  test("waits for that under way, and then for its callers", async () => {
-    const { submitFrom, nextRows, first, begun } = await afterSplit();
-    first.succeed();
-    await turns();
-    expect(begun).toEqual([]);
-    submitFrom(10, 14);
-    expect(await nextRows()).toBe(10);
-  });
-
   test.each([
     ["twice as long as the last one took", 20, 1],
     ["100 ms", 6000, 61],
@@ -91,30 +67,11 @@ describe("if commits are merged, one with few rows", () => {
     expect(await nextRows()).toBe(5);
   });
 
-  test("waits no longer for callers that do not come again", async () => {
-    const { nextRows, first } = await afterSplit();
-    first.succeed();
-    await turns();
-    vi.advanceTimersByTime(1);
-    expect(await nextRows()).toBe(5);
-  });
-
   test("begins at once as soon as it has enough", async () => {
     const { submitFrom, nextRows } = await afterSplit();
     submitFrom(10, 14);
     expect(await nextRows()).toBe(10);
   });
-});
-
-test("a lone caller has its commit at once", async () => {
-  const { submit, nextCommit, begun } = begin({}, exclusive);
-  const first = submit(1);
-  const commit = await nextCommit();
-  vi.advanceTimersByTime(60);
-  commit.succeed();
-  await first;
-  void submit(2);
-  expect(begun).toHaveLength(1);
 });
 
 test("the next commit is taken ahead as soon as it has enough rows, and no other", async () => {

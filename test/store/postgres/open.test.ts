@@ -13,15 +13,16 @@ import { openStore, readSchemaState } from "../../support/open-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { password } from "../../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { expectKept, untilObstacle } from "../suite.ts";
-import { openDatabase, openTestStore, through, until, useServer, withoutSync } from "./fresh.ts";
+import { openDatabase, openTestStore, through, until, useServer } from "./fresh.ts";
 
 const latest = migrations.length;
 
-describe.skipIf(!hasPostgres)("on its own server", () => {
-  const server = useServer({ settings: withoutSync });
+describe.skipIf(!hasPostgres)("on the shared server", () => {
+  const server = sharedServer;
 
   test("a new database gets its tables and the current schema version", async () => {
     const { url, sessions } = await openDatabase(server.current);
@@ -103,14 +104,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["of a newer release", "newer_schema", /version (\d+), .*knows \d+/, newer],
     ["without its table", "damaged", /missing.*42P01/, "DROP TABLE plants"],
     ["without a column", "damaged", /column tag/, "ALTER TABLE plants DROP COLUMN tag"],
-    [
-      "with text for ids",
-      "damaged",
-      /column id of plants/,
-      "ALTER TABLE plants ALTER id TYPE text",
-    ],
     ["that may trim", "damaged", /column name/, "ALTER TABLE plants ALTER name TYPE varchar(9)"],
-    ["that pads", "damaged", /column tag/, "ALTER TABLE plants ALTER tag TYPE char(9)"],
     ["without its primary key", "damaged", /primary key/, keyless],
     ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
     ["with a view of it", "unsupported", /is a view/, asView],

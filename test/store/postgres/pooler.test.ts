@@ -1,38 +1,30 @@
 /** Behind a pooler, a session of the server is not a session of the store. */
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openStore } from "../../support/open-store.ts";
-import { hasPgbouncer, type PoolMode, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
-import { openDatabases, type PostgresDatabases } from "../../support/postgres-databases.ts";
+import { hasPgbouncer, poolModes, startPgbouncer } from "../../support/pgbouncer.ts";
+import { openDatabases } from "../../support/postgres-databases.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
+import { sharedServer } from "../../support/shared-postgres.ts";
 import { useOpened } from "../../support/use-test-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { storeSuite, untilObstacle } from "../suite.ts";
-import { openDatabase, openTestStore, through, useServer, withoutSync } from "./fresh.ts";
+import { openDatabase, openTestStore, through, useServer } from "./fresh.ts";
 
 const cannotRun = !hasPostgres || !hasPgbouncer;
 
-async function openPooler(server: PostgresDatabases, mode: PoolMode) {
-  const pooler = await startPgbouncer(server.port, mode);
-  onTestFinished(() => pooler[Symbol.asyncDispose]());
-  return pooler;
-}
+describe.skipIf(cannotRun)("with the shared server", () => {
+  const server = sharedServer;
+  // In session mode, it is as without one.
+  const pooler = useOpened(() => startPgbouncer(server.current.port, "transaction"));
 
-describe.skipIf(cannotRun)("with its own server", () => {
-  const server = useServer({ settings: withoutSync });
-
-  describe.each(poolModes)("behind PgBouncer, in %s mode", (mode) => {
-    const pooler = useOpened(() => startPgbouncer(server.current.port, mode));
-
-    storeSuite("postgres", async () => {
-      const role = await server.current.createRole();
-      await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);
-      return () => openStore(through(pooler, server.current.url("postgres", role)));
-    });
+  storeSuite("postgres, behind PgBouncer", async () => {
+    const role = await server.current.createRole();
+    await server.current.query(`CREATE SCHEMA AUTHORIZATION ${role}`);
+    return () => openStore(through(pooler, server.current.url("postgres", role)));
   });
 
   test("no setting of the store leaks to other clients", async () => {
     const { database, url, sessions } = await openDatabase(server.current);
-    const pooler = await openPooler(server.current, "transaction");
     const store = await openTestStore(through(pooler, url));
     await store.create(plantOf(1));
     const { query } = openDatabases(pooler.port, []);
@@ -54,7 +46,7 @@ describe.skipIf(cannotRun)("with a server that crashes", () => {
     async (mode) => {
       const { database, url, kept, sessions } = await openDatabase(server.current);
       await server.current.query(`ALTER DATABASE ${database} SET synchronous_commit = off`);
-      const pooler = await openPooler(server.current, mode);
+      await using pooler = await startPgbouncer(server.current.port, mode);
       const store = await openTestStore(through(pooler, url));
       await store.create(plantOf(0));
       // The next statements run in sessions that the store has not used.

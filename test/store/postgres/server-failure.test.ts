@@ -32,18 +32,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer({ settings: { ...withoutSync, unix_socket_directories: "." } });
   const openFresh = (limits?: Partial<PostgresLimits>) => openFreshOn(server.current, limits);
 
-  test("terminating sessions only costs time", async () => {
-    const { store, kept, sessions } = await openFresh();
-    let terminated = 0;
-    for (let from = 0; from < 3000; from += 100) {
-      const creating = Promise.all(plantsOf(100, from).map((plant) => store.create(plant)));
-      terminated += (await sessions("true", "pg_terminate_backend(pid)")).length;
-      await creating;
-    }
-    expect(terminated).toBeGreaterThan(0);
-    expect(await kept()).toEqual(plantsOf(3000));
-  });
-
   test.each(["fast", "immediate"] as const)(
     "a restart (%s) under load loses nothing that was confirmed",
     async (how) => {

@@ -1,8 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../../src/plant.ts";
-import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
-import { connectToAny } from "../../../src/store/postgres/connect.ts";
-import { defaultPostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openPlantReader, openStore } from "../../support/open-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { isPostgresGiven, openGivenSchema } from "../../support/store-place.ts";
@@ -86,7 +83,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   test.each([
     ["off", "on"],
-    ["local", "on"],
     ["remote_write", "on"],
     ["remote_apply", "remote_apply"],
   ])("with synchronous_commit=%s everywhere, every commit uses %s", async (around, value) => {
@@ -144,15 +140,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       await expect(store.create({ ...plant, ...other })).rejects.toMatchObject(taken);
     }
     await store.create(plant);
-  });
-
-  test("a connection that was just closed is given to nobody", async () => {
-    const { url } = await openDatabase(server.current);
-    const address = parsePostgresUrl(url.slice("postgres:".length));
-    const session = await connectToAny(address, defaultPostgresLimits);
-    session.destroy();
-    expect(session.isOpen).toBe(false);
-    await session.lost;
   });
 
   test("comparing a small plant with a large one does not fetch the large one", async () => {
