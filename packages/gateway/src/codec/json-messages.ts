@@ -8,6 +8,7 @@ import {
   type DescExtension,
   type DescField,
   type DescMessage,
+  fromJson,
   type JsonValue,
   type JsonWriteStringOptions,
   type MessageShape,
@@ -15,7 +16,12 @@ import {
   setExtension,
   toJson,
 } from "@bufbuild/protobuf";
-import { AnySchema, anyPack, isWrapperDesc } from "@bufbuild/protobuf/wkt";
+import {
+  AnySchema,
+  anyPack,
+  hasCustomJsonRepresentation,
+  isWrapperDesc,
+} from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import {
   countValues,
@@ -41,7 +47,6 @@ import {
   rawJson,
 } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
-import { valueReaders } from "./well-known.ts";
 
 /**
  * Reads a message from JSON. 64-bit integers are exact: a number whose decimal value is an integer
@@ -276,34 +281,31 @@ export function takesNull({ message, enum: enumeration }: DescField | DescExtens
   );
 }
 
-/** Whether its JSON is a value and not an object with its fields: a Timestamp, for example. */
-export function hasCustomJson(message: DescMessage): boolean {
-  return customNames.has(message.typeName) || isWrapperDesc(message);
-}
-
-const customNames: ReadonlySet<string> = new Set(
-  [...Object.keys(valueReaders), "Any"].map((name) => `google.protobuf.${name}`),
-);
-
 function wellKnownReader(desc: DescMessage): Reader | undefined {
   if (isWrapperDesc(desc)) {
     const read = scalarReader(desc.fields[0].scalar);
     return (json, context) => Object.assign(create(desc), { value: read(json, context) });
   }
   if (desc.typeName === "google.protobuf.Any") return readAny;
-  if (!hasCustomJson(desc)) return undefined;
-  const read = valueReaders[desc.name] as (json: JsonValue, depth: number) => unknown;
+  if (!hasCustomJsonRepresentation(desc)) return undefined;
   return (json, context) => {
     const value = plainJson(json);
     countValues(textValues);
-    const depth = context.recursionLimit - context.depth - 1;
     try {
-      if (depth < 0) throw new RangeError("it nests too deep");
-      return read(value, depth);
+      if (!isValid(desc, value)) throw new RangeError("there is no such time");
+      return fromJson(desc, value, { recursionLimit: context.recursionLimit - context.depth });
     } catch (cause) {
       throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
     }
   };
+}
+
+/** protobuf-es takes February 30 for March 2, and ignores what follows a duration. */
+function isValid({ name }: DescMessage, json: JsonValue): boolean {
+  const text = typeof json === "string" ? json : "";
+  if (name === "Duration") return /^-?\d+(?:\.\d{1,9})?s$/.test(text);
+  const time = text.slice(0, 19);
+  return name !== "Timestamp" || new Date(`${time}Z`).toISOString().startsWith(time);
 }
 
 function readAny(json: ExactJson, context: Context) {
@@ -320,7 +322,7 @@ function readAny(json: ExactJson, context: Context) {
   if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
   // Go writes the value of an Empty, too.
   const isEmpty = desc.typeName === "google.protobuf.Empty" && rest["value"] !== undefined;
-  const hasValue = isEmpty || hasCustomJson(desc);
+  const hasValue = isEmpty || hasCustomJsonRepresentation(desc);
   const { value = null, ...others } = rest;
   const [unknown] = Object.keys(others);
   if (hasValue && unknown !== undefined && context.ignoreUnknownFields !== true) {
@@ -383,7 +385,8 @@ export function messageToJson<D extends DescMessage>(
   options: JsonWriterOptions,
 ): JsonValue {
   const json = writeJson(() => toJson(desc, message, options));
-  return options.int64 === "number" ? withNumbers(desc, json) : json;
+  if (options.int64 !== "number") return json;
+  return withNumbers(desc, json, options.useProtoFieldName ? "name" : "jsonName");
 }
 
 export function writeJson<T>(write: () => T): T {
@@ -398,29 +401,26 @@ function isLong(type: ScalarType | undefined): boolean {
   return type !== undefined && integerTypes.get(type)?.bits === 64;
 }
 
-function withNumbers(desc: DescMessage, json: JsonValue): JsonValue {
+function withNumbers(desc: DescMessage, json: JsonValue, key: "name" | "jsonName"): JsonValue {
   if (typeof json === "string") {
     return isWrapperDesc(desc) && isLong(desc.fields[0].scalar) ? rawJson(json) : json;
   }
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
   for (const field of desc.fields) {
-    for (const name of [field.jsonName, field.name]) {
-      const member = json[name];
-      if (member !== undefined && member !== null) json[name] = memberWithNumbers(field, member);
-      if (field.name === field.jsonName) break;
+    const member = json[field[key]];
+    const convert = (value: JsonValue): JsonValue => {
+      if (field.message !== undefined) return withNumbers(field.message, value, key);
+      return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
+    };
+    if (member === undefined || member === null) continue;
+    if (field.fieldKind === "list" && Array.isArray(member)) {
+      json[field[key]] = member.map(convert);
+    } else if (field.fieldKind === "map" && isJsonObject(member)) {
+      const entries = Object.entries(member).map(([name, value]) => [name, convert(value)]);
+      json[field[key]] = Object.fromEntries(entries);
+    } else {
+      json[field[key]] = convert(member);
     }
   }
   return json;
-}
-
-function memberWithNumbers(field: DescField, json: JsonValue): JsonValue {
-  const convert = (value: JsonValue): JsonValue => {
-    if (field.message !== undefined) return withNumbers(field.message, value);
-    return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
-  };
-  if (field.fieldKind === "list" && Array.isArray(json)) return json.map(convert);
-  if (field.fieldKind === "map" && isJsonObject(json)) {
-    return Object.fromEntries(Object.entries(json).map(([key, value]) => [key, convert(value)]));
-  }
-  return convert(json);
 }

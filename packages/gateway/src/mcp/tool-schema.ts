@@ -1,6 +1,6 @@
 /** JSON Schema of a tool's arguments and of its structured content. */
 import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
-import { hasCustomJson } from "../codec/json-messages.ts";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { createComponents, type JsonObject } from "../openapi/components.ts";
 import { createSchemas, type Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
@@ -11,7 +11,10 @@ export const valueMember = "value";
 
 /** Whether the JSON of a message is an object. */
 export function isObject(message: DescMessage): boolean {
-  return !hasCustomJson(message) || /^google\.protobuf\.(?:Struct|Any)$/.test(message.typeName);
+  return (
+    !hasCustomJsonRepresentation(message) ||
+    /^google\.protobuf\.(?:Struct|Any)$/.test(message.typeName)
+  );
 }
 
 export function inputSchema({ input }: DescMethod, settings: McpSettings): JsonObject {
@@ -43,7 +46,7 @@ type Place = "request" | "response";
 
 /** The root must be an object, and not a reference to one. */
 function rootSchema(message: DescMessage, place: Place, schemas: Schemas): JsonObject {
-  if (!hasCustomJson(message)) return schemas.forFields(message, place);
+  if (!hasCustomJsonRepresentation(message)) return schemas.forFields(message, place);
   if (isObject(message)) return { type: "object", additionalProperties: true };
   return {
     type: "object",

@@ -1,7 +1,6 @@
 import type { DescMessage } from "@bufbuild/protobuf";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
-import { hasCustomJson } from "../codec/json-messages.ts";
 import { problemType, renderProblem } from "../errors/http-error.ts";
 import { bodyTypesOf, type UpdateMask } from "../rest/request/update-mask.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
@@ -48,7 +47,7 @@ export function requestBody(
         ? schemas.forMessage(input, place)
         : schemas.forField(body, place);
   if (isStream) return { required: false, content: streamContent(schema, openapi) };
-  const hasMembers = message !== undefined && (isWhole || !hasCustomJson(message));
+  const hasMembers = message !== undefined && (isWhole || !hasCustomJsonRepresentation(message));
   const required = hasMembers
     ? !mayBeEmpty(message, taken, place)
     : !isWhole && isRequired(body, "request");
@@ -84,7 +83,7 @@ export function responseContent(
 /** The answer for an unset field that has no zero value. */
 function orNull(field: Exclude<Binding["responseBody"], undefined>, schema: JsonObject) {
   const hasPresence = field.presence !== FeatureSet_FieldPresence.IMPLICIT;
-  const isValue = field.fieldKind !== "message" || hasCustomJson(field.message);
+  const isValue = field.fieldKind !== "message" || hasCustomJsonRepresentation(field.message);
   if (!isValue || !hasPresence || traitsOf(field).isRequired) return schema;
   return { anyOf: [schema, { type: "null" }] };
 }

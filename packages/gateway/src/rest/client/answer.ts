@@ -6,10 +6,11 @@ import {
   type MessageShape,
   type Registry,
 } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../../codec/codec.ts";
 import { decode } from "../../codec/decode.ts";
-import { hasCustomJson, messageFromJson, parseJson } from "../../codec/json-messages.ts";
+import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { RestFailure } from "../../errors/http-error.ts";
@@ -88,7 +89,7 @@ export async function* readMessages(response: Response, reading: Reading): Async
   // grpc-gateway says so. Its messages are in an envelope.
   const isWrapped = [...response.headers.keys()].some((name) => name.startsWith("grpc-metadata-"));
   const whole = part?.fieldKind === "message" ? part.message : part ? undefined : output;
-  const desc = whole && !hasCustomJson(whole) ? whole : undefined;
+  const desc = whole && !hasCustomJsonRepresentation(whole) ? whole : undefined;
   // A Struct or a map may have a member `result`. An `error` may be the end of our own streams.
   const isOther = (name: string) =>
     isWrapped || (desc ? findField(desc, name) === undefined : name === "error");

@@ -8,14 +8,9 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
-import {
-  hasCustomJson,
-  type JsonWriterOptions,
-  messageToJson,
-  takesNull,
-} from "../../codec/json-messages.ts";
+import { type JsonWriterOptions, messageToJson, takesNull } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RouteTable } from "../routing/route-table.ts";
@@ -91,7 +86,7 @@ export function createRoutes(rules: Rules, json: JsonWriterOptions) {
     const isRaw = body !== undefined && isHttpBody(input, body);
     const raw = isRaw ? rawBody(body, input, message) : undefined;
     const json = jsonOf(input, raw?.others ?? message, options);
-    const isValue = hasCustomJson(input); // then it has no place in path and query
+    const isValue = hasCustomJsonRepresentation(input); // then it has no place in path and query
     if (isValue && body !== "*") {
       throw new FieldViolation("", `has no place in ${verb} ${template.text}`);
     }
@@ -268,7 +263,7 @@ function* parameters(
     const isPlural = fieldKind === "list" || fieldKind === "map";
     if (isPlural && Object.keys(value as object).length === 0) continue;
     const hasText = parameterReader(field) !== undefined && fieldKind !== "map";
-    if (fieldKind === "message" && !hasText && message && !hasCustomJson(message)) {
+    if (fieldKind === "message" && !hasText && message && !hasCustomJsonRepresentation(message)) {
       const inner = [...parameters(value as JsonObject, input, message, `${name}.`)];
       if (inner.length === 0) throw fail("is an empty message, which a query cannot hold");
       yield* inner;

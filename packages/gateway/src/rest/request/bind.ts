@@ -7,7 +7,8 @@ import {
   toBinary,
 } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { hasCustomJson, messageFromJson, within } from "../../codec/json-messages.ts";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { messageFromJson, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
@@ -56,7 +57,7 @@ export function bindRequest<D extends DescMessage>(
       updateMask && body !== undefined
         ? within(updateMask.body.jsonName, () => changesIn(updateMask, body, isPatch))
         : [];
-    const isValue = hasCustomJson(input); // then its JSON has no place for path and query
+    const isValue = hasCustomJsonRepresentation(input); // then its JSON has no place for path and query
     const tree = isValue ? {} : bodyTree(parts);
     for (const [name, raw] of parseQuery(parts.query)) {
       bindParameter(input, tree, { ...parts, name, raw });

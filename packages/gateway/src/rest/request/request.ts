@@ -1,8 +1,9 @@
 import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type MethodImplSpec } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
 import { type Decoding, decode } from "../../codec/decode.ts";
-import { hasCustomJson, type JsonWriterOptions, parseJson } from "../../codec/json-messages.ts";
+import { type JsonWriterOptions, parseJson } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
@@ -63,7 +64,7 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
     return ({ exchange }) =>
       readBody(exchange, options, (data) => withHttpBody(rest, exchange, data));
   }
-  const isValue = hasCustomJson(spec.method.input);
+  const isValue = hasCustomJsonRepresentation(spec.method.input);
   const limit = { bytesMax: options.readMaxBytes, tooLarge: () => tooLarge(options.readMaxBytes) };
 
   return ({ exchange }) => {
@@ -83,7 +84,9 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
 /** The value of an empty body: an empty message. For any other field, it is not set. */
 function emptyBody(body: "*" | DescField | undefined): ExactJson | undefined {
   if (body === "*") return {};
-  return body?.fieldKind === "message" && !hasCustomJson(body.message) ? {} : undefined;
+  return body?.fieldKind === "message" && !hasCustomJsonRepresentation(body.message)
+    ? {}
+    : undefined;
 }
 
 const streamTypes = ["application/x-ndjson", "application/json"];

@@ -1,8 +1,12 @@
 /** PATCH without an update_mask: https://google.aip.dev/134. */
 import { create, type DescField, type DescMessage, type MessageShape } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
-import { hasCustomJson } from "../../codec/json-messages.ts";
+import {
+  FeatureSet_FieldPresence,
+  type FieldMask,
+  FieldMaskSchema,
+  hasCustomJsonRepresentation,
+} from "@bufbuild/protobuf/wkt";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 import { maskFieldOf } from "../../rpc/required-fields.ts";
@@ -31,7 +35,11 @@ export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask |
     return undefined;
   }
   const field = maskFieldOf(input);
-  if (field === undefined || field.oneof !== undefined || hasCustomJson(body.message)) {
+  if (
+    field === undefined ||
+    field.oneof !== undefined ||
+    hasCustomJsonRepresentation(body.message)
+  ) {
     return undefined;
   }
   const fixed = variables
@@ -102,7 +110,7 @@ function* changes(
       yield { names, path, counts: "never" };
     } else if (inner === undefined || !isJsonObject(value) || field.fieldKind === "list") {
       yield { names, path, counts: isPatch || value === null ? "always" : "if_set" };
-    } else if (inner.kind === "message" && hasCustomJson(inner)) {
+    } else if (inner.kind === "message" && hasCustomJsonRepresentation(inner)) {
       if (!isPatch) yield { names, path, counts: "if_set" };
       else
         throw new FieldViolation(jsonPath(path), "cannot be merged: application/json replaces it");

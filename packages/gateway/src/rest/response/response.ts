@@ -1,9 +1,10 @@
 import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import type { HandlerContext } from "@connectrpc/connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
-import { hasCustomJson, messageToJson } from "../../codec/json-messages.ts";
+import { messageToJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { RestFailure, statusHeader } from "../../errors/http-error.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
@@ -123,7 +124,9 @@ export function messageText(
   const zeros = messageToJson(output, message, options);
   if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
   const { fieldKind, message: type } = responseBody;
-  return fieldKind === "message" && type !== undefined && !hasCustomJson(type) ? "{}" : "null";
+  return fieldKind === "message" && type !== undefined && !hasCustomJsonRepresentation(type)
+    ? "{}"
+    : "null";
 }
 
 /** ETags: RFC 9110 sections 8.8.3 and 13.1.2. */

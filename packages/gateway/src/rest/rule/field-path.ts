@@ -1,6 +1,9 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { FieldMaskSchema, isWrapperDesc } from "@bufbuild/protobuf/wkt";
-import { hasCustomJson } from "../../codec/json-messages.ts";
+import {
+  FieldMaskSchema,
+  hasCustomJsonRepresentation,
+  isWrapperDesc,
+} from "@bufbuild/protobuf/wkt";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 
@@ -32,7 +35,7 @@ export function findFieldPath(
       return isEntry ? { path: fieldPath, key: rest.slice(length + 1, -1) } : undefined;
     }
     rest = rest.slice(length + 1);
-    const hasFields = field.fieldKind === "message" && !hasCustomJson(field.message);
+    const hasFields = field.fieldKind === "message" && !hasCustomJsonRepresentation(field.message);
     current = hasFields ? field.message : undefined;
   }
   return undefined;

@@ -5,9 +5,9 @@ import {
   getOption,
   hasOption,
 } from "@bufbuild/protobuf";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { http } from "../../../gen/google/api/annotations_pb.ts";
 import type { HttpRule } from "../../../gen/google/api/http_pb.ts";
-import { hasCustomJson } from "../../codec/json-messages.ts";
 import { type FieldPath, findFieldPath, leafOf, parameterReader } from "./field-path.ts";
 import { isHttpBody } from "./http-body.ts";
 import { type PathTemplate, parsePathTemplate, type Variable } from "./path-template.ts";
@@ -124,7 +124,7 @@ function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Bin
   }
   const { output } = method;
   const responseBody = topField(method, "output", rule.responseBody);
-  if (responseBody !== undefined && hasCustomJson(output)) {
+  if (responseBody !== undefined && hasCustomJsonRepresentation(output)) {
     const reason = `${output.typeName} is a value in JSON, without a field ${responseBody.name}`;
     throw new RuleError(method, reason);
   }
@@ -211,7 +211,7 @@ function findLoss(
   { variables, body }: Pick<Binding, "variables" | "body">,
 ): string | undefined {
   const isOpen = variables.length > 0 || (body !== "*" && input.fields.some(parameterReader));
-  if (hasCustomJson(input) && isOpen) {
+  if (hasCustomJsonRepresentation(input) && isOpen) {
     return `only body "*", without variables, sets a ${input.typeName}`;
   }
   const isRaw = body !== undefined && isHttpBody(input, body);
