@@ -64,7 +64,7 @@ describe("text that is not JSON", () => {
   test.each(["1 ", "1,", ", ", "1:", '"" ', "1a", "]", "\\"])(
     "of repeated %j is rejected before its values are counted",
     (text) => {
-      expect(() => parse(text.repeat(100), 50)).toThrow(/^is not valid JSON: /);
+      expect(() => parse(text.repeat(100), 50)).toThrow(/^the request is not valid JSON: /);
     },
   );
 });

@@ -21,9 +21,7 @@ const decoding = { values: 0, max: Number.POSITIVE_INFINITY };
 
 /**
  * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
- * takes more memory, or more time, counts as several.
- *
- * @throws {FieldViolation} above the limit of {@link beginMessage}.
+ * takes more memory or time counts as several. @throws {FieldViolation} above the limit.
  */
 export function countValues(values: number): void {
   decoding.values += values;
@@ -89,12 +87,11 @@ export interface Decoding<T> {
 }
 
 /**
- * Decodes a message once it is its turn.
+ * Decodes a message once it is its turn, and there is room for what it becomes.
  *
  * @param holding Counts what it becomes; undefined for no limit.
  * @param tell Called with the number of bytes that it counts.
- * @returns what `parse` makes of it, once there is room for that.
- * @throws {ConnectError} INVALID_ARGUMENT above `readMaxValues`; as `Holding.add`; what `parse` throws.
+ * @throws {FieldViolation} above `readMaxValues`; as `Holding.add`; what `parse` throws.
  */
 export function decode<T>(
   bytes: Uint8Array,

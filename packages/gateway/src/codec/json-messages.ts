@@ -39,18 +39,11 @@ import {
   type Reader as ReaderOf,
   scalarReader,
 } from "./json-scalar.ts";
-import {
-  type ExactJson,
-  isJsonObject,
-  JsonTextError,
-  parseJsonText,
-  rawJson,
-} from "./json-text.ts";
+import { type ExactJson, isJsonObject, parseJsonText, rawJson } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
 
 /**
- * Reads a message from JSON. 64-bit integers are exact: a number whose decimal value is an integer
- * (`12.0`, `1.2e1`), or a string of digits.
+ * Reads a message from JSON. 64-bit integers are exact: `12.0`, `1.2e1`, or a string of digits.
  * @throws {ConnectError} INVALID_ARGUMENT with a `google.rpc.BadRequest`.
  */
 export function messageFromJson<D extends DescMessage>(
@@ -77,9 +70,7 @@ export function parseJson(bytes: Uint8Array): ExactJson {
 }
 
 function rejected(error: unknown): unknown {
-  if (error instanceof FieldViolation) return badRequest([error]);
-  if (!(error instanceof JsonTextError)) return error;
-  return badRequest([new FieldViolation("", error.message, { cause: error })]);
+  return error instanceof FieldViolation ? badRequest([error]) : error;
 }
 
 type Context = JsonOptions & {
@@ -355,8 +346,6 @@ export function within<T>(name: string, read: () => T): T {
 function located(name: string, error: unknown): unknown {
   return error instanceof FieldViolation && name !== "" ? error.within(name) : error;
 }
-
-/** Converts messages to JSON values for `JSON.stringify`. */
 
 export interface JsonWriterOptions extends Partial<JsonWriteStringOptions> {
   /** How to write 64-bit integers. Default `string`: few readers keep a `number` past 2^53 exact. */

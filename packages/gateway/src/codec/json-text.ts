@@ -1,11 +1,9 @@
 /** Parses JSON text without losing anything that ProtoJSON distinguishes. */
 import type { JsonValue } from "@bufbuild/protobuf";
 import { countValues, memberValues, smallObjectMax } from "./decode.ts";
+import { FieldViolation } from "./violation.ts";
 
-/**
- * A number as written, where a double might differ from it: `JSON.parse` alone turns
- * 9007199254740993 into ...992, and 1.0000000000000000001 into 1.
- */
+/** A number as written, where a double might differ from it: 9007199254740993, for example. */
 export class JsonNumber {
   /** The token, in the number syntax of RFC 8259 section 6. */
   readonly source: string;
@@ -25,11 +23,6 @@ export type ExactJson =
   | ExactJson[]
   | { [key: string]: ExactJson };
 
-/** The bytes are not a JSON text that can be parsed without loss. The message is a predicate. */
-export class JsonTextError extends Error {
-  override readonly name = "JsonTextError";
-}
-
 /** protobuf's own limit is 100 messages, each of which may be in a list or map of its own. */
 export const depthMax = 200;
 
@@ -41,15 +34,15 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
  * members with the same name. It may also confuse a key that has escapes with one of an earlier
  * text (https://github.com/nodejs/node/issues/63785): after someone has sent `{"ta\\": 1}`,
  * `{"ta\u0067": "herb"}` loses its `tag`.
- * @throws {JsonTextError} for anything but one JSON value in UTF-8, a duplicate member, or more
- * than 200 levels; {FieldViolation} as `countValues`.
+ * @throws {FieldViolation} for anything but one JSON value in UTF-8, a duplicate member, or more
+ * than 200 levels; as `countValues`.
  */
 export function parseJsonText(bytes: Uint8Array): ExactJson {
   let text: string;
   try {
     text = utf8.decode(bytes);
   } catch {
-    throw new JsonTextError("is not valid UTF-8");
+    throw new FieldViolation("", "is not valid UTF-8");
   }
   return new Parser(text).parse();
 }
@@ -89,7 +82,7 @@ class Parser {
     const value = this.#value();
     if (!Number.isNaN(this.#next())) this.#fail();
     if (this.#duplicate === undefined) return value;
-    throw new JsonTextError(`has ${this.#duplicate} twice in one JSON object`);
+    throw new FieldViolation("", `has ${this.#duplicate} twice in one JSON object`);
   }
 
   #value(): ExactJson {
@@ -141,7 +134,8 @@ class Parser {
 
   /** Enters an object or array. If it is empty, leaves it, too. */
   #isEmpty(close: number): boolean {
-    if (++this.#depth > depthMax) throw new JsonTextError(`nests deeper than ${depthMax} levels`);
+    if (++this.#depth > depthMax)
+      throw new FieldViolation("", `nests deeper than ${depthMax} levels`);
     this.#at++;
     return this.#next() === close && !this.#hasMore(close);
   }
@@ -215,7 +209,7 @@ class Parser {
       cause = error;
     }
     const reason = cause instanceof SyntaxError ? cause.message : "it cannot be read";
-    throw new JsonTextError(`is not valid JSON: ${reason}`, { cause });
+    throw new FieldViolation("", `is not valid JSON: ${reason}`, { cause });
   }
 }
 

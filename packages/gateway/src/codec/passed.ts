@@ -16,10 +16,7 @@ export const passesOn: ContextKey<boolean> = createContextKey(false, {
 /** The implementations of services that pass requests on to our gRPC transport. */
 export const passers: WeakSet<object> = new WeakSet();
 
-/**
- * Whether bytes are large, and at least half of their buffer: not a part of Node's pool or of what else
- * was read. V8 creates the buffer of small ones when it is first asked for.
- */
+/** Whether bytes are large, and at least half of their buffer. V8 creates that of small ones on demand. */
 export function ownsBuffer(bytes: Uint8Array): boolean {
   const { byteLength } = bytes;
   return byteLength > smallBytes && bytes.buffer.byteLength <= 2 * byteLength;

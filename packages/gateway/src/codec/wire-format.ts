@@ -3,11 +3,9 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { countValues, entryValues, messageValues } from "./decode.ts";
 
 /**
- * Makes checks that protobuf-es does not make: that each known field has its own wire type, that
- * the content of a field ends with the field, and that text is UTF-8 in proto2, too. Otherwise the
- * result could be a message that no client has sent. It also counts the values that the message
- * becomes.
- * @throws {RangeError} {FieldViolation} as `countValues`.
+ * Makes checks that protobuf-es does not make, and counts values: that each known field has its own
+ * wire type, that the content of a field ends with the field, and that text is UTF-8 in proto2, too.
+ * Otherwise the result could be a message that no client has sent. @throws {RangeError}
  */
 export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100): void {
   const reader = new BinaryReader(bytes);

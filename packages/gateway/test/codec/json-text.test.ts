@@ -1,12 +1,8 @@
 import { getHeapStatistics } from "node:v8";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import {
-  type ExactJson,
-  JsonNumber,
-  JsonTextError,
-  parseJsonText,
-} from "../../src/codec/json-text.ts";
+import { type ExactJson, JsonNumber, parseJsonText } from "../../src/codec/json-text.ts";
+import { FieldViolation } from "../../src/codec/violation.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 
 const encoder = new TextEncoder();
@@ -19,7 +15,7 @@ function reasonFor(bytes: Uint8Array): string {
   try {
     return `read: ${JSON.stringify(parseJsonText(bytes))}`;
   } catch (error) {
-    if (error instanceof JsonTextError) return error.message;
+    if (error instanceof FieldViolation) return error.description;
     throw error;
   }
 }
@@ -213,7 +209,7 @@ describe("for any JSON value", () => {
     );
   });
 
-  test("any bytes are read, or rejected with a JsonTextError", () => {
+  test("any bytes are read, or rejected with a FieldViolation", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 64 }), (bytes) => {
         expect(reasonFor(bytes)).toBeTypeOf("string");
