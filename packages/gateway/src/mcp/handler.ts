@@ -1,6 +1,5 @@
 /** Serves the endpoint: each POST is one message, and nothing is remembered of it. */
 import type { DescMethod } from "@bufbuild/protobuf";
-import type { ContextValues } from "@connectrpc/connect";
 import { assertOrigin } from "../adapter/cors.ts";
 import { decode } from "../codec/decode.ts";
 import { isJsonObject } from "../codec/json-text.ts";
@@ -53,15 +52,12 @@ export function createMcpRoute(
   const called = new WeakMap<Exchange, DescMethod>();
   const named = (exchange: Exchange) => wires.get(nameHeader(exchange) ?? "");
 
-  function open(message: RpcMessage, era: Era, admission: Admission): Call<ToolCall> {
-    const { name, arguments: args = {} } = message.params;
-    const wire = typeof name === "string" ? wires.get(name) : undefined;
-    if (wire === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
+  /** What a message calls. @throws {RestFailure} */
+  function calledBy({ params: { name, arguments: args = {} } }: RpcMessage) {
+    const tool = typeof name === "string" ? wires.get(name) : undefined;
+    if (tool === undefined) throw invalidParams(`Unknown tool: "${String(name).slice(0, 100)}"`);
     if (!isJsonObject(args)) throw invalidParams("arguments must be an object");
-    called.set(admission.call.exchange, wire.spec.method);
-    const call = admission.callOf(wire);
-    Object.assign(call.parts, { request: message, args, signature: signatures[era] });
-    return call;
+    return { tool, args };
   }
 
   function answer({ id, method, params }: RpcMessage, era: Era): Response {
@@ -95,21 +91,36 @@ export function createMcpRoute(
     allow: () => ["POST"],
     methodOf: (exchange) => called.get(exchange) ?? named(exchange)?.spec.method,
     async open(exchange, values) {
-      const wire = named(exchange);
-      const admission = new Admission(exchange, values, wire ?? first, wire !== undefined);
+      const header = named(exchange);
+      const isNamed = header !== undefined;
+      const wire = header ?? first;
+      const open = (of: ToolWire, isAdmitted: boolean) =>
+        new Call(of, exchange, values, { parts: newCall(), isAdmitted });
+      let call = open(wire, true);
       let message: RpcMessage | undefined;
       try {
         assertOrigin(exchange, origins);
-        await admission.pass();
-        message = await read(exchange, admission.wire);
+        const hasAsked = await passGate(call, wire, isNamed);
+        message = await read(exchange, wire);
         const era = eraOf(exchange, message);
-        if (message.method === "tools/call" && message.id !== undefined)
-          return open(message, era, admission);
-        const response = message.id === undefined ? accepted : answer(message, era);
-        admission.call.release();
-        return response;
+        const { id, method } = message;
+        if (method !== "tools/call" || id === undefined) {
+          const response = id === undefined ? accepted : answer(message, era);
+          call.release();
+          return response;
+        }
+        const { tool, args } = calledBy(message);
+        called.set(exchange, tool.spec.method);
+        if (!isNamed) {
+          const { requestGate, admit } = tool.options;
+          const isAdmitted = requestGate === wire.options.requestGate && !hasAsked;
+          call.release();
+          call = open(tool, isAdmitted);
+          if (isAdmitted) admit?.(call);
+        }
+        Object.assign(call.parts, { request: message, args, signature: signatures[era] });
+        return call;
       } catch (error) {
-        const { call } = admission;
         return refusal(call.fail(error), message?.id, call, settings);
       }
     },
@@ -138,51 +149,20 @@ function invalidParams(message: string): RestFailure {
 }
 
 /**
- * A request on its way to a tool. The gate runs before the body is read, but older clients name the
- * tool in the body alone. They pass the gate of any tool first, and that of the tool later, if it
- * could decide otherwise.
+ * Runs the gate, before the body is read. But older clients name the tool in the body alone: they pass
+ * the gate of any tool first, and that of the tool later, if it could decide otherwise.
+ * @returns whether the gate has asked for the method. @throws what the gate throws.
  */
-class Admission {
-  /** That of the tool which the headers name, or of any. */
-  readonly wire: ToolWire;
-  /** Of that tool, until the body names another. */
-  call: Call<ToolCall>;
-  readonly #isNamed: boolean;
-  #hasAskedForMethod = false;
-
-  constructor(
-    exchange: Exchange,
-    values: ContextValues | undefined,
-    wire: ToolWire,
-    isNamed: boolean,
-  ) {
-    this.wire = wire;
-    this.call = new Call(wire, exchange, values, { parts: newCall(), isAdmitted: true });
-    this.#isNamed = isNamed;
-  }
-
-  /** @throws what the gate throws. */
-  async pass(): Promise<void> {
-    const get = (call: Call<ToolCall>, name: keyof Call) => {
-      this.#hasAskedForMethod ||= name === "method" || name === "service";
-      return call[name];
-    };
-    const { requestGate, admit } = this.wire.options;
-    await requestGate?.(this.#isNamed ? this.call : new Proxy(this.call, { get }));
-    if (this.#isNamed) admit?.(this.call);
-  }
-
-  /** The call of the tool that the body names. The gate may have admitted it already. */
-  callOf(wire: ToolWire): Call<ToolCall> {
-    if (this.#isNamed) return this.call;
-    const { exchange, values } = this.call;
-    const hasSameGate = wire.options.requestGate === this.wire.options.requestGate;
-    const isAdmitted = hasSameGate && !this.#hasAskedForMethod;
-    this.call.release();
-    this.call = new Call(wire, exchange, values, { parts: newCall(), isAdmitted });
-    if (isAdmitted) wire.options.admit?.(this.call);
-    return this.call;
-  }
+async function passGate(call: Call<ToolCall>, { options }: ToolWire, isNamed: boolean) {
+  const { requestGate, admit } = options;
+  let hasAsked = false;
+  const get = (target: typeof call, name: keyof Call) => {
+    hasAsked ||= name === "method" || name === "service";
+    return target[name];
+  };
+  await requestGate?.(isNamed ? call : new Proxy(call, { get }));
+  if (isNamed) admit?.(call);
+  return hasAsked;
 }
 
 function newCall(): ToolCall {

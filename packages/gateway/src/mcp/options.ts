@@ -1,5 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { assertOptions } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
@@ -56,17 +56,14 @@ export interface McpOptions {
 /** @throws {TypeError} for an option that does not exist, or of another kind. */
 export function resolveMcpOptions(options: McpOptions) {
   const kinds = {
-    tools: "list",
-    server: "object",
-    hints: "object",
-    instructions: "string",
-    descriptors: "object",
+    ...optionKinds<Omit<McpOptions, "schemas">>()({
+      list: "tools",
+      object: "server hints descriptors authorization",
+      string: "instructions textPattern",
+      number: "streamBytesMax streamTimeMs",
+    }),
     schemas: ["full", "plain"],
-    textPattern: "string",
-    authorization: "object",
-    streamBytesMax: "number",
-    streamTimeMs: "number",
-  } as const;
+  };
   assertOptions("mcp", options, kinds, ["tools"]);
   const { server, authorization, descriptors, hints = {} } = options;
   if (server !== undefined) {

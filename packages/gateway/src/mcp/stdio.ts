@@ -1,6 +1,9 @@
 /** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { parseJsonText } from "../codec/json-text.ts";
+import { RestFailure } from "../errors/http-error.ts";
+import { bytesOf } from "../http/body.ts";
+import { splitLines } from "../rest/stream/json-stream.ts";
 import { versionKey } from "./message.ts";
 
 export interface StdioOptions {
@@ -70,9 +73,13 @@ export async function serveStdio(
     }
   }
 
+  async function* chunks() {
+    for await (const chunk of input) yield bytesOf(chunk);
+  }
+
   const failed = Promise.withResolvers<never>();
   async function passAll(): Promise<void> {
-    for await (const line of linesOf(input, lineBytesMax)) {
+    for await (const line of splitLines(chunks(), { valueBytesMax: lineBytesMax })) {
       const call = pass(line)
         .catch(failed.reject)
         .finally(() => open.delete(call));
@@ -80,7 +87,10 @@ export async function serveStdio(
     }
     await Promise.all(open);
   }
-  await Promise.race([passAll(), failed.promise]);
+  await Promise.race([passAll(), failed.promise]).catch((cause) => {
+    if (!(cause instanceof RestFailure)) throw cause;
+    throw new RangeError(`a message has more than ${lineBytesMax} bytes`, { cause });
+  });
 }
 
 function parse(line: Uint8Array): Sent {
@@ -115,34 +125,9 @@ function headerText(value: unknown): string {
 async function* messagesOf({ headers, body }: Response): AsyncGenerator<string> {
   if (body === null) return;
   const isStream = headers.get("content-type")?.startsWith("text/event-stream");
-  for await (const line of linesOf(body, Number.POSITIVE_INFINITY)) {
+  for await (const line of splitLines(body, { valueBytesMax: Number.POSITIVE_INFINITY })) {
     const json = new TextDecoder().decode(line);
     if (!isStream) yield json;
     else if (json.startsWith("data:")) yield json.slice("data:".length).trim();
   }
-}
-
-/** Lines that are not empty, without their ends. Bytes, so that text that is not UTF-8 is an error. */
-async function* linesOf(
-  input: AsyncIterable<Uint8Array | string>,
-  bytesMax: number,
-): AsyncGenerator<Uint8Array> {
-  let pieces: Uint8Array<ArrayBuffer>[] = [];
-  let length = 0;
-  for await (const chunk of input) {
-    const bytes = typeof chunk === "string" ? new TextEncoder().encode(chunk) : chunk;
-    for (let start = 0; start < bytes.length; ) {
-      const newline = bytes.indexOf(10, start);
-      const end = newline < 0 ? bytes.length : newline;
-      pieces.push(bytes.subarray(start, end) as Uint8Array<ArrayBuffer>);
-      length += end - start;
-      if (length > bytesMax) throw new RangeError(`a message has more than ${bytesMax} bytes`);
-      start = end + 1;
-      if (newline < 0) continue;
-      if (length > 0) yield await new Blob(pieces).bytes();
-      pieces = [];
-      length = 0;
-    }
-  }
-  if (length > 0) yield await new Blob(pieces).bytes();
 }
