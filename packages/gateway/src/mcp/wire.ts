@@ -17,7 +17,7 @@ import {
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
-import { isCompressible as isText } from "../rest/response/answer-coding.ts";
+import { textTypes } from "../rest/response/answer-coding.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { serverSentEvents } from "../rest/stream/stream-format.ts";
 import {
@@ -39,8 +39,7 @@ import {
 } from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import { withMetadata } from "./protected-resource.ts";
-import type { Tool } from "./tool.ts";
-import { isObject, valueMember } from "./tool-schema.ts";
+import { isObject, type Tool, valueMember } from "./tool.ts";
 
 /** What a call of a tool keeps. */
 export interface ToolCall {
@@ -202,7 +201,7 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { length } = data;
   if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
-  if (isText(mimeType)) return { type: "text", text: new TextDecoder().decode(data) };
+  if (textTypes.test(mimeType)) return { type: "text", text: new TextDecoder().decode(data) };
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];
   if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
   const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };

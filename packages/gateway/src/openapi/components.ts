@@ -5,6 +5,13 @@ export function describe(description: string, isDeprecated = false): JsonObject 
   return { ...(description !== "" && { description }), ...(isDeprecated && { deprecated: true }) };
 }
 
+export function mapValues<T, U>(
+  values: { readonly [key: string]: T },
+  map: (value: T, key: string) => U,
+): { [key: string]: U } {
+  return Object.fromEntries(Object.entries(values).map(([key, one]) => [key, map(one, key)]));
+}
+
 /** Short names, or full ones: those of protobuf, which are unique. */
 export type NameStyle = "short" | "full";
 

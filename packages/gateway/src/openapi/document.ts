@@ -2,16 +2,14 @@ import type { DescService } from "@bufbuild/protobuf";
 import { assertServed } from "../rest/options.ts";
 import { commentOf } from "./comments.ts";
 import { createComponents, createNames, describe, type JsonObject } from "./components.ts";
-import { errorFormOf, type OperationContext } from "./content.ts";
-import { operationObject } from "./operation-object.ts";
+import { errorFormOf, type OperationContext, operationObject } from "./operation-object.ts";
 import { type Operation, operationsOf } from "./operations.ts";
 import { type OpenApiOptions, resolveOpenApiOptions } from "./options.ts";
 import { createSchemas } from "./schema/schema.ts";
 
 /**
- * Describes the REST API of the services. Comments become descriptions if the descriptors include
- * them: those of a compiler do, generated code does not.
- *
+ * Describes the REST API of the services, with the comments that the descriptors include: those of a
+ * compiler do, generated code does not.
  * @throws {RuleError} for a rule that cannot be served or described.
  * @throws {TypeError} for a REST option by service or method that refers to nothing that is served.
  * @throws {Error} for an invalid option.

@@ -52,11 +52,21 @@ export function operationsOf(services: readonly DescService[], settings: Setting
     const { shape } = place.path;
     const first = paths.get(shape) ?? place.path;
     paths.set(shape, first);
-    const one = { ...place, path: withNames(place.path, first) };
-    assertPlace(one, found);
+    const parameters = place.path.parameters.map((parameter, i) => ({
+      ...parameter,
+      name: first.parameters[i]?.name ?? parameter.name,
+    }));
     const verb = place.httpMethod;
+    const other = found.get(`${verb} ${shape}`);
+    if (other !== undefined) {
+      const both = `both are ${verb} ${first.path}`;
+      const reason = `OpenAPI cannot tell it from ${selectorOf(other)}: ${both}`;
+      throw new RuleError(place.method, reason);
+    }
+    found.set(`${verb} ${shape}`, place.method);
     const httpMethod = verbs.includes(verb) ? verb.toLowerCase() : verb;
-    return { ...one, ...namesOf(place, names), httpMethod };
+    const path = { ...first, parameters };
+    return { ...place, path, ...namesOf(place, names), httpMethod };
   };
   return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }
@@ -97,16 +107,6 @@ function withHttpMethods(place: Place, taken: ReadonlySet<string>): Place[] {
     .map((one) => ({ ...place, httpMethod: one, suffix: `_${one.toLowerCase()}` }));
 }
 
-function assertPlace({ method, httpMethod, path }: Place, found: Map<string, DescMethod>): void {
-  const key = `${httpMethod} ${path.shape}`;
-  const other = found.get(key);
-  if (other !== undefined) {
-    const both = `both are ${httpMethod} ${path.path}`;
-    throw new RuleError(method, `OpenAPI cannot tell it from ${selectorOf(other)}: ${both}`);
-  }
-  found.set(key, method);
-}
-
 export interface PathParameter {
   readonly name: string;
   /** A whole variable, one of its segments, the rest of the path, or a segment of no variable. */
@@ -139,15 +139,6 @@ function createOpenApiPath({ template, variables }: Binding, rests = 1): OpenApi
   });
   const path = `/${printed.join("/")}${verb === undefined ? "" : `:${encode(verb)}`}`;
   return { path, shape: path.replaceAll(/\{[^}]*\}/g, "{}"), parameters };
-}
-
-/** The same path, with the parameter names of another path of the same shape. */
-function withNames({ parameters }: OpenApiPath, other: OpenApiPath): OpenApiPath {
-  const renamed = parameters.map((parameter, i) => ({
-    ...parameter,
-    name: other.parameters[i]?.name ?? parameter.name,
-  }));
-  return { ...other, parameters: renamed };
 }
 
 function kindOf(segment: Segment, variable: Variable | undefined): PathParameter["kind"] {

@@ -21,8 +21,7 @@ export interface OpenApiOptions {
   readonly openapi?: "3.1" | "3.2";
   /**
    * How operations, schemas and tags are named: `BookService_GetBook` and `Book`, or with their
-   * package, which two services or messages of one name need. A service that is added never changes
-   * a name. Default `short`.
+   * package, which two services or messages of one name need. Default `short`.
    */
   readonly names?: NameStyle;
   /** Whether every operation requires a bearer token. Default: no. */

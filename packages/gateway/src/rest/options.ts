@@ -2,15 +2,14 @@ import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protob
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { assertOptions, definedOnly, optionKinds } from "../rpc/options.ts";
-import { hasRule, ofRule, RuleError, selectorOf } from "./rule/rule.ts";
+import { ofRule, RuleError, ruleOf, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
 
 /** The REST options, in addition to those of a Connect router. */
 export interface RestOptions {
   /**
-   * Renders an error for a client: status, JSON body, media type. Also renders the error that ends
-   * a stream, but a stream keeps its own media type. `renderProblem` renders RFC 9457. Default:
-   * `google.rpc.Status` in JSON.
+   * Renders an error for a client: status, JSON body, media type. A stream keeps its own media type.
+   * `renderProblem` renders RFC 9457. Default: `google.rpc.Status` in JSON.
    */
   readonly renderError?: RenderError;
   /** Whether to ignore unknown JSON members. Default: reject them. */
@@ -28,26 +27,22 @@ export interface RestOptions {
    */
   readonly eventIdField?: string;
   /**
-   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`, which campaigns and
-   * analytics append to links. `*` matches any text. A parameter that matches a field is always
-   * read, and must be valid. Default: none; an unknown parameter gets a 400. An empty pattern
-   * throws a TypeError at startup.
+   * Unknown query parameters to ignore, for example `["utm_*", "fbclid"]`. `*` matches any text.
+   * Those that name a field are always read. Default: none; an unknown parameter gets a 400. An
+   * empty pattern throws a TypeError at startup.
    */
   readonly ignoreQueryParameters?: readonly string[];
   /**
-   * Whether a PATCH without `update_mask` gets one with the fields in its body, as in grpc-gateway.
-   * Applies if the rule's body is a field of message type and the request has a
-   * `google.protobuf.FieldMask update_mask`. AIP-134 requires it: an omitted mask stands for all
-   * fields that are present, and only the reader of the JSON can distinguish a field that is zero
-   * from a missing one. Such a PATCH also accepts `application/merge-patch+json`, RFC 7396.
-   * Default: true.
+   * Whether a PATCH without `update_mask` gets one with the fields in its body, as in grpc-gateway
+   * and AIP-134. Applies if the rule's body is a field of message type and the request has a
+   * `google.protobuf.FieldMask update_mask`. Such a PATCH also accepts
+   * `application/merge-patch+json`, RFC 7396. Default: true.
    */
   readonly fillUpdateMask?: boolean;
   /**
    * Whether GET and HEAD of a unary method return a weak ETag of the body, and a 304 without body
-   * if the client's If-None-Match contains it. An ETag set by the implementation takes precedence
-   * and is matched the same way. The implementation runs each time, and each answer is hashed: about
-   * 8 µs for 8 KB. Default: false.
+   * if the client's If-None-Match contains it. An ETag of the implementation takes precedence. The
+   * implementation runs each time, and each answer is hashed: 8 µs for 8 KB. Default: false.
    */
   readonly etag?: boolean;
   /**
@@ -111,11 +106,8 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
 }
 
 /**
- * Asserts that REST serves what options name. Reports a rule for a method that is not served.
- *
- * @param methods All that are served, by any protocol.
- * @throws {RuleError} for a rule.
- * @throws {TypeError} for another option.
+ * Asserts that REST serves what options name. @param methods All that are served, by any protocol.
+ * @throws {RuleError} for a rule; {TypeError} for another option.
  */
 export function assertServed(settings: RestSettings, methods: readonly DescMethod[]): void {
   const selectors = new Set(methods.map(selectorOf));
@@ -126,7 +118,7 @@ export function assertServed(settings: RestSettings, methods: readonly DescMetho
       throw new RuleError(name, "no method that is served has it");
     });
   }
-  const ruled = methods.filter((method) => hasRule(method, settings));
+  const ruled = methods.filter((method) => ruleOf(method, settings) !== undefined);
   const bySelector = new Map(ruled.map((method) => [selectorOf(method), method]));
   for (const [selector, status] of Object.entries(settings.statuses)) {
     const method = bySelector.get(selector);

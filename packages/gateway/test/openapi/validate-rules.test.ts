@@ -6,7 +6,7 @@ import { type DescMessage, fromJson, type JsonValue, toJson } from "@bufbuild/pr
 import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
 import { resolveMcpOptions } from "../../src/mcp/options.ts";
-import { inputSchema } from "../../src/mcp/tool-schema.ts";
+import { inputSchema } from "../../src/mcp/tool.ts";
 import { describeMethod } from "../support/described-method.ts";
 import { documentOf, operationOf, validatorOf } from "./document-of.ts";
 import { type forms, messageWith, messageWithChoice, type Rules } from "./ruled-message.ts";

@@ -7,6 +7,7 @@
 import {
   create,
   createFileRegistry,
+  type DescMethod,
   fromBinary,
   fromJson,
   type JsonValue,
@@ -25,7 +26,7 @@ import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { renderProblem } from "../../errors/http-error.ts";
 import { type RestOptions, restKinds } from "../../rest/options.ts";
-import { hasRule } from "../../rest/rule/rule.ts";
+import { ruleOf } from "../../rest/rule/rule.ts";
 import { assertOptions, type OptionKinds } from "../../rpc/options.ts";
 import { createOpenApiDocument } from "../document.ts";
 import { type OpenApiOptions, openApiKinds } from "../options.ts";
@@ -59,10 +60,9 @@ function generate(
   const { error: name, rest, ...options } = parsePluginOptions(parameter, readText);
   const rules = (rest.rules ?? []).map((rule) => fromJson(HttpRuleSchema, rule));
   const services = fileToGenerate.flatMap((one) => registry.getFile(one)?.services ?? []);
-  const methods = services.flatMap((service) => service.methods);
-  // REST does not support streams in both directions.
-  const served = methods.filter(({ methodKind }) => methodKind !== "bidi_streaming");
-  if (!served.some((method) => hasRule(method, { rules }))) return undefined;
+  const isServed = (method: DescMethod) =>
+    method.methodKind !== "bidi_streaming" && ruleOf(method, { rules }) !== undefined;
+  if (!services.some(({ methods }) => methods.some(isServed))) return undefined;
   const error = name === undefined ? undefined : registry.getMessage(name);
   if (name !== error?.typeName) throw new Error(`error: no message ${name}`);
   const document = createOpenApiDocument(services, {

@@ -1,7 +1,4 @@
-/**
- * Converts the rules of protovalidate to JSON Schema. Omits what JSON Schema cannot express: CEL,
- * and bounds of timestamps and durations. Bounds in bytes of text are converted to characters.
- */
+/** The rules of protovalidate as JSON Schema, without CEL and the bounds of times. */
 import {
   type DescEnum,
   type DescExtension,
@@ -13,7 +10,6 @@ import {
   hasOption,
   type JsonValue,
   type MessageShape,
-  type Registry,
   ScalarType,
   toJson,
 } from "@bufbuild/protobuf";
@@ -52,14 +48,9 @@ export function constrain(
   return { ...schema, anyOf: [zero, Object.fromEntries(own)] };
 }
 
-type TypeRules = ReturnType<typeof typeRules>;
+type TypeRules = [kind: string, rules: FieldRules];
 
-function constrainSet(
-  schema: JsonObject,
-  typed: TypeRules,
-  value: Ruled,
-  place: Place,
-): JsonObject {
+function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place: Place) {
   const [kind, rules] = typed;
   if (kind === "enum") return enumSchema(schema, rules, value.enum);
   const integer = value.scalar && integerTypes.get(value.scalar);
@@ -74,9 +65,9 @@ function constrainSet(
   const conditions = valueConditions(rules, forms);
   const ranges = rangesOf(rules, integer);
   if (ranges === undefined) return join(schema, conditions);
-  const format = integerFormat(integer);
-  const numbers = place !== "parameter" ? ranges.map((one) => integerNumber(format, one)) : [];
-  return join({ anyOf: [...numbers, integerText(integer)] }, conditions);
+  const numbers = ranges.map((one) => integerNumber(integerFormat(integer), one));
+  const anyOf = [...(place === "parameter" ? [] : numbers), integerText(integer)];
+  return join({ anyOf }, conditions);
 }
 
 /** The conditions for a value that JSON writes in its own type. */
@@ -114,12 +105,14 @@ function rangesOf(rules: FieldRules, { min, max }: IntegerRange): IntegerRange[]
   const least = bound("gte", 0n) ?? bound("gt", 1n);
   const most = bound("lte", 0n) ?? bound("lt", -1n);
   if (least === undefined && most === undefined) return undefined;
-  const range = { min: least ?? min, max: most ?? max };
   const from = bound("gte", 0n) ?? bound("gt", 0n) ?? min;
   const to = bound("lte", 0n) ?? bound("lt", 0n) ?? max;
-  const below = { ...range, min };
-  const above = { ...range, max };
-  return from > to ? [below, above] : [range];
+  const [first, last] = [least ?? min, most ?? max];
+  if (from <= to) return [{ min: first, max: last }];
+  return [
+    { min, max: last },
+    { min: first, max },
+  ];
 }
 
 function boundConditions(rules: FieldRules): JsonObject[] {
@@ -333,38 +326,29 @@ export function innerRules(
 }
 
 /** The type of a value and its rules. The name is empty if there are none. */
-function typeRules(rules: FieldRules): [kind: string, rules: FieldRules] {
-  return (
-    Object.entries(rules).find((one): one is [string, FieldRules] => isJsonObject(one[1])) ?? [
-      "",
-      {},
-    ]
-  );
+function typeRules(rules: FieldRules): TypeRules {
+  for (const [kind, own] of Object.entries(rules)) if (isJsonObject(own)) return [kind, own];
+  return ["", {}];
 }
 
 function listOf(value: JsonValue | undefined): JsonValue[] {
   return Array.isArray(value) ? value : [];
 }
 
-const registries = new WeakMap<DescFile, Registry>();
+const typesOf = new WeakMap<DescFile, TypeRegistry>();
 
 function optionOf(
   file: DescFile,
   name: string,
   desc: DescField | DescOneof | DescMessage,
 ): FieldRules | undefined {
-  const registry = registries.get(file) ?? registryOf(file);
-  registries.set(file, registry);
-  const extension = registry.getExtension(name) as Extension | undefined;
+  const types = typesOf.get(file) ?? new TypeRegistry();
+  typesOf.set(file, types);
+  types.addFile(file);
+  const extension = types.registry.getExtension(name) as Extension | undefined;
   if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
   const value = getOption(desc, extension) as MessageShape<DescMessage>;
   return toJson(extension.message, value) as FieldRules;
 }
 
 type Extension = DescExtension & { extendee: DescMessage };
-
-function registryOf(file: DescFile): Registry {
-  const types = new TypeRegistry();
-  types.addFile(file);
-  return types.registry;
-}

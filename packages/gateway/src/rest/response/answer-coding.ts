@@ -12,12 +12,8 @@ export function chooseCodings(
   return accepted.length === 0 ? [] : [...available, ...accepted.filter(isOther)];
 }
 
-/** Whether a media type is of text: others, as images and archives, are compressed already. */
-export function isCompressible(contentType: string): boolean {
-  return textType.test(contentType);
-}
-
-const textType =
+/** Media types of text. Others, as images and archives, are compressed already. */
+export const textTypes =
   /^(?:text\/.+|application\/(?:json|javascript|xml|x-ndjson|yaml)|.+\+(?:json|xml))\s*(?:;|$)/i;
 
 /** The coding that the client prefers; the first of equals; undefined for none. */

@@ -1,7 +1,5 @@
-import type { DescMessage, MessageShape } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import type { HandlerContext } from "@connectrpc/connect";
 import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
 import { messageToJson } from "../../codec/json-messages.ts";
@@ -10,13 +8,11 @@ import { RestFailure, statusHeader } from "../../errors/http-error.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
-import { type Call, headerWithTrailer } from "../../rpc/call.ts";
+import { type Call, headerWithTrailer, type Message } from "../../rpc/call.ts";
 import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
 import type { Rest } from "../request/request.ts";
 import { getHttpBody } from "../rule/http-body.ts";
-import { type AnswerCoding, chooseCoding, isCompressible } from "./answer-coding.ts";
-
-type Message = MessageShape<DescMessage>;
+import { type AnswerCoding, chooseCoding, textTypes } from "./answer-coding.ts";
 
 const jsonType = "application/json";
 
@@ -60,7 +56,7 @@ export function messageResponse(
   // compressed.
   const isPacked = header["content-encoding"] !== undefined;
   const type = String(header["content-type"] ?? "");
-  const isLarge = size >= options.compressMinBytes && !isPacked && isCompressible(type);
+  const isLarge = size >= options.compressMinBytes && !isPacked && textTypes.test(type);
   if (isLarge) header["vary"] = [header["vary"] ?? [], "accept-encoding"].flat().join(", ");
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
   const coding = accepted === null ? undefined : chooseCoding(accepted, rest.answerCodings);
@@ -109,10 +105,7 @@ export function httpBodyOf({ spec, binding }: Rest, message: Message): HttpBody 
   return getHttpBody(spec.method.output, message, binding.responseBody);
 }
 
-export function messageText(
-  { spec, binding, writerOptions }: Pick<Rest, "spec" | "binding" | "writerOptions">,
-  message: Message,
-): string {
+export function messageText({ spec, binding, writerOptions }: Rest, message: Message): string {
   const { responseBody } = binding;
   const { output } = spec.method;
   const json = messageToJson(output, message, writerOptions);
@@ -129,16 +122,13 @@ export function messageText(
     : "null";
 }
 
-/** ETags: RFC 9110 sections 8.8.3 and 13.1.2. */
-
-type RequestContext = Pick<HandlerContext, "requestMethod" | "requestHeader">;
-
 /**
- * Adds an ETag of the body before compression to the answer to a GET or HEAD, unless it has one.
+ * Adds an ETag (RFC 9110 section 8.8.3) of the body before compression to the answer to a GET or
+ * HEAD, unless it has one.
  * @returns whether the client already has this answer.
  */
-export async function isKnown(
-  { requestMethod, requestHeader }: RequestContext,
+async function isKnown(
+  { requestMethod, requestHeader }: Call,
   header: HeaderRecord,
   body: Body,
 ): Promise<boolean> {

@@ -64,7 +64,7 @@ export function selectorOf(method: DescMethod): string {
  * `google.api.http` option. None without either, or if the rule has no pattern.
  * @throws {RuleError}
  */
-export function bindingsOf(method: DescMethod, rules: Rules = noRules): Binding[] {
+export function bindingsOf(method: DescMethod, rules: Rules = { rules: [] }): Binding[] {
   const rule = ruleOf(method, rules);
   if (rule === undefined) return [];
   return [rule, ...rule.additionalBindings].flatMap(
@@ -72,19 +72,13 @@ export function bindingsOf(method: DescMethod, rules: Rules = noRules): Binding[
   );
 }
 
-const noRules: Rules = { rules: [] };
-
-function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
+/** The rule by which REST serves a method, if it does. */
+export function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
   const selector = selectorOf(method);
   const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
   // As in http.proto: "last one wins".
   const rule = rules.findLast((one) => one.selector === selector) ?? annotated;
   return rule === undefined || isNone(rule) ? undefined : rule;
-}
-
-/** Whether REST serves a method. A rule that cannot be served is reported and left out. */
-export function hasRule(method: DescMethod, rules: Rules): boolean {
-  return ruleOf(method, rules) !== undefined;
 }
 
 /** A rule without a pattern, or with an empty one: REST does not serve the method. */
@@ -185,9 +179,8 @@ function topField(method: DescMethod, side: "input" | "output", name: string) {
 }
 
 /**
- * Why no request can set all the fields that a rule binds, if none can: two are the same field, or
- * members of one oneof where their paths diverge. A body may contain the field of a variable,
- * because the path takes precedence.
+ * Why no request can set all the fields that a rule binds, if none can. A body may contain the field
+ * of a variable, because the path takes precedence.
  */
 function findConflict(paths: readonly FieldPath[]): string | undefined {
   for (const [index, path] of paths.entries()) {
