@@ -17,9 +17,8 @@ export function logError(error: unknown): void {
 }
 
 /**
- * The error that ends a call. Reports errors that are not meant for clients. Errors after a
- * cancellation are usually its result: they are not reported, and the client gets the reason of the
- * cancellation, which must not be this error yet.
+ * The error that ends a call. Reports errors that are not meant for clients, unless they follow a
+ * cancellation: they are usually its result, and the client gets its reason, which must be another.
  */
 export function endingError(
   error: unknown,
@@ -72,18 +71,12 @@ export function withTrailerMessage(error: ConnectError): ConnectError {
   return error;
 }
 
-/**
- * A well-formed message in the form of `grpc-message`: what needs no encoding has none. Clients on grpc-js
- * read `%2C` as it is (`decodeURI`). HTTP drops spaces at both ends.
- */
+/** As `grpc-message`. Clients on grpc-js read `%2C` as it is. HTTP drops spaces at both ends. */
 export function encodeMessage(message: string): string {
   return message.replaceAll(/^ | $|[^ -$&-~]+/g, encodeURIComponent);
 }
 
-/**
- * The same error; one with `buf.validate.Violations`, which an interceptor has found, has
- * `google.rpc.BadRequest` besides, which says the same of the same fields.
- */
+/** Adds `google.rpc.BadRequest` to `buf.validate.Violations`, which an interceptor has found. */
 function withBadRequest(error: ConnectError): ConnectError {
   if (error.code !== Code.InvalidArgument) return error;
   const found = error.details.find((detail) => typeNameOf(detail) === "buf.validate.Violations");
@@ -94,8 +87,10 @@ function withBadRequest(error: ConnectError): ConnectError {
   const { violations } = create<DescMessage>(found.desc, found.value) as unknown as Violations;
   const own = { desc: found.desc, value: { violations: violations.slice(0, violationsMax) } };
   const others = error.details.map((detail) => (detail === found ? own : detail));
-  const details = [...others, badRequestDetail(violations.map(fieldViolation))];
-  return withMessage(error, error.rawMessage, details);
+  const same = violations.map(
+    ({ field, message }) => new FieldViolation(pathOf(field?.elements ?? []), message),
+  );
+  return withMessage(error, error.rawMessage, [...others, badRequestDetail(same)]);
 }
 
 function typeNameOf(detail: ConnectError["details"][number]): string {
@@ -104,21 +99,15 @@ function typeNameOf(detail: ConnectError["details"][number]): string {
 
 /** The used part of `buf.validate.Violations`. */
 interface Violations {
-  readonly violations: readonly RuleViolation[];
-}
-
-interface RuleViolation {
-  readonly field?: { readonly elements: readonly PathElement[] } | undefined;
-  readonly message: string;
+  readonly violations: readonly {
+    readonly field?: { readonly elements: readonly PathElement[] } | undefined;
+    readonly message: string;
+  }[];
 }
 
 interface PathElement {
   readonly fieldName: string;
   readonly subscript: { readonly case: string | undefined; readonly value?: unknown };
-}
-
-function fieldViolation({ field, message }: RuleViolation): FieldViolation {
-  return new FieldViolation(pathOf(field?.elements ?? []), message);
 }
 
 /** The path by JSON names: `newBooks[0].title`, with extensions in brackets. */

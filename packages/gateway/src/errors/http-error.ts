@@ -1,7 +1,6 @@
 import {
   create,
   createRegistry,
-  type DescMessage,
   type JsonValue,
   type Registry,
   toBinary,
@@ -89,17 +88,16 @@ function renderDetail(
   const typeUrl = `type.googleapis.com/${isOurs ? detail.desc.typeName : detail.type}`;
   const any = create(AnySchema, { typeUrl, value: bytes });
   try {
-    if (isOurs) return toJson(AnySchema, any, { registry: withType(detail.desc, registry) });
+    if (isOurs) {
+      const isKnown = registry?.getMessage(detail.desc.typeName) !== undefined;
+      // To copy a whole registry costs more than the rest of an error.
+      const types = isKnown ? registry : createRegistry(registry ?? createRegistry(), detail.desc);
+      return toJson(AnySchema, any, { registry: types });
+    }
   } catch {
     // It has no JSON form: it may contain an Any of an unknown type.
   }
   return { "@type": typeUrl, value: base64Encode(bytes) };
-}
-
-/** To copy a whole registry costs more than the rest of an error, and is rarely needed. */
-function withType(desc: DescMessage, registry: Registry = createRegistry()): Registry {
-  const isKnown = registry.getMessage(desc.typeName) !== undefined;
-  return isKnown ? registry : createRegistry(registry, desc);
 }
 
 /** The delay of `google.rpc.RetryInfo` in the details, rounded up to whole seconds. */

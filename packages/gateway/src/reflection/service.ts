@@ -152,9 +152,9 @@ const errorFiles = [file_google_rpc_error_details, file_google_rpc_status];
 type FileIndex = ReturnType<typeof createFileIndex>;
 
 /**
- * Made once: a lookup costs no more than its answer. Of two files with one symbol, the first counts.
- * The upstreams of a proxy may have different files of one name. Clients keep files by their name, so
- * the later ones get another. Google's differ by version alone.
+ * Made once. Of two files with one symbol, the first counts. The upstreams of a proxy may have
+ * different files of one name, by which clients keep them: the later ones get another name. Google's
+ * differ by version alone.
  */
 function createFileIndex(described: readonly DescService[]) {
   const byName = new Map<string, IndexedFile>();

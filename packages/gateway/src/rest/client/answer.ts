@@ -1,11 +1,5 @@
 /** Reads responses: messages in JSON or as they are, whole or as streams. */
-import {
-  create,
-  type DescField,
-  type DescMessage,
-  type MessageShape,
-  type Registry,
-} from "@bufbuild/protobuf";
+import { create, type DescField, type DescMessage, type Registry } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../../codec/codec.ts";
@@ -15,12 +9,11 @@ import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { RestFailure } from "../../errors/http-error.ts";
 import { BodyBuffer } from "../../http/body.ts";
+import type { Message } from "../../rpc/call.ts";
 import { findField } from "../rule/field-path.ts";
 import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
 import { allLines, splitLines, splitValues } from "../stream/json-stream.ts";
 import { chunksOf, errorFrom, readUpTo } from "./error.ts";
-
-type Message = MessageShape<DescMessage>;
 
 export interface Reading {
   readonly output: DescMessage;

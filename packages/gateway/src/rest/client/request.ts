@@ -5,7 +5,6 @@ import {
   type DescMessage,
   type DescMethod,
   type JsonValue,
-  type MessageShape,
 } from "@bufbuild/protobuf";
 import { reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
@@ -13,13 +12,13 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { type JsonWriterOptions, messageToJson, takesNull } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import type { Message } from "../../rpc/call.ts";
 import { RouteTable } from "../routing/route-table.ts";
 import { findField, findFieldPath, jsonPath, parameterReader } from "../rule/field-path.ts";
 import { getHttpBody, isHttpBody } from "../rule/http-body.ts";
 import type { Segment } from "../rule/path-template.ts";
 import { type Binding, bindingsOf, type Rules, selectorOf } from "../rule/rule.ts";
 
-type Message = MessageShape<DescMessage>;
 type JsonObject = { [key: string]: JsonValue };
 
 export interface RestRequest {
@@ -43,7 +42,8 @@ export function createRoutes(rules: Rules, json: JsonWriterOptions) {
       for (const one of method.parent.methods) {
         const bindings = bindingsOf(one, rules);
         known.set(one, bindings);
-        if (new Set(bindings.map(namesOf)).size < 2) uniform.add(one);
+        const names = bindings.map(({ variables }) => variables.map(({ path }) => jsonPath(path)));
+        if (new Set(names.map(String)).size < 2) uniform.add(one);
         for (const binding of bindings) table.add(verbOf(binding), binding.template, binding);
       }
     }
@@ -101,10 +101,6 @@ export function createRoutes(rules: Rules, json: JsonWriterOptions) {
   }
 
   return { of, write };
-}
-
-function namesOf({ variables }: Binding): string {
-  return variables.map(({ path }) => jsonPath(path)).join();
 }
 
 interface WriterOptions extends JsonWriterOptions {

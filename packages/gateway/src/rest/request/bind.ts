@@ -59,9 +59,7 @@ export function bindRequest<D extends DescMessage>(
         : [];
     const isValue = hasCustomJsonRepresentation(input); // then its JSON has no place for path and query
     const tree = isValue ? {} : bodyTree(parts);
-    for (const [name, raw] of parseQuery(parts.query)) {
-      bindParameter(input, tree, { ...parts, name, raw });
-    }
+    for (const one of parseQuery(parts.query)) bindParameter(input, tree, one, parts);
     if (isValue && body === undefined) return create(input);
     for (const { path, text } of parts.pathValues) bindVariable(tree, path, text);
     const message = messageFromJson(input, isValue ? (body ?? null) : tree, options);
@@ -79,15 +77,11 @@ function bodyTree({ bodyField, body }: RequestParts): JsonObject {
   return body;
 }
 
-interface Parameter extends Pick<RequestParts, "bodyField" | "ignoresParameter"> {
-  readonly name: string;
-  readonly raw: string;
-}
-
 function bindParameter(
   input: DescMessage,
   tree: JsonObject,
-  { name, raw, bodyField, ignoresParameter }: Parameter,
+  [name, raw]: Parameter,
+  { bodyField, ignoresParameter }: RequestParts,
 ): void {
   const plain = decodePlain(raw);
   const found = findFieldPath(input, name);
@@ -136,9 +130,7 @@ function setIn(object: JsonObject, name: string, value: ExactJson): void {
 function bindVariable(tree: JsonObject, path: FieldPath, text: string): void {
   const field = leafOf(path);
   const name = jsonPath(path);
-  const read = parameterReader(field);
-  if (read === undefined) throw new Error(`${name} has no text form`); // no rule can name it
-  const value = within(name, () => read(text));
+  const value = within(name, () => parameterReader(field)?.(text) ?? null); // rules name no other
   const holder = holderOf(tree, path);
   const spelling = spellingIn(holder, field);
   const said = spelling === undefined ? null : (holder[spelling] ?? null);
@@ -183,12 +175,11 @@ function saysTheSame(path: FieldPath, said: ExactJson, value: ExactJson): boolea
 /** No real query has more; parsing it would only cost time. */
 const parametersMax = 1000;
 
-/**
- * Parses a query (RFC 3986 section 3.4) of `name=value` pairs. Values are still encoded: what `+`
- * means depends on the field.
- * @throws {FieldViolation} for percent-encoding that is not UTF-8.
- */
-export function parseQuery(query: string): readonly (readonly [name: string, raw: string])[] {
+/** Its value is still encoded: what `+` means depends on the field. */
+type Parameter = readonly [name: string, raw: string];
+
+/** Parses a query, RFC 3986 section 3.4. @throws {FieldViolation} for what is not UTF-8. */
+export function parseQuery(query: string): readonly Parameter[] {
   if (query === "") return [];
   const pairs = query.split("&").filter((pair) => pair !== "");
   if (pairs.length > parametersMax) {

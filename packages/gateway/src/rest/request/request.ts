@@ -1,4 +1,4 @@
-import type { DescField, DescMessage, MessageShape } from "@bufbuild/protobuf";
+import type { DescField } from "@bufbuild/protobuf";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type MethodImplSpec } from "@connectrpc/connect";
 import { type Compression, compressionNegotiate } from "@connectrpc/connect/protocol";
@@ -11,7 +11,7 @@ import { RestFailure } from "../../errors/http-error.ts";
 import { chunksOf, readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import { mediaTypeOf } from "../../http/headers.ts";
-import type { Call } from "../../rpc/call.ts";
+import type { Call, Message } from "../../rpc/call.ts";
 import type { Endpoint } from "../../rpc/endpoint.ts";
 import { isTooLarge, unpack } from "../../rpc/unpack.ts";
 import type { RestSettings } from "../options.ts";
@@ -23,8 +23,6 @@ import type { Binding } from "../rule/rule.ts";
 import { splitArray, splitLines, tooLarge } from "../stream/json-stream.ts";
 import { bindRequest, type MatchName } from "./bind.ts";
 import { mergePatchType, type UpdateMask } from "./update-mask.ts";
-
-type Message = MessageShape<DescMessage>;
 
 /** One binding of one method, and how it is served. */
 export interface Rest {
@@ -56,8 +54,8 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
   if (body === undefined) {
     return ({ exchange }) =>
       readBody(exchange, options, (bytes) => {
-        assertNoBody(bytes);
-        return bind(rest, exchange, undefined);
+        if (bytes.length === 0) return bind(rest, exchange, undefined);
+        throw badRequest([new FieldViolation("", "must not have a body")]); // it would be lost
       });
   }
   if (isHttpBody.request) {
@@ -76,8 +74,9 @@ export function createReader(rest: Rest): (call: Pick<Call, "exchange">) => Prom
     const isPatch = type === mergePatchType;
     const parse = (bytes: Uint8Array) =>
       bytes.length === 0 ? bindNothing() : decode(bytes, textOf(rest, exchange, isPatch), holding);
-    const isPlain = coding === undefined;
-    return isPlain ? readPacked(exchange, limit, parse) : readBody(exchange, options, parse);
+    return coding === undefined
+      ? readPacked(exchange, limit, parse)
+      : readBody(exchange, options, parse);
   };
 }
 
@@ -93,9 +92,8 @@ const streamTypes = ["application/x-ndjson", "application/json"];
 
 /**
  * Reads the messages of a client-streaming call as they arrive: lines of NDJSON, the elements of a
- * JSON array, or the chunks of a google.api.HttpBody. Path and query apply to each message. They
- * are also checked if there is no message, so that a mistake in them is reported. An empty body
- * without a Content-Type has no messages, as in NDJSON.
+ * JSON array, or the chunks of a google.api.HttpBody. Path and query apply to each message, and are
+ * checked without one, too. An empty body without a Content-Type has no messages, as in NDJSON.
  */
 export async function* readMessages(rest: Rest, request: Exchange): AsyncGenerator<Message> {
   let isEmpty = true;
@@ -144,11 +142,11 @@ function bind(
   isPatch = false,
 ): Message {
   const { binding, ignoresParameter, jsonOptions, spec, updateMask } = rest;
-  const { variables } = binding;
+  const { variables, template } = binding;
   const segments =
-    variables.length === 0 ? [] : segmentsIn(path.slice(rest.prefix.length), binding.template);
+    variables.length === 0 ? [] : segmentsIn(path.slice(rest.prefix.length), template);
   const pathValues = variables.map((variable) => {
-    const text = captureVariable(binding.template, variable, segments);
+    const text = captureVariable(template, variable, segments);
     if (text === undefined) {
       const name = jsonPath(variable.path);
       throw badRequest([new FieldViolation(name, "is not percent-encoded UTF-8 in the path")]);
@@ -167,11 +165,6 @@ function withHttpBody(rest: Rest, request: Exchange, data: Uint8Array): Message 
   const part = binding.body ?? "*";
   setHttpBody(spec.method.input, message, part, { contentType, data });
   return message;
-}
-
-/** A body that has no place in the message would be silently lost. */
-function assertNoBody(bytes: Uint8Array): void {
-  if (bytes.length > 0) throw badRequest([new FieldViolation("", "must not have a body")]);
 }
 
 type ReadOptions = Pick<Endpoint["options"], "readMaxBytes" | "acceptCompression">;
@@ -197,10 +190,7 @@ export function readBody<T>(
   });
 }
 
-/**
- * The body as it arrives, decompressed: gzip alone can be, piece by piece, on every runtime.
- * @throws {RestFailure} 415 for another.
- */
+/** The body as it arrives. Every runtime can decompress gzip so. @throws {RestFailure} 415 for another. */
 function streamBody(
   request: Exchange,
   { acceptCompression }: ReadOptions,
@@ -235,18 +225,12 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
 
 /** @throws {RestFailure} 415 for one that is not accepted, and for a charset other than UTF-8. */
 export function assertMediaType(request: Exchange, types: readonly string[]): string {
-  const contentType = headerOf(request, "content-type") ?? "";
-  if (types.includes(contentType)) return contentType;
-  const type = mediaTypeOf(contentType);
+  const type = mediaTypeOf(headerOf(request, "content-type") ?? "");
   if (types.includes(type)) return type;
   throw wrongMediaType(types);
 }
 
-/**
- * Reads the body of a request without a Content-Type, which must be empty. One that is announced is
- * rejected before it is read.
- * @throws {RestFailure} 415 for a body.
- */
+/** Reads the body of a request without a Content-Type. @throws {RestFailure} 415 if it is not empty. */
 function readNothing<T>(
   request: Exchange,
   { acceptCompression }: ReadOptions,

@@ -59,13 +59,11 @@ export interface Change {
 }
 
 /**
- * The changes that a body asks for: one for each leaf value in its objects. Lists, maps and
- * messages with a JSON form of their own (a Timestamp, a Struct) are leaves. So are null, with
- * which a client clears a field, and an object without members. A merge patch (RFC 7396) merges
- * objects without members, and the entries of maps, too. Its nulls are removed from the body:
- * ProtoJSON allows none in a map.
- * @throws {FieldViolation} for a merge patch that is no object, and for one of a Struct, Value or
- * Any, which no mask expresses.
+ * The changes that a body asks for: one for each leaf value in its objects. Lists, maps, messages
+ * with a JSON form of their own, null and an object without members are leaves. A merge patch (RFC
+ * 7396) merges objects without members, and entries of maps, too. Its nulls are removed from the
+ * body: ProtoJSON allows none in a map.
+ * @throws {FieldViolation} for a merge patch that no mask expresses.
  */
 export function changesIn(
   { body: { message }, fixed }: Pick<UpdateMask, "body" | "fixed">,
@@ -135,9 +133,8 @@ function keyName(key: string): string {
 }
 
 /**
- * Fills the mask of a request, unless the client has sent one. A field that is zero and has no
- * presence is left out: typed clients send zeros for all that their user has not set.
- * @throws {FieldViolation} if nothing is left: without a mask, all would change.
+ * Fills the mask of a request without one. Leaves out zeros without presence: typed clients send them
+ * for all that is not set. @throws {FieldViolation} if nothing is left: without a mask, all changes.
  */
 export function fillMask(
   { field, body }: UpdateMask,

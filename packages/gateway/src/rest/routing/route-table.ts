@@ -1,22 +1,17 @@
-import { type PathTemplate, type Segment, segmentsOf } from "../rule/path-template.ts";
-
-const anyMethod = "*";
-
-/** The routes that end at a node: by verb (`""` for none), then by method. */
-type Ends<T> = Map<string, Map<string, T>>;
+import { type PathTemplate, segmentsOf } from "../rule/path-template.ts";
 
 interface Node<T> {
   readonly literals: Map<string, Node<T>>;
   any: Node<T> | undefined;
-  readonly ends: Ends<T>;
-  readonly rests: Ends<T>;
+  rest: Node<T> | undefined;
+  /** The routes that end here: by verb (`""` for none), then by method. */
+  readonly ends: Map<string, Map<string, T>>;
 }
 
 /**
  * Maps an HTTP method and path to a handler: a trie over segments. A literal precedes `*`, and `*`
  * precedes `**`. If a branch leads nowhere, or only to another method, the search backtracks. No
- * node is visited more than once, or twice for a path that ends in a verb: a lookup costs as much
- * as the path is long, and at most all segments of all routes.
+ * node is visited more than once, or twice for a path that ends in a verb.
  */
 export class RouteTable<T extends object> {
   readonly #root: Node<T> = createNode();
@@ -27,9 +22,17 @@ export class RouteTable<T extends object> {
   /** @returns false if the method and path already have a route. */
   add(method: string, { text, segments, verb = "" }: PathTemplate, value: T): boolean {
     if (verb !== "") this.#verbs.add(verb);
-    const ends = endsOf(this.#root, segments);
-    const methods = ends.get(verb) ?? new Map<string, T>();
-    ends.set(verb, methods);
+    let node = this.#root;
+    for (const segment of segments) {
+      const { kind } = segment;
+      const known = kind === "literal" ? node.literals.get(segment.value) : node[kind];
+      const next = known ?? createNode<T>();
+      if (kind === "literal") node.literals.set(segment.value, next);
+      else node[kind] = next;
+      node = next;
+    }
+    const methods = node.ends.get(verb) ?? new Map<string, T>();
+    node.ends.set(verb, methods);
     if (methods.has(method)) return false;
     methods.set(method, value);
     const isLiteral = segments.every(({ kind }) => kind === "literal");
@@ -81,18 +84,19 @@ interface Search<T> {
 
 function find<T>(node: Node<T>, depth: number, search: Search<T>): T | undefined {
   const segment = search.segments[depth];
-  if (segment === undefined) return choose(node.ends, search) ?? choose(node.rests, search);
+  if (segment === undefined) return choose(node, search) ?? choose(node.rest, search);
   const literal = node.literals.get(segment);
   const any = segment === "" ? undefined : node.any; // an empty segment does not match
   return (
     (literal && find(literal, depth + 1, search)) ??
     (any && find(any, depth + 1, search)) ??
-    choose(node.rests, search)
+    choose(node.rest, search)
   );
 }
 
-function choose<T>(ends: Ends<T>, { verb, method, all }: Search<T>): T | undefined {
-  const methods = ends.get(verb);
+function choose<T>(node: Node<T> | undefined, search: Search<T>): T | undefined {
+  const { verb, method, all } = search;
+  const methods = node?.ends.get(verb);
   if (methods === undefined) return undefined;
   const get = methods.get("GET");
   if (all !== undefined) {
@@ -102,33 +106,11 @@ function choose<T>(ends: Ends<T>, { verb, method, all }: Search<T>): T | undefin
   if (method === undefined) return undefined;
   // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
   const asGet = method === "HEAD" ? get : undefined;
-  return methods.get(method) ?? asGet ?? methods.get(anyMethod);
-}
-
-/** The place for routes with these segments. Created if missing. */
-function endsOf<T>(root: Node<T>, segments: readonly Segment[]): Ends<T> {
-  let node = root;
-  for (const segment of segments) {
-    switch (segment.kind) {
-      case "literal": {
-        const next = node.literals.get(segment.value) ?? createNode<T>();
-        node.literals.set(segment.value, next);
-        node = next;
-        break;
-      }
-      case "any":
-        node.any ??= createNode();
-        node = node.any;
-        break;
-      case "rest":
-        return node.rests; // the grammar allows nothing after it
-    }
-  }
-  return node.ends;
+  return methods.get(method) ?? asGet ?? methods.get("*");
 }
 
 function createNode<T>(): Node<T> {
-  return { literals: new Map(), any: undefined, ends: new Map(), rests: new Map() };
+  return { literals: new Map(), any: undefined, rest: undefined, ends: new Map() };
 }
 
 /** A segment with invalid percent-encoding stays unchanged: no literal contains a bare `%`. */

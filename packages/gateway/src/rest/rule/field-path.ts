@@ -75,17 +75,21 @@ export type ParameterReader = (text: string) => ExactJson;
 /** Reads one value: of a list, an item. Undefined for a message without a text form. */
 export function parameterReader(field: DescField): ParameterReader | undefined {
   if (field.enum !== undefined) return enumReader(field.enum);
-  if (field.scalar !== undefined) return scalarReader(field.scalar);
-  const { message } = field;
-  if (message === undefined) return undefined;
-  if (isWrapperDesc(message)) return scalarReader(message.fields[0].scalar);
   if (isMask(field)) return readMask;
-  return textTypes.has(message.typeName) ? readText : undefined;
+  const scalar = scalarOf(field);
+  // ProtoJSON reads numbers and bytes from strings, but not bools.
+  if (scalar === ScalarType.BOOL) return readBool;
+  const isText = scalar !== undefined || textTypes.has(field.message?.typeName ?? "");
+  return isText ? (text) => text : undefined;
 }
 
-export function hasText({ scalar, message }: DescField): boolean {
-  const own = message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
-  return own === ScalarType.STRING;
+/** Also that of a wrapper. */
+function scalarOf({ scalar, message }: DescField): ScalarType | undefined {
+  return message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
+}
+
+export function hasText(field: DescField): boolean {
+  return scalarOf(field) === ScalarType.STRING;
 }
 
 export function isMask({ message }: DescField): boolean {
@@ -95,20 +99,11 @@ export function isMask({ message }: DescField): boolean {
 /** Messages that ProtoJSON writes as a string. */
 const textTypes = new Set(["google.protobuf.Timestamp", "google.protobuf.Duration"]);
 
-/** ProtoJSON reads numbers and bytes from strings, but not bools. */
-function scalarReader(type: ScalarType): ParameterReader {
-  return type === ScalarType.BOOL ? readBool : readText;
-}
-
 /** Proto names are accepted, too, except those that ProtoJSON cannot write: `line_1`. */
 function readMask(text: string): ExactJson {
   const json = text.replaceAll(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
   if (json.includes("_")) throw new FieldViolation("", "has a name that has no JSON form");
   return json;
-}
-
-function readText(text: string): ExactJson {
-  return text;
 }
 
 function readBool(text: string): ExactJson {

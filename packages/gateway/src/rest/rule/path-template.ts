@@ -43,68 +43,55 @@ export function parsePathTemplate(text: string): PathTemplate {
     throw new SyntaxError(`column ${at + 1}: ${reason}`);
   }
 
-  function take(token: string): boolean {
-    if (!text.startsWith(token, at)) return false;
-    at += token.length;
-    return true;
-  }
-
-  function expect(token: string): void {
-    if (!take(token)) fail(`expected ${JSON.stringify(token)}`);
-  }
-
-  /** Consumes the match of a sticky pattern, which matches at least one character. */
-  function takeMatch(pattern: RegExp, what: string): string {
+  /** Consumes the match of a sticky pattern. */
+  function take(pattern: RegExp): string | undefined {
     pattern.lastIndex = at;
     const [match] = pattern.exec(text) ?? [];
-    if (match === undefined) fail(`expected ${what}`);
-    at += match.length;
+    at += match?.length ?? 0;
     return match;
   }
 
   function takeLiteral(): string {
     // RFC 3986 section 3.3, without the characters that have a meaning in templates.
-    return decodeLiteral(takeMatch(/(?:[\w.~!$&'()+,;=@-]|%[\dA-Fa-f]{2})+/y, "a segment"));
-  }
-
-  function takeSegments(inVariable: boolean): void {
-    do {
-      if (segments.at(-1)?.kind === "rest") fail("nothing may follow **");
-      if (take("**")) segments.push({ kind: "rest" });
-      else if (take("*")) segments.push({ kind: "any" });
-      else if (!inVariable && take("{")) takeVariable();
-      else segments.push({ kind: "literal", value: takeLiteral() });
-    } while (take("/"));
-  }
-
-  function takeVariable(): void {
-    const start = at;
-    const fieldPath = [takeMatch(/[A-Za-z_]\w*/y, "a field name")];
-    while (take(".")) fieldPath.push(takeMatch(/[A-Za-z_]\w*/y, "a field name"));
-    if (variables.some((other) => other.fieldPath.join(".") === fieldPath.join("."))) {
-      at = start;
-      fail(`${fieldPath.join(".")} stands twice`);
-    }
-    const from = segments.length;
-    if (take("=")) takeSegments(true);
-    else segments.push({ kind: "any" });
-    expect("}");
-    variables.push({ fieldPath, from, to: segments.length });
-  }
-
-  expect("/");
-  if (at < text.length) takeSegments(false); // the root has no segments
-  const verb = take(":") ? takeLiteral() : undefined;
-  if (at < text.length) fail(`unexpected ${JSON.stringify(text[at])}`);
-  return { text, segments, variables, verb };
-
-  function decodeLiteral(literal: string): string {
+    const literal = take(/(?:[\w.~!$&'()+,;=@-]|%[\dA-Fa-f]{2})+/y) ?? fail("expected a segment");
     try {
       return decodeURIComponent(literal);
     } catch {
       return fail("a percent-encoding is not UTF-8");
     }
   }
+
+  function takeSegments(inVariable: boolean): void {
+    do {
+      if (segments.at(-1)?.kind === "rest") fail("nothing may follow **");
+      if (take(/\*\*/y)) segments.push({ kind: "rest" });
+      else if (take(/\*/y)) segments.push({ kind: "any" });
+      else if (!inVariable && take(/\{/y)) takeVariable();
+      else segments.push({ kind: "literal", value: takeLiteral() });
+    } while (take(/\//y));
+  }
+
+  function takeVariable(): void {
+    const start = at;
+    const fieldPath: string[] = [];
+    do fieldPath.push(take(/[A-Za-z_]\w*/y) ?? fail("expected a field name"));
+    while (take(/\./y));
+    if (variables.some((other) => other.fieldPath.join(".") === fieldPath.join("."))) {
+      at = start;
+      fail(`${fieldPath.join(".")} stands twice`);
+    }
+    const from = segments.length;
+    if (take(/=/y)) takeSegments(true);
+    else segments.push({ kind: "any" });
+    if (!take(/\}/y)) fail('expected "}"');
+    variables.push({ fieldPath, from, to: segments.length });
+  }
+
+  if (!take(/\//y)) fail('expected "/"');
+  if (at < text.length) takeSegments(false); // the root has no segments
+  const verb = take(/:/y) && takeLiteral();
+  if (at < text.length) fail(`unexpected ${JSON.stringify(text[at])}`);
+  return { text, segments, variables, verb };
 }
 
 export function segmentsOf(path: string): string[] {
@@ -117,10 +104,8 @@ export function segmentsIn(path: string, { verb }: PathTemplate): string[] {
 }
 
 /**
- * The text captured by a variable, from the raw segments of a path without the verb. As in
- * google/api/http.proto, a variable of one segment is decoded completely. One of several keeps
- * `%2F`, so that its slashes are those of the path.
- * @returns undefined if the percent-encoding is not valid UTF-8.
+ * The text captured by a variable, from the raw segments of a path; undefined if it is not UTF-8. As
+ * in google/api/http.proto, one of several segments keeps `%2F`: its slashes are those of the path.
  */
 export function captureVariable(
   template: PathTemplate,

@@ -50,8 +50,7 @@ export async function* allLines(
 
 /**
  * Splits a JSON array into the texts of its elements as they arrive. Does not check their content.
- * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; {RestFailure} 413 for an element
- * above `valueBytesMax`.
+ * @throws {ConnectError} INVALID_ARGUMENT if it is not an array; {RestFailure} 413 as for lines.
  */
 export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,
@@ -75,15 +74,15 @@ export async function* splitArray(
       }
       if (depth === 0) {
         if (isSpace(byte)) continue;
-        if (isDone || byte !== openArray) throw notAnArray();
+        if (isDone || byte !== openArray) throw wrong(noArray);
       }
       if (byte === quote) inString = true;
       else if (byte === openArray || byte === openObject) {
-        if (++depth > depthMax) throw tooDeep();
+        if (++depth > depthMax) throw wrong(`nests deeper than ${depthMax} levels`);
         if (depth === 1) from = i + 1;
       } else if (byte === closeArray || byte === closeObject) {
         isDone = --depth === 0;
-        if (isDone && byte !== closeArray) throw notAnArray();
+        if (isDone && byte !== closeArray) throw wrong(noArray);
       }
       if (!isDone && !(byte === comma && depth === 1)) continue;
       value.add(chunk.subarray(from, i));
@@ -95,7 +94,7 @@ export async function* splitArray(
     }
     if (depth > 0) value.add(chunk.subarray(from));
   }
-  if (!isDone) throw notAnArray();
+  if (!isDone) throw wrong(noArray);
 }
 
 /** Splits a JSON array, or lines: the first character tells, where a media type does not. */
@@ -117,13 +116,11 @@ export async function* splitValues(
 /** The maximum nesting depth of a message, plus the array around it. */
 const depthMax = textDepthMax + 1;
 
-function tooDeep(): ConnectError {
-  return badRequest([new FieldViolation("", `nests deeper than ${depthMax} levels`)]);
+function wrong(description: string): ConnectError {
+  return badRequest([new FieldViolation("", description)]);
 }
 
-function notAnArray(): ConnectError {
-  return badRequest([new FieldViolation("", "must be one JSON array")]);
-}
+const noArray = "must be one JSON array";
 
 export function tooLarge(bytesMax: number): RestFailure {
   return new RestFailure(413, Code.ResourceExhausted, tooLargeText(bytesMax));

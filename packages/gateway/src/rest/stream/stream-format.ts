@@ -67,9 +67,8 @@ export function chooseStreamFormat(
 }
 
 /**
- * The id of a server-sent event: the value of a field of its message. A browser that connects again
- * sends the last one as `Last-Event-ID`. Undefined if the field is not there or not set, or if its
- * text cannot be an id.
+ * The id of a server-sent event, which browsers send as `Last-Event-ID` when they connect again: the
+ * value of a field; undefined if it is not set or cannot be an id.
  */
 export function eventId(
   fieldName: string,
