@@ -1,37 +1,16 @@
-/** What files of deploy/ have to agree with, as the code says it. */
+/** What is in the files of deploy/. */
 import { readFileSync } from "node:fs";
-import { stuckGraceMs } from "connect-gateway-kit/program";
 import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
-import { resolveSettings } from "../../src/server/settings.ts";
-import { describeStoreUrl } from "../../src/server/store-url.ts";
-import { runInProcess } from "../support/run-in-process.ts";
 import { parseContainerfile, type Stage } from "./containerfile.ts";
-
-const { port, drainTimeoutMs } = resolveSettings({});
-
-export { port };
-
-/** The longest that a server takes to end after SIGTERM. */
-export const stopSecondsMax = (drainTimeoutMs + stuckGraceMs) / 1000;
 
 export const stateFolder = "/var/lib/plant-store";
 
-/** Fails for a variable of ours that no setting has, or whose value no start would take. */
-export async function expectSettings(variables: ReadonlyMap<string, string>): Promise<void> {
-  const { stdout } = await runInProcess(["serve", "--help"]);
-  // And what others read.
-  const known = new Set([...(stdout.match(/PLANT_STORE_\w+/g) ?? []), "NODE_ENV", "PGPASSWORD"]);
-  expect([...variables.keys()].filter((name) => !known.has(name))).toEqual([]);
-  expect([...variables.keys()].join()).toContain("PLANT_STORE_");
-  const store = variables.get("PLANT_STORE_STORE");
-  if (store !== undefined) expect(describeStoreUrl(store)).not.toBe("");
-}
+export const readStages = () => parseContainerfile(readDeployFile("Containerfile"));
 
 /** A stage of the Containerfile that is an image: the last, or the `--target` of its name. */
 export function readImage(name: string): Stage {
-  const stages = parseContainerfile(readDeployFile("Containerfile"));
-  return stages.find((stage) => stage.name === name) ?? expect.fail(`no image ${name}`);
+  return readStages().find((stage) => stage.name === name) ?? expect.fail(`no image ${name}`);
 }
 
 export function readDeployFile(path: string): string {
