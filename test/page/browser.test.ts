@@ -131,8 +131,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
   test.each(protocols)(
     "after a success, %s shows what a retry and a conflict do",
     async (protocol) => {
-      await visit("/");
-      expect(await page.locator("#promise").isVisible()).toBe(false);
       const id = `${100 + protocols.indexOf(protocol)}`;
       await createAs(protocol, { Id: id, Name: "Basil", Tag: "herb" });
       await page.getByText("The plant is safely stored.", { exact: true }).waitFor();
@@ -281,21 +279,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
   const wide = { width: 1280, height: 844 };
   const narrow = { width: 390, height: 844 };
 
-  test("the form stays above the card below it, however far a page is scrolled", async () => {
-    await page.setViewportSize(wide);
-    await visit("/");
-    await fill({ Token: "" });
-    await create();
-    const gaps = await page.evaluate(() => {
-      const boxOf = (selector: string) => document.querySelector(selector)?.getBoundingClientRect();
-      return Array.from({ length: 20 }, (_, step) => {
-        scrollTo(0, step * 50);
-        return (boxOf(".snippets")?.top ?? 0) - (boxOf("#form")?.bottom ?? 0);
-      });
-    });
-    expect(Math.min(...gaps)).toBeGreaterThan(0);
-  });
-
   test("what has the focus is in view whole, backwards too", async () => {
     await page.setViewportSize(wide);
     await createAs("Connect", { Id: "400" });
@@ -321,17 +304,14 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     ["an unknown token", { Token: unknown }, ['label[for="token"]', "#token", "#token-error"]],
   ])("on a narrow screen, %s is shown whole", async (_, values, shown) => {
     await page.setViewportSize(narrow);
-    for (const protocol of protocols) {
-      await createAs(protocol, { Id: "300", Name: "Basil", Tag: "herb", ...values });
-      await findAnswer();
-      for (const selector of shown) {
-        const [top, bottom] = await page.locator(selector).evaluate((part) => {
-          const box = part.getBoundingClientRect();
-          return [box.top, innerHeight - box.bottom];
-        });
-        const inView = Math.min(top ?? -1, bottom ?? -1);
-        expect(inView, `${protocol}: ${selector}`).toBeGreaterThanOrEqual(0);
-      }
+    await createAs("gRPC-Web", { Id: "300", Name: "Basil", Tag: "herb", ...values });
+    await findAnswer();
+    for (const selector of shown) {
+      const [top = -1, bottom = -1] = await page.locator(selector).evaluate((part) => {
+        const box = part.getBoundingClientRect();
+        return [box.top, innerHeight - box.bottom];
+      });
+      expect(Math.min(top, bottom), selector).toBeGreaterThanOrEqual(0);
     }
     await page.setViewportSize(wide);
   });
@@ -349,30 +329,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await page.clock.runFor(6000);
     await state.waitFor();
     expect(complaints.splice(0)).toEqual([`503 ${server.url}/readyz`]);
-  });
-
-  test("the answer about the state is read, so that no browser reports it as failed", async () => {
-    const asked = page.waitForResponse((response) => response.url().endsWith("/readyz"));
-    await visit("/");
-    expect(await (await asked).finished()).toBeNull();
-  });
-
-  test("the longest id that was sent is shown whole", async () => {
-    await page.setViewportSize(wide);
-    const id = "-9223372036854775807";
-    await createAs("REST", { Id: id, Name: "Fern", Tag: "" });
-    const cell = page.locator("#history td").first();
-    await cell.getByText(id).waitFor();
-    expect(await cell.evaluate((own) => own.scrollWidth - own.clientWidth)).toBe(0);
-  });
-
-  test("the reference names each value where there is no room for columns", async () => {
-    await page.setViewportSize(narrow);
-    await visit("/docs");
-    const cell = page.locator("#reference td").nth(1);
-    const title = await cell.evaluate((own) => getComputedStyle(own, "::before").content);
-    expect(title).toBe('"Type: "');
-    await page.setViewportSize(wide);
   });
 
   test("page and reference lead to each other", async () => {
@@ -409,20 +365,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       expect(
         violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`)),
       ).toEqual([]);
-    }
-  });
-
-  test("a name of 200 KB, or one that turns text around, leaves the page readable", async () => {
-    await visit("/");
-    await fill({ Token: knownToken, Name: "\u202egnp.exe" });
-    await page.getByLabel("Id", { exact: true }).fill("77");
-    expect(await page.locator("#request").textContent()).toContain("\\u202egnp.exe");
-    await create();
-    expect(await findAnswer()).toContain("\\u202egnp.exe");
-    for (const protocol of ["REST", "gRPC-Web"]) {
-      await sendAs(protocol);
-      await page.getByLabel("Name").fill("wide ".repeat(40_000));
-      expect(await page.evaluate("document.body.scrollHeight")).toBeLessThan(7000);
     }
   });
 
