@@ -142,15 +142,6 @@ describe("over HTTP/2", () => {
     await expectNextAnswered();
   });
 
-  test("goes on when clients leave amid a request, with a token or without", async () => {
-    for (const block of [right, fields({ authorization: null }), fields({ ":path": "/x" })]) {
-      using connection = await open();
-      connection.write(request(block).subarray(0, -5));
-      await connection.until("the settings", (bytes) => parseFrames(bytes).length > 0);
-    }
-    await expectNextAnswered();
-  });
-
   test.each([watch, reflection])("calls it no failure when a client leaves %s", async (path) => {
     const taken = frame(frameType.rstStream, { streamId: 1, payload: Buffer.alloc(4) });
     for (const end of [taken, Buffer.alloc(0)]) {
