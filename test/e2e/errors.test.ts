@@ -18,7 +18,7 @@ interface Row {
   readonly only?: readonly Kind[];
   readonly plant?: PlantInput;
   /** Instead of a plant. */
-  readonly message?: string | Uint8Array;
+  readonly message?: string;
   /** The members of a plant in JSON, instead of one. */
   readonly members?: string;
   readonly path?: string;
@@ -34,26 +34,17 @@ const large = { id: 2n, name: "x".repeat(2 * bodyBytesMax) };
 const tooLarge = `a message must not be larger than ${bodyBytesMax} bytes`;
 
 const json: readonly Kind[] = ["REST", "Connect JSON"];
-const binary: readonly Kind[] = ["Connect binary", "gRPC", "gRPC-Web"];
 
 const noToken = "a bearer token is required: send the header Authorization: Bearer <token>";
 const unknown = "the bearer token is unknown or revoked, or signed with an unknown key";
 const taken = "another plant has this id (choose another id or repeat its name and tag)";
-const isNotUtf8 = "parse binary: The encoded data was not valid for encoding utf-8";
-const noInt64 = "id must be a 64-bit integer";
-const range = ", from -9223372036854775808 to 9223372036854775807";
 
 const rows: readonly Row[] = [
   { told: noToken, authorization: null },
-  { told: "the bearer token is malformed", authorization: "Bearer two tokens" },
   { told: unknown, authorization: "Bearer nobody-knows-this" },
-  { told: "id is required", plant: { name: "Basil" } },
   { told: "id is required; name is required", plant: {} },
-  { told: "name must not contain U+0000", plant: { id: 1n, name: "a\0" } },
   { told: taken, plant: { ...plant, name: "Mint" } },
-  { told: tooLarge, plant: large },
   { told: tooLarge, plant: large, encoding: "gzip" },
-  { told: "decompression failed", message: "no gzip", encoding: "broken gzip" },
   {
     told: 'unknown compression "br": supported encodings are gzip',
     logged: "unknown compression …",
@@ -61,14 +52,7 @@ const rows: readonly Row[] = [
   },
   { told: "the operation timed out", timeoutMs: 0 },
   { told: "nothing is served at this path", only: ["REST", "gRPC", "gRPC-Web"], path: "/nothing" },
-  { told: noInt64, only: json, members: '"id":"secret","name":"Basil"' },
-  { told: noInt64 + range, only: json, members: `"id":${"9".repeat(26)},"name":"Basil"` },
-  {
-    told: "name must not contain a lone surrogate",
-    only: json,
-    members: '"id":1,"name":"\\ud800"',
-  },
-  { told: "the request is not valid UTF-8", only: json, message: Uint8Array.of(0x22, 0xff, 0x22) },
+  { told: "id must be a 64-bit integer", only: json, members: '"id":"secret","name":"Basil"' },
   {
     told: "the request is not valid JSON: Expected ',' or '}' after property value in JSON at position 17 (line 1 column 18)",
     logged: "the request is not valid JSON: Expected …",
@@ -87,7 +71,6 @@ const rows: readonly Row[] = [
     only: ["REST"],
     members: '"id":1,"name":"Basil","secret":1',
   },
-  { told: isNotUtf8, only: binary, message: Buffer.from("0a0508011201ff", "hex") },
 ];
 
 function kindOf({ name }: RawProtocol): Kind {
@@ -103,9 +86,8 @@ function requestOf(protocol: RawProtocol, row: Row) {
   const isRest = kindOf(protocol) === "REST";
   const inJson = members && (isRest ? `{${members}}` : `{"plant":{${members}}}`);
   const message = Buffer.from(row.message ?? inJson ?? protocol.encode(row.plant ?? plant));
-  const coding = encoding?.replace("broken ", "");
   const packed = encoding === "gzip" ? gzipSync(message) : message;
-  return protocol.request(packed, { authorization, timeoutMs, coding });
+  return protocol.request(packed, { authorization, timeoutMs, coding: encoding });
 }
 
 /** @returns what the client is told, and what the log is. */
@@ -132,6 +114,6 @@ test.each(rows)("every protocol and the log say the same: $told", async (row) =>
   );
 });
 
-test("what the rows sent is not in the log", () => {
-  expect(server.stderr.text).not.toMatch(/secret|xxx/);
+test("neither what the rows sent nor a success is in the log", () => {
+  expect(server.stderr.text).not.toMatch(/secret|xxx|"code":"OK"/);
 });

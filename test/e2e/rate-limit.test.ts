@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { plantHeaders, postPlant, statusOfCreate } from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
@@ -17,40 +17,36 @@ beforeEach(() => {
 
 afterEach(() => vi.restoreAllMocks());
 
-describe.each([
-  ["token", "rateLimitPerToken", "with this token"],
-  ["address", "rateLimitPerAddress", "from this address"],
-] as const)("a limit per %s", (policy, setting, whose) => {
-  const message = `too many requests ${whose}: the limit is 2 per second; try again later`;
-
-  test.each(protocols)("refuses what is over it, until a second has passed: $name", async (way) => {
-    await using server = await openTestServer({ [setting]: 2 });
-    using caller = way.open(server.url);
-    const create = (id: bigint) => caller.create({ id, name: "Basil" });
-    expect(await create(1n)).toEqual({ ok: { name: "Basil" } });
-    expect(await create(2n)).toEqual({ ok: { name: "Basil" } });
-    expect(refusalOf(await create(3n))).toMatchObject({ code: Code.ResourceExhausted, message });
-    const raw = rawProtocols.find(({ name }) => name === way.name);
-    if (raw !== undefined) {
-      // Before the body is there.
-      const { version, path, contentType } = raw;
-      const headers = { ...plantHeaders, "content-type": contentType, "content-length": "100" };
-      const request = { origin: server.url, version, path, headers, body: "{", unfinished: true };
-      const response = await exchange(request);
-      const refusal = refusalOf(raw.read(response));
-      expect(refusal).toMatchObject({ code: Code.ResourceExhausted, message });
-      if (!way.name.startsWith("REST")) expect(refusal.retryDelayMs).toBeCloseTo(500);
-      if (!way.name.startsWith("gRPC")) expect(response.status).toBe(429);
-      expect(Object.fromEntries(response.headers)).toMatchObject({
+test.each(protocols)("refuses what is over it, until a second has passed: $name", async (way) => {
+  const message = "too many requests with this token: the limit is 2 per second; try again later";
+  const refused = { code: Code.ResourceExhausted, message };
+  await using server = await openTestServer({ rateLimitPerToken: 2 });
+  using caller = way.open(server.url);
+  const create = (id: bigint) => caller.create({ id, name: "Basil" });
+  for (const id of [1n, 2n]) expect(await create(id)).toEqual({ ok: { name: "Basil" } });
+  expect(refusalOf(await create(3n))).toMatchObject(refused);
+  const raw = rawProtocols.find(({ name }) => name === way.name);
+  if (raw !== undefined) {
+    // Before the body is there.
+    const { version, path, contentType } = raw;
+    const headers = { ...plantHeaders, "content-type": contentType, "content-length": "100" };
+    const request = { origin: server.url, version, path, headers, body: "{", unfinished: true };
+    const response = await exchange(request);
+    const refusal = refusalOf(raw.read(response));
+    expect(refusal).toMatchObject(refused);
+    if (!way.name.startsWith("REST")) expect(refusal.retryDelayMs).toBeCloseTo(500);
+    if (!way.name.startsWith("gRPC")) expect(response.status).toBe(429);
+    expect(Object.fromEntries(response.headers)).toMatchObject({
+      ...{
         "retry-after": "1",
-        "ratelimit-policy": `"${policy}";q=2;w=1`,
-        ratelimit: `"${policy}";r=0;t=1`,
-      });
-      for (const field of response.trailers.keys()) expect(field).not.toMatch(/^r(ate|etry)/);
-    }
-    clock.seconds++;
-    expect(await create(3n)).toEqual({ ok: { name: "Basil" } });
-  });
+        "ratelimit-policy": '"token";q=2;w=1',
+        ratelimit: '"token";r=0;t=1',
+      },
+    });
+    for (const field of response.trailers.keys()) expect(field).not.toMatch(/^r(ate|etry)/);
+  }
+  clock.seconds++;
+  expect(await create(3n)).toEqual({ ok: { name: "Basil" } });
 });
 
 test("a limit per address counts guesses, and a token that is right with them", async () => {
@@ -60,6 +56,8 @@ test("a limit per address counts guesses, and a token that is right with them", 
     statuses.push(await statusOfCreate(server.url, 1, token));
   }
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
+  const { headers } = await postPlant(server.url);
+  expect(headers.get("ratelimit-policy")).toBe('"address";q=3;w=1');
 });
 
 test("a limit per token is each token's own, and no stranger's", async () => {
@@ -77,7 +75,6 @@ test("there is no limit, and no header of one, unless it is asked for", async ()
   await using server = await openTestServer();
   for (let n = 0; n < 50; n++) {
     const { status, headers } = await postPlant(server.url);
-    expect(status).toBe(200);
-    expect([...headers.keys()].filter((name) => name.startsWith("ratelimit"))).toEqual([]);
+    expect([status, headers.get("ratelimit")]).toEqual([200, null]);
   }
 });
