@@ -8,10 +8,9 @@ import { hasIpv6 } from "../../packages/gateway/test/support/has-ipv6.ts";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
-import { basil, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
+import { basil, plantHeaders as headers } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
 import { labelOf, protocols } from "../support/protocol/protocols.ts";
-import { scrape } from "../support/scrape.ts";
 import { useOpened } from "../support/use-test-server.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
@@ -162,46 +161,4 @@ test("a rejection behind a request under way has a line without a status", async
   expect(others).toEqual([]);
   expect(line).not.toHaveProperty("status");
   expect(await readLines("request")).toMatchObject([{ code: "OK", status: 200 }]);
-});
-
-test("tells of what failed alone, on errors; every answer has an id", async () => {
-  await using own = await spawnServer({ args: ["--access-log", "errors"] });
-  const readLines = watchLines(own);
-  const send = (path: string, authorization = headers.authorization) =>
-    postPlant(own.url, { version: "2", path, headers: { authorization } });
-  const answers = [
-    await send("/plants"),
-    await send("/plants", "Bearer nobody-knows-this"),
-    await send("/nowhere"),
-    await send("/plants"),
-  ];
-  expect(answers.map(({ status }) => status)).toEqual([200, 401, 404, 200]);
-  const [, strange, lost] = answers.map((answer) => answer.headers.get("x-request-id"));
-  expect(await readLines("request")).toMatchObject([
-    { code: "UNAUTHENTICATED", requestId: strange },
-    { code: "NOT_FOUND", requestId: lost },
-  ]);
-});
-
-test("goes with metrics, and text is for people: one line, with names", async () => {
-  const args = [...logged, "--admin-port", "0", "--log-format", "text"];
-  await using own = await spawnServer({ args });
-  const [, metricsUrl = ""] = /metrics +(\S+)/.exec(own.stdout.text) ?? [];
-  await postPlant(own.url, { version: "2" });
-  const { value } = await scrape(metricsUrl);
-  const ok = 'plant_store_requests_total{method="CreatePlant",protocol="rest",code="OK"}';
-  expect(value(ok)).toBe(1);
-  const line =
-    /^\S+Z info request method=plantstore\.v1\.PlantService\/CreatePlant protocol=rest code=OK status=200 durationMs=[\d.]+ principal=token:tokens#1 /m;
-  await own.stderr.until(line);
-});
-
-test("is off unless it is asked for: no line, no id in the answer", async () => {
-  await using own = await spawnServer();
-  const answer = await postPlant(own.url, { version: "2", headers: { "x-request-id": "a" } });
-  expect(answer.status).toBe(200);
-  expect(answer.headers.has("x-request-id")).toBe(false);
-  own.process.kill("SIGTERM");
-  await within("the end", own.exited);
-  expect(own.stderr.text).not.toContain('"request"');
 });

@@ -3,23 +3,6 @@ import { afterEach, describe, expect, test } from "vitest";
 import { resolveSettings, type ServerOptions } from "../../../src/server/settings.ts";
 
 describe("settings", () => {
-  test("have the defaults that the decisions name", () => {
-    expect(resolveSettings({})).toMatchObject({
-      host: "127.0.0.1",
-      port: 8080,
-      basePath: "",
-      page: true,
-      store: "sqlite:./data/plants.db",
-      tls: undefined,
-      drainTimeoutMs: 10_000,
-      reusePort: false,
-      rateLimitPerToken: 0,
-      rateLimitPerAddress: 0,
-      auth: { tokenFile: "./data/tokens", tokens: [] },
-      limits: { bodyBytesMax: 1024 * 1024, headerBytesMax: 16 * 1024, requestTimeoutMs: 10_000 },
-    });
-  });
-
   test("keep the defaults of what a partial leaves out", () => {
     const { limits } = resolveSettings({ limits: { streamsMax: 3 } });
     expect(limits).toEqual({ ...resolveSettings({}).limits, streamsMax: 3 });
@@ -27,12 +10,10 @@ describe("settings", () => {
 
   test.each<ServerOptions>([
     { port: 0 },
-    { drainTimeoutMs: 2 ** 31 - 1 },
     { basePath: "/a/b.c/~d-e_f" },
     { corsOrigins: ["*"] },
     { limits: { connectionsExempt: ["10.0.0.1", "10.0.0.0/8", "fd00::/8", "::1"] } },
     { corsOrigins: ["https://app.example", "http://[::1]:5173", "capacitor://localhost"] },
-    { limits: { bodyBytesMax: 1 } },
     { rateLimitPerToken: 100_000, rateLimitPerAddress: 1 },
   ])("take %j", (options) => {
     expect(resolveSettings(options)).toMatchObject(options);
@@ -40,27 +21,19 @@ describe("settings", () => {
 
   test.each<[ServerOptions, RegExp]>([
     [{ port: -1 }, /^port: must be a whole number from 0 to 65535: -1$/],
-    [{ port: 65_536 }, /^port/],
-    [{ port: 1.5 }, /^port/],
     [{ drainTimeoutMs: 2 ** 31 }, /^drainTimeoutMs/],
     [{ accessLog: "some" as "on" }, /^accessLog: must be on, errors or off$/],
     [{ logFormat: "xml" as "json" }, /^logFormat: must be auto, json or text$/],
     [{ limits: { bodyBytesMax: 0 } }, /^bodyBytesMax/],
-    [{ limits: { requestTimeoutMs: 2 ** 31 } }, /^requestTimeoutMs/],
     [{ corsOrigins: ["app.example"] }, /^corsOrigin: must be origins like/],
     [{ limits: { connectionsExempt: ["proxy.example"] } }, /^connectionsExempt: must be addresse/],
-    [{ limits: { connectionsExempt: ["10.0.0.0/33"] } }, /^connectionsExempt/],
-    [{ limits: { connectionsExempt: [""] } }, /^connectionsExempt/],
     [{ corsOrigins: ["null"] }, /^corsOrigin/],
     [{ corsOrigins: ["https://App.example"] }, /^corsOrigin/],
-    [{ corsOrigins: ["https://app.example:443"] }, /^corsOrigin/],
     [{ corsOrigins: ["*", "https://app.example"] }, /^corsOrigin/],
     [{ rateLimitPerToken: -1 }, /^rateLimitPerToken: must be a whole number from 0 to 100000: -1$/],
     [{ host: "" }, /^host: must not be empty/],
-    [{ basePath: "api" }, /^basePath: /],
     [{ basePath: "/" }, /^basePath: /],
     [{ basePath: "/api/" }, /^basePath: /],
-    [{ basePath: "/a\n" }, /^basePath: /],
   ])("refuse %j", (options, message) => {
     expect(() => resolveSettings(options)).toThrow(SettingsError);
     expect(() => resolveSettings(options)).toThrow(message);
