@@ -1,7 +1,6 @@
-/** What the figures of the bench are made of: its flags, its statistics, and the plants that must be stored. */
+/** What the figures of the bench are made of: its statistics, and the plants that must be stored. */
 import { expect, test } from "vitest";
 import { assertStored } from "../../bench/account.ts";
-import { parseFlags } from "../../bench/flags.ts";
 import { median, quantile, slope } from "../../bench/statistics.ts";
 
 test.each([
@@ -13,16 +12,6 @@ test.each([
   const check = () => assertStored(stored, { acknowledged, unanswered });
   if (ok) check();
   else expect(check).toThrow(`${stored} plants are stored`);
-});
-
-test.each(["0", "1.5", "5ms", "10001"])("a delay of %j is refused", (text) => {
-  const message = `--sync-delay-ms is ${text}; use a whole number from 1 to 10000`;
-  expect(() => parseFlags([`--sync-delay-ms=${text}`])).toThrow(message);
-});
-
-test("parts run in the order of the bench", () => {
-  expect(parseFlags(["--only", "latency", "--only", "rates"]).parts).toEqual(["rates", "latency"]);
-  expect(() => parseFlags(["--only", "speed"])).toThrow("there is no part speed");
 });
 
 const hundred = Array.from({ length: 100 }, (_, n) => n + 1);
