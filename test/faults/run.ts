@@ -3,18 +3,18 @@
  * its promises. Separate from `npm test`, because it takes as long as it is given.
  */
 
+import { randomInt } from "node:crypto";
+import { parseArgs } from "node:util";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { takeLeaks } from "../../packages/kit/test/support/token-leaks.ts";
 import { type Campaign, createRun } from "./campaign.ts";
 import { campaigns } from "./campaigns.ts";
-import { type Flags, parseFlags } from "./flags.ts";
 import { childPids, watchStarvation } from "./history/starvation.ts";
 import { soakIn } from "./soak/soak.ts";
 
 const names = campaigns.map(({ name }) => name);
 const usage = `npm run test:faults -- [--minutes N] [--only NAME]... [--seed S]
-
 npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
 
   --minutes N  how long to run, about, divided among the campaigns; default: 3
@@ -34,22 +34,43 @@ const endGraceMs = 30_000;
 const { signal } = listenForStop();
 signal.addEventListener("abort", () => void setTimeout(() => end(1), endGraceMs).unref());
 
-const flags = parse(process.argv.slice(2));
-if (flags !== undefined) await runAll(flags);
+await runAll();
 
-function parse(args: readonly string[]): Flags | undefined {
-  try {
-    return parseFlags(args, names);
-  } catch (error) {
-    process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${usage}`);
-    process.exitCode = 2;
-    return undefined;
-  }
+function parse() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      minutes: { type: "string", default: "3" },
+      seed: { type: "string", default: String(randomInt(2 ** 31)) },
+      hours: { type: "string", default: "3" },
+      folder: { type: "string", default: "data/soak" },
+      only: { type: "string", multiple: true, default: names },
+    },
+  });
+  const isSoak = positionals.join() === "soak";
+  if (positionals.length > 0 && !isSoak) throw new TypeError("there is nothing to run but soak");
+  const unknown = values.only.find((name) => !names.includes(name));
+  if (unknown !== undefined) throw new TypeError(`there is no campaign ${unknown}`);
+  const chosen = campaigns.filter(({ name }) => values.only.includes(name));
+  const plan = {
+    minutes: isSoak ? 60 * Number(values.hours) : Number(values.minutes),
+    seed: Number(values.seed),
+    chosen: isSoak ? [soakIn(values.folder)] : chosen,
+  };
+  if (!(plan.minutes >= 0 && Number.isInteger(plan.seed)))
+    throw new TypeError("times are numbers, and a seed is a whole one");
+  return plan;
 }
 
-async function runAll({ minutes, seed, only, soak }: Flags): Promise<void> {
-  const chosen =
-    soak === undefined ? campaigns.filter(({ name }) => only.includes(name)) : [soakIn(soak)];
+async function runAll(): Promise<void> {
+  let plan: ReturnType<typeof parse>;
+  try {
+    plan = parse();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : error}\n\n${usage}`);
+    process.exit(2);
+  }
+  const { minutes, seed, chosen } = plan;
   print(
     `faults: seed ${seed}, ${minutes} minutes for ${chosen.map(({ name }) => name).join(", ")}`,
   );

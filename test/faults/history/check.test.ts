@@ -57,14 +57,8 @@ const longAfter = [read(latest + 1000, mine)];
 const allowed: readonly Case[] = [
   ["retries at once and later", [acknowledged, ask(mine, 5, 15), ask(mine, 50, 60)], there],
   ["a race that one wins without ever hearing of it", [cutOff, ask(yours, 5, 10, taken)], there],
-  [
-    "taken, and the winner hears of it much later, from a retry",
-    [cutOff, ask(yours, 20, 30, taken), ask(mine, 40, 50)],
-    there,
-  ],
   ["an unknown one that is stored after it was given up", [ask(mine, 0, 10, late)], thereLater],
   ["a success after the begin of a read that misses it", [ask(mine, 0, 25)], thereLater],
-  ["one that ends at the last moment", [ask(mine, 0, latest)], [read(latest, mine)]],
   ["one that is late by what the machine took", [ask(mine, 0, latest + 700)], longAfter, 700],
 ];
 
@@ -82,11 +76,6 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   ],
   changed: [
     ["an acknowledged plant without its tag", [ask(emptyTag, 0, 10)], [read(100, untagged)]],
-    [
-      "a plant that was seen, and is another one later",
-      [cutOff, ask(yours, 0, 10, cut)],
-      [read(20, mine), read(100, yours)],
-    ],
   ],
   taken_from_owner: [
     ["ALREADY_EXISTS after an unknown end", [cutOff, ask(mine, 20, 30, taken)], there],
@@ -104,14 +93,7 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
     ["a plant that was called invalid", [ask(mine, 0, 10, invalid)], there],
     ["a plant that is asked for only later", [ask(mine, 50, 60)], [read(20, mine), ...there]],
   ],
-  wrong_answer: [
-    ["a success with another name", [ask(mine, 0, 10, stored(renamed))], there],
-    [
-      "a success with a tag that was not asked for",
-      [ask(untagged, 0, 10, stored(emptyTag))],
-      [read(100, untagged)],
-    ],
-  ],
+  wrong_answer: [["a success with another name", [ask(mine, 0, 10, stored(renamed))], there]],
   late: [
     ["an answer later than what the machine took", [ask(mine, 0, latest + 701)], longAfter, 700],
     ["no answer at all", [ask(mine, 0, 10, unanswered)], empty],
@@ -135,14 +117,4 @@ describe.each(Object.entries(forbidden))("the model forbids %s:", (kind, cases) 
   test.each(cases)("%s", (_title, requests, reads, starvedMs) => {
     expect(kindsOf(requests, reads, starvedMs)).toContain(kind);
   });
-});
-
-test("one violation hides no other, and each names its plant", () => {
-  const other = { ...mine, id: -(2n ** 63n) };
-  const requests = [ask(mine, 0, 10), ask(other, 0, 10)];
-  const violations = checkHistory({ requests, reads: [read(100)] });
-  expect(violations.map(({ text }) => text)).toEqual([
-    expect.stringContaining("plant 1:"),
-    expect.stringContaining("plant -9223372036854775808:"),
-  ]);
 });

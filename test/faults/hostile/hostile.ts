@@ -11,7 +11,7 @@ import { textFields } from "../../../src/plant.ts";
 import { sqliteKind } from "../../support/store-place.ts";
 import { type StoredPlant, storedForm } from "../../support/stored-plants.ts";
 import { type Campaign, count } from "../campaign.ts";
-import type { RequestRecord, TestPlant } from "../history/check.ts";
+import type { TestPlant } from "../history/check.ts";
 import { Recorder } from "../history/recorder.ts";
 import { createRandom } from "../random.ts";
 import { complaintsOf, residentMiBMax, startServer, usageOf, watchMemory } from "../server.ts";
@@ -35,7 +35,6 @@ const atOnce = 16;
 /** A round is all floods once, and a part of the corpus. */
 const roundMinutes = 1;
 const restMs = 5000;
-const baselineMs = 5000;
 /** The allowed memory growth of a repetition: a leak of a KiB per request would exceed it. */
 const growthMaxMiB = 64;
 /** The allowed growth of open files in a repetition: well-behaved clients open a few again. */
@@ -57,21 +56,13 @@ export const hostile: Campaign = {
     const answers: Record<string, number> = {};
     /** Valid plants of the attackers, which may be stored. */
     const sound: TestPlant[] = [];
-    /** When each flood ran, since the warm-up. */
-    const spans: Span[] = [];
 
-    function add(name: string, result: FloodResult): void {
+    async function watch(name: string, work: () => Promise<FloodResult>): Promise<void> {
+      using memory = watchMemory(server);
+      const result = await work();
       run.count(name, result.count);
       run.found.push(...result.found);
-    }
-
-    /** Its time is compared with the waiting of well-behaved clients at the end. */
-    async function watch(name: string, work: () => Promise<void>): Promise<Span> {
-      using memory = watchMemory(server);
-      const startMs = performance.now();
-      await work();
       if (memory.peakMiB > residentMiBMax) find(name, [`${memory.peakMiB} MiB resident`]);
-      return { name, startMs, endMs: performance.now() };
     }
 
     async function round(max: number): Promise<void> {
@@ -79,16 +70,14 @@ export const hostile: Campaign = {
       const target = { url, port, signal, random: createRandom(seed, "floods") };
       for (const flood of floods) {
         if (signal.aborted) return;
-        const work = async () => add(flood.name, await flood.run(target));
-        spans.push(await watch(flood.name, work));
+        await watch(flood.name, () => flood.run(target));
       }
-      const attack = async () => {
+      await watch("distinct requests", async () => {
         const report = await attackAll(corpus, { ...target, atOnce, max });
-        add("distinct requests", report);
         for (const answer of report.answers) count(answers, answer);
         sound.push(...report.sound);
-      };
-      spans.push(await watch("the corpus", attack));
+        return report;
+      });
     }
 
     /** Lets the server become idle, except for well-behaved clients. */
@@ -99,13 +88,10 @@ export const hostile: Campaign = {
 
     await using witness = openWitness({ url: server.url, seed });
     for (let warmUp = 0; warmUp < warmUpRounds; warmUp++) await round(warmUpAttacks);
-    spans.length = 0;
     const before = await rest();
     if (before !== undefined) {
       log(`after the warm-up: ${before.memoryMiB} MiB, ${before.files} files open`);
     }
-    const alone = await watch("nobody else there", () => delay(baselineMs));
-
     const end = performance.now() + minutes * 60_000;
     const rounds = Math.max(1, Math.round(minutes / roundMinutes));
     const left = attacksPerMinute * minutes - warmUpRounds * warmUpAttacks;
@@ -127,12 +113,9 @@ export const hostile: Campaign = {
 
     const recorder = new Recorder();
     recorder.adopt(await witness.finish());
+    const waits = recorder.requests.map((one) => one.endMs - one.startMs).sort((a, b) => a - b);
     // Only reported: attackers, the server and waiting clients share the same processors.
-    for (const [name, own] of Map.groupBy([alone, ...spans], ({ name }) => name)) {
-      const waits = recorder.requests.filter(begunIn(own)).map((one) => one.endMs - one.startMs);
-      waits.sort((a, b) => a - b);
-      if (waits.length > 0) log(`${name}: p99 ${quantile(waits, 0.99).toFixed(1)} ms`);
-    }
+    log(`clients that behave: p99 ${quantile(waits, 0.99).toFixed(1)} ms`);
     log(`answers: ${JSON.stringify(answers)}`);
     const read = async () => withoutSound(await place.read(), sound);
     await recorder.judge(run, "clients that behave", { read });
@@ -144,19 +127,6 @@ export const hostile: Campaign = {
     run.found.push(...complaintsOf(server));
   },
 };
-
-/** What was done to the server, and when. */
-interface Span {
-  readonly name: string;
-  readonly startMs: number;
-  readonly endMs: number;
-}
-
-/** A request that a flood delays until the next one says nothing about the next. */
-function begunIn(spans: readonly Span[]) {
-  return ({ startMs }: RequestRecord) =>
-    spans.some((span) => span.startMs <= startMs && startMs < span.endMs);
-}
 
 /** The rows of a store that no attack was entitled to. */
 function withoutSound(rows: readonly StoredPlant[], sound: readonly TestPlant[]): StoredPlant[] {
