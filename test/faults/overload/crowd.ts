@@ -3,7 +3,6 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { defaultLimits } from "connect-gateway/limits";
-import { median } from "../../../bench/statistics.ts";
 import { createRun, type Run } from "../campaign.ts";
 import { createOnce } from "../load/caller.ts";
 import { startServer } from "../server.ts";
@@ -46,7 +45,6 @@ export async function crowd(part: Run): Promise<void> {
     if (run.isOver()) break;
     await using server = await startServer({ args: [...limit, ...patient, ...args] });
     const create = (id: number) => createOnce(server.url, { id: BigInt(id), name: "Basil" });
-    const waits: number[] = [];
     {
       using crowd = openCrowd(server.port, sent);
       for (let opened = 0; opened < size; opened += openedAtOnce) {
@@ -54,17 +52,10 @@ export async function crowd(part: Run): Promise<void> {
         await create(0);
       }
       for (let id = 1; id <= newcomers; id++) {
-        const begin = performance.now();
         const outcome = await create(id);
-        waits.push(performance.now() - begin);
         if (outcome === "stored") continue;
         run.find(`crowd: beside ${size} that ${what}`, [`newcomer ${id}: ${outcome}`]);
       }
-      run.log(
-        `crowd: beside ${size} connections that ${what}, ${newcomers} newcomers waited ` +
-          `${median(waits).toFixed(1)} ms (median), ${Math.max(...waits).toFixed(1)} ms at most; ` +
-          `${crowd.reopened()} reopened`,
-      );
     }
     run.count(`newcomers beside ${size} that ${what}`, newcomers);
     run.find("crowd", await recover(server));
@@ -82,7 +73,6 @@ function filesMax(): number {
 function openCrowd(port: number, sent: string) {
   const sockets = new Set<Socket>();
   let closed = 0;
-  let reopened = 0;
 
   /** @returns when all of them are established for the kernel. */
   async function open(count: number): Promise<void> {
@@ -105,12 +95,10 @@ function openCrowd(port: number, sent: string) {
   const timer = setInterval(() => {
     const count = Math.min(closed, reopening.atOnce);
     closed -= count;
-    reopened += count;
     void open(count);
   }, reopening.everyMs);
   return {
     open,
-    reopened: () => reopened,
     [Symbol.dispose]() {
       clearInterval(timer);
       for (const socket of sockets) socket.destroy();

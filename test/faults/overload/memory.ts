@@ -1,11 +1,10 @@
 /** A caller whose bodies take memory, beside others, in a small heap: alone and through a proxy. */
-import { quantile } from "../../../bench/statistics.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import { createRun, type Run } from "../campaign.ts";
 import { hoard, hoards, smallServer } from "../hostile/floods/hoards.ts";
 import { openWitness } from "../hostile/witness.ts";
 import { createRandom } from "../random.ts";
-import { startProxy, startServer, usageOf, watchMemory } from "../server.ts";
+import { startProxy, startServer, watchMemory } from "../server.ts";
 
 const connectionCounts = [4, 100];
 const hoardMs = 4000;
@@ -27,20 +26,15 @@ export async function memory(part: Run): Promise<void> {
   for (const { connections, one, name, target } of shuffled) {
     if (run.isOver() || run.found.length > 0) break;
     const what = `memory: ${connections} connections, ${one.what}, ${name}`;
-    const before = usageOf(target)?.memoryMiB ?? 0;
     using watch = watchMemory(target);
     await using witness = openWitness({ url: target.url, seed: run.seed });
     const sent = await hoard(one, { url: target.url, connections, ms: hoardMs });
     const requests = await witness.finish();
-    const waits = requests.map(({ startMs, endMs }) => endMs - startMs).sort((a, b) => a - b);
     // Errors are answers, too: the ids of an earlier witness are taken.
     const unserved = requests.flatMap(({ outcome }) =>
       outcome.kind === "unknown" ? [outcome.why] : [],
     );
-    run.log(
-      `${what}: ${sent} sent, ${before} to ${watch.peakMiB} MiB resident, ` +
-        `others: ${waits.length}, p99 ${quantile(waits, 0.99).toFixed(0)} ms`,
-    );
+    run.log(`${what}: ${sent} sent, ${watch.peakMiB} MiB resident, others: ${requests.length}`);
     run.find(what, watch.problems);
     if (unserved.length > 0) {
       const why = [...new Set(unserved)].join(", ");

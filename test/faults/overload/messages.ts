@@ -2,7 +2,6 @@
 import { once } from "node:events";
 import { setTimeout as delay } from "node:timers/promises";
 import { Worker } from "node:worker_threads";
-import { quantile } from "../../../bench/statistics.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import type { ChildServer } from "../../support/child-server.ts";
 import type { Run } from "../campaign.ts";
@@ -18,26 +17,19 @@ async function attack(run: Run, name: string, target: ChildServer, ms: number): 
   const thread = new Worker(new URL("messages-thread.ts", import.meta.url), { workerData: setup });
   const told = once(thread, "message");
   const signal = AbortSignal.any([run.signal, AbortSignal.timeout(ms)]);
-  const waits: number[] = [];
   while (!signal.aborted) {
-    const begun = performance.now();
     const { status } = await fetch(`${target.url}/v1/fields`, {
       ...{ method: "POST", headers: { "content-type": "application/json" }, body: '{"int64":"1"}' },
       signal: AbortSignal.timeout(patienceMs),
     }).catch((error: unknown) => ({ status: `${error}` }));
-    waits.push(performance.now() - begun);
     if (status !== 200) run.find(`messages, ${name}`, [`a small call heard ${status}`]);
     await delay(pauseMs);
   }
   thread.postMessage("stop");
   const [sent] = await told;
   await thread.terminate();
-  waits.sort((a, b) => a - b);
   run.count("messages that are no plants", sent);
-  run.log(
-    `messages, ${name}: ${sent} sent, ${memory.peakMiB} MiB resident, ` +
-      `others: ${waits.length}, p99 ${quantile(waits, 0.99).toFixed(0)} ms`,
-  );
+  run.log(`messages, ${name}: ${sent} sent, ${memory.peakMiB} MiB resident`);
   run.find(`messages, ${name}`, memory.problems);
 }
 
