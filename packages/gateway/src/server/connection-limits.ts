@@ -1,12 +1,12 @@
 /** Limits on open connections: of all, of each address, and of those whose clients have left. */
-import { type BlockList, isIP, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import { addressKey } from "../http/address-key.ts";
+import { handleOf } from "./intake.ts";
 import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
 
 /**
- * Limits the open connections. At the limit, the oldest connection without a complete request, or
- * whose client has shut its sending side, is closed for a new one. So however many of these there
- * are, they keep no client out.
+ * Limits the open connections. At the limit, the oldest one without a complete request, or whose
+ * client has shut its sending side, is closed for a new one: these keep no client out.
  */
 export function createConnectionLimit(max: number) {
   const open = new Set<Socket>();
@@ -17,18 +17,16 @@ export function createConnectionLimit(max: number) {
     silent.delete(socket);
   }
 
-  function makeRoom(): boolean {
-    const [oldest] = silent;
-    if (oldest === undefined) return false;
-    forget(oldest); // its close event comes later
-    oldest.destroy();
-    return true;
-  }
-
   return {
+    open: open as Iterable<Socket>,
     /** @returns whether there is room for the connection, which is counted until it closes. */
     admit(socket: Socket): boolean {
-      if (open.size >= max && !makeRoom()) return false;
+      if (open.size >= max) {
+        const [oldest] = silent;
+        if (oldest === undefined) return false;
+        forget(oldest); // its close event comes later
+        oldest.destroy();
+      }
       open.add(socket);
       silent.add(socket);
       socket.once("close", () => forget(socket));
@@ -41,24 +39,18 @@ export function createConnectionLimit(max: number) {
   };
 }
 
-/**
- * Counts the open connections of each address.
- * @returns whether there is room for one, which is counted until it closes.
- * @throws {TypeError} for an invalid address.
- */
+/** Counts the open connections of each address. @returns whether there is room for one more. */
 export function createAddressLimit({
   connectionsPerAddressMax: max,
   connectionsExempt = [],
-}: Pick<PortLimits, "connectionsPerAddressMax" | "connectionsExempt">): (
-  socket: Socket,
-) => boolean {
+}: PortLimits): (socket: Socket) => boolean {
   const exempt = parseAddressBlocks(connectionsExempt);
   if (max === undefined) return () => true;
   const open = new Map<string, number>();
   return (socket) => {
     const address = socket.remoteAddress;
     // A socket of this machine has none.
-    if (address === undefined || hasAddress(exempt, address)) return true;
+    if (address === undefined || exempt.check(address, familyOf(address))) return true;
     const key = addressKey(address);
     const count = open.get(key) ?? 0;
     if (count >= max) return false;
@@ -93,15 +85,6 @@ export function limitHalfOpen(socket: Socket, { idleTimeoutMs }: PortLimits): vo
  * the peer. After the end of what a client sends, Node does not read, so it does not notice. Over
  * TLS, writes need not fail either: if one of TLS itself has failed, all others wait for it.
  */
-export function isReset(socket: Socket & { readonly _handle?: Handle | null }): boolean {
-  return (socket._handle?.getpeername?.({}) ?? 0) < 0;
-}
-
-/** The undocumented handle of a socket. Of a Unix socket, it knows no peer. */
-interface Handle {
-  getpeername?(address: object): number;
-}
-
-function hasAddress(blocks: BlockList, address: string): boolean {
-  return isIP(address) !== 0 && blocks.check(address, familyOf(address));
+export function isReset(socket: Socket): boolean {
+  return (handleOf(socket)?.getpeername?.({}) ?? 0) < 0;
 }

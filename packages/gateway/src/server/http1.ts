@@ -56,9 +56,8 @@ export function createHttp1Server(
     }
     if (socket[hasRequested] !== true) {
       const note = () => {
-        if (socket[hasRequested] === true) return;
+        if (socket[hasRequested] !== true) onRequested(socket);
         socket[hasRequested] = true;
-        onRequested(socket);
       };
       request.once("end", note);
       response.once("finish", note);
@@ -82,19 +81,24 @@ export function createHttp1Server(
     continueWhenRead(request, response);
     serveRequest(request, response);
   });
-  server.on("timeout", endUnlessBusy);
-  server.on("clientError", (error, socket) => refuseRequest(error, socket, refusals));
+  server.on("timeout", (socket: CountedSocket) => {
+    // It may be idle while its request is served, but not while its client reads no answer.
+    if (!socket[underWay]?.length || socket.writableLength > 0) socket.destroy();
+  });
+  server.on("clientError", ({ code = "" }: NodeJS.ErrnoException, socket) => {
+    // The client has closed its sending side within a request.
+    if (code === "HPE_INVALID_EOF_STATE") leaveAll(socket);
+    if (code === "ECONNRESET") socket.destroy();
+    else refuseLast(socket, kinds[code] ?? "malformed", refusals);
+  });
   server.removeAllListeners("tlsClientError"); // Node's passes it on as a request that is malformed
-  server.on("tlsClientError", (error: Error & { code?: string }, socket: TLSSocket) => {
+  server.on("tlsClientError", (error: NodeJS.ErrnoException, socket: TLSSocket) => {
     // Clients that only connect and leave, as probes do, are none.
     if (error.code !== "ECONNRESET" || socket.authorizationError) refusals.ofHandshake(socket);
     socket.destroy(); // nothing can be answered, and `end` would wait for the handshake forever
   });
-  server.on("connect", (_request, socket) => refuseLast(socket, "tunnel", refusals));
-  server.on("checkExpectation", (_request, response) =>
-    refusals.onResponse(response, "expectation"),
-  );
-
+  server.on("connect", (_, socket) => refuseLast(socket, "tunnel", refusals));
+  server.on("checkExpectation", (_, response) => refusals.onResponse(response, "expectation"));
   return server;
 }
 
@@ -116,11 +120,8 @@ interface Noted {
   [late]?: { readonly response: http.ServerResponse; seenAt: number };
 }
 
-type CountedSocket = Socket &
-  Noted & {
-    /** Set by Node while it has paused the connection until its answers are read. */
-    readonly _paused?: boolean;
-  };
+/** Node sets `_paused` while it has paused the connection until its answers are read. */
+type CountedSocket = Socket & Noted & { readonly _paused?: boolean };
 
 /**
  * Discards the unread rest of a request, which comes before the next one (RFC 9112 section 9.3).
@@ -136,8 +137,8 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 /**
  * Limits how slowly a client may send a body, and how long it may read nothing of its answers.
  * Checks all connections at intervals: a timer for each would be reset several times a request. So
- * the first limit strikes up to an interval late, the second within twice its time. Call the result
- * with each connection before the server gets it.
+ * the first limit strikes up to an interval late, the second within twice its time.
+ * @returns to be called with each connection before the server gets it.
  */
 export function limitConnections(
   server: http.Server,
@@ -167,31 +168,12 @@ export function limitConnections(
   return (socket: CountedSocket) => {
     sockets.add(socket);
     socket.once("close", () => sockets.delete(socket));
-    socket.once("end", () => {
-      for (const response of socket[underWay] ?? []) exchangeOf(response)?.leave();
-    });
+    socket.once("end", () => leaveAll(socket));
   };
 }
 
-/** A connection may be idle while its request is served, but not while its client reads no answer. */
-function endUnlessBusy(socket: CountedSocket): void {
-  if (!socket[underWay]?.length || socket.writableLength > 0) socket.destroy();
-}
-
-function refuseRequest(
-  { code }: Error & { code?: string },
-  socket: Duplex & Noted,
-  refusals: Refusals,
-): void {
-  if (code === "ECONNRESET") {
-    socket.destroy();
-    return;
-  }
-  if (code === "HPE_INVALID_EOF_STATE") {
-    // The client has closed its sending side within a request.
-    for (const response of socket[underWay] ?? []) exchangeOf(response)?.leave();
-  }
-  refuseLast(socket, kinds[code ?? ""] ?? "malformed", refusals);
+function leaveAll(socket: Duplex & Noted): void {
+  for (const response of socket[underWay] ?? []) exchangeOf(response)?.leave();
 }
 
 /** By the code of the parser's error. */

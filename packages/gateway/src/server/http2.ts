@@ -1,3 +1,4 @@
+import type { EventEmitter } from "node:events";
 import http2 from "node:http2";
 import type { Socket } from "node:net";
 import type { GatewayHandler } from "../adapter/node.ts";
@@ -14,7 +15,6 @@ import type { Refusals } from "./refusal.ts";
 
 type Stream = http2.ServerHttp2Stream;
 
-/** Serves requests. `serveStream` is faster for HTTP/2. */
 export type PortHandler = NodeHandler & Pick<GatewayHandler, "serveStream">;
 
 /** Does not listen: the port emits connections to it. Node has no timeouts for HTTP/2. */
@@ -23,7 +23,7 @@ export function createHttp2Server(
   handler: PortHandler,
   refusals: Refusals,
   intake: Http2Intake,
-  onRequested: OnRequested = ignoreError,
+  onRequested: OnRequested,
 ): http2.Http2Server {
   const server = http2.createServer({
     settings: {
@@ -60,7 +60,12 @@ export function createHttp2Server(
       if (!intake.take(line, request)) stream.on("error", ignoreError);
     });
     session.once("close", () => intake.close(line));
-    tellFirstRequest(session, from, onRequested);
+    const tell = () => {
+      session.off("stream", untilRequested);
+      onRequested(from);
+    };
+    const untilRequested = (stream: Stream) => stream.once("end", tell).once("finish", tell);
+    session.on("stream", untilRequested);
     limitSession(session, from, limits, refusals);
   });
   const answer = (request: http2.Http2ServerRequest, response: http2.Http2ServerResponse) => {
@@ -76,7 +81,7 @@ export function createHttp2Server(
     continueWhenRead(request, response);
     answer(request, response);
   });
-  const serveRequest = takeStreams(server);
+  const serveRequest: StreamListener = takeListener(server, "stream");
   function serveStream(request: Parameters<StreamListener>): boolean {
     const [stream, headers, , rawHeaders] = request;
     // Answering it, with 100 (Continue) for example, would throw outside of any handler.
@@ -91,29 +96,10 @@ export function createHttp2Server(
     }
     return true;
   }
-  server.on("connect", (_request, response) => refusals.onResponse(response, "tunnel"));
-  server.on("checkExpectation", (_request, response) =>
-    refusals.onResponse(response, "expectation"),
-  );
-  server.on("sessionError", () => {});
+  server.on("connect", (_, response) => refusals.onResponse(response, "tunnel"));
+  server.on("checkExpectation", (_, response) => refusals.onResponse(response, "expectation"));
+  server.on("sessionError", ignoreError);
   return server;
-}
-
-/** Listens to streams until one is complete, or answered. */
-function tellFirstRequest(
-  session: http2.ServerHttp2Session,
-  socket: Socket,
-  onRequested: OnRequested,
-): void {
-  const tell = () => {
-    session.off("stream", listen);
-    onRequested(socket);
-  };
-  const listen = (stream: Stream) => {
-    stream.once("end", tell);
-    stream.once("finish", tell);
-  };
-  session.on("stream", listen);
 }
 
 type StreamListener = (
@@ -128,11 +114,17 @@ export type Http2Intake = Intake<Parameters<StreamListener>>;
 /** The client aborted the stream; nothing to report. */
 function ignoreError(): void {}
 
-function takeStreams(server: http2.Http2Server): StreamListener {
-  const [serve] = server.listeners("stream") as StreamListener[];
-  if (serve === undefined) throw new Error("node:http2 creates no requests from streams");
-  server.off("stream", serve);
-  return serve;
+/** Removes Node's own listener of an event, and returns it. @throws in Bun, which would never call it. */
+export function takeListener<F>(server: EventEmitter, event: string): F {
+  const [serve, ...others] = server.listeners(event) as ((...values: unknown[]) => void)[];
+  if (serve === undefined || others.length > 0) {
+    throw new Error(
+      "this runtime's node:http does not hand over its connections, so one port cannot serve both " +
+        "versions of HTTP: serve gatewayNodeAdapter with node:http and node:http2 instead",
+    );
+  }
+  server.off(event, serve);
+  return serve as F;
 }
 
 /** How far above the limit headers are still answered with 431: as much as nghttp2 reads of a field. */
@@ -166,11 +158,7 @@ function limitSession(
   session.on("stream", (stream: Stream) => {
     const { id = 0 } = stream;
     streams.set(id, { stream, seenAt: performance.now() });
-    const closed = outlive(stream);
-    stream.on("close", () => {
-      streams.delete(id);
-      closed();
-    });
+    stream.on("close", () => streams.delete(id)).on("close", outlive(stream));
     if (isTimed) session.setTimeout(0);
     isTimed = false;
   });
@@ -188,12 +176,9 @@ function limitSession(
         return;
       }
       if (socket.readableEnded) {
-        let isStuck = false;
-        for (const { stream } of streams) {
-          exchangeOf(stream)?.leave(); // it may have waited for its turn
-          // Windows never open again: what waits for one is never sent.
-          isStuck ||= stream.writableLength > 0;
-        }
+        for (const { stream } of streams) exchangeOf(stream)?.leave(); // it may have waited for its turn
+        // Windows never open again: what waits for one is never sent.
+        const isStuck = [...streams].some(({ stream }) => stream.writableLength > 0);
         if (isStuck && sentBytes === socket.bytesWritten) socket.destroy();
         sentBytes = socket.bytesWritten;
       }
@@ -202,8 +187,13 @@ function limitSession(
         const { stream, seenAt } = seen;
         if (now - seenAt < requestTimeoutMs) continue;
         if (stream.readableEnded || isWhole(stream) || exchangeOf(stream)?.isKept) continue;
-        if (exchangeOf(stream)?.keepsPace(requestTimeoutMs)) seen.seenAt = now;
-        else endLateRequest(stream, refusals);
+        if (exchangeOf(stream)?.keepsPace(requestTimeoutMs)) {
+          seen.seenAt = now;
+          continue;
+        }
+        const canAnswer = !stream.headersSent && !stream.destroyed && !stream.closed;
+        if (canAnswer) refusals.onStream(stream, "late");
+        stream.close(http2.constants.NGHTTP2_CANCEL);
       }
       if (isTimed || !isResting()) return;
       session.setTimeout(idleTimeoutMs);
@@ -243,11 +233,4 @@ function limitSession(
 
 function isWhole({ state }: Stream): boolean {
   return state.remoteClose === 1;
-}
-
-function endLateRequest(stream: Stream, refusals: Refusals): void {
-  if (!stream.headersSent && !stream.destroyed && !stream.closed) {
-    refusals.onStream(stream, "late");
-  }
-  stream.close(http2.constants.NGHTTP2_CANCEL);
 }

@@ -5,20 +5,17 @@ export const freeRequests = 4;
 
 /** Further requests that may begin in one turn, plus those that were read with the last of them. */
 const turnRequestsMax = 64;
-
 const turnConnectionsMax = 64;
 
 /**
- * Connections with more than a few requests in their first bytes that start in one turn. All these
- * requests are read at once: 100 connections with 100 requests each took 0.1 s of CPU in one turn,
- * and now 25 ms. Over TLS, handshakes spread them.
+ * Connections with more than a few requests in their first bytes that start in one turn: 100 with 100
+ * requests each took 0.1 s of CPU in one turn, and now 25 ms. Over TLS, handshakes spread them.
  */
 const turnStartsMax = 2;
 
 /**
- * Requests of one connection served in one turn. Most send fewer. Node reads 64 KiB at a time and
- * emits all requests in it, often hundreds, before anyone else has a turn. In a flood of resets,
- * most requests that wait are cancelled by their turn.
+ * Requests of one connection served in one turn. Node emits all requests in 64 KiB, often hundreds,
+ * before anyone else has a turn. In a flood of resets, most that wait are cancelled by their turn.
  */
 const servedAtOnce = 32;
 
@@ -53,16 +50,14 @@ export interface Line<T> {
  *
  * In one turn, Node reads everything that every HTTP/2 connection has sent. With dozens of busy
  * connections, tens of thousands of requests begin before one is answered. They take memory, delay
- * everyone, and fill the queue of the store, which then rejects requests that it could have served
- * a moment later. So once enough requests have begun in a turn, connections that sent many are
- * paused, and resumed in that order when few of the requests that were read wait. Meanwhile, TCP
- * flow control slows these clients down: with 24,600 gRPC calls at a time on 96 connections, 32,000
- * a second are served, and 19,000 if all that wait have been read. A connection that sends a few at
- * a time is read in every turn: beside 25,600 gRPC calls on 100 connections, a lone REST caller
- * waited up to 0.3 s (p99), and 2.4 s without an intake.
+ * everyone, and fill the queue of the store. So once enough requests have begun in a turn, connections
+ * that sent many are paused, and resumed in that order when few of the requests that were read wait.
+ * With 24,600 gRPC calls at a time on 96 connections, 32,000 a second are served, and 19,000 if all
+ * that wait have been read. A connection that sends a few at a time is read in every turn: beside
+ * 25,600 gRPC calls on 100 connections, a lone REST caller waited 0.3 s (p99), and 2.4 s without.
  *
  * Bursts that have been read are spread over turns, too. Beside 512 gRPC calls on 2 connections, a
- * lone REST caller waited up to 63 ms (p99), and 353 ms without that.
+ * lone REST caller waited 63 ms (p99), and 353 ms without that.
  */
 export class Intake<T> {
   /** Connections that wait for their start, with it. */
@@ -90,12 +85,11 @@ export class Intake<T> {
 
   /** Starts a connection in its turn, which then may open its line. It is not read before. */
   start(socket: Socket, begin: () => void): void {
-    stopReading(socket);
+    handleOf(socket)?.readStop?.();
     this.#unstarted.set(socket, begin);
     this.#schedule();
   }
 
-  /** @param serve Returns whether there was anything to do. */
   open(socket: Socket, serve: Line<T>["serve"]): Line<T> {
     const askedAt = performance.now();
     const counts = { askedIn: -1, asked: 0, askedAt, servedIn: -1, served: 0, isBusy: false };
@@ -227,7 +221,7 @@ export class Intake<T> {
     for (const [socket, begin] of this.#unstarted) {
       this.#unstarted.delete(socket);
       if (socket.destroyed) continue;
-      startReading(socket);
+      handleOf(socket)?.readStart?.();
       begin();
       if (++started === turnStartsMax) break;
     }
@@ -240,7 +234,7 @@ export class Intake<T> {
         if (this.#resumed.size >= this.#resumedMax) return;
         stopped.delete(line);
         this.#resumed.add(line);
-        startReading(line.socket);
+        handleOf(line.socket)?.readStart?.();
       }
     }
   }
@@ -248,16 +242,7 @@ export class Intake<T> {
 
 function stop<T>(line: Line<T>, stopped: Set<Line<T>>): void {
   stopped.add(line);
-  stopReading(line.socket);
-}
-
-/** Also while an HTTP/2 session has the socket. */
-function stopReading(socket: Socket): void {
-  handleOf(socket)?.readStop?.();
-}
-
-function startReading(socket: Socket): void {
-  handleOf(socket)?.readStart?.();
+  handleOf(line.socket)?.readStop?.();
 }
 
 /**
@@ -267,8 +252,10 @@ function startReading(socket: Socket): void {
 interface Handle {
   readStart?(): void;
   readStop?(): void;
+  /** Of a Unix socket, it knows no peer. */
+  getpeername?(address: object): number;
 }
 
-function handleOf(socket: Socket & { readonly _handle?: Handle | null }): Handle | undefined {
-  return socket._handle ?? undefined;
+export function handleOf(socket: Socket & { readonly _handle?: Handle | null }) {
+  return socket._handle;
 }

@@ -39,11 +39,7 @@ const kinds = optionKinds<PortLimits>()({
 
 export { timerMaxMs };
 
-/**
- * Fills in the defaults.
- * @throws {TypeError} for an unknown limit; {RangeError} for one that is not a whole number from 1
- * to {@link timerMaxMs}.
- */
+/** Fills in the defaults. @throws {TypeError} for an unknown limit; {RangeError} for one out of range. */
 export function resolveLimits(given: Partial<PortLimits>): PortLimits {
   assertOptions("limits", given, kinds);
   const limits: PortLimits = { ...defaultLimits, ...definedOnly(given) };

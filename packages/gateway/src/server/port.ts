@@ -8,17 +8,11 @@ import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
 import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
-import { createHttp2Server, type Http2Intake, type PortHandler } from "./http2.ts";
+import { createHttp2Server, type Http2Intake, type PortHandler, takeListener } from "./http2.ts";
 import { freeRequests, Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
 import { createRefusals, type OnRefusal } from "./refusal.ts";
-import {
-  expiryOf,
-  readTlsMaterial,
-  type TlsFiles,
-  type TlsMaterial,
-  watchTlsMaterial,
-} from "./tls.ts";
+import { expiryOf, readTlsMaterial, type TlsFiles, watchTlsMaterial } from "./tls.ts";
 
 /** Where to listen, and whom to tell. */
 export interface ListenOptions {
@@ -47,14 +41,12 @@ export interface PortOptions extends ListenOptions {
   readonly onTlsError: (error: unknown) => void;
 }
 
-/** One TCP port for HTTP/1.1 and HTTP/2, in plaintext or over TLS. */
 export interface Port {
   readonly address: AddressInfo;
   /** Accepts no new connections or requests, and closes after the last answer, or after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>;
 }
 
-/** Observes connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
   opened?(socket: Socket): void;
   readonly refused: OnRefusal;
@@ -75,13 +67,11 @@ const sweepIntervalMs = 20;
  * cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { limits, tls, handler, traffic } = options;
-  const { renderError = renderStatus } = options;
+  const { limits, tls, handler, traffic, renderError = renderStatus } = options;
   const tell: OnRefusal = (refusal) => traffic?.refused(refusal);
   const refusals = createRefusals(limits.idleTimeoutMs, renderError, tell);
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
-  const sockets = new Set<Socket>();
   const undecided = new Set<Socket>();
   const sessions = new Map<Http2Session, () => void>();
   let starting: Socket;
@@ -113,24 +103,19 @@ export async function openPort(options: PortOptions): Promise<Port> {
     if (draining) leave();
   });
 
-  const serveHttp1 = takeConnections(http1, tls === undefined ? "connection" : "secureConnection");
+  const event = tls === undefined ? "connection" : "secureConnection";
+  const serveHttp1: (socket: Socket) => void = takeListener(http1, event);
   http1.prependListener("connection", (socket: Socket) => {
     if (!admit(socket) || !connections.admit(socket)) {
       socket.destroy();
       return;
     }
-    sockets.add(socket);
     undecided.add(socket);
     traffic?.opened?.(socket);
-    socket.once("close", () => {
-      sockets.delete(socket);
-      undecided.delete(socket);
-    });
+    socket.once("close", () => undecided.delete(socket));
     if (tls !== undefined) return;
     socket.on("error", ignore); // its close event follows
-    sniffProtocol(socket, limits.requestTimeoutMs, (protocol, seen) =>
-      handOver(socket, protocol, seen),
-    );
+    sniffProtocol(socket, limits.requestTimeoutMs, handOver);
   });
   http1.on("secureConnection", (socket: TLSSocket & LayeredSocket) => {
     socket.on("error", ignore); // its close event follows
@@ -148,27 +133,24 @@ export async function openPort(options: PortOptions): Promise<Port> {
     undecided.delete(counted);
     limitHalfOpen(socket, limits);
     socket.once("end", () => connections.release(counted));
-    switch (protocol) {
-      case "h2":
-        if (seen === undefined || requestsIn(seen) <= freeRequests) startHttp2(socket);
-        // Not read any further: if a session starts with several pieces and the first one breaks
-        // it, Node ends the process.
-        else intake.start(socket, () => startHttp2(socket));
-        break;
-      case "http/1.1":
-        limitConnection(socket);
-        serveHttp1.call(http1, socket);
-        if (tls !== undefined) parseWhatIsRead(socket);
-        break;
-      case "timeout":
-        refuseLast(socket, "late", refusals);
-    }
+    if (protocol === "timeout") refuseLast(socket, "late", refusals);
+    else if (protocol === "http/1.1") {
+      limitConnection(socket);
+      serveHttp1.call(http1, socket);
+      // Node's parser reads from below the socket until someone listens to the socket's data. TLS
+      // passes on all that it has decrypted, even while the client reads no answers. The parser,
+      // also paused, would reject that. With a listener, the socket keeps it.
+      if (tls !== undefined) socket.on("data", ignore);
+    } else if (seen === undefined || requestsIn(seen) <= freeRequests) startHttp2(socket);
+    // Not read any further: if a session starts with several pieces and the first one breaks it, Node
+    // ends the process.
+    else intake.start(socket, () => startHttp2(socket));
   }
 
-  function useCertificate(renewed: TlsMaterial): void {
+  const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (renewed) => {
     if ("setSecureContext" in http1) http1.setSecureContext(renewed);
     traffic?.certificateUsed?.(expiryOf(renewed));
-  }
+  };
 
   if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
   await listen(http1, options);
@@ -184,7 +166,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     // Node closes idle connections only once, when the server closes.
     const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
     const cutOff = setTimeout(() => {
-      for (const socket of sockets) socket.destroy();
+      for (const socket of connections.open) socket.destroy();
     }, timeoutMs);
     await closed;
     clearInterval(sweep);
@@ -192,11 +174,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
   }
 
   const { path } = options;
-  const address =
-    path === undefined
-      ? (http1.address() as AddressInfo)
-      : { address: path, family: "unix", port: 0 };
-  return { address, drain };
+  const ofPath = path === undefined ? undefined : { address: path, family: "unix", port: 0 };
+  return { address: ofPath ?? (http1.address() as AddressInfo), drain };
 }
 
 // RFC 9113 section 6.8, with 2^31 - 1 as the last stream and no error.
@@ -205,8 +184,8 @@ const goingAway = Buffer.from("0000080700000000007fffffff00000000", "hex");
 /**
  * Sends GOAWAY without a last stream, and a round trip later the one of Node, so that requests in
  * flight are served. After any GOAWAY of its own, nghttp2 ignores new streams, so the first one is
- * written to the socket. Node writes whole frames, and libuv keeps their order. TLS does not, nor does
- * Deno: a write during another one aborts the process. Their clients get the last GOAWAY alone.
+ * written to the socket. Over TLS and in Deno, a write during another one aborts the process: their
+ * clients get the last GOAWAY alone.
  */
 function leaveSession(session: Http2Session, socket: Socket): void {
   if (session.destroyed) return;
@@ -224,41 +203,13 @@ function leaveSession(session: Http2Session, socket: Socket): void {
 /** For TLS, Node keeps the connection below. */
 type LayeredSocket = Socket & { readonly _parent?: Socket | null };
 
-/**
- * Removes Node's own listener of the event, and returns it.
- * @throws if it is not the only one: Bun serves the connections of a listening server itself, so
- * HTTP/2 would never be served.
- */
-function takeConnections(server: http.Server, event: "connection" | "secureConnection") {
-  const [serve, ...others] = server.listeners(event) as ((socket: Socket) => void)[];
-  if (serve === undefined || others.length > 0) {
-    throw new Error(
-      "this runtime's node:http does not hand over its connections, so one port cannot serve both " +
-        "versions of HTTP: serve gatewayNodeAdapter with node:http and node:http2 instead",
-    );
-  }
-  server.off(event, serve);
-  return serve;
-}
-
-/**
- * Node's parser reads from below the socket until someone listens to the socket's data. TLS passes
- * on all that it has decrypted, even if the socket is paused because the client reads no answers.
- * The parser, also paused, would reject that. With a listener, the socket keeps it until it is read
- * again.
- */
-function parseWhatIsRead(socket: Socket): void {
-  socket.on("data", ignore);
-}
-
 async function listen(
   server: http.Server,
   { host, port, path, socketMode, reusePort = false }: PortOptions,
 ): Promise<void> {
   if (path !== undefined) await removeStale(path);
-  const place =
-    path === undefined ? { port, ...(host !== undefined && { host }), reusePort } : { path };
-  server.listen(place);
+  const inNetwork = { port, reusePort, ...(host !== undefined && { host }) };
+  server.listen(path === undefined ? inNetwork : { path });
   await once(server, "listening");
   if (path !== undefined && socketMode !== undefined) chmodSync(path, socketMode);
 }
@@ -310,14 +261,14 @@ function requestsIn(bytes: Buffer): number {
 function sniffProtocol(
   socket: Socket,
   timeoutMs: number,
-  onDecided: (protocol: Protocol | "timeout", seen: Buffer) => void,
+  onDecided: (socket: Socket, protocol: Protocol | "timeout", seen: Buffer) => void,
 ): void {
   let seen: Buffer = Buffer.alloc(0);
 
   function onReadable(): void {
     const chunk: Buffer | null = socket.read();
     if (chunk === null) return;
-    seen = seen.length === 0 ? chunk : Buffer.concat([seen, chunk]);
+    seen = Buffer.concat([seen, chunk]);
     const length = Math.min(seen.length, preface.length);
     const isPreface = seen.compare(preface, 0, length, 0, length) === 0;
     if (!isPreface) decide("http/1.1");
@@ -327,24 +278,15 @@ function sniffProtocol(
   function decide(protocol: Protocol | "timeout"): void {
     stop();
     if (seen.length > 0) socket.unshift(seen);
-    onDecided(protocol, seen);
-  }
-
-  /** Usually a health check that only connects. */
-  function onEnd(): void {
-    stop();
-    socket.destroy();
+    onDecided(socket, protocol, seen);
   }
 
   function stop(): void {
     clearTimeout(timer);
-    socket.off("readable", onReadable);
-    socket.off("end", onEnd);
-    socket.off("close", stop);
+    socket.off("readable", onReadable).off("end", end).off("close", stop);
   }
 
+  const end = () => socket.destroy(); // usually of a health check that only connects
   const timer = setTimeout(decide, timeoutMs, "timeout");
-  socket.on("readable", onReadable);
-  socket.on("end", onEnd);
-  socket.on("close", stop);
+  socket.on("readable", onReadable).on("end", end).on("close", stop);
 }

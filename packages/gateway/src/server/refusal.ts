@@ -10,19 +10,19 @@ import { exchangeOf } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
 
 const failures = {
-  malformed: () => new RestFailure(400, Code.InvalidArgument, "the request is not valid HTTP/1.1"),
-  tunnel: () =>
-    new RestFailure(405, Code.Unimplemented, "the method must be POST", { allow: "POST" }),
-  late: () => new RestFailure(408, Code.DeadlineExceeded, "the request took too long to arrive"),
-  expectation: () => new RestFailure(417, Code.InvalidArgument, "Expect must be 100-continue"),
-  oversized: () =>
-    new RestFailure(431, Code.ResourceExhausted, "the request headers are too large"),
-} as const satisfies Record<string, () => RestFailure>;
+  malformed: [400, Code.InvalidArgument, "the request is not valid HTTP/1.1"],
+  tunnel: [405, Code.Unimplemented, "the method must be POST", { allow: "POST" }],
+  late: [408, Code.DeadlineExceeded, "the request took too long to arrive"],
+  expectation: [417, Code.InvalidArgument, "Expect must be 100-continue"],
+  oversized: [431, Code.ResourceExhausted, "the request headers are too large"],
+} as const satisfies Record<string, ConstructorParameters<typeof RestFailure>>;
 
 export type AnsweredRefusal = keyof typeof failures;
 
 /** `handshake`: of TLS, for which there is no answer. */
 export type RefusalKind = AnsweredRefusal | "handshake";
+
+export const refusalKinds = ["handshake", ...Object.keys(failures)] as readonly RefusalKind[];
 
 /** A request, or a connection, that was rejected by the rules of HTTP. */
 export interface Refusal {
@@ -50,17 +50,13 @@ export function createRefusals(
     onRefusal({ kind: "handshake", peerAddress: plainAddress(remoteAddress), ...nothing });
   }
 
-  /**
-   * Reports a refusal whose answer is sent separately.
-   * @param answer To the request that it is part of, if its head was complete.
-   * @param canAnswer Whether the client gets the refusal.
-   */
+  /** Reports a refusal whose answer is sent separately. @param answer To its request, if it is part of one. */
   function report(
     kind: AnsweredRefusal,
     socket: Duplex | undefined,
     { answer, canAnswer = true }: { answer?: Writable | undefined; canAnswer?: boolean } = {},
   ): RestFailure {
-    const error = failures[kind]();
+    const error = new RestFailure(...(failures[kind] as ConstructorParameters<typeof RestFailure>));
     const status = canAnswer ? error.status : undefined;
     const exchange = answer && exchangeOf(answer);
     exchange?.refuse({ error, status });

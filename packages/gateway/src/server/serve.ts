@@ -2,7 +2,6 @@ import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { createNodeGateway, type GatewayOptions, gatewayOptionKinds } from "../adapter/node.ts";
 import { logError } from "../errors/errors.ts";
-import { BodyBudget } from "../http/body-budget.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
 import { assertOptions, type OptionKindsOf, optionKinds } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
@@ -36,7 +35,6 @@ export interface Server {
   readonly address: AddressInfo;
   /**
    * Replaces options of `serve` for new calls. Calls in progress continue unchanged.
-   *
    * @throws {RuleError} for a REST option that cannot be served. Nothing changes then.
    */
   update(options: Partial<ServedOptions>): void;
@@ -88,24 +86,18 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const limits = resolveLimits(options.limits ?? {});
   const draining = new AbortController();
   const shutdown = new AbortController();
+  const { signal } = shutdown;
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { onError = logError, bodyBudget = new BodyBudget() } = options;
-  const shutdownSignal =
-    options.shutdownSignal === undefined
-      ? shutdown.signal
-      : AbortSignal.any([shutdown.signal, options.shutdownSignal]);
+  const { onError = logError, readMaxBytes = readMaxBytesDefault, shutdownSignal: other } = options;
   const gateway = createNodeGateway(
     {
       ...options,
-      onError,
-      bodyBudget,
-      readMaxBytes: options.readMaxBytes ?? readMaxBytesDefault,
+      ...{ onError, readMaxBytes },
       routes: (router) => options.routes(router, lifetime),
-      shutdownSignal,
+      shutdownSignal: other === undefined ? signal : AbortSignal.any([signal, other]),
     },
     options.handlers?.(lifetime),
   );
-
   const port = await openPort({
     ...options,
     limits,

@@ -41,12 +41,11 @@ export function readCa(file: string): Buffer {
     const certificates = pem.toString("latin1").match(certificateForm) ?? [];
     // OpenSSL ignores invalid certificates and would then trust none.
     if (certificates.length === 0) throw new Error("it has no certificate in PEM");
-    for (const one of certificates.map((text) => new X509Certificate(text))) {
-      const isCa = one.ca || one.checkIssued(one);
-      if (!isCa)
-        throw new Error(`${one.subject.replaceAll("\n", ", ")} is the certificate of no CA`);
-    }
-    return pem;
+    const other = certificates
+      .map((text) => new X509Certificate(text))
+      .find((one) => !one.ca && !one.checkIssued(one));
+    if (other === undefined) return pem;
+    throw new Error(`${other.subject.replaceAll("\n", ", ")} is the certificate of no CA`);
   });
 }
 
@@ -66,14 +65,7 @@ export function expiryOf({ cert }: TlsMaterial): Date {
   return new Date(new X509Certificate(cert).validTo);
 }
 
-/** Certificates are rarely renewed, so a second late is soon enough. */
-const watchIntervalMs = 1000;
-
-/**
- * Calls `onChange` when a file has changed and all can be used, `onError` while they cannot. Polls,
- * because certificates are renewed by renames and links that no watcher follows.
- * @returns stops watching.
- */
+/** Polls, because certificates are renewed by renames that no watcher follows. @returns stops watching. */
 export function watchTlsMaterial(
   files: TlsFiles,
   onChange: (material: TlsMaterial) => void,
@@ -88,8 +80,8 @@ export function watchTlsMaterial(
   }
   const { certFile, keyFile, clientCaFile = certFile } = files;
   const paths = new Set([certFile, keyFile, clientCaFile]);
-  for (const path of paths)
-    watchFile(path, { interval: watchIntervalMs, persistent: false }, reload);
+  // Certificates are rarely renewed, so a second late is soon enough.
+  for (const path of paths) watchFile(path, { interval: 1000, persistent: false }, reload);
   return () => {
     for (const path of paths) unwatchFile(path, reload);
   };
