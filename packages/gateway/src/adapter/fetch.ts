@@ -3,7 +3,6 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { logError } from "../errors/errors.ts";
 import { errorResponse, renderStatus } from "../errors/http-error.ts";
-import { chunksOf } from "../http/body.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
@@ -30,9 +29,7 @@ const optionKinds: OptionKindsOf<FetchGatewayOptions> = {
 
 /**
  * The same as `gatewayNodeAdapter` for runtimes that serve by fetch: Bun, Deno, Cloudflare Workers,
- * Hono, Next.js. It needs nothing of Node.
- *
- * Fetch has no trailers, so gRPC gets UNIMPLEMENTED. gRPC-Web, Connect and REST are served.
+ * Hono, Next.js. It needs nothing of Node. Fetch has no trailers, so gRPC gets UNIMPLEMENTED.
  *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
@@ -90,7 +87,7 @@ async function through(
   const source = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
   const chunks: Uint8Array<ArrayBuffer>[] = [];
   let length = 0;
-  for await (const chunk of chunksOf(source.pipeThrough(transform))) {
+  for await (const chunk of source.pipeThrough(transform)) {
     chunks.push(chunk);
     length += chunk.byteLength;
     if (length > bytesMax) throw messageTooLarge(bytesMax);

@@ -21,8 +21,6 @@ const waitingFactor = 1.5;
 /** While less than this part of the budget is held, shares do not matter. It is kept free for small bodies. */
 const smallPart = 8;
 
-const retryAfterSeconds = 1n;
-
 /** The sender of a body. */
 export interface Caller {
   readonly peerAddress: string | undefined;
@@ -36,8 +34,8 @@ export interface Caller {
  *
  * No caller can use it up: what one address holds, plus what one `Authorization` holds, may be as
  * much as is free (the dynamic thresholds of Choudhury and Hahne). So one token gets at most a third,
- * and one address with many tokens half. One exchange that has its shares nearly to itself may take more,
- * so that a message is served that is larger than a share. An eighth is left for small ones.
+ * and one address with many tokens half. One exchange that has its shares nearly to itself may take more
+ * than its share. An eighth is left for small ones.
  */
 export class BodyBudget {
   readonly bytesMax: number;
@@ -80,9 +78,8 @@ export class BodyBudget {
     }
     this.take(holding, here);
     const timer = setTimeout(() => {
-      // Others may just have given up.
-      if (!this.#resumeOne(waiter)) waiter.reject(this.#refuse());
-      this.#waiters.delete(waiter);
+      this.#resumeOne(waiter); // others may just have given up
+      if (this.#waiters.delete(waiter)) waiter.reject(this.#refuse());
     }, waitMs);
     const waiter: Waiter = { holding, more, timer, ...Promise.withResolvers<void>() };
     waiter.promise.catch(() => {}); // whoever asked may not read on
@@ -132,22 +129,20 @@ export class BodyBudget {
   readonly #resume = () => {
     const begun = performance.now();
     this.#isScheduled = false;
-    for (const waiter of this.#waiters) {
-      if (!this.#resumeOne(waiter)) continue;
-      clearTimeout(waiter.timer);
-      this.#waiters.delete(waiter);
-    }
+    for (const waiter of this.#waiters) this.#resumeOne(waiter);
     // About a tenth of the time, however many wait.
     this.#pauseMs = Math.min(10 * (performance.now() - begun), pauseMsMax);
   };
 
-  #resumeOne({ holding, more, resolve, reject }: Waiter): boolean {
+  #resumeOne(waiter: Waiter): void {
+    const { holding, more, timer, resolve, reject } = waiter;
     if (holding.isReleased) reject(clientLeft());
     else if (this.#fits(holding, more)) {
       this.count(holding, more);
       resolve();
-    } else return false;
-    return true;
+    } else return;
+    clearTimeout(timer);
+    this.#waiters.delete(waiter);
   }
 
   #refuse(): ConnectError {
@@ -156,8 +151,8 @@ export class BodyBudget {
     const error = new ConnectError(
       "the server has no room for more request bodies now: try again",
       Code.Unavailable,
-      { "retry-after": `${retryAfterSeconds}` },
-      [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: retryAfterSeconds } } }],
+      { "retry-after": "1" },
+      [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: 1n } } }],
     );
     refused.add(error);
     return error;
@@ -177,11 +172,9 @@ export function clientLeft(): ConnectError {
 const refused = new WeakSet<ConnectError>();
 
 /** By what a caller is counted: its address, and its token. */
-export function keysOf({
-  peerAddress = "",
-  headers: { authorization },
-}: Caller): readonly string[] {
+export function keysOf({ peerAddress = "", headers }: Caller): readonly string[] {
   const address = `address ${addressKey(peerAddress)}`;
+  const { authorization } = headers;
   return authorization === undefined ? [address] : [address, `token ${authorization}`];
 }
 
@@ -208,14 +201,10 @@ export class Holding {
   }
 
   /**
-   * Counts bytes.
-   *
-   * @param here Those that are in memory.
-   * @param more Those that are still to come. Counted once there is room for them.
-   * @returns undefined if there is room for all; otherwise a promise that resolves once there is, and
-   * rejects with the same errors.
-   * @throws {ConnectError} UNAVAILABLE if there is no room even for those that are here; CANCELED after
-   * `release`.
+   * Counts bytes: those `here` in memory, and those to come, once there is room for them.
+   * @returns undefined if there is room for all; otherwise what resolves once there is, and rejects
+   * with the same errors.
+   * @throws {ConnectError} UNAVAILABLE if there is no room even for those here; CANCELED after `release`.
    */
   add(here: number, more = 0): Promise<void> | undefined {
     if (this.isReleased) throw clientLeft();

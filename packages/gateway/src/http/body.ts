@@ -41,7 +41,7 @@ export function concat(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 /**
  * Collects the chunks of a body, and counts them. A single chunk, the usual case, is kept as it is.
- * Several are copied into one buffer, so that a body in small pieces takes no more memory than its bytes.
+ * Several are copied into one buffer: small pieces would take more memory than their bytes.
  */
 export class BodyBuffer {
   declare length: number;
@@ -64,16 +64,12 @@ export class BodyBuffer {
     return this.buffer.subarray(0, this.length);
   }
 
-  /**
-   * @param expected How many bytes there will be before any is taken, as far as that is known.
-   * @returns undefined if there is room for them; as `Holding.add`.
-   */
+  /** @param expected How many bytes there will be before any is taken, if known. @returns as `Holding.add`. */
   append(chunk: Uint8Array, expected = 0): Promise<void> | undefined {
     const length = this.length + chunk.byteLength;
     this.expected = Math.min(expected, expectedMax);
-    if (this.length === 0) {
-      this.buffer = chunk;
-    } else {
+    if (this.length === 0) this.buffer = chunk;
+    else {
       // A chunk from outside has no room for another.
       if (length > this.buffer.byteLength) this.#grow(length);
       this.buffer.set(chunk, this.length);
@@ -143,22 +139,6 @@ export function readBody<T>(
     end: () => parse(body.bytes),
   };
   return exchange.readBody(sink);
-}
-
-/** The chunks of a stream, which is cancelled unless it is read to its end. */
-export async function* chunksOf(
-  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
-): AsyncGenerator<Uint8Array<ArrayBuffer>> {
-  const reader = stream.getReader();
-  try {
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      yield value;
-    }
-  } finally {
-    reader.cancel().catch(() => {});
-  }
 }
 
 /** Not the client's fault: the server's handlers are in the wrong order. */

@@ -24,54 +24,37 @@ export interface Exchange {
   readonly hasTrailers: boolean;
   /** The names of headers and trailers that were left out of the answer, as too long for it. */
   readonly omitted: string | undefined;
-
   /** Counts the bytes that it holds; undefined for no limit. */
   readonly holding: Holding | undefined;
-
-  /**
-   * Reads the body into a sink, starting now. The request itself counts until the body is whole,
-   * which limits requests whose bodies never arrive: a sink counts only the bytes beyond
-   * `requestBytes`.
-   * @throws what the sink throws, which stops the reading; a ConnectError, CANCELED, if the client
-   * leaves.
-   */
-  readBody<T>(sink: BodySink<T>): Promise<T>;
-
-  /** The body as it arrives. @throws {ConnectError} CANCELED if the client leaves. */
-  chunks(): AsyncIterable<Uint8Array>;
-
-  /** Lifts the time limit for the request: its messages may come as long as the call lasts. */
-  keepOpen(): void;
-
-  addHeader(header: NodeHeaders): void;
-
-  /** Answers as a whole, unless the client has left. */
-  respond(response: Response): void;
-
-  /** Begins an answer in chunks: sends its head. */
-  begin(head: Head): BodyWriter;
-
   readonly isAnswered: boolean;
-
   readonly status: number | undefined;
-
   /** Undefined for success. `Canceled` until there is an answer, and for a client that has left. */
   readonly error: ConnectError | undefined;
-
   /** Whether the client has shut its sending side: its call is cancelled, but may be answered. */
   readonly hasLeft: boolean;
-
   /** Whether the client can no longer receive an answer. */
   readonly isClosed: boolean;
-
   /** The error that ended the exchange, if there was one. */
   readonly closeReason: unknown;
-
-  /** Aborts an answer, so that it is not taken for complete. @param error Default: internal. */
-  breakOff(error?: ConnectError): void;
-
   /** Aborted when the client leaves, and when the exchange ends, with the error if there was one. */
   call: Abortable | undefined;
+  /**
+   * Reads the body into a sink, starting now. The request itself counts until the body is whole,
+   * which limits requests whose bodies never arrive: a sink counts only bytes beyond `requestBytes`.
+   * @throws what the sink throws, which stops the reading; {ConnectError} CANCELED if the client leaves.
+   */
+  readBody<T>(sink: BodySink<T>): Promise<T>;
+  /** The body as it arrives. @throws {ConnectError} CANCELED if the client leaves. */
+  chunks(): AsyncIterable<Uint8Array>;
+  /** Lifts the time limit for the request: its messages may come as long as the call lasts. */
+  keepOpen(): void;
+  addHeader(header: NodeHeaders): void;
+  /** Answers as a whole, unless the client has left. */
+  respond(response: Response): void;
+  /** Begins an answer in chunks: sends its head. */
+  begin(head: Head): BodyWriter;
+  /** Aborts an answer, so that it is not taken for complete. @param error Default: internal. */
+  breakOff(error?: ConnectError): void;
 }
 
 export interface Abortable {

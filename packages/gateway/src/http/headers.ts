@@ -76,10 +76,7 @@ export class LazyHeaders implements Headers {
     return this.#fill().getSetCookie();
   }
 
-  forEach(
-    callback: (value: string, key: string, parent: Headers) => void,
-    thisArgument?: unknown,
-  ): void {
+  forEach(...[callback, thisArgument]: Parameters<Headers["forEach"]>): void {
     for (const [key, value] of this) callback.call(thisArgument, value, key, this);
   }
 
@@ -103,12 +100,8 @@ export class LazyHeaders implements Headers {
     return "Headers";
   }
 
-  [Symbol.for("nodejs.util.inspect.custom")](
-    _depth: number,
-    options: object,
-    inspect: (value: unknown, options: object) => string,
-  ): string {
-    return inspect(this.#fill(), options);
+  [Symbol.for("nodejs.util.inspect.custom")](): Headers {
+    return this.#fill();
   }
 
   /** Whether a field is missing. A name in another case, or an invalid one, is left to Headers. */
@@ -200,9 +193,8 @@ export function isOfConnection(name: string): boolean {
 
 /** The headers allowed in a response over HTTP/2. Node throws if it is given others. */
 export function withoutConnection(headers: NodeHeaders): NodeHeaders {
-  return Object.fromEntries(
-    Object.entries(headers).filter(([name]) => !connectionHeaders.has(name)),
-  );
+  const allowed = Object.entries(headers).filter(([name]) => !connectionHeaders.has(name));
+  return Object.fromEntries(allowed);
 }
 
 /** Removes a Content-Length of the application, which does not include the envelopes. */
@@ -220,9 +212,8 @@ const needed: ReadonlySet<string> = new Set([
 
 /**
  * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the
- * limit of the client (as RFC 9113 section 6.5.2 counts). HTTP/2 would reset the stream, and the
- * status of the call would be lost. Removes details first, then the longest fields, and tells their
- * names.
+ * limit of the client (as RFC 9113 section 6.5.2 counts): details first, then the longest fields.
+ * HTTP/2 would reset the stream, and the status of the call would be lost.
  */
 export function fitFields(
   fields: NodeHeaders,
@@ -238,22 +229,19 @@ export function fitFields(
     bytes += isOne ? name.length + `${value}`.length + 32 : sizeOf(name, value);
   }
   if (bytes <= bytesMax) return fields;
-  const omitted = new Set<string>();
-  const candidates = Object.keys(fields)
-    .filter((name) => !needed.has(name))
-    .map((name) => ({ name, size: sizeOf(name, fields[name]) }))
-    .sort((a, b) => Number(isDetails(b.name)) - Number(isDetails(a.name)) || b.size - a.size);
-  for (const { name, size } of candidates) {
+  const fitting: HeaderRecord = { ...fields };
+  const omitted: string[] = [];
+  const rank = (name: string) =>
+    name === "grpc-status-details-bin" ? Number.POSITIVE_INFINITY : sizeOf(name, fields[name]);
+  const candidates = Object.keys(fields).filter((name) => !needed.has(name));
+  for (const name of candidates.sort((a, b) => rank(b) - rank(a))) {
     if (bytes <= bytesMax) break;
-    bytes -= size;
-    omitted.add(name);
+    bytes -= sizeOf(name, fields[name]);
+    omitted.push(name);
+    delete fitting[name];
   }
-  if (omitted.size > 0) onOmitted([...omitted].join(", "));
-  return Object.fromEntries(Object.entries(fields).filter(([name]) => !omitted.has(name)));
-}
-
-function isDetails(name: string): boolean {
-  return name === "grpc-status-details-bin";
+  if (omitted.length > 0) onOmitted(omitted.join(", "));
+  return fitting;
 }
 
 function sizeOf(name: string, value: NodeHeaders[string]): number {

@@ -2,17 +2,9 @@ import type { Readable, Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError } from "./body.ts";
 import { type BodyBudget, clientLeft, type Holding, requestBytes } from "./body-budget.ts";
-import type {
-  Abortable,
-  BodySink,
-  BodyWriter,
-  Ending,
-  Exchange,
-  Head,
-  Response,
-} from "./exchange.ts";
+import type { BodySink, BodyWriter, Ending, Exchange, Head, Response } from "./exchange.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
-import { readChunks } from "./windows.ts";
+import { pauseUntil, readChunks } from "./windows.ts";
 
 const owner = Symbol("the exchange that an answer belongs to");
 
@@ -23,7 +15,6 @@ export function exchangeOf(answer: Writable): NodeExchange | undefined {
   return (answer as Answer)[owner];
 }
 
-/** An error, and the HTTP status that the client gets, if any. */
 interface CallRefusal {
   readonly error: ConnectError;
   readonly status: number | undefined;
@@ -50,7 +41,7 @@ export abstract class NodeExchange implements Exchange {
   abstract begin(head: Head): BodyWriter;
   abstract breakOff(error?: ConnectError): void;
   declare hasTrailers: boolean;
-  declare call: Abortable | undefined;
+  declare call: Exchange["call"];
   declare hasLeft: boolean;
   /** Whether it may take as long as its call. */
   declare isKept: boolean;
@@ -135,10 +126,7 @@ export abstract class NodeExchange implements Exchange {
     return true;
   }
 
-  /**
-   * The client has shut its sending side. Its call is cancelled, as in Go's net/http and Envoy. If
-   * there is an answer anyway, it is sent.
-   */
+  /** The client has shut its sending side: cancels its call, as Go's net/http does. Answers are still sent. */
   leave(): void {
     this.hasLeft = true;
     this.call?.abort(clientLeft());
@@ -151,11 +139,7 @@ export abstract class NodeExchange implements Exchange {
       if (this.source.readableDidRead) throw new BodyAlreadyReadError();
       const room = this.hasBody ? this.holding?.add(requestBytes) : undefined;
       if (room === undefined) this.#read();
-      else
-        room.then(
-          () => this.#read(),
-          (error) => this.#fail(error),
-        );
+      else room.then(() => this.#read()).catch((error) => this.#fail(error));
     } catch (error) {
       this.#fail(error);
     }
@@ -183,8 +167,8 @@ export abstract class NodeExchange implements Exchange {
       }
     };
     if (this.isClosed) this.#fail(clientLeft());
-    else if (source.readableEnded)
-      end(); // an empty body may end by itself before it is read
+    // An empty body may end by itself before it is read.
+    else if (source.readableEnded) end();
     else {
       source.on("data", (chunk: Uint8Array) => {
         if (this.reading === undefined) return; // chunks after a failure are ignored
@@ -192,22 +176,14 @@ export abstract class NodeExchange implements Exchange {
         try {
           extraBytes -= chunk.byteLength;
           const room = this.reading.sink.push(chunk);
-          if (room !== undefined) void this.#pauseUntil(room);
+          if (room !== undefined) void pauseUntil(source, room, (error) => this.#fail(error));
         } catch (error) {
           this.#fail(error);
         }
       });
       source.on("end", end);
-      // Now and not in the next tick, so that data that arrives with the headers need not be
-      // buffered.
-      source.read(0);
+      source.read(0); // not in the next tick: data that arrives with the headers need no buffer
     }
-  }
-
-  async #pauseUntil(room: Promise<void>): Promise<void> {
-    this.source.pause();
-    await room.catch((error: unknown) => this.#fail(error));
-    this.source.resume();
   }
 
   #fail(error: unknown): void {
@@ -249,12 +225,10 @@ export function createNodeWriter(to: Writable, finish: (ending: Ending) => void)
       if (to.write(chunk)) return undefined;
       return new Promise((resolve) => {
         const settle = () => {
-          to.off("drain", settle);
-          to.off("close", settle);
+          to.off("drain", settle).off("close", settle);
           resolve();
         };
-        to.on("drain", settle);
-        to.on("close", settle);
+        to.on("drain", settle).on("close", settle);
       });
     },
     end(ending) {

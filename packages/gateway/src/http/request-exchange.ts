@@ -63,16 +63,9 @@ export class RequestExchange extends NodeExchange {
 
   #closeWith(socket: Socket): void {
     const { close } = this;
-    let waiting = closersOf.get(socket);
-    if (waiting === undefined) {
-      const all = new Set<() => void>();
-      waiting = all;
-      closersOf.set(socket, all);
-      socket.once("close", () => {
-        for (const one of all) one();
-      });
-    }
-    waiting.add(close);
+    const waiting = closersOf.get(socket) ?? new Set();
+    if (!closersOf.has(socket)) socket.once("close", () => waiting.forEach((one) => void one()));
+    closersOf.set(socket, waiting.add(close));
     this.answer.once("close", () => waiting.delete(close));
   }
 
@@ -101,10 +94,8 @@ export class RequestExchange extends NodeExchange {
 
   begin(head: Head): BodyWriter {
     const { answer } = this;
-    if (!this.isClosed && !answer.headersSent) {
-      // Node would write it in UTF-8. Others leave with the first chunk.
-      if (this.#writeHead(head)) answer.flushHeaders();
-    }
+    // Node would write others in UTF-8. They leave with the first chunk.
+    if (!this.isClosed && !answer.headersSent && this.#writeHead(head)) answer.flushHeaders();
     return createNodeWriter(answer, ({ body, trailer, error }: Ending) => {
       if (this.isClosed) return;
       if (trailer !== undefined) answer.addTrailers(trailer as OutgoingHttpHeaders);
@@ -138,8 +129,10 @@ export class RequestExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
-    const { answer } = this;
-    if (endsByClose(answer)) answer.req.socket.resetAndDestroy();
+    const { answer, source } = this;
+    // With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
+    const endsByClose = source.httpVersion === "1.0" && !("encrypted" in source.socket);
+    if (endsByClose) source.socket.resetAndDestroy();
     else answer.destroy();
   }
 
@@ -148,11 +141,6 @@ export class RequestExchange extends NodeExchange {
     if (cause === null) return undefined;
     return new ConnectError(cause.message, Code.Aborted, undefined, undefined, cause);
   }
-}
-
-/** With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself. */
-function endsByClose({ req }: ServerResponse): boolean {
-  return req?.httpVersion === "1.0" && !("encrypted" in req.socket);
 }
 
 const notAscii = /[^\0-\x7f]/;
@@ -174,13 +162,9 @@ export function continueWhenRead(request: NodeRequest, response: NodeResponse): 
   const read = request._read;
   request._read = (size) => {
     request._read = read;
-    if (!isOver(response)) response.writeContinue();
+    // What is read after the answer has begun, or is no longer possible, is discarded.
+    const isClosed = "stream" in response && (response.stream.destroyed || response.stream.closed);
+    if (!response.headersSent && !isClosed) response.writeContinue();
     read.call(request, size);
   };
-}
-
-/** Whether an answer has begun or is no longer possible. What is read then is discarded. */
-function isOver(response: NodeResponse): boolean {
-  if (response.headersSent) return true;
-  return "stream" in response && (response.stream.destroyed || response.stream.closed);
 }

@@ -3,13 +3,12 @@ import { types } from "node:util";
 import { Code, ConnectError } from "@connectrpc/connect";
 
 /**
- * The streams of a session, in their order, in place of the Map and the Set of `node:http2`, with the
- * methods that it calls.
+ * The streams of a session, in their order, in place of the Map of `node:http2`, with the methods that
+ * it calls.
  *
  * When V8 rehashes a Map or a Set, the old table keeps a reference to the new one. Once such a table
- * is in the old generation, it keeps every later stream of the session alive until a full collection,
- * with all that hangs on it. Under load that doubles the time of collections, and a gRPC call takes 2 to
- * 6 % more CPU.
+ * is in the old generation, it keeps every later stream of the session alive until a full collection.
+ * Under load that doubles the time of collections, and a gRPC call takes 2 to 6 % more CPU.
  */
 export class StreamTable<T> implements Iterable<T> {
   /** Ascending: a session numbers its streams in their order. */
@@ -85,10 +84,7 @@ class PendingStreams {
 
 /** Call for a session without streams. @returns undefined if its state is not as expected. */
 export function keepStreamsInTables(session: Http2Session): StreamTable<Http2Stream> | undefined {
-  const symbol = Object.getOwnPropertySymbols(session).find(
-    ({ description }) => description === "state",
-  );
-  const state: SessionState = symbol === undefined ? undefined : Reflect.get(session, symbol);
+  const state: SessionState = Reflect.get(session, symbolOf(session, "state"));
   if (!types.isMap(state?.streams) || !types.isSet(state.pendingStreams)) return undefined;
   if (state.streams.size > 0 || state.pendingStreams.size > 0) return undefined;
   const streams = new StreamTable<Http2Stream>();
@@ -99,6 +95,12 @@ export function keepStreamsInTables(session: Http2Session): StreamTable<Http2Str
 
 type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;
 
+/** The key of what `node:http2` keeps of a session; a fresh one if it keeps nothing by that name. */
+function symbolOf(session: Http2Session, name: string): symbol {
+  const symbols = Object.getOwnPropertySymbols(session);
+  return symbols.find(({ description }) => description === name) ?? Symbol();
+}
+
 /**
  * Keeps the memory of a session for as long as its broken streams. A stream that ends between the
  * headers and the trailers of its peer keeps headers in that memory. If V8 collects the session
@@ -106,10 +108,8 @@ type SessionState = { streams?: unknown; pendingStreams?: unknown } | undefined;
  * it. Call the result for each stream that opens, and what that returns when it has closed.
  */
 export function outliveStreams(session: Http2Session): (stream: Http2Stream) => () => void {
-  const symbol = Object.getOwnPropertySymbols(session).find(
-    ({ description }) => description === "kHandle",
-  );
-  const handleOf = (owner: object) => (symbol && Reflect.get(owner, symbol)) as object | undefined;
+  const symbol = symbolOf(session, "kHandle");
+  const handleOf = (owner: object): object | undefined => Reflect.get(owner, symbol);
   // Weakly: the streams of a handle would keep their session, and that the handle.
   const kept = handleOf(session);
   const handle = kept && new WeakRef(kept);
@@ -127,9 +127,8 @@ export function outliveStreams(session: Http2Session): (stream: Http2Stream) => 
 const handles = new FinalizationRegistry<unknown>(() => {});
 
 /**
- * For `maxSessionMemory` of node:http2, in megabytes. Above it, Node refuses each stream whose headers
- * arrive, because answers of others are unread. `Windows` bounds these instead. Node counts in 32 bits:
- * 4,295 overflow.
+ * For `maxSessionMemory`. Above it, Node refuses each stream whose headers arrive, because answers of
+ * others are unread. `Windows` bounds these instead. Node counts in 32 bits: 4,295 overflow.
  */
 export const sessionMegabytesMax = 4000;
 

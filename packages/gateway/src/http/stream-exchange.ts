@@ -41,9 +41,7 @@ export class StreamExchange extends NodeExchange {
     this.problem = problemOf(this.url, rawHeaders);
     this.preset = undefined;
     this.response = undefined;
-    // Without a listener, the error of one stream would end the process. The close event reports
-    // the rest.
-    stream.on("error", ignore);
+    stream.on("error", ignore); // it would end the process; the close event reports it
   }
 
   /** Of the compatibility API, whose request reads the body of the stream. */
@@ -78,11 +76,10 @@ export class StreamExchange extends NodeExchange {
       const last = this.#fitting(trailer);
       stream.on("wantTrailers", () => stream.sendTrailers(last));
       stream.end(body);
-    } else if (this.method === "HEAD" || body.length === 0)
-      stream.respond(head, { endStream: true });
-    else {
-      stream.respond(head);
-      stream.end(body);
+    } else {
+      const endStream = this.method === "HEAD" || body.length === 0;
+      stream.respond(head, { endStream });
+      if (!endStream) stream.end(body);
     }
     this.outcome = response.error;
     if (!stream.readableEnded) leaveRequest(stream);
@@ -147,9 +144,8 @@ export class StreamExchange extends NodeExchange {
 const fieldBytesMax = 64 * 1024 - 64;
 
 /**
- * Ends a stream whose answer did not need the rest of the request, without an error, so that the
- * client stops sending (RFC 9113 section 8.1). Waits until the end of the answer has been sent,
- * because a reset would overtake it.
+ * Ends a stream whose answer did not need the rest of the request, without an error (RFC 9113 section
+ * 8.1). Waits until the end of the answer has been sent, because a reset would overtake it.
  */
 export function leaveRequest(stream: ServerHttp2Stream): void {
   if (leaving.push(stream) === 1) setTimeout(leaveSent, leaveIntervalMs).unref();

@@ -1,14 +1,16 @@
 /** Flow control of HTTP/2: how much a peer may send before somebody reads it. */
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
+import type { ConnectError } from "@connectrpc/connect";
 import { keepStreamsInTables, type StreamTable } from "./session.ts";
+
+const MiB = 1024 * 1024;
 
 const windowBytesMin = 64 * 1024;
 
 /**
  * A connection's window, in first windows of a stream. Node counts bytes as read when they arrive, so
- * that it bounds only what is sent before a client hears anything: with 64 MiB, four connections took
- * 180 MiB more.
+ * it bounds what is sent before a client hears anything: with 64 MiB, four took 180 MiB more.
  */
 const connectionWindows = 8;
 
@@ -41,12 +43,12 @@ interface Session {
  * more. Where they are not read, windows shrink: each can take at most half of the room that is left,
  * and all together about twice that room. A client may ignore that, or be slow to hear it: when four
  * times as much is unread of clients, streams end with ENHANCE_YOUR_CALM, the largest first of the
- * connection that holds the most, but for those that hold no more than the smallest window.
- * Servers that we call are trusted to stop: their streams are unread because callers of ours are slow,
- * and those must not lose them.
+ * connection that holds the most. Servers that we call are trusted to stop: their streams are unread
+ * because callers of ours are slow.
  */
 export class Windows {
   readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
+  /** Of all streams in the process. */
   readonly #unreadBytesMax: number;
   readonly #windowBytesMax: number;
   /** Of a new connection's streams. */
@@ -56,12 +58,7 @@ export class Windows {
   #recentStreams = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
-  /** @param limits `unreadBytesMax` is of all streams in the process. */
-  constructor(limits: {
-    readonly firstWindowBytes: number;
-    readonly windowBytesMax: number;
-    readonly unreadBytesMax: number;
-  }) {
+  constructor(limits: Record<"firstWindowBytes" | "windowBytesMax" | "unreadBytesMax", number>) {
     this.firstWindowBytes = limits.firstWindowBytes;
     this.#windowBytesMax = limits.windowBytesMax;
     this.#windowBytes = limits.firstWindowBytes;
@@ -172,8 +169,6 @@ export class Windows {
   }
 }
 
-const MiB = 1024 * 1024;
-
 /** Of clients. With windows of 16 MiB for all, a hundred connections took a server above 512 MiB. */
 export const requestWindows: Windows = new Windows({
   firstWindowBytes: 2 * MiB,
@@ -215,6 +210,17 @@ function unreadBytes(stream: Http2Stream, seen: Set<ArrayBufferLike>): number {
     bytes += piece.buffer.byteLength;
   }
   return bytes;
+}
+
+/** Lets a flowing stream wait for room. */
+export async function pauseUntil(
+  stream: Readable,
+  room: Promise<void>,
+  fail: (error: ConnectError) => void,
+): Promise<void> {
+  stream.pause();
+  await room.catch(fail);
+  stream.resume();
 }
 
 /**

@@ -8,7 +8,7 @@ import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http-error.ts";
-import { chunksOf, readBody as readPacked } from "../../http/body.ts";
+import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import { mediaTypeOf } from "../../http/headers.ts";
 import type { Call, Message } from "../../rpc/call.ts";
@@ -215,7 +215,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
   })();
   writing.catch(() => {}); // reported below
   try {
-    yield* chunksOf(readable);
+    yield* readable;
   } catch (cause) {
     await writing;
     const text = "the body is not valid gzip";
