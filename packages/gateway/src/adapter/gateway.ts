@@ -12,12 +12,7 @@ import {
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { logError } from "../errors/errors.ts";
-import {
-  errorResponse,
-  type RenderError,
-  RestFailure,
-  renderStatus,
-} from "../errors/http-error.ts";
+import { errorResponse, RestFailure, renderStatus } from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
@@ -26,13 +21,7 @@ import { onlyChunked } from "../http/headers.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { Call } from "../rpc/call.ts";
-import {
-  type Admission,
-  collectEndpoints,
-  type MessageLimits,
-  type StreamLimits,
-  type TypeListener,
-} from "../rpc/endpoint.ts";
+import { collectEndpoints, type OwnOptions } from "../rpc/endpoint.ts";
 import type { Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import { type OptionKindsOf, optionKinds } from "../rpc/options.ts";
@@ -49,12 +38,7 @@ export const peerAddressKey: ContextKey<string | undefined> = createContextKey<s
 );
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
-export interface CommonOptions
-  extends ConnectRouterOptions,
-    MessageLimits,
-    StreamLimits,
-    Admission,
-    TypeListener {
+export interface CommonOptions extends ConnectRouterOptions, OwnOptions {
   /** Registers the services. */
   readonly routes: (router: ConnectRouter) => void;
   /** A prefix of all paths, as in connect-es: `/api`. Default: none. */
@@ -106,12 +90,8 @@ export interface Runtime {
 
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
-  const {
-    observer,
-    onError = logError,
-    requestPathPrefix: prefix = "",
-    exposePeerAddress,
-  } = options;
+  const { observer, onError = logError, exposePeerAddress } = options;
+  const { requestPathPrefix: prefix = "" } = options;
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);
@@ -136,11 +116,9 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
     const observation = observer && guarded(() => begin(exchange, route));
     try {
-      if (exchange.problem !== undefined) {
-        if (exchange.problem === onlyChunked)
-          throw new RestFailure(501, Code.Unimplemented, onlyChunked);
-        throw new RestFailure(400, Code.InvalidArgument, exchange.problem);
-      }
+      const { problem } = exchange;
+      if (problem === onlyChunked) throw new RestFailure(501, Code.Unimplemented, problem);
+      if (problem !== undefined) throw new RestFailure(400, Code.InvalidArgument, problem);
       applyCors?.(exchange, route);
       let values = route.isRefusal ? undefined : makeValues?.();
       if (!route.isRefusal && (exposePeerAddress || observation?.calling !== undefined)) {
@@ -225,8 +203,10 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
       const error = notFoundError?.();
       const nothingServed = error ?? new ConnectError(nothing, Code.Unimplemented);
       const protocol = protocolOf(headers, false);
-      if (protocol.startsWith("grpc")) return trailersOnly({ headers }, nothingServed);
+      if (protocol.startsWith("grpc")) return trailersOnly(headers["content-type"], nothingServed);
       if (error !== undefined) {
+        const body = errorToJson(error, undefined);
+        const renderConnect = ({ status }: { readonly status: number }) => ({ status, body });
         const renderError = protocol === "connect" ? renderConnect : renderStatus;
         return errorResponse(error, { renderError });
       }
@@ -235,8 +215,3 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
     },
   };
 }
-
-const renderConnect: RenderError = ({ status, error }) => ({
-  status,
-  body: errorToJson(error, undefined),
-});

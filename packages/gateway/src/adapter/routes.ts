@@ -4,7 +4,6 @@ import type { RestSettings } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 import { connectGetRoutes, connectRoutes } from "../rpc/connect.ts";
-import { connectStreamRoutes } from "../rpc/connect-stream.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import {
   type Face,
@@ -32,11 +31,7 @@ export type CreateFace = (options: FaceOptions) => Face;
 const faces: readonly CreateFace[] = [
   rpcFace("grpc", { POST: grpcRoutes }),
   rpcFace("grpc-web", { POST: grpcWebRoutes }),
-  rpcFace("connect", {
-    POST: (endpoint) =>
-      endpoint.spec.kind === "unary" ? connectRoutes(endpoint) : connectStreamRoutes(endpoint),
-    GET: connectGetRoutes,
-  }),
+  rpcFace("connect", { POST: connectRoutes, GET: connectGetRoutes }),
   ({ endpoints, prefix, settings, codings }) => createRest(endpoints, prefix, settings, codings),
 ];
 
@@ -63,12 +58,9 @@ interface Site {
   readonly unsupported: Route;
 }
 
-export type FindRoute = (method: string, path: string, contentType: string | undefined) => Route;
+type FindRoute = (method: string, path: string, contentType: string | undefined) => Route;
 
-/**
- * The routes of all protocols. An exact path takes precedence over a REST path.
- * @throws {RuleError} for a rule that cannot be served.
- */
+/** An exact path takes precedence over a REST path. @throws {RuleError} for a rule that cannot be served. */
 export function createRoutes(
   options: FaceOptions,
   others: readonly CreateFace[],
@@ -88,8 +80,7 @@ export function createRoutes(
   return (method, path, contentType = "") => {
     const site = sites.get(path);
     if (site === undefined) {
-      if (!path.startsWith(prefix)) return notFound;
-      for (const match of matching) {
+      for (const match of path.startsWith(prefix) ? matching : []) {
         const route = match(method, path.slice(prefix.length));
         if (route !== undefined) return route;
       }

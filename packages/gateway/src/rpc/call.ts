@@ -7,12 +7,13 @@ import {
   type HandlerContext,
   type MethodImplSpec,
 } from "@connectrpc/connect";
-import { compressionNegotiate, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
+import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import { type parseTimeout, trailerMux } from "@connectrpc/connect/protocol-connect";
-import { type ErrorListener, endingError } from "../errors/errors.ts";
+import { endingError } from "../errors/errors.ts";
 import type { Holding } from "../http/body-budget.ts";
 import type { Abortable, Ending, Exchange, Head, Response } from "../http/exchange.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
+import type { Endpoint } from "./endpoint.ts";
 import { timerMaxMs } from "./options.ts";
 
 export const protocolNames = ["rest", "connect", "grpc", "grpc-web", "mcp"] as const;
@@ -20,6 +21,8 @@ export const protocolNames = ["rest", "connect", "grpc", "grpc-web", "mcp"] as c
 export type ProtocolName = (typeof protocolNames)[number];
 
 export type Message = MessageShape<DescMessage>;
+
+export type Awaitable<T> = T | Promise<T>;
 
 /** What a protocol calls the headers of a call. */
 export interface Terms {
@@ -35,24 +38,17 @@ export interface Terms {
 /** How one method is called by one protocol: reads requests, and writes answers. */
 export interface Wire<P = unknown> {
   readonly spec: MethodImplSpec;
-  readonly options: Pick<
-    UniversalHandlerOptions,
-    "requestGate" | "interceptors" | "shutdownSignal" | "acceptCompression" | "maxTimeoutMs"
-  > &
-    ErrorListener & {
-      readonly streamIdleTimeoutMs?: number;
-      readonly admit?: (context: HandlerContext) => void;
-    };
+  readonly options: Endpoint["options"];
   readonly terms: Terms;
   /** The headers of the protocol in every answer. The application may add others. */
   readonly header: NodeHeaders;
   readonly trailer: NodeHeaders;
   /** Whether it writes messages that are unread. */
   readonly takesBytes?: boolean;
-  read(call: Call<P>): Message | Promise<Message>;
-  write(call: Call<P>, message: Message): Response | Promise<Response>;
+  read(call: Call<P>): Awaitable<Message>;
+  write(call: Call<P>, message: Message): Awaitable<Response>;
   /** The response for an error, if nothing of an answer has been sent. */
-  fail(call: Call<P>, error: unknown): Response | Promise<Response>;
+  fail(call: Call<P>, error: unknown): Awaitable<Response>;
 }
 
 /** The same for a stream. A direction with a single message is read or written as above. */
@@ -63,9 +59,9 @@ export interface StreamWire<P = unknown> extends Wire<P> {
   /** Written while there are no messages; undefined for nothing. */
   quiet?(call: Call<P>): Quiet | undefined;
   head(call: Call<P>, first: Message | undefined): Head;
-  chunk(call: Call<P>, message: Message): Uint8Array | Promise<Uint8Array>;
+  chunk(call: Call<P>, message: Message): Awaitable<Uint8Array>;
   /** The end of the answer, with an error if there was one. Undefined if the protocol cannot report it. */
-  end(call: Call<P>, failure: Failure | undefined): Ending | Promise<Ending> | undefined;
+  end(call: Call<P>, failure: Failure | undefined): Awaitable<Ending> | undefined;
 }
 
 /** Bytes that clients ignore. */
@@ -74,10 +70,7 @@ export interface Quiet {
   readonly everyMs: number;
 }
 
-/**
- * The first message may still change the head of an answer. But some clients send nothing before
- * they have the head, so it waits for one second only.
- */
+/** The first message may change the head of an answer. But some clients send nothing before the head. */
 export const headDelayMs = 1000;
 
 export interface Failure {
@@ -108,7 +101,6 @@ const uncompressed: Negotiated = { request: null, response: null };
  * It is also its own cancellation: it aborts when the deadline passes, the client leaves, the server
  * shuts down or the call fails, with the same reasons as in connect-es. A successful unary call never
  * aborts. A stream aborts at its end, as in connect-es. The AbortSignal is created on first use.
- * @template P What its protocol keeps of it.
  */
 export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly method: DescMethod;
@@ -159,12 +151,11 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     { parts, refusal, isAdmitted = false, coding }: CallInit<P> = noParts,
   ) {
     const { spec, options, terms } = wire;
-    const { shutdownSignal } = options;
+    const { shutdownSignal, maxTimeoutMs } = options;
     // Only Set-Cookie may have several values.
     const headers = exchange.headers as Readonly<Record<string, string | undefined>>;
     const given = terms.timeout && headers[terms.timeout];
-    const timeout =
-      given === undefined ? undefined : terms.parseTimeout?.(given, options.maxTimeoutMs);
+    const timeout = given === undefined ? undefined : terms.parseTimeout?.(given, maxTimeoutMs);
     const timeoutMs = timeout?.timeoutMs && Math.min(timeout.timeoutMs, timerMaxMs);
     const named = (terms.coding && headers[terms.coding]) ?? null;
     const asked = coding === undefined ? named : coding;
@@ -172,13 +163,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     let compression = uncompressed;
     let { header } = wire;
     if (asked !== null || accepted !== null) {
-      const { acceptCompression } = options;
-      compression = compressionNegotiate(
-        acceptCompression,
-        asked,
-        accepted,
-        `${terms.acceptCoding}`,
-      );
+      const { acceptCompression: own } = options;
+      compression = compressionNegotiate(own, asked, accepted, `${terms.acceptCoding}`);
       const { response } = compression;
       if (terms.answerCoding !== undefined && response !== null) {
         header = { ...header, [terms.answerCoding]: response.name };
@@ -214,14 +200,9 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     this.siblings = undefined;
     this.place = 0;
     Object.defineProperty(this, "signal", lazySignal);
-    if (timeoutMs === undefined) {
-      this.deadline = undefined;
-      this.timeoutMs = noTimeout;
-    } else {
-      const deadline = Math.trunc(Date.now() + timeoutMs);
-      this.deadline = deadline;
-      this.timeoutMs = msUntil.bind(undefined, deadline);
-    }
+    const deadline = timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
+    this.deadline = deadline;
+    this.timeoutMs = deadline === undefined ? noTimeout : msUntil.bind(undefined, deadline);
     if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
     else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
     else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
@@ -326,9 +307,7 @@ function msUntil(deadline: number): number {
   return deadline - Date.now();
 }
 
-function noTimeout(): undefined {
-  return undefined;
-}
+function noTimeout(): undefined {}
 
 function abortLate(call: Call): void {
   call.abort(timedOut());
@@ -379,10 +358,8 @@ export function headerWithTrailer({ responseHeader, responseTrailer }: Call): No
 }
 
 /**
- * The calls that a signal aborts, which outlives them. Not in a Set, nor as listeners of Node's: when
- * V8 replaces a Set's table, the old table keeps the new one reachable. Once a table is in the old
- * generation, everything that passes through the Set gets there, and collections take several times as
- * long.
+ * The calls that a signal aborts, which outlives them. Not in a Set, nor as listeners of Node's, for
+ * the reason that `StreamTable` has: collections would take several times as long.
  */
 const callsOf = new WeakMap<AbortSignal, Call[]>();
 

@@ -1,12 +1,15 @@
-/** Unary calls of the Connect protocol: https://connectrpc.com/docs/protocol */
+/** The Connect protocol: https://connectrpc.com/docs/protocol */
 import { base64Decode } from "@bufbuild/protobuf/wire";
-import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import {
   codeToHttpStatus,
+  contentTypeStreamJson,
+  contentTypeStreamProto,
   contentTypeUnaryJson,
   contentTypeUnaryProto,
+  endStreamFlag,
+  endStreamToJson,
   errorToJsonBytes,
   headerProtocolVersion,
   parseTimeout,
@@ -15,11 +18,28 @@ import {
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
 import { type Decoding, decode } from "../codec/decode.ts";
 import { connectErrorFrom } from "../errors/errors.ts";
-import { type Body, type BodyLimit, byteLengthOf, bytesOf, readBody } from "../http/body.ts";
+import {
+  type Body,
+  type BodyLimit,
+  byteLengthOf,
+  bytesOf,
+  concat,
+  readBody,
+} from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
-import { Call, headerWithTrailer, type Message, noTrailer, type Wire } from "./call.ts";
+import {
+  type Awaitable,
+  Call,
+  type Failure,
+  headerWithTrailer,
+  type Message,
+  noTrailer,
+  type StreamWire,
+  type Wire,
+} from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { type Route, RpcRoute, unsupportedMediaType } from "./face.ts";
+import { EnvelopeRoute } from "./envelope.ts";
+import { needsDuplex, type Route, RpcRoute, unsupportedMediaType } from "./face.ts";
 import { unpack } from "./unpack.ts";
 
 const terms = {
@@ -30,9 +50,22 @@ const terms = {
   acceptCoding: "accept-encoding",
 } as const;
 
+const streamTerms = {
+  ...terms,
+  coding: "connect-content-encoding",
+  acceptCoding: "connect-accept-encoding",
+  answerCoding: "connect-content-encoding",
+} as const;
+
 /** The routes of a method for POST, by media type. */
 export function connectRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   const { binary, json } = endpoint.codecs;
+  if (endpoint.spec.kind !== "unary") {
+    return [
+      [contentTypeStreamProto, new ConnectStreamRoute(endpoint, binary, contentTypeStreamProto)],
+      [contentTypeStreamJson, new ConnectStreamRoute(endpoint, json, contentTypeStreamJson)],
+    ];
+  }
   return [
     [contentTypeUnaryProto, new ConnectRoute(endpoint, binary, contentTypeUnaryProto)],
     [contentTypeUnaryJson, new ConnectRoute(endpoint, json, contentTypeUnaryJson)],
@@ -40,11 +73,13 @@ export function connectRoutes(endpoint: Endpoint): Iterable<readonly [string, Ro
 }
 
 export function connectGetRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
-  const { NO_SIDE_EFFECTS } = MethodOptions_IdempotencyLevel;
-  if (endpoint.spec.method.idempotency !== NO_SIDE_EFFECTS) return [];
+  if (!endpoint.rpc.allowedMethods.includes("GET")) return [];
   const route = new ConnectGetRoute(endpoint);
   return ["", contentTypeUnaryProto, contentTypeUnaryJson].map((type) => [type, route]);
 }
+
+/** With the URL of a GET. */
+type UnaryCall = Call<URL | undefined>;
 
 /** The message is in the body; in the query of a GET. */
 class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undefined> {
@@ -61,13 +96,13 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
     this.#limit = { bytesMax, tooLarge: () => messageTooLarge(bytesMax) };
   }
 
-  open(exchange: Exchange, values: ContextValues | undefined): Call<URL | undefined> | Response {
+  open(exchange: Exchange, values: ContextValues | undefined): UnaryCall | Response {
     const isChecked = this.options.requireConnectProtocolHeader;
     const refusal = isChecked ? versionErrorOf(exchange) : undefined;
     return new Call<URL | undefined>(this, exchange, values, { refusal });
   }
 
-  read({ exchange, parts: url, compression }: Call<URL | undefined>): Message | Promise<Message> {
+  read({ exchange, parts: url, compression }: UnaryCall): Awaitable<Message> {
     const { holding } = exchange;
     let parse = (bytes: Uint8Array) => decode(bytes, this.#decoding, holding);
     const decompress = compression.request;
@@ -84,11 +119,11 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
     return parse(bytes);
   }
 
-  write(call: Call<URL | undefined>, message: Message): Response | Promise<Response> {
+  write(call: UnaryCall, message: Message): Awaitable<Response> {
     return this.#answer(call, this.#codec.serialize(message));
   }
 
-  fail(call: Call<URL | undefined>, reason: unknown): Response | Promise<Response> {
+  fail(call: UnaryCall, reason: unknown): Awaitable<Response> {
     const { responseHeader } = call;
     const error = connectErrorFrom(reason);
     responseHeader.set("content-type", contentTypeUnaryJson);
@@ -101,11 +136,7 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
     return this.#answer(call, errorToJsonBytes(error, this.options.jsonOptions), error);
   }
 
-  #answer(
-    call: Call<URL | undefined>,
-    body: Body,
-    error?: ConnectError,
-  ): Response | Promise<Response> {
+  #answer(call: UnaryCall, body: Body, error?: ConnectError): Awaitable<Response> {
     const compress = call.compression.response;
     const size = byteLengthOf(body);
     const isLarge = size >= this.options.compressMinBytes;
@@ -131,18 +162,55 @@ class ConnectGetRoute extends ConnectRoute {
     this.#json = new ConnectRoute(endpoint, json, contentTypeUnaryJson);
   }
 
-  override open(
-    exchange: Exchange,
-    values: ContextValues | undefined,
-  ): Call<URL | undefined> | Response {
+  override open(exchange: Exchange, values: ContextValues | undefined): UnaryCall | Response {
     const url = new URL(exchange.url);
     const query = url.searchParams;
     const encoding = query.get("encoding");
     if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType();
-    const isChecked = this.options.requireConnectProtocolHeader;
-    const refusal = isChecked ? queryVersionErrorOf(query) : undefined;
+    const refusal = this.options.requireConnectProtocolHeader
+      ? versionError("parameter", "connect", `v${protocolVersion}`, query.get("connect"))
+      : undefined;
     const init = { parts: url, refusal, coding: query.get("compression") };
     return new Call(encoding === "json" ? this.#json : this, exchange, values, init);
+  }
+}
+
+/** https://connectrpc.com/docs/protocol#streaming-rpcs */
+class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
+  readonly trailer = noTrailer;
+
+  constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
+    super(endpoint, { terms: streamTerms, contentType, codec, endFlag: endStreamFlag });
+  }
+
+  open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
+    if (this.isBidi && !exchange.isDuplex) return needsDuplex();
+    const isChecked = this.options.requireConnectProtocolHeader;
+    const refusal = isChecked ? versionErrorOf(exchange) : undefined;
+    return new Call(this, exchange, values, { refusal });
+  }
+
+  async write(call: Call, message: Message): Promise<Response> {
+    const body = concat(await this.chunk(call, message), await this.#last(call));
+    return { ...this.head(call), body };
+  }
+
+  async fail(call: Call, error: unknown): Promise<Response> {
+    return { ...this.head(call), ...(await this.end(call, { error })) };
+  }
+
+  chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
+    return this.envelope(call, this.variant.codec.serialize(message));
+  }
+
+  async end(call: Call, failure: Failure | undefined) {
+    const error = failure && connectErrorFrom(failure.error);
+    return { body: await this.#last(call, error), error };
+  }
+
+  #last(call: Call, error?: ConnectError): Uint8Array | Promise<Uint8Array> {
+    const end = endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
+    return this.envelope(call, JSON.stringify(end), endStreamFlag);
   }
 }
 
@@ -152,34 +220,26 @@ function respond(call: Call, body: Body, size: number, error: ConnectError | und
   return { status, header, body, error };
 }
 
-export function versionErrorOf(exchange: Exchange): ConnectError | undefined {
+function versionErrorOf(exchange: Exchange): ConnectError | undefined {
   const version = headerOf(exchange, "connect-protocol-version");
-  if (version === protocolVersion) return undefined;
-  return wrongVersion(
-    version === null
-      ? `missing required header: set ${headerProtocolVersion} to "${protocolVersion}"`
-      : `${headerProtocolVersion} must be "${protocolVersion}": got "${version}"`,
-  );
+  return versionError("header", headerProtocolVersion, protocolVersion, version);
 }
 
-function queryVersionErrorOf(query: URLSearchParams): ConnectError | undefined {
-  const version = query.get("connect");
-  if (version === `v${protocolVersion}`) return undefined;
-  return wrongVersion(
-    version === null
-      ? `missing required parameter: set connect to "v${protocolVersion}"`
-      : `connect must be "v${protocolVersion}": got "${version}"`,
+function versionError(kind: string, name: string, wanted: string, version: string | null) {
+  if (version === wanted) return undefined;
+  const isMissing = version === null;
+  return new ConnectError(
+    isMissing
+      ? `missing required ${kind}: set ${name} to "${wanted}"`
+      : `${name} must be "${wanted}": got "${version}"`,
+    Code.InvalidArgument,
   );
 }
 
 function messageOf({ search, searchParams: query }: URL): Uint8Array {
-  if (query.get("base64") === "1") return decodeBase64(query.get("message") ?? "");
-  return rawMessage(search.slice(1));
-}
-
-function decodeBase64(text: string): Uint8Array {
+  if (query.get("base64") !== "1") return rawMessage(search.slice(1));
   try {
-    return base64Decode(text);
+    return base64Decode(query.get("message") ?? "");
   } catch (cause) {
     const message = "protocol error: the parameter message is not base64";
     throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, cause);
@@ -195,8 +255,4 @@ function rawMessage(query: string): Uint8Array {
     String.fromCharCode(parseInt(hex, 16)),
   );
   return Uint8Array.from(bytes, (byte) => byte.charCodeAt(0)); // a URL contains only ASCII
-}
-
-function wrongVersion(message: string): ConnectError {
-  return new ConnectError(message, Code.InvalidArgument);
 }

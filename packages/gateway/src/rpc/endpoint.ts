@@ -33,14 +33,6 @@ export interface MessageLimits {
   readonly readMaxValues?: number;
 }
 
-export interface TypeListener {
-  /**
-   * Called with the name of an unknown type of a `google.protobuf.Any` in a response, which has no
-   * JSON. The call fails with INTERNAL. Default: not reported.
-   */
-  readonly onUnknownType?: OnUnknownType;
-}
-
 export interface StreamLimits {
   /**
    * How long a stream may be idle, without a message in either direction, in ms. It then ends with
@@ -49,15 +41,18 @@ export interface StreamLimits {
   readonly streamIdleTimeoutMs?: number;
 }
 
-export interface Admission {
+export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
   /**
    * Called for each call after `requestGate` and before its body is read. Throw a ConnectError to
    * reject it: `unavailable`, for example, where its method has no room. Default: all are admitted.
    */
   readonly admit?: (context: HandlerContext) => void;
+  /**
+   * Called with the name of an unknown type of a `google.protobuf.Any` in a response, which has no
+   * JSON. The call fails with INTERNAL. Default: not reported.
+   */
+  readonly onUnknownType?: OnUnknownType;
 }
-
-interface OwnOptions extends Admission, MessageLimits, StreamLimits, TypeListener, ErrorListener {}
 
 /** The router's options, overridden by those of the service or method. */
 export type EndpointOptions = UniversalHandlerOptions & OwnOptions;
@@ -75,37 +70,27 @@ export interface Endpoint {
 
 type Rpc = Omit<UniversalHandler, "supportedContentType">;
 
-const rpcProtocols = [
-  ["grpc", "grpc"],
-  ["grpcWeb", "grpc-web"],
-  ["connect", "connect"],
-] as const;
-
 /** @throws {ConnectError} INVALID_ARGUMENT if the options leave no protocol, as in connect-es. */
-function rpcProtocolsOf(options: ConnectRouterOptions): readonly string[] {
-  const names = rpcProtocols.flatMap(([option, name]) => (options[option] === false ? [] : [name]));
+function rpcProtocolsOf({ grpc, grpcWeb, connect }: ConnectRouterOptions): string[] {
+  const options = { grpc, "grpc-web": grpcWeb, connect };
+  const names = Object.entries(options).flatMap(([name, is]) => (is === false ? [] : [name]));
   if (names.length > 0) return names;
   const message = "cannot create handler, all protocols are disabled";
   throw new ConnectError(message, Code.InvalidArgument);
 }
 
-function rpcOf(method: DescMethod, protocolNames: readonly string[]): Rpc {
-  const hasGet =
-    protocolNames.includes("connect") &&
-    method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  return {
-    method,
-    service: method.parent,
-    requestPath: `/${method.parent.typeName}/${method.name}`,
-    protocolNames: [...protocolNames],
-    allowedMethods: hasGet ? ["POST", "GET"] : ["POST"],
-  };
+function rpcOf(method: DescMethod, protocolNames: string[]): Rpc {
+  const { parent: service, name, idempotency } = method;
+  const isSafe = idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  const hasGet = isSafe && protocolNames.includes("connect");
+  const requestPath = `/${service.typeName}/${name}`;
+  const allowedMethods = hasGet ? ["POST", "GET"] : ["POST"];
+  return { method, service, requestPath, protocolNames, allowedMethods };
 }
 
 /**
  * Runs the application's route definitions and returns what they register. Options merge as in
- * connect-es: each option of a service replaces the router's. JSON is read exactly, in every
- * protocol.
+ * connect-es: each option of a service replaces the router's.
  */
 export function collectEndpoints(
   routerOptions: ConnectRouterOptions & OwnOptions,
@@ -115,14 +100,9 @@ export function collectEndpoints(
   const types = new TypeRegistry();
   types.addAll(base.jsonOptions?.registry);
   const endpoints: Endpoint[] = [];
-  const handlers: Rpc[] = [];
   rpcProtocolsOf(base);
 
-  function register(
-    spec: MethodImplSpec,
-    own: ConnectRouterOptions | undefined,
-    isPasser = false,
-  ): void {
+  function register(spec: MethodImplSpec, own?: ConnectRouterOptions, isPasser = false): void {
     const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };
@@ -134,19 +114,15 @@ export function collectEndpoints(
       isPasser && options.binaryOptions === undefined && areBlind(options.interceptors);
     // A service or method with its own options gets its protocols only from them.
     const rpc = rpcOf(spec.method, rpcProtocolsOf(own ?? base));
-    handlers.push(rpc);
-    endpoints.push({
-      spec,
-      options,
-      codecs: createCodecs(spec.method, { ...options, passesOn }),
-      passesOn,
-      rpc,
-    });
+    const codecs = createCodecs(spec.method, { ...options, passesOn });
+    endpoints.push({ spec, options, codecs, passesOn, rpc });
   }
 
   const recorder: ConnectRouter = {
     // They say what is registered. Importing what could call them takes 8 KB of a bundle.
-    handlers: handlers as UniversalHandler[],
+    get handlers() {
+      return endpoints.map(({ rpc }) => rpc as UniversalHandler);
+    },
     service(service, implementation, own) {
       const { methods } = createServiceImplSpec(service, implementation);
       const isPasser = passers.has(implementation);

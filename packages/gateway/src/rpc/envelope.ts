@@ -1,5 +1,4 @@
 /** Messages in envelopes: one byte of flags, four bytes of length, then the message. */
-
 import { base64Decode, base64Encode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { type Compression, compressedFlag } from "@connectrpc/connect/protocol";
@@ -9,7 +8,7 @@ import { ownsBuffer } from "../codec/passed.ts";
 import { type Body, BodyBuffer, bytesOf } from "../http/body.ts";
 import { type Holding, requestBytes } from "../http/body-budget.ts";
 import type { BodySink, Exchange } from "../http/exchange.ts";
-import type { Call, Message, Terms } from "./call.ts";
+import type { Awaitable, Call, Message, Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import { RpcRoute } from "./face.ts";
 import { unpack } from "./unpack.ts";
@@ -19,10 +18,8 @@ export interface EnvelopeReading<T> extends Decoding<T> {
   readonly readMaxBytes: number;
   /** Envelopes with this flag contain no message and are skipped. 0 for none. Others are rejected. */
   readonly endFlag: number;
-  /** Undoes an encoding of the whole body, piece by piece. */
-  readonly decode?: (chunk: Uint8Array) => Uint8Array;
-  /** Asserts that nothing of that encoding is left over. */
-  readonly assertDecoded?: () => void;
+  /** Undoes an encoding of the whole body. */
+  readonly decoder?: Pick<Base64Decoder, "push" | "end"> | undefined;
   readonly errors: EnvelopeErrors;
 }
 
@@ -77,7 +74,7 @@ export async function* readEnvelopes<T>(
     held += bytes;
   };
   for await (const chunk of exchange.chunks()) {
-    const room = splitter.push(reading.decode?.(chunk) ?? chunk);
+    const room = splitter.push(reading.decoder?.push(chunk) ?? chunk);
     if (room !== undefined) await room;
     for (let one = splitter.next(); one !== undefined; one = splitter.next()) {
       const isEnd = isEndIn(one.flags, reading);
@@ -110,10 +107,7 @@ export function writeEnvelope(
   return compression.compress(data).then((bytes) => wrapEnvelope(flags | compressedFlag, bytes));
 }
 
-/**
- * Splits a body as it arrives and parses complete messages. So an error in a message is reported
- * before an error after it, without waiting for the end of the body.
- */
+/** Parses a message as soon as it is complete. So an error in it is reported before one after it. */
 export class EnvelopeReader<T> implements BodySink<T> {
   readonly #reading: EnvelopeReading<T>;
   readonly #holding: Holding | undefined;
@@ -122,7 +116,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
   #splitter: EnvelopeSplitter | undefined;
   #hasEnd = false;
   readonly #begun: Promise<unknown>[] = [];
-  #message: { readonly parsed: T | Promise<T> } | undefined;
+  #message: { readonly parsed: Awaitable<T> } | undefined;
 
   /** @param counted The bytes of the body that are counted already. */
   constructor(reading: EnvelopeReading<T>, holding: Holding | undefined, counted = requestBytes) {
@@ -132,8 +126,8 @@ export class EnvelopeReader<T> implements BodySink<T> {
   }
 
   push(chunk: Uint8Array): Promise<void> | undefined {
-    const { decode, readMaxBytes } = this.#reading;
-    const bytes = decode === undefined ? chunk : decode(chunk);
+    const { decoder, readMaxBytes } = this.#reading;
+    const bytes = decoder === undefined ? chunk : decoder.push(chunk);
     const isSmall = this.#splitter === undefined && bytes.length <= this.#counted;
     if (isSmall && this.#message === undefined && isEnvelope(bytes, readMaxBytes)) {
       this.#add(bytes[0] ?? 0, bytes.subarray(headBytes));
@@ -147,7 +141,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
     return room;
   }
 
-  end(): T | Promise<T> {
+  end(): Awaitable<T> {
     assertComplete(this.#splitter, this.#reading);
     if (this.#message === undefined) throw this.#reading.errors.missing();
     const { parsed } = this.#message;
@@ -184,7 +178,7 @@ export class EnvelopeReader<T> implements BodySink<T> {
 }
 
 function assertComplete(pending: BodyBuffer | undefined, reading: EnvelopeReading<unknown>) {
-  reading.assertDecoded?.();
+  reading.decoder?.end();
   if (pending !== undefined && pending.length > 0) throw reading.errors.incomplete();
 }
 
@@ -204,13 +198,10 @@ function decompress(
   holding: Holding | undefined,
 ): Promise<Uint8Array> {
   if (compression !== null) return unpack(data, compression, { readMaxBytes, holding });
-  throw new ConnectError(
-    "received compressed envelope, but do not know how to decompress",
-    Code.Internal,
-  );
+  const message = "received compressed envelope, but do not know how to decompress";
+  throw new ConnectError(message, Code.Internal);
 }
 
-/** One byte of flags, four bytes of length, then the message. */
 export interface Envelope {
   readonly flags: number;
   readonly data: Uint8Array;
@@ -284,35 +275,31 @@ export interface EnvelopeVariant {
   /** Marks envelopes that contain no message but the end; 0 for none. */
   readonly endFlag: number;
   /** Whether bodies are in base64. */
-  readonly isText: boolean;
+  readonly isText?: boolean;
 }
 
 /** A method by a protocol whose messages are in envelopes. */
 export abstract class EnvelopeRoute extends RpcRoute {
-  protected readonly codec: Codec;
-  protected readonly endFlag: number;
-  protected readonly isText: boolean;
+  protected readonly variant: EnvelopeVariant;
   readonly #reading: Omit<EnvelopeReading<Message>, "compression">;
 
   constructor(endpoint: Endpoint, variant: EnvelopeVariant) {
-    const { terms, contentType, codec, endFlag, isText } = variant;
-    super(endpoint, terms, contentType);
-    this.codec = codec;
-    this.endFlag = endFlag;
-    this.isText = isText;
+    super(endpoint, variant.terms, variant.contentType);
+    this.variant = variant;
     const { readMaxBytes, readMaxValues } = endpoint.options;
     const errors = requestErrors(endpoint.spec.kind);
+    const { endFlag, codec } = variant;
     this.#reading = { readMaxBytes, readMaxValues, endFlag, errors, parse: codec.parse };
   }
 
   read({ exchange, compression: { request: compression } }: Call): Promise<Message> {
-    const reading = { ...this.#reading, compression };
-    return readEnvelope(exchange, this.isText ? inText(reading) : reading);
+    const decoder = this.variant.isText ? new Base64Decoder() : undefined;
+    return readEnvelope(exchange, { ...this.#reading, compression, decoder });
   }
 
   readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
-    const reading = { ...this.#reading, compression };
-    return readEnvelopes(exchange, this.isText ? inText(reading) : reading);
+    const decoder = this.variant.isText ? new Base64Decoder() : undefined;
+    return readEnvelopes(exchange, { ...this.#reading, compression, decoder });
   }
 
   protected envelope(call: Call, body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
@@ -320,21 +307,10 @@ export abstract class EnvelopeRoute extends RpcRoute {
   }
 }
 
-function inText(reading: EnvelopeReading<Message>): EnvelopeReading<Message> {
-  const decoder = new Base64Decoder();
-  return {
-    ...reading,
-    decode: (chunk) => decoder.push(chunk),
-    assertDecoded: () => decoder.end(),
-  };
-}
-
-/** Bodies in base64 (RFC 4648 section 4), for gRPC-Web over text. */
-
 const utf8 = new TextEncoder();
 const latin1 = new TextDecoder("latin1");
 
-/** Encodes bytes in complete groups of four characters, with padding, so that clients can decode them at once. */
+/** For gRPC-Web over text: complete groups, with padding, so that clients can decode them at once. */
 export function base64Of(bytes: Uint8Array): Uint8Array {
   return utf8.encode(base64Encode(bytes));
 }

@@ -5,7 +5,7 @@ import { RestFailure } from "../errors/http-error.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";
-import { type Call, headDelayMs, type ProtocolName, type Terms } from "./call.ts";
+import { type Awaitable, type Call, headDelayMs, type ProtocolName, type Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** One protocol. Its calls have a wire, which reads requests and writes answers. */
@@ -40,10 +40,7 @@ export interface Route {
   /** The method that a request calls, for a route of several. Known at the latest when it ends. */
   methodOf?(exchange: Exchange): DescMethod | undefined;
   /** Opens the call of a request, or answers it. @throws an error, to be rendered as in REST. */
-  open(
-    exchange: Exchange,
-    values: ContextValues | undefined,
-  ): Call | Response | Promise<Call | Response>;
+  open(exchange: Exchange, values: ContextValues | undefined): Awaitable<Call | Response>;
 }
 
 /** A method by one of the protocols of connect-es, for one media type. */

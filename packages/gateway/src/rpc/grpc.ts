@@ -10,8 +10,8 @@ import type { Codec } from "../codec/codec.ts";
 import { connectErrorFrom, encodeMessage, withTrailerMessage } from "../errors/errors.ts";
 import { concat } from "../http/body.ts";
 import type { Ending, Exchange, Response } from "../http/exchange.ts";
-import { toNodeHeaders, withoutLength } from "../http/headers.ts";
-import { Call, type Failure, type Message, type StreamWire } from "./call.ts";
+import { type NodeHeaders, toNodeHeaders, withoutLength } from "../http/headers.ts";
+import { type Awaitable, Call, type Failure, type Message, type StreamWire } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 import {
   base64Of,
@@ -39,13 +39,13 @@ const grpcTerms = { ...terms, protocol: "grpc" } as const;
 const grpcWebTerms = { ...terms, protocol: "grpc-web" } as const;
 
 export function grpcRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
-  return routes(endpoint, { terms: grpcTerms, endFlag: 0, isText: false }, "application/grpc");
+  return routes(endpoint, { terms: grpcTerms, endFlag: 0 }, "application/grpc");
 }
 
 export function grpcWebRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   const variant = { terms: grpcWebTerms, endFlag: grpcWeb.trailerFlag };
   return [
-    ...routes(endpoint, { ...variant, isText: false }, "application/grpc-web"),
+    ...routes(endpoint, variant, "application/grpc-web"),
     ...routes(endpoint, { ...variant, isText: true }, "application/grpc-web-text"),
   ];
 }
@@ -66,23 +66,10 @@ function routes(
   ];
 }
 
-function missingTrailers(): ConnectError {
-  const message =
-    "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect";
-  return new ConnectError(message, Code.Unimplemented);
-}
-
-/**
- * The answer to a request of gRPC or gRPC-Web that calls nothing, in headers alone. Clients and load
- * balancers read the status of gRPC, not that of HTTP.
- */
-export function trailersOnly(
-  { headers }: Pick<Exchange, "headers">,
-  error: ConnectError,
-): Response {
-  const type = { "content-type": headers["content-type"] };
+/** The answer to a request that calls nothing, in headers alone. Load balancers read the status of gRPC. */
+export function trailersOnly(type: NodeHeaders[string], error: ConnectError): Response {
   const header = {
-    ...type,
+    "content-type": type,
     "grpc-status": error.code,
     "grpc-message": encodeMessage(error.rawMessage),
   };
@@ -93,25 +80,28 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
   readonly trailer = okTrailer;
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
-    const canEnd = exchange.hasTrailers || this.endFlag !== 0;
-    if (!canEnd) return new Call(this, exchange, values, { refusal: missingTrailers() });
+    if (!exchange.hasTrailers && this.variant.endFlag === 0) {
+      const message =
+        "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect";
+      const refusal = new ConnectError(message, Code.Unimplemented);
+      return new Call(this, exchange, values, { refusal });
+    }
     const isRefused = this.isBidi && !exchange.isDuplex;
     return isRefused ? needsDuplex() : new Call(this, exchange, values);
   }
 
-  write(call: Call, message: Message): Response | Promise<Response> {
-    const body = this.codec.serialize(message);
+  write(call: Call, message: Message): Awaitable<Response> {
+    const body = this.variant.codec.serialize(message);
     const { compressMinBytes } = this.options;
     const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
-    if (envelope instanceof Promise)
-      return envelope.then((written) => this.#respond(call, written));
+    if (envelope instanceof Promise) return envelope.then((one) => this.#respond(call, one));
     return this.#respond(call, envelope);
   }
 
-  fail(call: Call, reason: unknown): Response | Promise<Response> {
+  fail(call: Call, reason: unknown): Awaitable<Response> {
     const error = setStatus(call, reason);
     const { exchange, responseHeader, responseTrailer } = call;
-    const hasHead = this.endFlag !== 0 || (exchange.hasTrailers && responseHeader.hasMore);
+    const hasHead = this.variant.endFlag !== 0 || (exchange.hasTrailers && responseHeader.hasMore);
     if (hasHead) return this.#respond(call, undefined, error);
     // Trailers-Only: clients may retry only if they got no headers before the status. As in grpc-go,
     // unless the application has set one, which they would take for a trailer.
@@ -125,45 +115,33 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const envelope = this.envelope(call, this.codec.serialize(message));
-    if (!this.isText) return envelope;
+    const envelope = this.envelope(call, this.variant.codec.serialize(message));
+    if (!this.variant.isText) return envelope;
     return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
   }
 
   end(call: Call, failure: Failure | undefined): Ending | Promise<Ending> {
+    const { endFlag, isText } = this.variant;
     const error = failure && setStatus(call, failure.error);
-    if (this.endFlag === 0) return { trailer: withoutLength(call.responseTrailer.toNode()), error };
+    if (endFlag === 0) return { trailer: withoutLength(call.responseTrailer.toNode()), error };
     const last = this.#trailerEnvelope(call);
-    const end = (bytes: Uint8Array) => {
-      return { body: this.isText ? base64Of(bytes) : bytes, error };
-    };
+    const end = (bytes: Uint8Array) => ({ body: isText ? base64Of(bytes) : bytes, error });
     return last instanceof Promise ? last.then(end) : end(last);
   }
 
-  #respond(
-    call: Call,
-    message: Uint8Array | undefined,
-    error?: ConnectError,
-  ): Response | Promise<Response> {
+  #respond(call: Call, message: Uint8Array = nothing, error?: ConnectError): Awaitable<Response> {
     const { responseHeader, responseTrailer } = call;
-    if (this.endFlag === 0) {
+    if (this.variant.endFlag === 0) {
       const header = responseHeader.source ?? withoutLength(responseHeader.toNode());
       const trailer = responseTrailer.source ?? withoutLength(responseTrailer.toNode());
-      return {
-        status: 200,
-        header,
-        body: message ?? nothing,
-        trailer,
-        error,
-      };
+      return { status: 200, header, body: message, trailer, error };
     }
     const header = responseHeader.toNode();
     const trailer = this.#trailerEnvelope(call);
     const respond = (last: Uint8Array) => {
-      const bytes = message === undefined ? last : concat(message, last);
-      const body = this.isText ? base64Of(bytes) : bytes;
-      // Node accepts a `Trailer` field only with chunked encoding, which it uses if the length is
-      // missing.
+      const bytes = concat(message, last);
+      const body = this.variant.isText ? base64Of(bytes) : bytes;
+      // Node accepts a `Trailer` field only with chunked encoding, which it uses without a length.
       const sized = "trailer" in header ? header : { ...header, "content-length": body.length };
       return { status: 200, header: sized, body, error };
     };

@@ -27,9 +27,7 @@ export function optionKinds<T>() {
 
 /**
  * Asserts that all options are known and have the right type, and that none without a default is
- * missing. Otherwise, a misspelled option would be ignored, and one of another type would fail
- * during a call.
- * @throws {TypeError}
+ * missing: one of another type would fail during a call. @throws {TypeError}
  */
 export function assertOptions(
   where: string,

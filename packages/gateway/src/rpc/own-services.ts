@@ -16,31 +16,24 @@ export function servicesOf(router: ConnectRouter): readonly DescService[] {
   return [...new Set(router.handlers.map(({ service }) => service))];
 }
 
-/**
- * A signal that aborts with the given one, or never without one. Its reason is always an error for
- * clients, because the reason of a bare `abort()` would become an internal error.
- */
+/** Aborts with the given one, if any, and always with an error for clients: a bare `abort()` has none. */
 export function drainingSignal(given: AbortSignal | undefined): AbortSignal {
   const draining = new AbortController();
-  const abort = () => draining.abort(errorOf(given?.reason));
+  const abort = () => {
+    const { reason } = given ?? {};
+    const message = "the server is shutting down";
+    const other = new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
+    draining.abort(reason instanceof ConnectError ? reason : other);
+  };
   if (given?.aborted) abort();
   else given?.addEventListener("abort", abort, { once: true });
   return draining.signal;
 }
 
-function errorOf(reason: unknown): ConnectError {
-  if (reason instanceof ConnectError) return reason;
-  const message = "the server is shutting down";
-  return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
-}
-
-/** Counts a stream until its signal aborts. @throws {ConnectError} at the limit. */
-export type EnterStream = (signal: AbortSignal) => void;
-
-/** Limits the concurrent streams that need no token. */
-export function createStreamLimit(max: number, tooMany: string): EnterStream {
+/** Limits the concurrent streams that need no token. @returns counts one until its signal aborts. */
+export function createStreamLimit(max: number, tooMany: string) {
   let open = 0;
-  return (signal) => {
+  return (signal: AbortSignal): void => {
     if (open >= max) throw new ConnectError(tooMany, Code.ResourceExhausted);
     open++;
     // More reliable than the end of a generator, which may never be read to its end.

@@ -81,7 +81,7 @@ interface Missing {
   readonly violation: FieldViolation;
 }
 
-/** Undefined for none. Almost every message is complete: only for another are there lists and names. */
+/** Undefined for none: almost every message is complete. */
 function missingFields({ checks }: Plan, message: Message): Missing[] | undefined {
   let all: Missing[] | undefined;
   for (const { field, required, held } of checks) {

@@ -1,13 +1,6 @@
 /** The way of a call of any kind and protocol, in the order of connect-es. */
 import { create, type DescMessage } from "@bufbuild/protobuf";
-import type {
-  HandlerContext,
-  Interceptor,
-  StreamRequest,
-  StreamResponse,
-  UnaryRequest,
-  UnaryResponse,
-} from "@connectrpc/connect";
+import type { HandlerContext, Interceptor, UnaryRequest } from "@connectrpc/connect";
 import type { Response } from "../http/exchange.ts";
 import type { Call, Message, StreamWire } from "./call.ts";
 import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
@@ -15,12 +8,7 @@ import { type Messages, untilAborted, watchIdle } from "./streams.ts";
 
 type Next = Parameters<Interceptor>[0];
 
-/**
- * Runs one call: the gate before the body is read, then the message or messages, then interceptors
- * and implementation.
- * @returns its answer, also for an error.
- * @throws if the wire cannot write the error.
- */
+/** Runs one call. @returns its answer, also for an error. @throws if the wire cannot write the error. */
 export async function run(call: Call): Promise<Response | Messages> {
   const { wire } = call;
   const { kind } = wire.spec;
@@ -70,10 +58,7 @@ function readInTime(call: Call): Message | Promise<Message> {
 }
 
 /** Calls the implementation. Changes that an interceptor made to the request take precedence. */
-async function implement(
-  call: Call,
-  request: UnaryRequest | StreamRequest,
-): Promise<UnaryResponse | StreamResponse> {
+async function implement(call: Call, request: Parameters<Next>[0]): ReturnType<Next> {
   const { spec } = call.wire;
   const { method } = spec;
   let context: HandlerContext = call;
@@ -103,7 +88,7 @@ async function implement(
       message = created(method.output, spec.impl(request.message as never, context));
   }
   const { stream, service, responseHeader: header, responseTrailer: trailer } = call;
-  return { stream, method, service, header, trailer, message } as UnaryResponse | StreamResponse;
+  return { stream, method, service, header, trailer, message } as Awaited<ReturnType<Next>>;
 }
 
 class One<T> implements AsyncIterable<T> {

@@ -28,10 +28,7 @@ export async function sendMessages(
   const wire = call.wire as StreamWire;
   const iterator = messages[Symbol.asyncIterator]();
   let writer: BodyWriter | undefined;
-  const begin = (first?: Message): BodyWriter => {
-    writer ??= exchange.begin(wire.head(call, first));
-    return writer;
-  };
+  const begin = (first?: Message) => (writer ??= exchange.begin(wire.head(call, first)));
   const isHead = exchange.method === "HEAD";
   const sendHead = () => {
     if (exchange.isClosed) return;

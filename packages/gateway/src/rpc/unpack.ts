@@ -7,9 +7,8 @@ import type { Holding } from "../http/body-budget.ts";
 /** How many times as large deflate makes something at most. */
 export const growthMax = 1032;
 
-export interface UnpackOptions {
+interface UnpackOptions {
   readonly readMaxBytes: number;
-  /** Counts it; undefined for no limit. */
   readonly holding?: Holding | undefined;
 }
 

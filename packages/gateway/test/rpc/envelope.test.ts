@@ -85,8 +85,11 @@ describe.each([
       "an encoding of which something is left over",
       [message],
       {
-        assertDecoded: () => {
-          throw new ConnectError("left over", Code.InvalidArgument);
+        decoder: {
+          push: (chunk: Uint8Array) => chunk,
+          end: () => {
+            throw new ConnectError("left over", Code.InvalidArgument);
+          },
         },
       },
       { ...wrong, rawMessage: "left over" },
@@ -104,7 +107,8 @@ describe.each([
       rest = hex.slice(whole);
       return Buffer.from(hex.slice(0, whole), "hex");
     };
-    expect([await readBody(pieces, { decode })].flat()).toEqual(["a"]);
+    const decoder = { push: decode, end: () => {} };
+    expect([await readBody(pieces, { decoder })].flat()).toEqual(["a"]);
   });
 });
 
