@@ -165,8 +165,6 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   };
 }
 
-export const acceptEncoding: string = compressionGzip.name;
-
 function compressionOf({ "grpc-encoding": encoding }: Head): Compression {
   if (encoding === compressionGzip.name) return compressionGzip;
   const message = `the answer is compressed with ${encoding ?? "nothing that it names"}`;

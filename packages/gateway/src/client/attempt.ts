@@ -9,7 +9,7 @@ import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { resetReason } from "../http/session.ts";
-import { readChunks } from "../http/windows.ts";
+import { pauseUntil, readChunks } from "../http/windows.ts";
 import { EnvelopeSplitter, headBytes } from "../rpc/envelope.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
@@ -23,7 +23,7 @@ export class Attempt {
   readonly stream: ClientHttp2Stream;
   readonly #connection: Connection;
   readonly #deadline: CallDeadline;
-  #head: Head | undefined;
+  head: Head | undefined;
   #trailer: IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
 
@@ -34,7 +34,7 @@ export class Attempt {
     const stream = connection.open(headers);
     this.stream = stream;
     stream.on("response", (head, flags) => {
-      this.#head = head;
+      this.head = head;
       // A status before a body does not count: that of the trailers does.
       if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.#trailer = head;
       const failure = headError(head);
@@ -47,13 +47,9 @@ export class Attempt {
     deadline.onEnd = (error) => this.cancel(error);
   }
 
-  get head(): Head | undefined {
-    return this.#head;
-  }
-
   get trailer(): IncomingHttpHeaders {
     const trailer = this.#trailer ?? {};
-    return trailer === this.#head ? {} : trailer;
+    return trailer === this.head ? {} : trailer;
   }
 
   get isDecided(): boolean {
@@ -64,7 +60,7 @@ export class Attempt {
   get failure(): ConnectError | undefined {
     if (this.#cancellation !== undefined) return this.#cancellation;
     if (this.#trailer === undefined) return this.brokenOff;
-    return statusError(this.#head ?? {}, this.#trailer);
+    return statusError(this.head ?? {}, this.#trailer);
   }
 
   /** The same once its stream has ended: a status after lost data is no success. */
@@ -83,12 +79,12 @@ export class Attempt {
     if (this.isUndone && rstCode !== constants.NGHTTP2_REFUSED_STREAM) return lost(errored);
     const reset = resetReason(rstCode);
     if (reset !== undefined) return Object.assign(reset, { cause: errored });
-    return noStatus(this.#head ?? {});
+    return noStatus(this.head ?? {});
   }
 
   /** Whether the server has certainly not processed it. A server that answers has. */
   get isUndone(): boolean {
-    return this.#head === undefined && this.#connection.hasPassedOver(this.stream);
+    return this.head === undefined && this.#connection.hasPassedOver(this.stream);
   }
 
   /** Ends it at once, even if the reset cannot be sent because the server reads nothing. */
@@ -121,28 +117,22 @@ function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
 }
 
+type UnaryAnswer = { head: Head; trailer: IncomingHttpHeaders; body: Uint8Array };
+
 /** Makes a call with one message each way. @throws {ConnectError} an AnswerError if the server sent it. */
 export function callUnary(
   attempt: Attempt,
   body: Uint8Array,
   readMaxBytes: number,
-  holding: Holding | undefined,
-): Promise<{
-  readonly head: Head;
-  readonly trailer: IncomingHttpHeaders;
-  readonly body: Uint8Array;
-}> {
+  holding?: Holding,
+): Promise<UnaryAnswer> {
   const answer = answerOf(attempt, readMaxBytes, holding);
   // Not in a function with listeners, or they would keep it for as long as they are kept.
   attempt.stream.end(body);
   return answer;
 }
 
-function answerOf(
-  attempt: Attempt,
-  readMaxBytes: number,
-  holding: Holding | undefined,
-): ReturnType<typeof callUnary> {
+function answerOf(attempt: Attempt, readMaxBytes: number, holding?: Holding): Promise<UnaryAnswer> {
   const { stream } = attempt;
   return new Promise((resolve, reject) => {
     const received = new EnvelopeSplitter(readMaxBytes, holding);
@@ -159,7 +149,7 @@ function answerOf(
             throw messageTooLarge(readMaxBytes);
           }
           const room = received.push(chunk);
-          if (room !== undefined) void pauseUntil(room, attempt);
+          if (room !== undefined) void pauseUntil(stream, room, (error) => attempt.cancel(error));
         } catch (error) {
           attempt.cancel(error as ConnectError);
         }
@@ -171,12 +161,6 @@ function answerOf(
     });
     stream.on("close", settle);
   });
-}
-
-async function pauseUntil(room: Promise<void>, attempt: Attempt): Promise<void> {
-  attempt.stream.pause();
-  await room.catch((error: ConnectError) => attempt.cancel(error));
-  attempt.stream.resume();
 }
 
 /** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */

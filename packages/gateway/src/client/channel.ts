@@ -23,7 +23,8 @@ export class Channel {
   readonly #left = new Set<Subchannel>();
   readonly #waiting = new Set<Pick<PromiseWithResolvers<Connection>, "resolve" | "reject">>();
   #turns = 0;
-  #resolution: { readonly startedAt: number; isRunning: boolean } | undefined;
+  #resolvedAt = Number.NEGATIVE_INFINITY;
+  #isResolving = false;
   #failures = 0;
   #failure: ConnectError | undefined;
   #isClosed = false;
@@ -102,17 +103,16 @@ export class Channel {
   };
 
   #resolveAgain(): void {
-    const { startedAt = Number.NEGATIVE_INFINITY, isRunning = false } = this.#resolution ?? {};
-    if (isRunning || this.#isClosed) return;
+    if (this.#isResolving || this.#isClosed) return;
     const isFailing = this.#turn.some(({ failure }) => failure !== undefined);
     const pause = isFailing ? resolveAgainMs.failing : resolveAgainMs.idle;
-    const age = performance.now() - startedAt;
+    const age = performance.now() - this.#resolvedAt;
     if (age > (this.#turn.length === 0 ? backoffMs(this.#failures) : pause)) void this.#resolve();
   }
 
   async #resolve(): Promise<void> {
-    const resolution = { startedAt: performance.now(), isRunning: true };
-    this.#resolution = resolution;
+    this.#resolvedAt = performance.now();
+    this.#isResolving = true;
     try {
       const { socketPath } = this.#options;
       this.#use(socketPath === undefined ? await addressesOf(this.#host) : [socketPath]);
@@ -122,7 +122,7 @@ export class Channel {
       this.#failures++;
       this.#failure = connectionError(error as Error);
     }
-    resolution.isRunning = false;
+    this.#isResolving = false;
     this.#tell();
   }
 

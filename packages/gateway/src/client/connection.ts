@@ -21,7 +21,7 @@ export interface ConnectionOptions extends SocketOptions {
   readonly quietMsMax: number;
 }
 
-export interface ConnectionListener {
+interface ConnectionListener {
   /** The server has sent its settings: it speaks HTTP/2. */
   opened(): void;
   vacated(): void;
@@ -54,7 +54,8 @@ export class Connection {
   readonly #open: Iterable<Http2Stream>;
   readonly #listener: ConnectionListener;
   #state: "connecting" | "open" | "leaving" = "connecting";
-  #streams = 0;
+  /** Places that are reserved or taken. */
+  streams = 0;
   #streamsMax = 0;
   #failure: Error | undefined;
   /** Streams whose headers Node could not send, for example because of a GOAWAY. */
@@ -126,12 +127,8 @@ export class Connection {
     return this.#state === "open" && !this.isLost;
   }
 
-  get streams(): number {
-    return this.#streams;
-  }
-
   get hasRoom(): boolean {
-    return this.#streams < this.#streamsMax;
+    return this.streams < this.#streamsMax;
   }
 
   /** Whether it certainly was not processed, by RST_STREAM or GOAWAY (RFC 9113, 8.7 and 6.8), or was not sent. */
@@ -156,7 +153,7 @@ export class Connection {
     const now = performance.now();
     const { bytesRead } = this.#socket;
     const hasSent = bytesRead !== this.#quietBytes;
-    if (hasSent) this.#isOwed = this.#streams > 0;
+    if (hasSent) this.#isOwed = this.streams > 0;
     if (hasSent || !this.#isOwed) this.#quietSince = now;
     this.#quietBytes = bytesRead;
     const isQuiet = now - this.#quietSince > this.#quietMs;
@@ -167,11 +164,11 @@ export class Connection {
 
   /** Reserves a place for a stream. The caller then opens the stream or vacates the place. */
   reserve(): void {
-    this.#streams++;
+    this.streams++;
   }
 
   vacate(): void {
-    this.#streams--;
+    this.streams--;
     if (this.#state === "open") this.#listener.vacated();
     else this.#closeIfVacant();
   }
@@ -201,7 +198,7 @@ export class Connection {
 
   /** Not before, because servers refuse streams that arrive with a GOAWAY. */
   #closeIfVacant(): void {
-    if (this.#streams === 0) this.#session.close();
+    if (this.streams === 0) this.#session.close();
   }
 
   destroy(): void {
@@ -232,7 +229,7 @@ export class Connection {
     else if (bytesRead !== this.#bytesRead) {
       this.#bytesRead = bytesRead;
       this.#isAsked = false;
-      this.#isOwed = this.#streams > 0;
+      this.#isOwed = this.streams > 0;
     } else if (this.#isAsked) this.#socket.destroy(silent());
     else if (this.#isOwed) {
       this.#isAsked = true;
@@ -266,14 +263,12 @@ export class Connection {
 }
 
 /** Why a connection did not open. The words of nghttp2 do not say what to change. */
-const reasons: Readonly<Record<string, string>> = {
-  closed: "the server closed the connection before it spoke HTTP/2; it may expect TLS",
-  ERR_HTTP2_ERROR: "the server does not speak HTTP/2",
-};
-
 function withReason(cause: NodeJS.ErrnoException | undefined): Error | undefined {
-  const reason = reasons[cause === undefined ? "closed" : `${cause.code}`];
-  if (reason === undefined) return cause;
+  if (cause !== undefined && cause.code !== "ERR_HTTP2_ERROR") return cause;
+  const reason =
+    cause === undefined
+      ? "the server closed the connection before it spoke HTTP/2; it may expect TLS"
+      : "the server does not speak HTTP/2";
   return new ConnectError(reason, Code.Unavailable, undefined, undefined, cause);
 }
 

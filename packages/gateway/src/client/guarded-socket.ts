@@ -23,24 +23,18 @@ export interface SocketOptions {
   readonly tls: ClientTls;
 }
 
-export function openSocket({
-  origin,
-  address: host,
-  socketPath,
-  tls,
-}: SocketOptions): GuardedSocket {
+export function openSocket({ origin, address, socketPath, tls }: SocketOptions): GuardedSocket {
   if (socketPath !== undefined) {
     return new GuardedSocket((onread) => connectTcp({ path: socketPath, onread }));
   }
   const { protocol, hostname, port } = new URL(origin);
   const isSecure = protocol === "https:";
-  const place = { host, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
+  const place = { host: address, port: Number(port) || (isSecure ? 443 : 80), noDelay: true };
   if (!isSecure) return new GuardedSocket((onread) => connectTcp({ ...place, onread }));
-  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...material } =
-    tls;
+  const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...pem } = tls;
   return new GuardedSocket((onread) => {
     const alpn = { ALPNProtocols: ["h2"], onread };
-    return connectTls({ ...place, ...material, servername: serverName, ...alpn });
+    return connectTls({ ...place, ...pem, servername: serverName, ...alpn });
   });
 }
 
@@ -62,10 +56,8 @@ const readBytes = 64 * 1024;
 
 /**
  * A socket of HTTP/2 whose server may send headers of any size: see {@link HeaderFilter}. It also saves a
- * fifth of a call's CPU, because Node writes larger pieces to a stream of ours than to a socket.
- *
- * It reads into one buffer: with a new one for each read, a stream of large messages makes V8 collect
- * three times as often.
+ * fifth of a call's CPU, because Node writes larger pieces to a stream of ours than to a socket. It reads
+ * into one buffer: with a new one for each read, V8 collects three times as often.
  */
 export class GuardedSocket extends Duplex {
   readonly #socket: Socket;

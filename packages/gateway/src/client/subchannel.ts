@@ -1,10 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import {
-  Connection,
-  type ConnectionListener,
-  type ConnectionOptions,
-  connectionError,
-} from "./connection.ts";
+import { Connection, type ConnectionOptions, connectionError } from "./connection.ts";
 
 /** A connection that lived this long is replaced without a pause. */
 const livedMsMin = 1000;
@@ -20,8 +15,8 @@ export type SubchannelOptions = Omit<ConnectionOptions, "tls"> & {
 
 /**
  * Connections to one address. There is always one, or an attempt to open one: at once after a loss,
- * with a pause after a failed attempt. A pause runs to its end, whatever is lost meanwhile. More are
- * opened, with the same pauses, when the server takes no more streams on those that exist.
+ * with a pause after a failed attempt, which runs to its end. More are opened, with the same pauses,
+ * when the server takes no more streams on those that exist.
  */
 export class Subchannel {
   readonly #options: SubchannelOptions;
@@ -50,8 +45,7 @@ export class Subchannel {
   }
 
   get isOpen(): boolean {
-    for (const { isOpen } of this.#connections) if (isOpen) return true;
-    return false;
+    return this.#connections.values().some(({ isOpen }) => isOpen);
   }
 
   pick(): Connection | undefined {
@@ -82,35 +76,30 @@ export class Subchannel {
 
   #connect(): void {
     for (const { isConnecting } of this.#connections) if (isConnecting) return;
-    const { tls, onDisconnect: _, ...options } = this.#options;
+    const { tls, onDisconnect, ...options } = this.#options;
+    let openedAt: number | undefined;
+    const opened = () => {
+      openedAt = performance.now();
+      this.#failure = undefined;
+      this.#onChange();
+    };
+    const left = (error: ConnectError) => {
+      if (openedAt === undefined) return this.#failed(error);
+      onDisconnect?.();
+      const hasLived = performance.now() - openedAt > livedMsMin;
+      this.#failures = hasLived ? 0 : this.#failures + 1;
+      if (hasLived) this.#failure = undefined;
+      this.#reconnect();
+      // For calls that waited for the pause to end, or for room on this connection.
+      if (!this.#isClosed) this.#onChange();
+    };
+    const closed = (connection: Connection) => this.#connections.delete(connection);
+    const listener = { opened, vacated: this.#onChange, left, closed };
     try {
-      this.#connections.add(new Connection({ ...options, tls: tls() }, this.#listener()));
+      this.#connections.add(new Connection({ ...options, tls: tls() }, listener));
     } catch (error) {
       this.#failed(connectionError(error as Error)); // certificates that cannot be used
     }
-  }
-
-  #listener(): ConnectionListener {
-    let openedAt: number | undefined;
-    return {
-      opened: () => {
-        openedAt = performance.now();
-        this.#failure = undefined;
-        this.#onChange();
-      },
-      vacated: this.#onChange,
-      left: (error) => {
-        if (openedAt === undefined) return this.#failed(error);
-        this.#options.onDisconnect?.();
-        const hasLived = performance.now() - openedAt > livedMsMin;
-        this.#failures = hasLived ? 0 : this.#failures + 1;
-        if (hasLived) this.#failure = undefined;
-        this.#reconnect();
-        // For calls that waited for the pause to end, or for room on this connection.
-        if (!this.#isClosed) this.#onChange();
-      },
-      closed: (connection) => this.#connections.delete(connection),
-    };
   }
 
   #failed(error: ConnectError): void {

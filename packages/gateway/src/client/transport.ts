@@ -16,9 +16,11 @@ import {
   withoutConnection,
 } from "../http/headers.ts";
 import type { Cancellation } from "../rpc/call.ts";
-import { EnvelopeReader, type EnvelopeReading, readEnvelopes } from "../rpc/envelope.ts";
+import { methodNameOf } from "../rpc/call-names.ts";
+import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
+import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, optionKinds } from "../rpc/options.ts";
-import { acceptEncoding, MethodCodec, type ReadLimits } from "./answer.ts";
+import { MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
@@ -140,12 +142,15 @@ export class GrpcTransport implements Transport {
       const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
         callUnary(attempt, body, readMaxBytes, holding),
       );
+      const reading = codec.reading(head, this.#limits, values);
+      const reader = new EnvelopeReader(reading, holding, answer.body.length);
+      void reader.push(answer.body); // counted already
       return {
         stream: false,
         ...{ service: method.parent, method },
         header: new LazyHeaders(head),
         trailer: new LazyHeaders(trailer),
-        message: await readOne(answer.body, codec.reading(head, this.#limits, values), holding),
+        message: await reader.end(),
       };
     } finally {
       deadline.release();
@@ -166,8 +171,8 @@ export class GrpcTransport implements Transport {
       const holding = cancellation?.holding;
       const bodies = serializeAll(codec, input, holding);
       // A single message can be sent again, a stream cannot.
-      const one =
-        method.methodKind === "server_streaming" ? (await bodies.next()).value : undefined;
+      const isOne = method.methodKind === "server_streaming";
+      const one = isOne ? (await bodies.next()).value : undefined;
       const outgoing = { path: codec.path, header, deadline, triesMax: one ? triesMax : 1 };
       const { attempt, head } = await this.#try(outgoing, async (attempt) => {
         const head = headOf(attempt);
@@ -214,11 +219,7 @@ export class GrpcTransport implements Transport {
     }
   }
 
-  #headers(
-    path: string,
-    own: NodeHeaders | undefined,
-    remainingMs: number | undefined,
-  ): OutgoingHttpHeaders {
+  #headers(path: string, own?: NodeHeaders, remainingMs?: number): OutgoingHttpHeaders {
     const header = this.#header?.();
     return {
       "user-agent": this.#userAgent,
@@ -230,7 +231,7 @@ export class GrpcTransport implements Transport {
       host: undefined, // of the caller: servers refuse one that differs
       "content-type": "application/grpc",
       te: "trailers",
-      "grpc-accept-encoding": acceptEncoding,
+      "grpc-accept-encoding": compressionGzip.name,
       ...(remainingMs !== undefined && { "grpc-timeout": timeoutOf(remainingMs) }),
       [sensitiveHeaders]: header ? [...secrets, ...Object.keys(header)] : secrets,
     };
@@ -239,13 +240,12 @@ export class GrpcTransport implements Transport {
   #know<I extends DescMessage, O extends DescMessage>(
     method: DescMethod & { readonly input: I; readonly output: O },
   ): MethodCodec<I, O> {
-    let known = this.#methods.get(method) as MethodCodec<I, O> | undefined;
-    if (known === undefined) {
-      const path = `${this.#basePath}/${method.parent.typeName}/${method.name}`;
-      known = new MethodCodec(path, method.input, method.output);
-      this.#methods.set(method, known as unknown as MethodCodec<DescMessage, DescMessage>);
-    }
-    return known;
+    const known = this.#methods.get(method) as MethodCodec<I, O> | undefined;
+    if (known !== undefined) return known;
+    const path = `${this.#basePath}/${methodNameOf(method)}`;
+    const codec = new MethodCodec(path, method.input, method.output);
+    this.#methods.set(method, codec as unknown as MethodCodec<DescMessage, DescMessage>);
+    return codec;
   }
 }
 
@@ -260,16 +260,6 @@ function nodeHeaders(header: HeadersInit): NodeHeaders {
 /** gRPC allows at most eight digits. */
 function timeoutOf(ms: number): string {
   return ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
-}
-
-function readOne<T>(
-  body: Uint8Array,
-  reading: EnvelopeReading<T>,
-  holding: Holding | undefined,
-): T | Promise<T> {
-  const reader = new EnvelopeReader(reading, holding, body.length);
-  void reader.push(body); // counted already
-  return reader.end();
 }
 
 async function* serializeAll<I extends DescMessage, O extends DescMessage>(
