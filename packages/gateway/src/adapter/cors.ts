@@ -2,7 +2,7 @@
 import { Code, cors } from "@connectrpc/connect";
 import { RestFailure } from "../errors/http-error.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
-import type { NodeHeaders } from "../http/headers.ts";
+import type { HeaderRecord } from "../http/headers.ts";
 import { isRebindable } from "../http/target.ts";
 import type { Route } from "../rpc/face.ts";
 import { assertOptions, optionKinds } from "../rpc/options.ts";
@@ -23,10 +23,7 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number;
 }
 
-/**
- * Adds the CORS headers for an allowed origin, and answers preflights. Without a route, the method
- * that is asked for is allowed: so pages can read why it is refused.
- */
+/** Answers preflights too. Without a route, any method is allowed: so pages can read why it is refused. */
 export type ApplyCors = (exchange: CorsExchange, route?: Pick<Route, "allow">) => void;
 
 type CorsExchange = Pick<Exchange, "method" | "path" | "headers" | "addHeader" | "respond">;
@@ -61,33 +58,21 @@ export function createCors(options: CorsOptions): ApplyCors {
     options.exposedHeaders,
   );
 
-  function headersFor(
-    exchange: CorsExchange,
-    route: Pick<Route, "allow"> | undefined,
-  ): NodeHeaders {
-    const { origin } = exchange.headers;
-    const vary = { vary: "origin" };
-    if (origin === undefined || !(isForAll || origins.has(String(origin)))) return vary;
-    const allowed = {
-      ...vary,
-      "access-control-allow-origin": isForAll ? "*" : String(origin),
-      ...(credentials && { "access-control-allow-credentials": "true" }),
-    };
-    if (!isPreflight(exchange)) {
-      return { ...allowed, "access-control-expose-headers": exposedHeaders };
-    }
-    return {
-      ...allowed,
-      "access-control-allow-methods":
-        route?.allow(exchange.path).join(", ") || exchange.headers[askedMethod],
-      "access-control-allow-headers": allowedHeaders,
-      "access-control-max-age": String(maxAgeSeconds),
-    };
-  }
-
   return (exchange, route) => {
-    const header = headersFor(exchange, route);
-    if (isPreflight(exchange)) exchange.respond({ status: 204, header, body: "" });
+    const { origin, [askedMethod]: asked } = exchange.headers;
+    const isAsking = isPreflight(exchange);
+    const header: HeaderRecord = { vary: "origin" };
+    if (origin !== undefined && (isForAll || origins.has(String(origin)))) {
+      header["access-control-allow-origin"] = isForAll ? "*" : String(origin);
+      if (credentials) header["access-control-allow-credentials"] = "true";
+      if (isAsking) {
+        const allowed = route?.allow(exchange.path).join(", ");
+        header["access-control-allow-methods"] = allowed || asked;
+        header["access-control-allow-headers"] = allowedHeaders;
+        header["access-control-max-age"] = String(maxAgeSeconds);
+      } else header["access-control-expose-headers"] = exposedHeaders;
+    }
+    if (isAsking) exchange.respond({ status: 204, header, body: "" });
     else exchange.addHeader(header);
   };
 }

@@ -4,7 +4,7 @@ import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { compressionBrotli } from "@connectrpc/connect-node";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, type RenderError, renderStatus } from "../errors/http-error.ts";
+import { errorResponse, renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -73,13 +73,28 @@ export function createNodeGateway(
 ) {
   const { contextValues, fallback: other, cors } = options;
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
-  const guard = { renderError: options.rest?.renderError, onError };
-  const fallback = other && guardHandler(other, guard);
-  const besideGuard = { ...guard, applyCors: cors && createCors(cors) };
+  const { renderError = renderStatus } = options.rest ?? {};
+  const applyCors = cors && createCors(cors);
+  const fallback = other && guardHandler(other);
   const beside = new Map(
-    [...handlers].map(([path, handler]) => [path, guardHandler(handler, besideGuard)]),
+    [...handlers].map(([path, handler]) => [path, guardHandler(handler, applyCors)]),
   );
   let gateway = createGateway(options, node);
+
+  /** If it throws or rejects, its client gets an error. Without `applyCors`, CORS is left to it. */
+  function guardHandler(handler: NodeHandler, applyCors?: ApplyCors) {
+    return async (request: NodeRequest, response: NodeResponse): Promise<void> => {
+      try {
+        if (applyCors !== undefined && answersPreflight(applyCors, request, response)) return;
+        await handler(request, response);
+      } catch (error) {
+        onError(error);
+        const exchange = exchangeFor(request, response, parseRequestTarget(request.url ?? ""));
+        if (exchange.isAnswered) exchange.breakOff();
+        else exchange.respond(errorResponse(error, { renderError }));
+      }
+    };
+  }
 
   function serveRequest(request: NodeRequest, response: NodeResponse): Promise<void> {
     const { method = "", url = "", headers } = request;
@@ -124,58 +139,37 @@ const brotliParams = { [zlib.constants.BROTLI_PARAM_QUALITY]: 4 };
 const zstdParams = { [zlib.constants.ZSTD_c_compressionLevel]: 3 };
 
 const brotli = promisify(zlib.brotliCompress);
-
-/** In order of preference. Node has zstd since 22.15. */
-export const nodeCodings: readonly AnswerCoding[] = [
-  ...("zstdCompress" in zlib ? [zstdCoding()] : []),
-  { name: "br", compress: (bytes) => brotli(bytes, { params: brotliParams }) },
-  compressionGzip,
-];
-
-function zstdCoding(): AnswerCoding {
-  const zstd = promisify(zlib.zstdCompress);
-  return { name: "zstd", compress: (bytes) => zstd(bytes, { params: zstdParams }) };
-}
+/** Node has it since 22.15. */
+const zstd = zlib.zstdCompress && promisify(zlib.zstdCompress);
+const zstdCoding: AnswerCoding = {
+  name: "zstd",
+  compress: (bytes) => zstd(bytes, { params: zstdParams }),
+};
 
 const node: Runtime = {
   compressions: [compressionGzip, compressionBrotli],
-  codings: nodeCodings,
+  codings: [
+    ...(zstd === undefined ? [] : [zstdCoding]),
+    { name: "br", compress: (bytes) => brotli(bytes, { params: brotliParams }) },
+    compressionGzip,
+  ],
 };
 
-interface BesideOptions {
-  readonly renderError: RenderError | undefined;
-  readonly onError: (error: unknown) => void;
-  /** Applied to requests from other origins. Default: left to the handler. */
-  readonly applyCors?: ApplyCors | undefined;
-}
-
-/** Guards a handler for other paths: if it throws or rejects, its client gets an error. */
-function guardHandler(
-  handler: NodeHandler,
-  { renderError = renderStatus, onError, applyCors }: BesideOptions,
-): (...node: Parameters<NodeHandler>) => Promise<void> {
-  return async (request, response) => {
-    try {
-      if (applyCors !== undefined) {
-        const { method = "", url: path = "", headers } = request;
-        const addHeader = (header: NodeHeaders) => {
-          for (const name in header) response.setHeader(name, `${header[name]}`);
-        };
-        const respond = ({ status, header }: Response) => {
-          addHeader(header);
-          response.statusCode = status;
-          response.end();
-        };
-        const exchange = { method, path, headers, addHeader, respond };
-        applyCors(exchange);
-        if (isPreflight(exchange)) return;
-      }
-      await handler(request, response);
-    } catch (error) {
-      onError(error);
-      const exchange = exchangeFor(request, response, parseRequestTarget(request.url ?? ""));
-      if (exchange.isAnswered) exchange.breakOff();
-      else exchange.respond(errorResponse(error, { renderError }));
-    }
+/** Adds the headers of CORS, or answers a preflight. */
+function answersPreflight(
+  applyCors: ApplyCors,
+  { method = "", url: path = "", headers }: NodeRequest,
+  response: NodeResponse,
+): boolean {
+  const addHeader = (header: NodeHeaders) => {
+    for (const name in header) response.setHeader(name, `${header[name]}`);
   };
+  const respond = ({ status, header }: Response) => {
+    addHeader(header);
+    response.statusCode = status;
+    response.end();
+  };
+  const exchange = { method, path, headers, addHeader, respond };
+  applyCors(exchange);
+  return isPreflight(exchange);
 }

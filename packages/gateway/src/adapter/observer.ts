@@ -6,17 +6,11 @@ import type { ProtocolName } from "../rpc/call.ts";
 
 /**
  * Observes the beginning and the end of every request, over every protocol, including requests that
- * are rejected before a method is called. CORS preflights and what `fallback` serves are not
- * observed.
- *
- * Its errors go to `onError` and do not affect the request.
+ * are rejected before a method is called, but not CORS preflights and what `fallback` serves. Its
+ * errors go to `onError` and do not affect the request.
  */
 export interface CallObserver {
-  /**
-   * Called with the head of a request, before the gate and before the body is read.
-   *
-   * @returns the observation of this request, if any.
-   */
+  /** Called with the head of a request, before the gate and the body. @returns its observation, if any. */
   begin(request: ObservedRequest): CallObservation | undefined;
 }
 
@@ -61,20 +55,13 @@ export interface CallEnding {
   readonly status: number | undefined;
 }
 
-/**
- * The protocol of a request, by its media type.
- *
- * @param isRpcPath Whether its path is that of a method. If the type names no protocol, it is Connect.
- */
+/** The protocol of a request, by its media type. If that names none, a path of RPC is Connect's. */
 export function protocolOf(headers: RequestHeaders, isRpcPath: boolean): ProtocolName {
   const type = String(headers["content-type"] ?? "");
   if (grpcWebType.test(type)) return "grpc-web";
   if (grpcType.test(type)) return "grpc";
-  return isRpcPath || isConnect(headers, type) ? "connect" : "rest";
-}
-
-function isConnect(headers: RequestHeaders, type: string): boolean {
-  return connectType.test(type) || headers["connect-protocol-version"] !== undefined;
+  const isConnect = connectType.test(type) || headers["connect-protocol-version"] !== undefined;
+  return isRpcPath || isConnect ? "connect" : "rest";
 }
 
 const grpcType = /^application\/grpc/i;
@@ -83,9 +70,7 @@ const connectType = /^application\/(?:connect|proto\b)/i;
 
 /**
  * Combines observers, in their order. If one throws, the error goes to `onError` and the others are
- * still called.
- *
- * @returns a single observer as it is; undefined for none.
+ * still called. @returns a single observer as it is; undefined for none.
  */
 export function composeObservers(
   observers: readonly CallObserver[],
@@ -93,11 +78,12 @@ export function composeObservers(
 ): CallObserver | undefined {
   if (observers.length < 2) return observers[0];
 
-  function each<T, U>(all: readonly T[], tell: (one: T) => U): U[] {
-    const said: U[] = [];
+  function each<T, U>(all: readonly T[], tell: (one: T) => U): NonNullable<U>[] {
+    const said: NonNullable<U>[] = [];
     for (const one of all) {
       try {
-        said.push(tell(one));
+        const answer = tell(one);
+        if (answer != null) said.push(answer);
       } catch (error) {
         onError(error);
       }
@@ -107,12 +93,8 @@ export function composeObservers(
 
   return {
     begin(request) {
-      const observations = each(observers, (observer) => observer.begin(request)).filter(
-        (observation) => observation !== undefined,
-      );
-      const headers = observations.flatMap(({ responseHeader }) =>
-        responseHeader ? [responseHeader] : [],
-      );
+      const observations = each(observers, (observer) => observer.begin(request));
+      const headers = each(observations, ({ responseHeader }) => responseHeader);
       return {
         ...(headers.length > 0 && { responseHeader: Object.assign({}, ...headers) }),
         calling: (values) => void each(observations, (one) => one.calling?.(values)),
