@@ -13,7 +13,7 @@ import {
 } from "../errors/http-error.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
-import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import {
   createStreamLimit,
   drainingSignal,
@@ -31,8 +31,6 @@ export interface Readiness {
   /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
   readonly draining?: AbortSignal;
 }
-
-const readinessKinds: OptionKindsOf<Readiness> = { isReady: "function", draining: "object" };
 
 function resolveReadiness({ isReady, draining }: Readiness) {
   const signal = drainingSignal(draining);
@@ -75,11 +73,12 @@ export interface HealthOptions extends Readiness {
   readonly watchesMax?: number;
 }
 
-const optionKinds: OptionKindsOf<HealthOptions> = {
-  ...readinessKinds,
-  services: "list",
-  watchesMax: "number",
-};
+const serviceKinds = optionKinds<HealthOptions>()({
+  function: "isReady",
+  object: "draining",
+  list: "services",
+  number: "watchesMax",
+});
 
 /**
  * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
@@ -94,7 +93,7 @@ export function addHealth(
   options: HealthOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
-  assertOptions("addHealth", options, optionKinds);
+  assertOptions("addHealth", options, serviceKinds);
   // A Watch lasts as long as its client likes, and needs no token. The limit is well above the
   // number of load balancers of one server. Each Watch takes about ten KiB.
   const { services, watchesMax = 1024, ...given } = options;
@@ -146,11 +145,11 @@ export interface HealthHandlersOptions extends Readiness {
   readonly renderError?: RenderError;
 }
 
-const handlerKinds: OptionKindsOf<HealthHandlersOptions> = {
-  ...readinessKinds,
-  prefixes: "list",
-  renderError: "function",
-};
+const handlerKinds = optionKinds<HealthHandlersOptions>()({
+  function: "isReady renderError",
+  object: "draining",
+  list: "prefixes",
+});
 
 /**
  * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
@@ -164,13 +163,22 @@ export function createHealthHandlers(
   assertOptions("createHealthHandlers", options, handlerKinds);
   const { prefixes = [""], renderError = renderStatus, ...readiness } = options;
   const { isReady } = resolveReadiness(readiness);
+  const answerTo = (method: string | undefined, isWell: boolean) => {
+    if (method === "GET" || method === "HEAD") {
+      if (isWell) return jsonResponse('{"status":"ok"}');
+      const notReady = new ConnectError("the server is not ready", Code.Unavailable);
+      return errorResponse(notReady, { renderError });
+    }
+    const [text, allow] = ["the method must be GET or HEAD", "GET, HEAD"];
+    return errorResponse(new RestFailure(405, Code.Unimplemented, text, { allow }), {
+      renderError,
+    });
+  };
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {
-      const isRead = method === "GET" || method === "HEAD";
-      const problem = isRead ? notReady : wrongMethod;
-      const answer = isRead && isWell() ? well : errorResponse(problem(), { renderError });
-      response.writeHead(answer.status, { ...answer.header, "cache-control": "no-store" });
-      response.end(answer.body); // Node omits the body of an answer to HEAD by itself
+      const { status, header, body } = answerTo(method, isWell());
+      response.writeHead(status, { ...header, "cache-control": "no-store" });
+      response.end(body); // Node omits the body of an answer to HEAD by itself
     };
   };
   const healthz = serve(() => true);
@@ -182,14 +190,3 @@ export function createHealthHandlers(
     ]),
   );
 }
-
-function wrongMethod(): RestFailure {
-  const allow = "GET, HEAD";
-  return new RestFailure(405, Code.Unimplemented, "the method must be GET or HEAD", { allow });
-}
-
-function notReady(): ConnectError {
-  return new ConnectError("the server is not ready", Code.Unavailable);
-}
-
-const well = jsonResponse('{"status":"ok"}');

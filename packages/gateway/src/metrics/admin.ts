@@ -15,13 +15,9 @@ export interface AdminListener {
   close(): Promise<void>;
 }
 
-/** Scrapers are few, and send little. */
-const connectionsMax = 16;
-const headerBytesMax = 8192;
 const requestTimeoutMs = 5000;
 /** Longer than most scrape intervals, so that a scraper keeps its connection. */
 const idleTimeoutMs = 75_000;
-
 const closeTimeoutMs = 1000;
 
 /**
@@ -35,13 +31,13 @@ export async function openAdmin(
   metrics: MetricsSource,
 ): Promise<AdminListener> {
   const server = http.createServer({
-    maxHeaderSize: headerBytesMax,
+    maxHeaderSize: 8192,
     headersTimeout: requestTimeoutMs,
     requestTimeout: requestTimeoutMs,
     connectionsCheckingInterval: 1000,
     keepAliveTimeout: idleTimeoutMs,
   });
-  server.maxConnections = connectionsMax;
+  server.maxConnections = 16; // scrapers are few
   server.setTimeout(idleTimeoutMs);
   const { contentType } = metrics;
   let rendering: Promise<string> | undefined;

@@ -9,17 +9,12 @@ import {
   type Metric,
   Registry,
 } from "@prometheus-io/client";
-import type {
-  CallEnding,
-  CallObservation,
-  CallObserver,
-  ObservedRequest,
-} from "../adapter/observer.ts";
+import type { CallObserver } from "../adapter/observer.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
 import { protocolNames } from "../rpc/call.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
 import type { TrafficObserver } from "../server/port.ts";
-import type { RefusalKind } from "../server/refusal.ts";
+import { refusalKinds } from "../server/refusal.ts";
 
 export interface ServiceMetricsOptions {
   /** The prefix of the names of metrics: `connect_gateway`. */
@@ -57,7 +52,8 @@ export class ServiceMetrics {
     const build = new Gauge({ ...named("build_info", "What runs; always 1."), labelNames });
     build.set({ version: options.version, node: process.versions.node }, 1);
     for (const metric of processRegistry().getMetricsAsArray()) {
-      registry.registerMetric(metric as unknown as Metric); // its types say less than it returns
+      // Its types say less than it returns.
+      if (!costly.test(metric.name)) registry.registerMetric(metric as unknown as Metric);
     }
   }
 
@@ -111,22 +107,15 @@ function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
     collectDefaultMetrics({ register: ofProcess });
-    for (const name of costly) ofProcess.removeSingleMetric(name);
   }
   return ofProcess;
 }
 
-/** Excluded: they visit each open connection, or repeat our metrics of the event loop. */
-const costly = [
-  ...["nodejs_active_handles", "nodejs_active_handles_total"],
-  ...["nodejs_active_requests", "nodejs_active_requests_total"],
-  ...["nodejs_active_resources", "nodejs_active_resources_total"],
-  ...["nodejs_eventloop_utilization_summary", "nodejs_eventloop_utilization_histogram"],
-  // They begin anew with each scrape: a second scraper would spoil the first one's.
-  ...["", "_min", "_max", "_mean", "_stddev", "_p50", "_p90", "_p99"].map(
-    (part) => `nodejs_eventloop_lag${part}_seconds`,
-  ),
-];
+/**
+ * Excluded: they visit each open connection, or repeat our metrics of the event loop. The lag begins
+ * anew with each scrape: a second scraper would spoil the first one's.
+ */
+const costly = /^nodejs_(?:active_|eventloop_lag|eventloop_utilization_(?:summary|histogram))/;
 
 /** From an answer without disk access to far beyond the timeouts of clients. */
 const requestSeconds = [
@@ -152,10 +141,8 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
     labelNames: ["protocol"] as const,
     buckets: requestSeconds,
   });
-  watchGauge(
-    named("requests_in_flight", "Requests that have begun and not ended."),
-    () => inFlight,
-  );
+  const begun = "Requests that have begun and not ended.";
+  watchGauge(named("requests_in_flight", begun), () => inFlight);
   for (const protocol of protocolNames) seconds.zero({ protocol });
 
   function labelOf(method: DescMethod | undefined): string {
@@ -173,12 +160,12 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
   }
 
   return {
-    begin(request: ObservedRequest): CallObservation {
+    begin(request) {
       inFlight++;
       const { protocol } = request;
       const startedAt = performance.now();
       return {
-        end: ({ code }: CallEnding) => {
+        end: ({ code }) => {
           inFlight--;
           const { method } = request;
           requests.inc({ method: labelOf(method), protocol, code: codeNameOf(code) });
@@ -190,10 +177,6 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
     },
   };
 }
-
-const refusalKinds: readonly RefusalKind[] = [
-  ...(["handshake", "malformed", "tunnel", "late", "expectation", "oversized"] as const),
-];
 
 /** Counts connections, their bytes, and requests that are rejected before they become calls. */
 function observeTraffic(named: Naming): TrafficObserver {

@@ -118,7 +118,7 @@ function describeRequest(
     const attributes = { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" };
     return { name: called ?? system, attributes };
   }
-  const isKnown = httpMethods.has(requestMethod);
+  const isKnown = httpMethods.test(requestMethod);
   const label = isKnown ? requestMethod : "HTTP";
   return {
     name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
@@ -147,9 +147,7 @@ function describeEnding(
   return { attributes: { "http.response.status_code": status }, errorType };
 }
 
-const httpMethods: ReadonlySet<string> = new Set(
-  "CONNECT DELETE GET HEAD OPTIONS PATCH POST PUT QUERY TRACE".split(" "),
-);
+const httpMethods = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|QUERY|TRACE)$/;
 
 /** In Connect's form: `invalid_argument`. Connect has no code for success. */
 function connectNameOf(code: Code | undefined): string | undefined {
