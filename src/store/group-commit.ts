@@ -2,71 +2,69 @@ import { backoffMs } from "../backoff.ts";
 import { type Cancellation, type NewPlant, overloaded, PlantError } from "../plant.ts";
 import type { BatchEngine, RowOutcome } from "./engine.ts";
 import type { CommitLimits, CommitObserver } from "./options.ts";
-import { heapBytes, heapBytesMin, Line, type Share, Waiter, WaitingRoom } from "./waiting-room.ts";
+import {
+  createWaitingRoom,
+  heapBytes,
+  heapBytesMin,
+  Line,
+  Waiter,
+  type WaitingRoom,
+} from "./waiting-room.ts";
 
 /** Groups plants into commits, in a queue for each part of the database. */
-export class GroupCommit {
-  readonly #shared: Omit<QueueOptions, "share">;
-  readonly #room: WaitingRoom;
-  readonly #queues = new Map<string, CommitQueue>();
-  #clock: NodeJS.Timeout | undefined;
-
-  constructor(
-    engine: BatchEngine,
-    limits: CommitLimits,
-    { watch, observer }: Pick<QueueOptions, "watch" | "observer">,
-  ) {
-    this.#shared = { engine, limits, watch, observer };
-    this.#room = new WaitingRoom(limits, observer);
-  }
-
-  /**
-   * @param signal Removes a waiting plant. Once its commit has begun, only the caller stops
-   * waiting.
-   * @throws The reason of the signal, at once; a {@link PlantError} `overloaded`, at once; or
-   * `unavailable`, if the commit failed or did not return within the time of a caller.
-   */
-  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
-    if (signal?.aborted) return Promise.reject(signal.reason);
-    this.#clock ??= setTimeout(this.#tick, tickMs).unref();
-    return this.#queueOf(plant.id).submit(plant, signal);
-  }
-
-  /** Whether even the smallest plant of any part would be rejected now. */
-  isFull(): boolean {
-    return !this.#room.hasRoom(heapBytesMin);
-  }
-
-  /** Resolves when no caller waits. Commits that nobody waits for may be under way. */
-  async drain(): Promise<void> {
-    for (;;) {
-      const callers = [...this.#queues.values()].flatMap((queue) => queue.callers());
-      if (callers.length === 0) return;
-      await Promise.allSettled(callers.map(({ outcome }) => outcome));
-    }
-  }
+export function createGroupCommit(
+  engine: BatchEngine,
+  limits: CommitLimits,
+  { watch, observer }: Pick<QueueOptions, "watch" | "observer">,
+) {
+  const room = createWaitingRoom(limits, observer);
+  const queues = new Map<string, CommitQueue>();
+  let clock: NodeJS.Timeout | undefined;
 
   /** One timer for all, so that a caller costs none. */
-  readonly #tick = () => {
+  function tick(): void {
     const now = performance.now();
-    const waits = [...this.#queues.values()].map((queue) => queue.tellLate(now));
+    const waits = [...queues.values()].map((queue) => queue.tellLate(now));
     // Of a part in which nobody waits, nothing is known.
     const { since, error } = waits.reduce((one, other) => (one.since > other.since ? one : other));
-    const { answerTimeoutMs: limitMs } = this.#shared.limits;
-    this.#shared.watch.callersWait({ since, limitMs, error });
+    watch.callersWait({ since, limitMs: limits.answerTimeoutMs, error });
     const isWaiting = waits.some((wait) => wait.since < now);
-    this.#clock = isWaiting ? setTimeout(this.#tick, tickMs).unref() : undefined;
-  };
+    clock = isWaiting ? setTimeout(tick, tickMs).unref() : undefined;
+  }
 
-  #queueOf(id: bigint): CommitQueue {
-    const part = this.#shared.engine.partOf(id);
-    let queue = this.#queues.get(part);
+  function queueOf(id: bigint): CommitQueue {
+    const part = engine.partOf(id);
+    let queue = queues.get(part);
     if (queue === undefined) {
-      queue = new CommitQueue(part, { ...this.#shared, share: this.#room.openShare() });
-      this.#queues.set(part, queue);
+      queue = createQueue(part, { engine, limits, room, watch, observer });
+      queues.set(part, queue);
     }
     return queue;
   }
+
+  return {
+    /**
+     * @param signal Removes a waiting plant. Once its commit has begun, only the caller stops
+     * waiting.
+     * @throws The reason of the signal, at once; a {@link PlantError} `overloaded`, at once; or
+     * `unavailable`, if the commit failed or did not return within the time of a caller.
+     */
+    submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
+      if (signal?.aborted) return Promise.reject(signal.reason);
+      if (clock === undefined) clock = setTimeout(tick, tickMs).unref();
+      return queueOf(plant.id).submit(plant, signal);
+    },
+    /** Whether even the smallest plant of any part would be rejected now. */
+    isFull: () => !room.hasRoom(heapBytesMin),
+    /** Resolves when no caller waits. Commits that nobody waits for may be under way. */
+    async drain(): Promise<void> {
+      for (;;) {
+        const callers = [...queues.values()].flatMap((queue) => queue.callers());
+        if (callers.length === 0) return;
+        await Promise.allSettled(callers.map(({ outcome }) => outcome));
+      }
+    },
+  };
 }
 
 /** How much later than its time a caller may hear, in milliseconds. */
@@ -75,7 +73,7 @@ const tickMs = 100;
 interface QueueOptions {
   readonly engine: BatchEngine;
   readonly limits: CommitLimits;
-  readonly share: Share;
+  readonly room: WaitingRoom;
   readonly watch: CommitWatch;
   readonly observer: CommitObserver | undefined;
 }
@@ -87,13 +85,15 @@ export interface CommitWatch {
   callersWait(wait: CallersWait): void;
 }
 
-export interface CallersWait {
+interface CallersWait {
   /** From then on, callers have waited in all parts. */
   readonly since: number;
   readonly limitMs: number;
   /** For what, as far as is known. */
   readonly error: unknown;
 }
+
+type CommitQueue = ReturnType<typeof createQueue>;
 
 /**
  * Groups the plants of one part of a database into commits, in order of arrival. Plants that arrive
@@ -102,40 +102,31 @@ export interface CallersWait {
  * those under way. If the engine says that a commit may succeed later, its plants are retried
  * beside all others.
  */
-class CommitQueue {
-  readonly #part: string;
-  readonly #options: QueueOptions;
-  readonly #pace: Pace;
-  readonly #waiting: Line;
-  readonly #late: Line;
+function createQueue(part: string, options: QueueOptions) {
+  const { engine, limits, room, watch, observer } = options;
+  const { batchRowsMax, batchBytesMax } = limits;
+  const pace = createPace(batchRowsMax, engine.commitsMax > 1 && !engine.mergesCommits);
+  const share = room.openShare();
+  const waiting = new Line(room, share);
+  const late = new Line(room, share);
   /** Not a Set: V8 links its old tables to new ones, which keeps ended calls alive. */
-  readonly #begun: (readonly Waiter[])[] = [];
-  #isRetrying = false;
+  const begun: (readonly Waiter[])[] = [];
+  let isRetrying = false;
   /** Of the failures that were retried since the last success. */
-  #outage: { begunAt: number; failedAt: number; error: unknown } | undefined;
-  #isGathering = false;
-  #timer: NodeJS.Timeout | undefined;
-  #underWay = 0;
-  #rowsUnderWay = 0;
-  #endedAt = 0;
+  let outage: { begunAt: number; failedAt: number; error: unknown } | undefined;
+  let isGathering = false;
+  let timer: NodeJS.Timeout | undefined;
+  let underWay = 0;
+  let rowsUnderWay = 0;
+  let endedAt = 0;
+  return { submit, tellLate, callers };
 
-  constructor(part: string, options: QueueOptions) {
-    const { engine, limits, share } = options;
-    const isParallel = engine.commitsMax > 1 && !engine.mergesCommits;
-    this.#part = part;
-    this.#options = options;
-    this.#waiting = new Line(share);
-    this.#late = new Line(share);
-    this.#pace = new Pace({ rowsMax: limits.batchRowsMax, isParallel });
-  }
-
-  submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
+  function submit(plant: NewPlant, signal?: Cancellation): Promise<RowOutcome> {
     const bytes = heapBytes(plant);
-    const { share } = this.#options;
-    if (!share.room.hasRoom(bytes, share)) return Promise.reject(overloaded());
+    if (!room.hasRoom(bytes, share)) return Promise.reject(overloaded());
     const waiter = new Waiter(plant, bytes, signal);
-    this.#waiting.push(waiter);
-    this.#gather();
+    waiting.push(waiter);
+    gather();
     return waiter.outcome;
   }
 
@@ -144,81 +135,78 @@ class CommitQueue {
    *
    * @returns Since when a caller waits, or `now`; and for what, as far as is known.
    */
-  tellLate(now: number): { readonly since: number; readonly error: unknown } {
-    const error = this.#outage?.error ?? tooSlow;
+  function tellLate(now: number): { readonly since: number; readonly error: unknown } {
+    const error = outage?.error ?? tooSlow;
     let since = now;
-    for (const waiter of this.callers()) {
+    for (const waiter of callers()) {
       since = Math.min(since, waiter.since);
-      const isOver = now - waiter.since >= this.#options.limits.answerTimeoutMs;
+      const isOver = now - waiter.since >= limits.answerTimeoutMs;
       if (isOver) waiter.leave(unavailable(notConfirmed, error));
     }
     return { since, error };
   }
 
-  callers(): Waiter[] {
-    const all = [this.#waiting.waiters, this.#late.waiters, ...this.#begun].flat();
+  function callers(): Waiter[] {
+    const all = [waiting.waiters, late.waiters, ...begun].flat();
     return all.filter(({ isSettled }) => !isSettled);
   }
 
   /** Begins commits that are worthwhile, or else one when the expected rows have come. */
-  #gather(): void {
-    const { commitsMax, commitsAhead } = this.#options.engine;
-    while (this.#underWay < commitsMax + commitsAhead && this.#isWorthwhile()) this.#begin();
-    if (this.#isGathering) return;
-    if (this.#mayBegin()) {
-      this.#isGathering = true;
-      // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
-      // of a burst would be committed alone, and the others would wait for it.
-      const patienceMs = this.#pace.patienceMs(this.#underWay > 0);
-      if (patienceMs > 0) this.#timer = setTimeout(this.#endGathering, patienceMs);
-      else setImmediate(this.#endGathering);
-    }
+  function gather(): void {
+    const { commitsMax, commitsAhead } = engine;
+    while (underWay < commitsMax + commitsAhead && isWorthwhile()) begin();
+    if (isGathering || !mayBegin()) return;
+    isGathering = true;
+    // Plants that arrive in the same turn of the event loop share a commit. Otherwise the first
+    // of a burst would be committed alone, and the others would wait for it.
+    const patienceMs = pace.patienceMs(underWay > 0);
+    if (patienceMs > 0) timer = setTimeout(endGathering, patienceMs);
+    else setImmediate(endGathering);
   }
 
   /** When a commit begins or ends, waiting plants have something else to wait for. */
-  #stopGathering(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
-    this.#isGathering = false;
+  function stopGathering(): void {
+    if (timer === undefined) return;
+    clearTimeout(timer);
+    timer = undefined;
+    isGathering = false;
   }
 
-  readonly #endGathering = () => {
-    this.#isGathering = false;
-    this.#timer = undefined;
-    if (this.#mayBegin()) this.#begin();
-    this.#gather();
-  };
+  function endGathering(): void {
+    isGathering = false;
+    timer = undefined;
+    if (mayBegin()) begin();
+    gather();
+  }
 
   /** Whether the next commit has enough rows or is full. */
-  #isWorthwhile(): boolean {
-    const { rows, bytes } = this.#waiting;
-    if (rows === 0) return false;
-    return rows >= this.#pace.worthwhile || bytes >= this.#options.limits.batchBytesMax;
+  function isWorthwhile(): boolean {
+    const { rows, bytes } = waiting;
+    return rows > 0 && (rows >= pace.worthwhile || bytes >= batchBytesMax);
   }
 
-  #mayBegin(): boolean {
-    return this.#waiting.rows > 0 && this.#underWay < this.#options.engine.commitsMax;
+  function mayBegin(): boolean {
+    return waiting.rows > 0 && underWay < engine.commitsMax;
   }
 
-  #begin(): void {
-    if (this.#timer !== undefined) this.#stopGathering();
-    const { batchRowsMax, batchBytesMax } = this.#options.limits;
-    const batch = this.#waiting.take(batchRowsMax, batchBytesMax);
-    this.#underWay++;
-    this.#rowsUnderWay += batch.length;
-    void this.#commit(batch).then(() => {
-      this.#underWay--;
-      this.#rowsUnderWay -= batch.length;
-      if (this.#timer !== undefined) this.#stopGathering();
-      this.#gather();
+  function begin(): void {
+    stopGathering();
+    const batch = waiting.take(batchRowsMax, batchBytesMax);
+    underWay++;
+    rowsUnderWay += batch.length;
+    void commit(batch).then(() => {
+      underWay--;
+      rowsUnderWay -= batch.length;
+      stopGathering();
+      gather();
     });
   }
 
   /** @returns Whether it succeeded, apart from rows that cannot be stored. */
-  async #commit(batch: readonly Waiter[]): Promise<boolean> {
-    this.#begun.push(batch);
+  async function commit(batch: readonly Waiter[]): Promise<boolean> {
+    begun.push(batch);
     try {
-      const outcomes = await this.#observed(batch.map(({ plant }) => plant));
+      const outcomes = await observed(batch.map(({ plant }) => plant));
       if (outcomes.length !== batch.length) {
         throw new Error(`a commit of ${batch.length} rows had ${outcomes.length} outcomes`);
       }
@@ -227,20 +215,20 @@ class CommitQueue {
         if (outcome instanceof Error) waiter.reject(unavailable(notStored, outcome));
         else waiter.resolve(outcome);
       }
-      this.#outage = undefined;
-      this.#options.watch.commitSucceeded();
+      outage = undefined;
+      watch.commitSucceeded();
       return true;
     } catch (error) {
-      if (this.#options.engine.isOfRow(error)) return await this.#commitHalves(batch, error);
-      this.#retryOrReject(batch, error);
+      if (engine.isOfRow(error)) return await commitHalves(batch, error);
+      retryOrReject(batch, error);
       return false;
     } finally {
-      this.#begun.splice(this.#begun.indexOf(batch), 1);
+      begun.splice(begun.indexOf(batch), 1);
     }
   }
 
   /** Finds the row at fault, and rejects it alone. */
-  async #commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
+  async function commitHalves(batch: readonly Waiter[], error: unknown): Promise<boolean> {
     if (batch.length === 1) {
       batch[0]?.reject(unavailable(notStored, error));
       return true;
@@ -249,18 +237,17 @@ class CommitQueue {
     let isDone = true;
     for (const half of [batch.slice(0, middle), batch.slice(middle)]) {
       const staying = half.filter(({ isSettled }) => !isSettled);
-      if (staying.length > 0 && !(await this.#commit(staying))) isDone = false;
+      if (staying.length > 0 && !(await commit(staying))) isDone = false;
     }
     return isDone;
   }
 
-  async #observed(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
-    const { engine, observer } = this.#options;
-    const isAhead = this.#underWay > engine.commitsMax;
+  async function observed(plants: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
+    const isAhead = underWay > engine.commitsMax;
     const begunAt = performance.now();
     let isFailed = true;
     try {
-      const outcomes = await engine.commit(plants, this.#part);
+      const outcomes = await engine.commit(plants, part);
       isFailed = false;
       return outcomes;
     } catch (error) {
@@ -268,22 +255,21 @@ class CommitQueue {
       throw error;
     } finally {
       const now = performance.now();
-      const durationMs = now - (isAhead ? Math.max(begunAt, this.#endedAt) : begunAt);
-      this.#endedAt = now;
-      this.#pace.commitEnded(this.#waiting.rows + this.#rowsUnderWay, durationMs);
+      const durationMs = now - (isAhead ? Math.max(begunAt, endedAt) : begunAt);
+      endedAt = now;
+      pace.commitEnded(waiting.rows + rowsUnderWay, durationMs);
       observer?.commitEnded({ rows: plants.length, durationMs, isFailed });
     }
   }
 
-  #retryOrReject(batch: readonly Waiter[], error: unknown): void {
-    const { engine, share, watch } = this.#options;
-    if (engine.retries?.isSilent(error, this.#part) === true) this.#rejectWaiting(error);
-    const retriedSince = this.#retriedSince(error);
+  function retryOrReject(batch: readonly Waiter[], error: unknown): void {
+    if (engine.retries?.isSilent(error, part) === true) rejectWaiting(error);
+    const since = retriedSince(error);
     let isKept = false;
     for (const waiter of batch) {
       if (waiter.isSettled) continue;
-      if (waiter.since > retriedSince && share.room.hasRoom(waiter.bytes, share)) {
-        this.#late.push(waiter);
+      if (waiter.since > since && room.hasRoom(waiter.bytes, share)) {
+        late.push(waiter);
         isKept = true;
       } else {
         waiter.reject(unavailable(notConfirmed, error));
@@ -292,51 +278,46 @@ class CommitQueue {
     // Also if all callers have left: who comes next would wait for nothing.
     if (isKept) watch.commitRetried(error);
     else watch.commitFailed(error);
-    if (this.#late.rows > 0 && !this.#isRetrying) void this.#retry();
+    if (late.rows > 0 && !isRetrying) void retry();
   }
 
-  #rejectWaiting(error: unknown): void {
-    for (const line of [this.#waiting, this.#late]) {
+  function rejectWaiting(error: unknown): void {
+    for (const line of [waiting, late]) {
       for (const waiter of line.take(line.rows, line.bytes))
         waiter.reject(unavailable(notConfirmed, error));
     }
   }
 
   /** @returns Plants that came later are retried. In an outage that lasts, none are. */
-  #retriedSince(error: unknown): number {
-    const { retries } = this.#options.engine;
+  function retriedSince(error: unknown): number {
+    const { retries } = engine;
     if (retries?.mayHelp(error) !== true) return Number.POSITIVE_INFINITY;
     const now = performance.now();
     const limit = now - retries.retryLimitMs;
-    const last = this.#outage;
-    const begunAt = last !== undefined && last.failedAt >= limit ? last.begunAt : now;
-    this.#outage = { begunAt, failedAt: now, error };
+    const begunAt = outage !== undefined && outage.failedAt >= limit ? outage.begunAt : now;
+    outage = { begunAt, failedAt: now, error };
     return begunAt <= limit ? Number.POSITIVE_INFINITY : limit;
   }
 
   /** A single row may be the cause: each failure retries fewer rows at once, and others first. */
-  async #retry(): Promise<void> {
-    const { engine, limits } = this.#options;
-    this.#isRetrying = true;
-    let rowsMax = limits.batchRowsMax;
-    for (let failures = 1; engine.retries !== undefined && this.#late.rows > 0; ) {
-      if (failures > 0) await pause(backoffMs(failures, engine.retries));
-      const batch = this.#late.take(rowsMax, limits.batchBytesMax);
+  async function retry(): Promise<void> {
+    isRetrying = true;
+    let rowsMax = batchRowsMax;
+    for (let failures = 1; engine.retries !== undefined && late.rows > 0; ) {
+      const pauseMs = failures > 0 ? backoffMs(failures, engine.retries) : 0;
+      if (pauseMs > 0) await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      const batch = late.take(rowsMax, batchBytesMax);
       if (batch.length === 0) {
         // All callers have left. Who comes next would wait for nothing.
-        if (this.#outage !== undefined) this.#options.watch.commitFailed(this.#outage.error);
+        if (outage !== undefined) watch.commitFailed(outage.error);
         break;
       }
-      const isDone = await this.#commit(batch);
+      const isDone = await commit(batch);
       failures = isDone ? 0 : failures + 1;
-      rowsMax = isDone ? limits.batchRowsMax : Math.ceil(batch.length / 2);
+      rowsMax = isDone ? batchRowsMax : Math.ceil(batch.length / 2);
     }
-    this.#isRetrying = false;
+    isRetrying = false;
   }
-}
-
-function pause(ms: number): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 const tooSlow = new Error("a commit takes too long");
@@ -361,47 +342,38 @@ const returnMs = { base: 0.5, each: 0.04 } as const;
 const patienceMsMax = 100;
 
 /** Decides how many rows make a commit worthwhile, and how long to wait for them. */
-class Pace {
-  readonly #rowsMax: number;
-  readonly #isParallel: boolean;
+function createPace(rowsMax: number, isParallel: boolean) {
   /** About how many there are at a time. */
-  #callers = 0;
-  /** This many waiting rows are worth a commit. */
-  worthwhile: number;
-  #patienceMs = 0;
-  #mergeMs = 0;
+  let callers = 0;
+  let patienceMs = 0;
+  let mergeMs = 0;
+  return {
+    /** This many waiting rows are worth a commit. */
+    worthwhile: Math.min(worthwhileInParallel, rowsMax),
 
-  constructor({ rowsMax, isParallel }: { rowsMax: number; isParallel: boolean }) {
-    this.#rowsMax = rowsMax;
-    this.#isParallel = isParallel;
-    this.worthwhile = Math.min(worthwhileInParallel, rowsMax);
-  }
+    /**
+     * How long to wait for them; 0: for the rest of this turn of the event loop.
+     *
+     * @param isBusy Whether commits are under way. One that takes twice as long as the last is not
+     * waited for: it may wait for a lock, or its node hangs.
+     */
+    patienceMs: (isBusy: boolean) => (isBusy ? mergeMs : patienceMs),
 
-  /**
-   * How long to wait for them; 0: for the rest of this turn of the event loop.
-   *
-   * @param isBusy Whether commits are under way. One that takes twice as long as the last is not
-   * waited for: it may wait for a lock, or its node hangs.
-   */
-  patienceMs(isBusy: boolean): number {
-    return isBusy ? this.#mergeMs : this.#patienceMs;
-  }
-
-  /**
-   * If commits are fast, half of the callers share one while the other half is answered and comes
-   * again: neither thread waits for the other. If a commit takes longer than that, all share it: in
-   * two halves, each would wait for two commits. A lone caller has its commit at once.
-   *
-   * @param waiting How many callers waited for an outcome at its end, including its own.
-   */
-  commitEnded(waiting: number, commitMs: number): void {
-    if (this.#isParallel) return;
-    this.#mergeMs = Math.min(2 * commitMs, patienceMsMax);
-    this.#callers = Math.max(waiting, this.#callers * callersDecay);
-    const untilBackMs = returnMs.base + returnMs.each * this.#callers;
-    const isSlow = commitMs > untilBackMs;
-    this.#patienceMs = isSlow ? Math.min(untilBackMs, patienceMsMax) : 0;
-    const wanted = isSlow ? this.#callers : this.#callers / 2;
-    this.worthwhile = Math.min(Math.ceil(wanted), this.#rowsMax);
-  }
+    /**
+     * If commits are fast, half of the callers share one while the other half is answered and comes
+     * again: neither thread waits for the other. If a commit takes longer than that, all share it:
+     * in two halves, each would wait for two commits. A lone caller has its commit at once.
+     *
+     * @param waiting How many callers waited for an outcome at its end, including its own.
+     */
+    commitEnded(waiting: number, commitMs: number): void {
+      if (isParallel) return;
+      mergeMs = Math.min(2 * commitMs, patienceMsMax);
+      callers = Math.max(waiting, callers * callersDecay);
+      const untilBackMs = returnMs.base + returnMs.each * callers;
+      const isSlow = commitMs > untilBackMs;
+      patienceMs = isSlow ? Math.min(untilBackMs, patienceMsMax) : 0;
+      this.worthwhile = Math.min(Math.ceil(isSlow ? callers : callers / 2), rowsMax);
+    },
+  };
 }

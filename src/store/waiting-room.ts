@@ -8,69 +8,62 @@ interface Amount {
   bytes: number;
 }
 
+export type WaitingRoom = ReturnType<typeof createWaitingRoom>;
+
 /** Limits what waits for the commits of a store. */
-export class WaitingRoom {
-  readonly #limits: CommitLimits;
-  readonly #observer: CommitObserver | undefined;
-  readonly #all: Amount = { rows: 0, bytes: 0 };
-  #shares = 0;
-
-  constructor(limits: CommitLimits, observer: CommitObserver | undefined) {
-    this.#limits = limits;
-    this.#observer = observer;
-  }
-
-  /** For one more part of the database. All shares are equal, so that no part fills the room. */
-  openShare(): Share {
-    this.#shares++;
-    return { room: this, rows: 0, bytes: 0 };
-  }
-
-  /** Whether it has room for a plant, and so has its share. */
-  hasRoom(bytes: number, share: Readonly<Amount> = { rows: 0, bytes: 0 }): boolean {
-    const { waitingRowsMax, waitingBytesMax } = this.#limits;
-    const { rows, bytes: held } = this.#all;
-    if (rows >= waitingRowsMax || held + bytes > waitingBytesMax) return false;
-    if (share.rows >= Math.max(1, waitingRowsMax / this.#shares)) return false;
-    // One plant may be larger than a share.
-    return share.rows === 0 || share.bytes + bytes <= waitingBytesMax / this.#shares;
-  }
-
-  /** Counts rows that come, or go if negative. */
-  change(line: Line, rows: number, bytes: number): void {
-    for (const amount of [line, line.share, this.#all]) {
-      amount.rows += rows;
-      amount.bytes += bytes;
-    }
-    this.#observer?.queueChanged(this.#all.rows, this.#all.bytes);
-  }
-}
-
-/** What waits for one part of the database. */
-export interface Share extends Amount {
-  readonly room: WaitingRoom;
+export function createWaitingRoom(
+  { waitingRowsMax, waitingBytesMax }: CommitLimits,
+  observer: CommitObserver | undefined,
+) {
+  const all: Amount = { rows: 0, bytes: 0 };
+  let shares = 0;
+  return {
+    /** For one more part of the database. All shares are equal, so that no part fills the room. */
+    openShare(): Amount {
+      shares++;
+      return { rows: 0, bytes: 0 };
+    },
+    /** Whether it has room for a plant, and so has its share. */
+    hasRoom(bytes: number, share: Readonly<Amount> = { rows: 0, bytes: 0 }): boolean {
+      if (all.rows >= waitingRowsMax || all.bytes + bytes > waitingBytesMax) return false;
+      if (share.rows >= Math.max(1, waitingRowsMax / shares)) return false;
+      // One plant may be larger than a share.
+      return share.rows === 0 || share.bytes + bytes <= waitingBytesMax / shares;
+    },
+    /** Counts rows that come, or go if negative. */
+    change(line: Line, rows: number, bytes: number): void {
+      for (const amount of [line, line.share, all]) {
+        amount.rows += rows;
+        amount.bytes += bytes;
+      }
+      observer?.queueChanged(all.rows, all.bytes);
+    },
+  };
 }
 
 export class Line implements Amount {
-  readonly share: Share;
+  readonly room: WaitingRoom;
+  /** What waits for one part of the database. */
+  readonly share: Amount;
   rows = 0;
   bytes = 0;
   /** Callers that gave up stay until their turn comes or until they are half of it. */
   waiters: Waiter[] = [];
 
-  constructor(share: Share) {
+  constructor(room: WaitingRoom, share: Amount) {
+    this.room = room;
     this.share = share;
   }
 
   push(waiter: Waiter): void {
     waiter.line = this;
     this.waiters.push(waiter);
-    this.share.room.change(this, 1, waiter.bytes);
+    this.room.change(this, 1, waiter.bytes);
   }
 
   /** The plant of a caller that has given up is not written. */
   leave(waiter: Waiter): void {
-    this.share.room.change(this, -1, -waiter.bytes);
+    this.room.change(this, -1, -waiter.bytes);
     if (this.waiters.length > 2 * this.rows) {
       this.waiters = this.waiters.filter(({ isSettled }) => !isSettled);
     }
@@ -91,7 +84,7 @@ export class Line implements Amount {
       bytes += waiter.bytes;
     }
     this.waiters = this.waiters.slice(taken);
-    this.share.room.change(this, -batch.length, -bytes);
+    this.room.change(this, -batch.length, -bytes);
     return batch;
   }
 }
@@ -105,11 +98,10 @@ export class Waiter implements AbortListener {
   isSettled = false;
   readonly since = performance.now();
   readonly #signal: Cancellation | undefined;
-  readonly outcome: Promise<RowOutcome>;
   readonly #settled = Promise.withResolvers<RowOutcome>();
+  readonly outcome = this.#settled.promise;
 
   constructor(plant: NewPlant, bytes: number, signal: Cancellation | undefined) {
-    this.outcome = this.#settled.promise;
     this.plant = plant;
     this.bytes = bytes;
     this.#signal = signal;
@@ -144,7 +136,5 @@ export const heapBytesMin = 512;
 
 /** An upper bound: two bytes for each UTF-16 code unit, and the objects of a plant. */
 export function heapBytes(plant: NewPlant): number {
-  let units = 0;
-  for (const field of textFields) units += plant[field]?.length ?? 0;
-  return heapBytesMin + 2 * units;
+  return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), heapBytesMin);
 }

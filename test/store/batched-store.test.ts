@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Plant } from "../../src/plant.ts";
-import { BatchedStore } from "../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../src/store/batched-store.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
@@ -9,7 +9,7 @@ import { storeSuite } from "./suite.ts";
 // database has.
 storeSuite("memory", async () => {
   const plants = new Map<bigint, Plant>();
-  return async () => new BatchedStore(new MemoryEngine(plants));
+  return async () => createBatchedStore(new MemoryEngine(plants));
 });
 
 test.each([
@@ -19,7 +19,7 @@ test.each([
   ["U+0000", { tag: "a\0" }, "tag"],
 ])("%s is rejected, not changed into another plant", async (_, wrong, field) => {
   const engine = new MemoryEngine();
-  const creating = new BatchedStore(engine).create({ ...plantOf(1), ...wrong });
+  const creating = createBatchedStore(engine).create({ ...plantOf(1), ...wrong });
   await expect(creating).rejects.toMatchObject({ code: "invalid", field });
   expect(engine.commits).toEqual([]);
 });

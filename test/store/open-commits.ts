@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { expect } from "vitest";
 import type { Cancellation, NewPlant } from "../../src/plant.ts";
 import type { BatchEngine, RowOutcome } from "../../src/store/engine.ts";
-import { type CommitWatch, GroupCommit } from "../../src/store/group-commit.ts";
+import { type CommitWatch, createGroupCommit } from "../../src/store/group-commit.ts";
 import { type CommitLimits, type CommitObserver, defaultLimits } from "../../src/store/options.ts";
 import { plantOf } from "./plant-of.ts";
 
@@ -52,7 +52,7 @@ export function begin(
     commitRetried: () => {},
     callersWait: () => {},
   };
-  const group = new GroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });
+  const group = createGroupCommit(engine, { ...defaultLimits, ...limits }, { watch, observer });
   /** Some tests do not care what becomes of a plant, which is rejected after ten seconds at most. */
   const submit = (plant: number | NewPlant, signal?: Cancellation) => {
     const created = group.submit(typeof plant === "number" ? plantOf(plant) : plant, signal);

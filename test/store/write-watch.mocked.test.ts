@@ -1,7 +1,7 @@
 /** When a store reports that it is not writable, with an engine controlled by the test. */
 import { afterEach, beforeEach, expect, onTestFinished, test, vi } from "vitest";
 import type { Obstacle } from "../../src/plant.ts";
-import { BatchedStore } from "../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../src/store/batched-store.ts";
 import type { Engine } from "../../src/store/engine.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { MemoryEngine } from "./memory-engine.ts";
@@ -27,7 +27,7 @@ function open(given: Given = {}) {
   const onObstacle = (...change: [Obstacle | undefined, unknown]) => void told.push(change);
   const times = { inspectIntervalMs: 2000, backoffMinMs: 250, backoffMaxMs: 5000 };
   const limits = { answerTimeoutMs: 3000 };
-  const store = new BatchedStore(engine, { onObstacle, limits }, times);
+  const store = createBatchedStore(engine, { onObstacle, limits }, times);
   onTestFinished(() => store.close());
   const isCreated = (id: number) =>
     store.create(plantOf(id)).then(

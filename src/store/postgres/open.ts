@@ -1,7 +1,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
 import type { PlantStore } from "../../plant.ts";
-import { BatchedStore } from "../batched-store.ts";
+import { createBatchedStore } from "../batched-store.ts";
 import { StoreOpenError } from "../open-error.ts";
 import type { OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
@@ -25,7 +25,7 @@ export async function openPostgres(
   options: StoreOptions,
 ): Promise<PlantStore> {
   const engine = await openEngine(address, defaultPostgresLimits, options.onUnreachable);
-  return new BatchedStore(engine, options);
+  return createBatchedStore(engine, options);
 }
 
 /** Opens the database, and migrates it if necessary. @throws {StoreOpenError} */

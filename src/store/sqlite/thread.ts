@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
 import type { NewPlant, Obstacle, PlantStore } from "../../plant.ts";
-import { BatchedStore } from "../batched-store.ts";
+import { createBatchedStore } from "../batched-store.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
 import type { StoreOptions } from "../options.ts";
@@ -204,5 +204,5 @@ export async function openSqlite(
   busyTimeoutMs = defaultBusyTimeoutMs,
 ): Promise<PlantStore> {
   const thread = await SqliteThread.open(path, busyTimeoutMs, options);
-  return new BatchedStore(thread, options);
+  return createBatchedStore(thread, options);
 }

@@ -2,7 +2,7 @@ import { beforeAll, onTestFinished } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { type NewPlant, type PlantStore, plantFrom, textFields } from "../../../src/plant.ts";
 import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
-import { BatchedStore } from "../../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../../src/store/batched-store.ts";
 import type { StoreOptions } from "../../../src/store/options.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
@@ -58,7 +58,7 @@ export async function openTestStore(
   { onUnreachable, observer }: StoreOptions = {},
 ): Promise<PlantStore> {
   const engine = await openTestEngine(url, limits, onUnreachable);
-  const store = new BatchedStore(engine, { observer });
+  const store = createBatchedStore(engine, { observer });
   onTestFinished(() => store.close());
   return store;
 }

@@ -3,7 +3,7 @@ import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { patienceMs } from "../../../packages/gateway/test/support/within.ts";
 import type { Obstacle, PlantStore } from "../../../src/plant.ts";
-import { BatchedStore } from "../../../src/store/batched-store.ts";
+import { createBatchedStore } from "../../../src/store/batched-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
@@ -166,7 +166,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test("checks and commits together stay within the connection limit", async () => {
     const { url, sessions } = await openDatabase(server.current);
     const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 0 });
-    const store = new BatchedStore(engine);
+    const store = createBatchedStore(engine);
     onTestFinished(() => store.close());
     const work = plantsOf(20).map((plant) => [
       store.create(plant),
