@@ -35,7 +35,7 @@ export async function openStore(
 
 /** Reads a snapshot. Creates and migrates nothing. @throws {StoreOpenError} */
 export async function openPlantReader(at: StoreLocation): Promise<PlantReader> {
-  if (at.engine === "sqlite") return (await sqlite()).SqliteReader.open(at.path);
+  if (at.engine === "sqlite") return (await sqlite()).openSqliteReader(at.path);
   return await (await postgres()).openPostgresReader(at);
 }
 

@@ -10,7 +10,7 @@ import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isFull, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
-import { Writer } from "../../src/store/sqlite/writer.ts";
+import { createWriter } from "../../src/store/sqlite/writer.ts";
 import { openStore } from "../support/open-store.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { seed } from "./reader-places.ts";
@@ -139,7 +139,7 @@ describe("a temporary failure", () => {
   test("a full disk: nothing of the batch is stored, then back to normal", async () => {
     const db = openDatabase(await temporaryPath(), 50);
     onTestFinished(() => db.close());
-    const writer = new Writer(db);
+    const writer = createWriter(db);
     const kept = () => readValue(db, "SELECT count(*) FROM plants");
     const batch = valuesOf(plantsOf(100).map((plant) => ({ ...plant, name: "x".repeat(1000) })));
     db.exec("PRAGMA max_page_count = 10");

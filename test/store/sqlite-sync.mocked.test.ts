@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
-import { Writer } from "../../src/store/sqlite/writer.ts";
+import { createWriter } from "../../src/store/sqlite/writer.ts";
 import { plantsOf } from "./plant-of.ts";
 import { temporaryFolder, temporaryPath } from "./temporary.ts";
 
@@ -78,7 +78,7 @@ test.each([
 ])("a log left by a crash is rewritten before it is trusted: %s", async (_, suffix) => {
   const running = openDatabase(await temporaryPath(), 100);
   const name = "x".repeat(5000);
-  new Writer(running).write(valuesOf(plantsOf(400).map((plant) => ({ ...plant, name }))));
+  createWriter(running).write(valuesOf(plantsOf(400).map((plant) => ({ ...plant, name }))));
   const path = join(await temporaryFolder(), "crashed.db");
   for (const file of ["", "-wal"]) copyFileSync(`${running.location()}${file}`, `${path}${file}`);
   running.close();

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
-import { SqliteThread } from "../../src/store/sqlite/thread.ts";
+import { openThread } from "../../src/store/sqlite/thread.ts";
 import { openStore } from "../support/open-store.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
 import { storeSuite } from "./suite.ts";
@@ -111,7 +111,7 @@ test("a log that grows for a reader is told, and when it is copied", async () =>
 
 test("an inspection writes nothing, but a probe does", async () => {
   const path = await temporaryPath();
-  const thread = await SqliteThread.open(path, 100);
+  const thread = await openThread(path, 100);
   onTestFinished(() => thread.close());
   const sizes = [(await stat(`${path}-wal`)).size];
   for (const check of [() => thread.inspect(), () => thread.probe()]) {

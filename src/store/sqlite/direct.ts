@@ -4,7 +4,7 @@ import { busyTimeoutMs } from "./files.ts";
 
 export { checkDatabase } from "./check.ts";
 export { readSchemaState } from "./database.ts";
-export { SqliteReader } from "./reader.ts";
+export { openSqliteReader } from "./reader.ts";
 
 export function migrateDatabase(path: string): void {
   openDatabase(path, busyTimeoutMs).close();

@@ -7,7 +7,7 @@ export interface WorkerSetup {
   readonly path: string;
   readonly busyTimeoutMs: number;
   /** Two int32: a count of requests, on which the worker sleeps, and waiting pages of the log. */
-  readonly bell: SharedArrayBuffer;
+  readonly bell: Int32Array;
 }
 
 /** A message to the worker. Each is answered by one message, in order; `close` by its end. */

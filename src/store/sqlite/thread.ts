@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import { extname } from "node:path";
 import { Worker } from "node:worker_threads";
-import type { NewPlant, Obstacle, PlantStore } from "../../plant.ts";
+import type { PlantStore } from "../../plant.ts";
 import { createBatchedStore } from "../batched-store.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
 import { StoreOpenError } from "../open-error.ts";
@@ -36,146 +36,106 @@ class SqliteFailure extends Error {
   }
 }
 
-type Options = Pick<StoreOptions, "onFailure" | "onNotice" | "observer">;
-
-interface Opened extends Omit<WorkerSetup, "busyTimeoutMs"> {
-  readonly worker: Worker;
-  readonly ended: Promise<void>;
-  readonly failure: Failure | undefined;
-}
-
-/** The service's side of the thread that owns the database. */
-export class SqliteThread implements Engine {
-  readonly commitsMax = 1;
-  readonly commitsAhead = 1;
-  readonly mergesCommits = false;
-  readonly openedWith: Error | undefined;
-  readonly #worker: Worker;
-  readonly #bell: Int32Array;
-  readonly #ended: Promise<void>;
-  readonly #onFailure: StoreOptions["onFailure"];
-  readonly #tellOfLog: (waitingPages: number) => void;
-  /** What the thread was asked, answered in order. */
-  readonly #asked: PromiseWithResolvers<Unstored>[] = [];
-  #failure: Error | undefined;
-  #closing = false;
-
-  /** @throws {StoreOpenError} */
-  static async open(
-    path: string,
-    busyTimeoutMs: number,
-    options: Options = {},
-  ): Promise<SqliteThread> {
-    if (openPaths.has(path)) {
-      throw new StoreOpenError("in_use", `${path} is already open in this process`);
-    }
-    openPaths.add(path);
-    const bell = new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT);
-    const workerData: WorkerSetup = { path, busyTimeoutMs, bell };
-    const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
-    const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
-    void ended.then(() => openPaths.delete(path));
-    const start = await startOf(worker, ended);
-    if (start.kind === "opened") {
-      return new SqliteThread({ path, worker, bell, ended, failure: start.failure }, options);
-    }
+/**
+ * The service's side of the thread that owns the database.
+ *
+ * @param busyTimeoutMs For other processes' locks. @throws {StoreOpenError}
+ */
+export async function openThread(
+  path: string,
+  busyTimeoutMs: number,
+  options: Pick<StoreOptions, "onFailure" | "onNotice" | "observer"> = {},
+): Promise<Engine> {
+  if (openPaths.has(path)) {
+    throw new StoreOpenError("in_use", `${path} is already open in this process`);
+  }
+  openPaths.add(path);
+  const bell = new Int32Array(new SharedArrayBuffer(2 * Int32Array.BYTES_PER_ELEMENT));
+  const workerData: WorkerSetup = { path, busyTimeoutMs, bell };
+  const worker = new Worker(workerUrl, { workerData, name: "plant-store-sqlite" });
+  const ended = new Promise<void>((resolve) => worker.once("exit", () => resolve()));
+  void ended.then(() => openPaths.delete(path));
+  const start = await startOf(worker, ended);
+  if (start.kind === "refused") {
     await ended;
     throw new StoreOpenError(start.code, start.message);
   }
 
-  private constructor({ path, worker, bell, ended, failure }: Opened, options: Options) {
-    this.#worker = worker;
-    this.#bell = new Int32Array(bell);
-    this.#ended = ended;
-    this.openedWith = failure && new SqliteFailure(failure);
-    this.#onFailure = options.onFailure;
-    this.#tellOfLog = tellOfUsers(path, options);
-    worker.on("message", (reply: Reply) => this.#receive(reply));
-    worker.on("error", (error: Error) => this.#fail(error));
-    void ended.then(() => {
-      if (this.#closing) return;
-      this.#fail(new SqliteFailure({ code: "exit", message: "the SQLite thread ended by itself" }));
-    });
+  const tellOfLog = tellOfUsers(path, options);
+  /** What the thread was asked, answered in order. */
+  const asked: PromiseWithResolvers<Unstored>[] = [];
+  let failure: Error | undefined;
+  let isClosing = false;
+  worker.on("message", receive);
+  worker.on("error", fail);
+  void ended.then(() => {
+    if (isClosing) return;
+    fail(new SqliteFailure({ code: "exit", message: "the SQLite thread ended by itself" }));
+  });
+
+  async function ask(request: Request): Promise<Unstored> {
+    if (failure !== undefined) throw failure;
+    const answer = Promise.withResolvers<Unstored>();
+    send(request);
+    asked.push(answer);
+    return await answer.promise;
   }
 
-  partOf(): string {
-    return "";
+  function send(request: Request): void {
+    worker.postMessage(request);
+    Atomics.add(bell, 0, 1);
+    Atomics.notify(bell, 0);
   }
 
-  async commit(batch: readonly NewPlant[]): Promise<readonly (RowOutcome | Error)[]> {
-    const unstored = await this.#ask({ kind: "commit", values: valuesOf(batch) });
-    const outcomes = batch.map((): RowOutcome | Error => "created");
-    for (const [row, error] of unstored)
-      outcomes[row] = error ? new SqliteFailure(error) : "id_taken";
-    return outcomes;
+  function receive(reply: Reply): void {
+    if (reply.kind === "done") asked.shift()?.resolve(reply.unstored);
+    else if (reply.kind === "failed") asked.shift()?.reject(new SqliteFailure(reply.failure));
+    else fail(new SqliteFailure(reply.failure));
   }
 
-  async inspect(): Promise<void> {
-    await this.#ask({ kind: "inspect" });
-    this.#tellOfLog(Atomics.load(this.#bell, 1));
+  function fail(error: Error): void {
+    if (failure !== undefined) return;
+    failure = error;
+    for (const one of asked.splice(0)) one.reject(error);
+    options.onFailure?.(error);
   }
 
-  async probe(): Promise<void> {
-    await this.#ask({ kind: "probe" });
-  }
-
-  isOfRow(error: unknown): boolean {
-    return error instanceof SqliteFailure && isOfRow(error.code);
-  }
-
-  obstacle(): Obstacle | undefined {
-    return this.#failure && "failed";
-  }
-
-  obstacleFrom(error: unknown): Obstacle {
-    if (this.#failure !== undefined) return "failed";
-    const code = error instanceof SqliteFailure ? error.code : "";
-    if (isFull(code)) return "disk_full";
-    if (code === "SQLITE_ERROR") return "damaged";
-    return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
-  }
-
-  /** Checkpoints, closes the database and ends the thread. */
-  async close(): Promise<void> {
-    this.#closing = true;
-    this.#send({ kind: "close" });
-    await this.#ended;
-  }
-
-  async #ask(request: Request): Promise<Unstored> {
-    if (this.#failure !== undefined) throw this.#failure;
-    const asked = Promise.withResolvers<Unstored>();
-    this.#send(request);
-    this.#asked.push(asked);
-    return await asked.promise;
-  }
-
-  #send(request: Request): void {
-    this.#worker.postMessage(request);
-    Atomics.add(this.#bell, 0, 1);
-    Atomics.notify(this.#bell, 0);
-  }
-
-  #receive(reply: Reply): void {
-    switch (reply.kind) {
-      case "done":
-        this.#asked.shift()?.resolve(reply.unstored);
-        break;
-      case "failed":
-        this.#asked.shift()?.reject(new SqliteFailure(reply.failure));
-        break;
-      case "broken":
-        this.#fail(new SqliteFailure(reply.failure));
-        break;
-    }
-  }
-
-  #fail(error: Error): void {
-    if (this.#failure !== undefined) return;
-    this.#failure = error;
-    for (const asked of this.#asked.splice(0)) asked.reject(error);
-    this.#onFailure?.(error);
-  }
+  return {
+    commitsMax: 1,
+    commitsAhead: 1,
+    mergesCommits: false,
+    openedWith: start.failure && new SqliteFailure(start.failure),
+    partOf: () => "",
+    async commit(batch) {
+      const unstored = await ask({ kind: "commit", values: valuesOf(batch) });
+      const outcomes = batch.map((): RowOutcome | Error => "created");
+      for (const [row, error] of unstored)
+        outcomes[row] = error ? new SqliteFailure(error) : "id_taken";
+      return outcomes;
+    },
+    async inspect() {
+      await ask({ kind: "inspect" });
+      tellOfLog(Atomics.load(bell, 1));
+    },
+    async probe() {
+      await ask({ kind: "probe" });
+    },
+    isOfRow: (error) => error instanceof SqliteFailure && isOfRow(error.code),
+    obstacle: () => failure && "failed",
+    obstacleFrom(error) {
+      if (failure !== undefined) return "failed";
+      const code = error instanceof SqliteFailure ? error.code : "";
+      if (isFull(code)) return "disk_full";
+      if (code === "SQLITE_ERROR") return "damaged";
+      return primaryCode(code) === "SQLITE_BUSY" ? "locked" : "unwritable";
+    },
+    /** Checkpoints, closes the database and ends the thread. */
+    async close() {
+      isClosing = true;
+      send({ kind: "close" });
+      await ended;
+    },
+  };
 }
 
 async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
@@ -197,12 +157,11 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
   }
 }
 
-/** @param busyTimeoutMs For other processes' locks. @throws {StoreOpenError} */
+/** @throws {StoreOpenError} */
 export async function openSqlite(
   path: string,
   options: StoreOptions,
   busyTimeoutMs = defaultBusyTimeoutMs,
 ): Promise<PlantStore> {
-  const thread = await SqliteThread.open(path, busyTimeoutMs, options);
-  return createBatchedStore(thread, options);
+  return createBatchedStore(await openThread(path, busyTimeoutMs, options), options);
 }

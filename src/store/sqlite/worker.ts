@@ -14,7 +14,7 @@ import { type Database, hasRoom, readValue } from "./driver.ts";
 import { describe, failureCode, isFull, isPassing, primaryCode } from "./failure.ts";
 import { fileId, logPath, watchFiles } from "./files.ts";
 import type { Failure, Reply, Request, Start, Unstored, Value, WorkerSetup } from "./messages.ts";
-import { Writer } from "./writer.ts";
+import { createWriter } from "./writer.ts";
 
 /** On a full disk, one page may fit where no plant does: a plant changes up to four, and more with long texts. */
 const pagesOnFullDisk = 8;
@@ -30,15 +30,10 @@ const filesCheckMs = 10;
 
 const port = parentPort as MessagePort;
 
-interface Opened {
-  readonly db: Database;
-  readonly writer: Writer;
-  readonly assertFilesInPlace: () => void;
-}
+type Opened = ReturnType<typeof openAll>;
 
 function main(): void {
-  const { path, busyTimeoutMs, bell: bellMemory } = workerData as WorkerSetup;
-  const bell = new Int32Array(bellMemory);
+  const { path, busyTimeoutMs, bell } = workerData as WorkerSetup;
   let opened: Opened | undefined;
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
@@ -78,25 +73,13 @@ function main(): void {
   }
 
   function open(): Opened {
-    if (opened === undefined) {
-      const db = openDatabase(path, busyTimeoutMs);
-      opened = { db, writer: new Writer(db), assertFilesInPlace: watchFiles(path) };
-    }
+    opened ??= openAll(path, busyTimeoutMs);
     return opened;
   }
 
   function follow(request: Exclude<Request, { kind: "close" }>): void {
-    switch (request.kind) {
-      case "commit":
-        answer(() => write(request.values));
-        break;
-      case "inspect":
-        answer(inspect);
-        break;
-      case "probe":
-        answer(probe);
-        break;
-    }
+    if (request.kind === "commit") answer(() => write(request.values));
+    else answer(request.kind === "probe" ? probe : inspect);
     if (!isBroken) checkpointWhenDue();
   }
 
@@ -190,6 +173,11 @@ function main(): void {
       return undefined;
     }
   }
+}
+
+function openAll(path: string, busyTimeoutMs: number) {
+  const db = openDatabase(path, busyTimeoutMs);
+  return { db, writer: createWriter(db), assertFilesInPlace: watchFiles(path) };
 }
 
 function reply(message: Start | Reply): void {

@@ -1,5 +1,4 @@
 import { dirname } from "node:path";
-import type { StatementSync } from "node:sqlite";
 import { textFields } from "../../plant.ts";
 import { assertUsable, checkpoint } from "./database.ts";
 import {
@@ -13,8 +12,6 @@ import {
 import { describe, failureCode, isOfRow } from "./failure.ts";
 import { type Failure, rowLength, type Unstored, type Value } from "./messages.ts";
 
-const sqlError = "SQLITE_ERROR";
-
 /** SQLite's code for a row that a trigger rejects. */
 const rejected = 1811;
 
@@ -27,34 +24,25 @@ const logFramesMax = 4000;
 /** How many frames may be written, about, before the length of the log is read again. */
 const framesPerLook = 256;
 
-export class Writer {
-  readonly #db: Database;
-  readonly #folder: string;
-  readonly #insert: StatementSync;
-  readonly #stored: StatementSync;
-  readonly #changes: StatementSync;
-  readonly #schema: StatementSync;
+export function createWriter(db: Database) {
+  const folder = dirname(db.location() ?? "");
+  const insert = db.prepare(
+    `INSERT INTO plants (id, ${textFields.join(", ")})
+     VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
+  );
+  const isSame = textFields
+    .map((field, index) => `${field} COLLATE BINARY IS ?${index + 2}`)
+    .join(" AND ");
+  const selectStored = db.prepare(`SELECT ${isSame} AS isSame FROM plants WHERE id = ?1`);
+  const selectChanges = db.prepare("SELECT total_changes() AS count");
+  const selectSchema = db.prepare("PRAGMA schema_version");
+  // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
+  insert.setReadBigInts(true);
   /** SQLite's count of changes to the schema when the table was last looked at. */
-  #schemaSeen: unknown;
+  let schemaSeen: unknown;
   /** Written since the length of the log was last read, at most. An earlier process leaves some. */
-  #frames = framesPerLook;
-
-  constructor(db: Database) {
-    this.#db = db;
-    this.#folder = dirname(db.location() ?? "");
-    this.#insert = db.prepare(
-      `INSERT INTO plants (id, ${textFields.join(", ")})
-       VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
-    );
-    const isSame = textFields
-      .map((field, index) => `${field} COLLATE BINARY IS ?${index + 2}`)
-      .join(" AND ");
-    this.#stored = db.prepare(`SELECT ${isSame} AS isSame FROM plants WHERE id = ?1`);
-    this.#changes = db.prepare("SELECT total_changes() AS count");
-    this.#schema = db.prepare("PRAGMA schema_version");
-    // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
-    this.#insert.setReadBigInts(true);
-  }
+  let framesWritten = framesPerLook;
+  return { write, inspect, probe, checkpointWhenDue };
 
   /**
    * Writes rows in one transaction.
@@ -63,36 +51,36 @@ export class Writer {
    * @returns After COMMIT: the rows that were not stored.
    * @throws The error that made the commit fail, after a rollback.
    */
-  write(values: readonly Value[]): Unstored {
+  function write(values: readonly Value[]): Unstored {
     const unstored: [row: number, error?: Failure][] = [];
     const rows = values.length / rowLength;
     const frames = framesOf(rows, values);
-    assertRoom(this.#folder, frames);
-    this.#frames += frames;
+    assertRoom(folder, frames);
+    framesWritten += frames;
     const batch = Array.from({ length: rows }, (_, index) =>
       values.slice(index * rowLength, (index + 1) * rowLength),
     );
-    inTransaction(this.#db, () => {
-      this.inspect();
-      const before = this.#countChanges();
+    inTransaction(db, () => {
+      inspect();
+      const before = countChanges();
       let inserted = 0;
       for (const [index, row] of batch.entries()) {
         try {
-          if (this.#insert.run(...row).changes > 0) inserted++;
-          else if (!this.#isStored(row)) unstored.push([index]);
+          if (insert.run(...row).changes > 0) inserted++;
+          else if (!isStored(row)) unstored.push([index]);
         } catch (error) {
           const code = failureCode(error);
           // As an expression of an index does.
-          const mayBeOfRow = isOfRow(code) || code === sqlError;
+          const mayBeOfRow = isOfRow(code) || code === "SQLITE_ERROR";
           // A trigger may also have ended the transaction.
-          if (!mayBeOfRow || !this.#db.isTransaction) throw error;
+          if (!mayBeOfRow || !db.isTransaction) throw error;
           unstored.push([index, describe(error)]);
         }
       }
-      if (this.#countChanges() - before === inserted) return;
+      if (countChanges() - before === inserted) return;
       // Triggers have changed something, perhaps these rows.
       for (const [index, row] of batch.entries()) {
-        if (unstored.some(([other]) => other === index) || this.#isStored(row)) continue;
+        if (unstored.some(([other]) => other === index) || isStored(row)) continue;
         throw sqliteError("a trigger changed the plant", rejected);
       }
     });
@@ -100,11 +88,11 @@ export class Writer {
   }
 
   /** @throws If another program has changed the table so that it cannot store plants. */
-  inspect(): void {
-    const schema = this.#schema.get()?.["schema_version"];
-    if (schema === this.#schemaSeen) return;
-    assertUsable(this.#db);
-    this.#schemaSeen = schema;
+  function inspect(): void {
+    const schema = selectSchema.get()?.["schema_version"];
+    if (schema === schemaSeen) return;
+    assertUsable(db);
+    schemaSeen = schema;
   }
 
   /**
@@ -113,29 +101,29 @@ export class Writer {
    * @param pages As many such transactions: each takes room for one page.
    * @throws The error that made it fail, after a rollback.
    */
-  probe(pages: number): void {
-    assertRoom(this.#folder);
-    const version = Number(readValue(this.#db, "PRAGMA user_version"));
-    const write = () => this.#db.exec(`PRAGMA user_version = ${version}`);
-    for (let page = 0; page < pages; page++) inTransaction(this.#db, write);
+  function probe(pages: number): void {
+    assertRoom(folder);
+    const version = Number(readValue(db, "PRAGMA user_version"));
+    const touch = () => db.exec(`PRAGMA user_version = ${version}`);
+    for (let page = 0; page < pages; page++) inTransaction(db, touch);
   }
 
-  checkpointWhenDue(): void {
-    if (this.#frames < framesPerLook) return;
-    this.#frames = 0;
-    const { log, checkpointed } = checkpoint(this.#db, "NOOP");
-    if (log - checkpointed >= logFramesMax) checkpoint(this.#db, "PASSIVE");
+  function checkpointWhenDue(): void {
+    if (framesWritten < framesPerLook) return;
+    framesWritten = 0;
+    const { log, checkpointed } = checkpoint(db, "NOOP");
+    if (log - checkpointed >= logFramesMax) checkpoint(db, "PASSIVE");
   }
 
   /** False if another plant has its id. @throws {Error} If the id is not stored. */
-  #isStored(row: readonly Value[]): boolean {
-    const stored = this.#stored.get(...row);
+  function isStored(row: readonly Value[]): boolean {
+    const stored = selectStored.get(...row);
     if (stored === undefined) throw sqliteError("a trigger left the plant out", rejected);
     return stored["isSame"] === 1;
   }
 
-  #countChanges(): number {
-    return Number(this.#changes.get()?.["count"]);
+  function countChanges(): number {
+    return Number(selectChanges.get()?.["count"]);
   }
 }
 

@@ -4,7 +4,7 @@ import { type NewPlant, plantFrom, type TextField, textFields } from "../../../s
 import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
-import { Writer } from "../../../src/store/sqlite/writer.ts";
+import { createWriter } from "../../../src/store/sqlite/writer.ts";
 import { openPlantReader, openStore } from "../../support/open-store.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
 import { checkSqlite } from "../history/integrity.ts";
@@ -117,7 +117,7 @@ async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
   using db = openDatabase(path, 100);
   const everyPlant = "SELECT * FROM plants";
   const rows = readRows<{ id: bigint } & Record<TextField, string | null>>(db, everyPlant);
-  new Writer(db).write(valuesOf([next]));
+  createWriter(db).write(valuesOf([next]));
   return new Map(rows.map((row) => [row.id, plantFrom(row.id, (field) => row[field])]));
 }
 
