@@ -1,12 +1,12 @@
 import type { NewPlant } from "../../plant.ts";
 import type { OnUnreachable } from "../options.ts";
 import { describeHost, type Host } from "./address.ts";
-import { assertCoordinator, Coordinator, isUntouched } from "./coordinator.ts";
+import { assertCoordinator, createCoordinator, isUntouched } from "./coordinator.ts";
 import { ConnectionLost, isOfRow, remedyFor, sqlState, Unconfirmed } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import type { PostgresLimits } from "./limits.ts";
 import { coordinator, type Placement } from "./placement.ts";
-import { SessionPool } from "./pool.ts";
+import { createPool, type SessionPool } from "./pool.ts";
 import type { Session } from "./session.ts";
 import { type Outcomes, type Query, tryInsert, writeBatch } from "./writer.ts";
 
@@ -27,68 +27,58 @@ export interface ClusterOptions {
 /** The SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014";
 
-/** The sessions on one host of a cluster. */
-interface OpenNode {
-  readonly host: Host;
-  readonly pool: SessionPool;
-}
+export type Cluster = ReturnType<typeof createCluster>;
 
 /**
  * The sessions of a store: on the host of its URL and, with Citus, on the coordinator and on
  * workers that accept statements directly, which hold their shards and need no second commit phase.
  * Plants of a worker that cannot be reached go through the coordinator.
+ *
+ * @param first On a host of the store's URL.
  */
-export class Cluster {
-  readonly #first: SessionPool;
-  readonly #inspection: Inspection;
-  readonly #options: ClusterOptions;
-  readonly #coordinator = new Coordinator((text) => this.#askCoordinator(text));
-  readonly #open = new Map<string, OpenNode>();
-  #unreachable = "";
-  #locating: Promise<void> | undefined;
-  #isClosed = false;
-
-  /** @param first On a host of the store's URL. */
-  constructor(first: SessionPool, inspection: Inspection, options: ClusterOptions) {
-    this.#first = first;
-    this.#inspection = inspection;
-    this.#options = options;
-  }
+export function createCluster(
+  first: SessionPool,
+  inspection: Inspection,
+  { connectTo, limits, attempt, onUnreachable }: ClusterOptions,
+) {
+  const { statementTimeoutMs, aliveIntervalMs } = limits;
+  const open = new Map<string, { readonly host: Host; readonly pool: SessionPool }>();
+  const askCoordinator = createCoordinator(queryCoordinator);
+  let unreachable = "";
+  let locating: Promise<void> | undefined;
+  let isClosed = false;
+  return { main, worker, write, inspect, openNodes, close };
 
   /** The coordinator if there is one. */
-  get main(): SessionPool {
-    const own = this.#open.get(coordinator)?.pool;
-    return own?.isUp ? own : this.#first;
+  function main(): SessionPool {
+    const own = open.get(coordinator)?.pool;
+    return own?.isUp ? own : first;
   }
 
   /** The sessions of a worker that accepts statements directly at the moment. */
-  worker(name: string): OpenNode | undefined {
-    const node = this.#open.get(name);
+  function worker(name: string) {
+    const node = open.get(name);
     return name !== coordinator && node?.pool.isUp ? node : undefined;
   }
 
   /** Stores the plants of a node. They are confirmed only if they are in the cluster's table. */
-  async write(plants: readonly NewPlant[], name: string): Promise<Outcomes> {
-    const { placement } = this.#inspection;
-    const node = this.worker(name);
-    if (placement !== undefined && node !== undefined) {
-      const outcomes = await this.#writeDirectly(plants, { placement, name, node });
+  async function write(plants: readonly NewPlant[], name: string): Promise<Outcomes> {
+    const { placement } = inspection;
+    const isDirect = placement !== undefined && worker(name) !== undefined;
+    if (isDirect) {
+      const outcomes = await writeDirectly(plants, placement, name);
       if (outcomes !== undefined) return outcomes;
-      await this.#locate();
+      await locate();
     }
-    const { statementTimeoutMs, aliveIntervalMs } = this.#options.limits;
     // A worker that was lost may not answer the coordinator either.
-    const isDoubtful = name !== coordinator && this.#open.has(name) && node === undefined;
+    const isDoubtful = name !== coordinator && open.has(name) && !isDirect;
     const timeoutMs = isDoubtful ? aliveIntervalMs : statementTimeoutMs;
+    const insertHere = async (session: Session) => {
+      if (placement !== undefined) await assertCoordinator(session);
+      return await insert(session, plants, timeoutMs);
+    };
     try {
-      return await this.#options.attempt(
-        async (session) => {
-          if (placement !== undefined) await assertCoordinator(session);
-          return await this.#insert(session, plants, timeoutMs);
-        },
-        this.main,
-        name,
-      );
+      return await attempt(insertHere, main(), name);
     } catch (cause) {
       if (!isDoubtful || sqlState(cause) !== queryCanceled) throw cause;
       throw new ConnectionLost("a node does not answer", { cause, isSilent: true });
@@ -96,15 +86,14 @@ export class Cluster {
   }
 
   /** Inspects all hosts, and finds out which there are. */
-  async inspect(): Promise<void> {
-    const names = [...this.#open.keys()];
-    const workers = names.map((name) => this.worker(name)).filter((node) => node !== undefined);
+  async function inspect(): Promise<void> {
+    const workers = [...open.keys()].map(worker).filter((node) => node !== undefined);
     // Workers can store plants without the coordinator.
-    if (this.main.isUp || workers.length === 0) await this.#locate();
-    else this.#reportUnreachable();
+    if (main().isUp || workers.length === 0) await locate();
+    else reportUnreachable();
     const inspections = workers.map(async ({ pool }) => {
       try {
-        await this.#options.attempt((session) => this.#inspection.runOnNode(session), pool);
+        await attempt(inspection.runOnNode, pool);
       } catch (error) {
         if (remedyFor(error) === "none") throw error;
       }
@@ -113,42 +102,42 @@ export class Cluster {
   }
 
   /** Connects to the hosts that the cluster names now, and leaves those that it has replaced. */
-  async openNodes(): Promise<void> {
-    if (this.#isClosed) return;
-    const hosts = this.#inspection.placement?.hosts ?? new Map<string, Host | undefined>();
-    for (const [name, { host, pool }] of this.#open) {
+  async function openNodes(): Promise<void> {
+    if (isClosed) return;
+    const hosts = inspection.placement?.hosts ?? new Map<string, Host | undefined>();
+    for (const [name, { host, pool }] of open) {
       const now = hosts.get(name);
       if (now !== undefined && describeHost(now) === describeHost(host)) continue;
-      this.#open.delete(name);
+      open.delete(name);
       void pool.close();
     }
-    const missing = [...hosts].filter(([name]) => !this.#open.has(name));
-    await Promise.all(missing.map(([name, host]) => host && this.#openNode(name, host)));
-    this.#reportUnreachable();
+    const missing = [...hosts].filter(([name]) => !open.has(name));
+    await Promise.all(missing.map(([name, host]) => host && openNode(name, host)));
+    reportUnreachable();
   }
 
-  async close(): Promise<void> {
-    this.#isClosed = true;
-    const pools = [this.#first, ...[...this.#open.values()].map(({ pool }) => pool)];
+  async function close(): Promise<void> {
+    isClosed = true;
+    const pools = [first, ...[...open.values()].map(({ pool }) => pool)];
     await Promise.all(pools.map((pool) => pool.close()));
   }
 
   /** @returns undefined if the plants must be written again, through the coordinator. */
-  async #writeDirectly(
+  async function writeDirectly(
     plants: readonly NewPlant[],
-    { placement, name, node }: { placement: Placement; name: string; node: OpenNode },
+    placement: Placement,
+    name: string,
   ): Promise<Outcomes | undefined> {
+    const node = worker(name);
+    if (node === undefined) return undefined;
+    const { pool, host } = node;
     try {
-      const outcomes = await this.#options.attempt(
-        (session) => this.#insert(session, plants, this.#options.limits.statementTimeoutMs),
-        node.pool,
-        name,
-      );
-      const answer = await this.#coordinator.ask(placement, name, node.host);
+      const insertHere = (session: Session) => insert(session, plants, statementTimeoutMs);
+      const outcomes = await attempt(insertHere, pool, name);
+      const answer = await askCoordinator(placement, name, host);
       if (answer !== "unknown") return answer === "current" ? outcomes : undefined;
       const shards = placement.shardsOf(name);
-      const isSafe = await node.pool.use((session) => isUntouched(session, shards));
-      if (isSafe) return outcomes;
+      if (await pool.use((session) => isUntouched(session, shards))) return outcomes;
       throw new Unconfirmed("the table may be about to be replaced");
     } catch (error) {
       // The worker may have lost the table, or not have it yet.
@@ -157,71 +146,61 @@ export class Cluster {
     }
   }
 
-  async #insert(
+  async function insert(
     session: Session,
     plants: readonly NewPlant[],
     timeoutMs: number,
   ): Promise<Outcomes> {
-    await this.#inspection.runWhenDue(session);
+    await inspection.runWhenDue(session);
     const query: Query = (text, values) => session.query(text, values, timeoutMs);
     return await writeBatch(query, plants, session.hasTriggers);
   }
 
   /** Reads where the plants are now. Calls at the same time share it. */
-  #locate(): Promise<void> {
-    const isOpen = (name: string) => this.worker(name) !== undefined;
-    this.#locating ??= this.#options
-      .attempt((session) => this.#inspection.runWhole(session, isOpen), this.main)
-      .then(() => this.openNodes())
+  function locate(): Promise<void> {
+    const isOpen = (name: string) => worker(name) !== undefined;
+    locating ??= attempt((session) => inspection.runWhole(session, isOpen), main())
+      .then(openNodes)
       .finally(() => {
-        this.#locating = undefined;
+        locating = undefined;
       });
-    return this.#locating;
+    return locating;
   }
 
   /** Takes no turn: questions are short, and one at a time. */
-  async #askCoordinator(text: string) {
-    if (!this.main.isUp) throw new ConnectionLost("the coordinator cannot be reached");
-    const { main } = this;
+  async function queryCoordinator(text: string) {
+    const pool = main();
+    if (!pool.isUp) throw new ConnectionLost("the coordinator cannot be reached");
     try {
-      return await main.use((session) => this.#queryOn(session)(text, []));
+      return await pool.use((session) => session.query(text, [], statementTimeoutMs));
     } catch (error) {
       // They may be on the same host.
-      if (error instanceof ConnectionLost) for (const pool of [main, this.#first]) pool.dropAll();
+      if (error instanceof ConnectionLost) for (const one of [pool, first]) one.dropAll();
       throw error;
     }
   }
 
-  async #openNode(name: string, host: Host): Promise<void> {
-    const session = await this.#options.connectTo(host).catch(() => undefined);
+  async function openNode(name: string, host: Host): Promise<void> {
+    const session = await connectTo(host).catch(() => undefined);
     if (session === undefined) return;
     try {
-      await this.#inspection.run(session);
+      await inspection.run(session);
       await tryInsert(session);
-      if (this.#isClosed) throw new ConnectionLost("the store is closed");
-      const pool = new SessionPool(
-        () => this.#options.connectTo(host),
-        this.#options.limits,
-        session,
-      );
-      this.#open.set(name, { host, pool });
+      if (isClosed) throw new ConnectionLost("the store is closed");
+      open.set(name, { host, pool: createPool(() => connectTo(host), limits, session) });
     } catch {
       session.destroy();
     }
   }
 
-  #reportUnreachable(): void {
-    if (this.#isClosed) return;
-    const hosts = [...(this.#inspection.placement?.hosts ?? [])];
+  function reportUnreachable(): void {
+    if (isClosed) return;
+    const hosts = [...(inspection.placement?.hosts ?? [])];
     const nodes = hosts.flatMap(([name, host]) =>
-      host === undefined || this.#open.get(name)?.pool.isUp ? [] : [describeHost(host)],
+      host === undefined || open.get(name)?.pool.isUp ? [] : [describeHost(host)],
     );
-    const before = this.#unreachable;
-    this.#unreachable = nodes.join(", ");
-    if (this.#unreachable !== before) this.#options.onUnreachable?.(nodes);
-  }
-
-  #queryOn(session: Session): Query {
-    return (text, values) => session.query(text, values, this.#options.limits.statementTimeoutMs);
+    const before = unreachable;
+    unreachable = nodes.join(", ");
+    if (unreachable !== before) onUnreachable?.(nodes);
   }
 }

@@ -5,9 +5,6 @@ import type { PostgresLimits } from "./limits.ts";
 import { Session, type SessionOptions } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
-/** Opens a session on one of an address's hosts. */
-export type Connect = () => Promise<Session>;
-
 /** Uses the first host that accepts writes. A slow one does not delay the next. @throws {NoHost} */
 export async function connectToAny(
   address: PostgresAddress,
@@ -18,11 +15,8 @@ export async function connectToAny(
   for (const host of address.hosts) {
     const trying = connectTo(host, { address, limits, connectTimeoutMs });
     tries.push(trying);
-    const isUsable = trying.then(
-      () => true,
-      () => false,
-    );
-    if (await Promise.race([isUsable, delay(limits.nextHostDelayMs, false, { ref: false })])) break;
+    const isLate = delay(limits.nextHostDelayMs, false, { ref: false });
+    if (await Promise.race([trying.then(Boolean, () => false), isLate])) break;
   }
   try {
     const found = await Promise.any(tries);
@@ -33,9 +27,10 @@ export async function connectToAny(
   } catch (error) {
     // In the order of the tries.
     const { errors } = error as AggregateError;
-    throw new NoHost(
-      new Map(address.hosts.map((host, index) => [describeHost(host), errors[index]])),
+    const failures = address.hosts.map(
+      (host, index) => [describeHost(host), errors[index]] as const,
     );
+    throw new NoHost(new Map(failures));
   }
 }
 

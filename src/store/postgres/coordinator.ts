@@ -16,19 +16,25 @@ type Answer = "current" | "outdated" | "unknown";
  * alone, and drop the old one with what a worker commits in between. So the question comes after
  * the commit, and waits for that lock. Then the copy has the plants, or the table is another one.
  */
-export class Coordinator {
-  readonly #query: (text: string) => Promise<readonly Row[]>;
-  #running: Promise<unknown> = Promise.resolve();
-  #next: Promise<readonly Row[]> | undefined;
+export function createCoordinator(query: (text: string) => Promise<readonly Row[]>) {
+  let running: Promise<unknown> = Promise.resolve();
+  let next: Promise<readonly Row[]> | undefined;
 
-  constructor(query: (text: string) => Promise<readonly Row[]>) {
-    this.#query = query;
+  /** Calls during a question, or right after it, share the next one, which begins after them. */
+  function askTogether(): Promise<readonly Row[]> {
+    next ??= running.then(() => {
+      next = undefined;
+      const answer = query(question);
+      running = Promise.all([answer.catch(() => {}), delay(askIntervalMs)]);
+      return answer;
+    });
+    return next;
   }
 
   /** @param host Where the plants were committed. The cluster may have replaced it. */
-  async ask({ table }: Placement, node: string, host: Host): Promise<Answer> {
+  return async ({ table }: Placement, node: string, host: Host): Promise<Answer> => {
     try {
-      const rows = await this.#ask();
+      const rows = await askTogether();
       if (rows[0]?.[2] !== true) return "unknown";
       const isCurrent = rows.some(
         ([lock, oid, , group, name, port]) =>
@@ -42,18 +48,7 @@ export class Coordinator {
       if (error instanceof ConnectionLost || error instanceof NoHost) return "unknown";
       throw error;
     }
-  }
-
-  /** Calls during a question, or right after it, share the next one, which begins after them. */
-  #ask(): Promise<readonly Row[]> {
-    this.#next ??= this.#running.then(() => {
-      this.#next = undefined;
-      const answer = this.#query(question);
-      this.#running = Promise.all([answer.catch(() => {}), delay(askIntervalMs)]);
-      return answer;
-    });
-    return this.#next;
-  }
+  };
 }
 
 /** The lock comes first: it waits for the end of what replaces the table. */

@@ -6,52 +6,46 @@ import { assertTable } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
+export type Inspection = ReturnType<typeof createInspection>;
+
 /** Repeats the checks of opening: a reload or an ALTER TABLE takes effect without notice. */
-export class Inspection {
-  readonly #address: PostgresAddress;
-  readonly #limits: PostgresLimits;
-  readonly #passedAt = new WeakMap<Session, number>();
-  #placement: Placement | undefined;
+export function createInspection(address: PostgresAddress, { inspectIntervalMs }: PostgresLimits) {
+  const passedAt = new WeakMap<Session, number>();
+  let placement: Placement | undefined;
 
-  constructor(address: PostgresAddress, limits: PostgresLimits) {
-    this.#address = address;
-    this.#limits = limits;
-  }
-
-  get placement(): Placement | undefined {
-    return this.#placement;
+  /** @throws {StoreOpenError} or the error that prevented the inspection, as all of these do. */
+  async function run(session: Session): Promise<void> {
+    const startedAt = performance.now();
+    await assertServer(session, address);
+    await assertTable(session);
+    passedAt.set(session, startedAt);
   }
 
   /** Before each write, unless the session passed a moment ago, so that none is unguarded. */
-  async runWhenDue(session: Session): Promise<void> {
-    const passedAt = this.#passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
-    if (performance.now() - passedAt >= this.#limits.inspectIntervalMs) await this.run(session);
+  async function runWhenDue(session: Session): Promise<void> {
+    const before = passedAt.get(session) ?? Number.NEGATIVE_INFINITY;
+    if (performance.now() - before >= inspectIntervalMs) await run(session);
   }
 
-  /**
-   * Not before writes: a node that does not answer takes long. @param isOpen Whether there is a
-   * session on a node, which is inspected there. @throws {StoreOpenError} or what prevented the
-   * inspection.
-   */
-  async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
-    await this.run(session);
-    this.#placement = await readPlacement(session);
-    if (this.#placement === undefined || [...this.#placement.nodes.keys()].every(isOpen)) return;
-    const nodes = await readNodes(session).catch(() => []);
-    assertNodes(nodes, this.#address);
-  }
-
-  /** @throws {StoreOpenError} or the error that prevented the inspection. */
-  async runOnNode(session: Session): Promise<void> {
-    await this.runWhenDue(session);
-    assertNodes([await readNode(session)], this.#address);
-  }
-
-  /** @throws {StoreOpenError} or the error that prevented the inspection. */
-  async run(session: Session): Promise<void> {
-    const startedAt = performance.now();
-    await assertServer(session, this.#address);
-    await assertTable(session);
-    this.#passedAt.set(session, startedAt);
-  }
+  return {
+    run,
+    runWhenDue,
+    get placement(): Placement | undefined {
+      return placement;
+    },
+    /**
+     * Not before writes: a node that does not answer takes long. @param isOpen Whether there is a
+     * session on a node, which is inspected there.
+     */
+    async runWhole(session: Session, isOpen = (_node: string) => false): Promise<void> {
+      await run(session);
+      placement = await readPlacement(session);
+      if (placement === undefined || [...placement.nodes.keys()].every(isOpen)) return;
+      assertNodes(await readNodes(session).catch(() => []), address);
+    },
+    async runOnNode(session: Session): Promise<void> {
+      await runWhenDue(session);
+      assertNodes([await readNode(session)], address);
+    },
+  };
 }

@@ -7,12 +7,12 @@ import type { OnUnreachable, SchemaState, StoreOptions } from "../options.ts";
 import type { PlantReader } from "../plant-reader.ts";
 import { describeAddress, type Host, type PostgresAddress } from "./address.ts";
 import { connectToAny } from "./connect.ts";
-import { PostgresEngine } from "./engine.ts";
+import { createPostgresEngine } from "./engine.ts";
 import { isPassing, openError } from "./failure.ts";
-import { Inspection } from "./inspection.ts";
+import { createInspection } from "./inspection.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "./limits.ts";
-import { SessionPool } from "./pool.ts";
-import { PostgresReader } from "./reader.ts";
+import { createPool } from "./pool.ts";
+import { beginReading } from "./reader.ts";
 import { assertTable, migrate, migrations, readSchemaVersion } from "./schema.ts";
 import type { Session } from "./session.ts";
 import { tryInsert } from "./writer.ts";
@@ -33,22 +33,22 @@ export async function openEngine(
   address: PostgresAddress,
   limits: PostgresLimits,
   onUnreachable?: OnUnreachable,
-): Promise<PostgresEngine> {
+): Promise<ReturnType<typeof createPostgresEngine>> {
   return await withPatience(limits, async () => {
     const session = await connectToAny(address, limits);
     return await orDestroy(session, async () => {
       const version = await readSchemaVersion(session);
       if (version < migrations.length) await migrate(session, limits);
       const found = { ...address, schema: session.schema };
-      const inspection = new Inspection(found, limits);
+      const inspection = createInspection(found, limits);
       await inspection.runWhole(session);
       await tryInsert(session);
-      const pool = new SessionPool(() => connectToAny(found, limits), limits, session);
+      const pool = createPool(() => connectToAny(found, limits), limits, session);
       // Connecting to a node that hangs is given up as soon as a statement would be.
       const nodeTimeoutMs = Math.min(limits.connectTimeoutMs, 2 * limits.aliveIntervalMs);
       const connectTo = (host: Host) =>
         connectToAny({ ...found, hosts: [host] }, limits, nodeTimeoutMs);
-      const engine = new PostgresEngine(pool, inspection, {
+      const engine = createPostgresEngine(pool, inspection, {
         connectionsMax: address.connectionsMax,
         connectTo,
         limits,
@@ -95,7 +95,7 @@ export async function openPostgresReader(address: PostgresAddress): Promise<Plan
         throw new StoreOpenError("unsupported", problem);
       }
       await assertTable(session);
-      return await PostgresReader.begin(session, limits);
+      return await beginReading(session, limits);
     });
   });
 }

@@ -1,44 +1,19 @@
 import type { Host } from "./address.ts";
 import type { Session } from "./session.ts";
 
-/** Covers the hashes from its smallest up to that of the next shard. */
-interface Shard {
-  readonly hashMin: number;
-  readonly node: string;
-  readonly host: Host | undefined;
-  /** The same on every node. The id of a placement differs between nodes once a shard has moved. */
-  readonly id: string;
-}
-
 /** The name of the coordinator among the nodes: its group in Citus's tables. */
 export const coordinator = "0";
 
 /** Maps plants to nodes of Citus. If it is outdated, statements take longer. */
-export class Placement {
+export interface Placement {
   /** The OID of the table on the node that was asked. Another table gets another one. */
   readonly table: string;
   /** By the node's name. Undefined for a node that accepts no statements directly. */
   readonly nodes: ReadonlyMap<string, Host | undefined>;
   /** The nodes, and the coordinator, which may have no shards. */
   readonly hosts: ReadonlyMap<string, Host | undefined>;
-  readonly #shards: readonly Shard[];
-
-  /** @param shards At least one, in the order of their hashes. */
-  constructor(table: string, shards: readonly Shard[], coordinatorHost: Host | undefined) {
-    this.table = table;
-    this.#shards = shards;
-    this.nodes = new Map(shards.map(({ node, host }) => [node, host]));
-    this.hosts = new Map([[coordinator, coordinatorHost], ...this.nodes]);
-  }
-
-  shardsOf(name: string): readonly string[] {
-    return this.#shards.filter(({ node }) => node === name).map(({ id }) => id);
-  }
-
-  nodeOf(id: bigint): string {
-    const hash = hashOf(id);
-    return this.#shards.findLast(({ hashMin }) => hashMin <= hash)?.node ?? "";
-  }
+  shardsOf(name: string): readonly string[];
+  nodeOf(id: bigint): string;
 }
 
 export async function readPlacement(session: Session): Promise<Placement | undefined> {
@@ -47,13 +22,26 @@ export async function readPlacement(session: Session): Promise<Placement | undef
   const rows = await session.query(findShards);
   const [first] = rows;
   if (first === undefined) return undefined;
+  /** In the order of their hashes. */
   const shards = rows.map(([hashMin, node, id, name, port]) => ({
+    /** It covers the hashes from this one up to that of the next shard. */
     hashMin: Number(hashMin),
     node: String(node),
     host: hostOf(name, port),
+    /** The same on every node. The id of a placement differs between nodes once a shard has moved. */
     id: String(id),
   }));
-  return new Placement(String(found[0]), shards, hostOf(first[5], first[6]));
+  const nodes = new Map(shards.map(({ node, host }) => [node, host]));
+  return {
+    table: String(found[0]),
+    nodes,
+    hosts: new Map([[coordinator, hostOf(first[5], first[6])], ...nodes]),
+    shardsOf: (name) => shards.filter(({ node }) => node === name).map(({ id }) => id),
+    nodeOf(id) {
+      const hash = hashOf(id);
+      return shards.findLast(({ hashMin }) => hashMin <= hash)?.node ?? "";
+    },
+  };
 }
 
 function hostOf(name: unknown, port: unknown): Host | undefined {

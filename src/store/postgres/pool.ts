@@ -1,130 +1,134 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
-import type { Connect } from "./connect.ts";
 import { ConnectionLost, remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/** Without a session, it opens one by itself, or the end of an outage would go unnoticed. */
-export class SessionPool {
-  readonly #connect: Connect;
-  readonly #limits: PostgresLimits;
-  readonly #open = new Set<Session>();
+export type SessionPool = ReturnType<typeof createPool>;
+
+/**
+ * Without a session, it opens one by itself, or the end of an outage would go unnoticed.
+ *
+ * @param first An open session to start with.
+ */
+export function createPool(
+  connect: () => Promise<Session>,
+  limits: PostgresLimits,
+  first: Session,
+) {
+  const open = new Set<Session>();
   /** Most recently used first, so that the others can expire. */
-  readonly #idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[] = [];
-  readonly #closing = new AbortController();
+  const idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[] = [];
+  const closing = new AbortController();
+  const { signal } = closing;
   /** The running attempt to open a session while there is none. */
-  #recovery: Promise<void> | undefined;
-  #recovering: Promise<void> | undefined;
-
-  /** @param first An open session to start with. */
-  constructor(connect: Connect, limits: PostgresLimits, first: Session) {
-    this.#connect = connect;
-    this.#limits = limits;
-    this.#adopt(first);
-    this.release(first);
-  }
-
-  /** Whether there is a session, or was a moment ago. */
-  get isUp(): boolean {
-    return this.#open.size > 0;
-  }
+  let recovery: Promise<void> | undefined;
+  let isRecovering = false;
+  release(adopt(first));
+  return {
+    acquire,
+    release,
+    use,
+    dropAll,
+    close,
+    /** Whether there is a session, or was a moment ago. */
+    get isUp() {
+      return open.size > 0;
+    },
+  };
 
   /** To release or drop. The engine limits how many. @throws What prevented opening one. */
-  async acquire(): Promise<Session> {
-    if (!this.isUp) await this.#recovery;
-    this.#assertNotClosed();
-    const entry = this.#idle.pop();
+  async function acquire(): Promise<Session> {
+    if (open.size === 0) await recovery;
+    assertNotClosed();
+    const entry = idle.pop();
     clearTimeout(entry?.timer);
-    const session = entry?.session ?? this.#adopt(await this.#connect());
-    if (this.#closing.signal.aborted) this.drop(session);
-    this.#assertNotClosed();
+    const session = entry?.session ?? adopt(await connect());
+    if (signal.aborted) drop(session);
+    assertNotClosed();
     return session;
   }
 
-  #assertNotClosed(): void {
-    if (this.#closing.signal.aborted) throw new ConnectionLost("the store is closed");
+  function assertNotClosed(): void {
+    if (signal.aborted) throw new ConnectionLost("the store is closed");
   }
 
-  release(session: Session): void {
-    if (!session.isOpen || this.#closing.signal.aborted) {
-      this.drop(session);
+  function release(session: Session): void {
+    if (!session.isOpen || signal.aborted) {
+      drop(session);
       return;
     }
     const timer = setTimeout(() => {
-      if (this.#open.size === 1) return;
-      this.#forget(session);
+      if (open.size === 1) return;
+      forget(session);
       void session.close();
-    }, this.#limits.idleTimeoutMs).unref();
-    this.#idle.push({ session, timer });
+    }, limits.idleTimeoutMs).unref();
+    idle.push({ session, timer });
   }
 
-  drop(session: Session): void {
+  function drop(session: Session): void {
     session.destroy();
-    this.#forget(session);
+    forget(session);
   }
 
   /** Call when the server has changed state: idle sessions may not have noticed it yet. */
-  dropIdle(): void {
-    for (const { session } of [...this.#idle]) this.drop(session);
+  function dropIdle(): void {
+    for (const { session } of [...idle]) drop(session);
   }
 
   /** Call when the host hangs: statements on other sessions will not be answered either. */
-  dropAll(): void {
-    for (const session of [...this.#open]) this.drop(session);
+  function dropAll(): void {
+    for (const session of [...open]) drop(session);
   }
 
   /** Works in a session. Drops it, and idle ones, if the work must be done on another. */
-  async use<T>(work: (session: Session) => Promise<T>): Promise<T> {
-    const session = await this.acquire();
+  async function use<T>(work: (session: Session) => Promise<T>): Promise<T> {
+    const session = await acquire();
     try {
       const result = await work(session);
-      this.release(session);
+      release(session);
       return result;
     } catch (error) {
       if (remedyFor(error) === "elsewhere") {
-        this.drop(session);
-        this.dropIdle();
+        drop(session);
+        dropIdle();
       } else {
-        this.release(session);
+        release(session);
       }
       throw error;
     }
   }
 
-  async close(): Promise<void> {
-    this.#closing.abort();
-    // One that it connects now is dropped when it is released.
-    const ends = [...this.#open].map((session) => session.close());
-    await Promise.allSettled(ends);
+  /** A session that is being opened is dropped when it is released. */
+  async function close(): Promise<void> {
+    closing.abort();
+    await Promise.allSettled([...open].map((session) => session.close()));
   }
 
-  #adopt(session: Session): Session {
-    this.#open.add(session);
-    void session.lost.then(() => this.#forget(session));
+  function adopt(session: Session): Session {
+    open.add(session);
+    void session.lost.then(() => forget(session));
     return session;
   }
 
-  #forget(session: Session): void {
-    const index = this.#idle.findIndex((entry) => entry.session === session);
-    for (const { timer } of index === -1 ? [] : this.#idle.splice(index, 1)) clearTimeout(timer);
-    if (!this.#open.delete(session) || this.isUp || this.#closing.signal.aborted) return;
-    this.#recovering ??= this.#recover().finally(() => {
-      this.#recovering = undefined;
-    });
+  function forget(session: Session): void {
+    const index = idle.findIndex((entry) => entry.session === session);
+    for (const { timer } of index === -1 ? [] : idle.splice(index, 1)) clearTimeout(timer);
+    if (open.delete(session) && !isRecovering) void recover();
   }
 
   /** Runs until there is a session again, or the pool closes. */
-  async #recover(): Promise<void> {
-    const { signal } = this.#closing;
-    for (let tries = 1; !this.isUp && !signal.aborted; tries++) {
-      this.#recovery = this.#connect().then((session) => this.release(this.#adopt(session)));
+  async function recover(): Promise<void> {
+    isRecovering = true;
+    for (let tries = 1; open.size === 0 && !signal.aborted; tries++) {
+      recovery = connect().then((session) => release(adopt(session)));
       try {
-        await this.#recovery;
+        await recovery;
       } catch {
-        await delay(backoffMs(tries, this.#limits), undefined, { signal }).catch(() => {});
+        await delay(backoffMs(tries, limits), undefined, { signal }).catch(() => {});
       }
     }
-    this.#recovery = undefined;
+    recovery = undefined;
+    isRecovering = false;
   }
 }

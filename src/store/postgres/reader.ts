@@ -1,48 +1,38 @@
 import { type NewPlant, plantFrom, type TextField, textFields } from "../../plant.ts";
 import { StoreError } from "../open-error.ts";
-import type { PageLimits, PlantReader } from "../plant-reader.ts";
+import type { PlantReader } from "../plant-reader.ts";
 import { describeHost } from "./address.ts";
 import { failureCode } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/** Reads in one transaction on its own session. Neither the server nor vacuum waits for it. */
-export class PostgresReader implements PlantReader {
-  readonly count: number;
-  readonly #session: Session;
-  readonly #limits: PostgresLimits;
-
-  private constructor(session: Session, count: number, limits: PostgresLimits) {
-    this.#session = session;
-    this.count = count;
-    this.#limits = limits;
-  }
-
-  /** @param session Owned by the reader from now on. */
-  static async begin(session: Session, limits: PostgresLimits): Promise<PostgresReader> {
-    const timeoutMs = limits.readTimeoutMs;
-    await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
-    await session.query(configure, [String(timeoutMs)], timeoutMs);
-    const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
-    return new PostgresReader(session, Number(row?.[0]), limits);
-  }
-
-  async readPage(from: bigint, { rowsMax, bytesMax }: PageLimits): Promise<readonly NewPlant[]> {
-    const values = [from, rowsMax, bytesMax].map(String);
-    try {
-      const rows = await this.#session.query(select, values, this.#limits.readTimeoutMs);
-      return rows.map(toPlant);
-    } catch (error) {
-      throw new StoreError(
-        `the database at ${describeHost(this.#session.host)} could not be read (${failureCode(error)})`,
-        { cause: error },
-      );
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.#session.close();
-  }
+/**
+ * Reads in one transaction. Neither the server nor vacuum waits for it.
+ *
+ * @param session Owned by the reader from now on.
+ */
+export async function beginReading(
+  session: Session,
+  { readTimeoutMs: timeoutMs }: PostgresLimits,
+): Promise<PlantReader> {
+  await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
+  await session.query(configure, [String(timeoutMs)], timeoutMs);
+  const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
+  return {
+    count: Number(row?.[0]),
+    async readPage(from, { rowsMax, bytesMax }) {
+      const values = [from, rowsMax, bytesMax].map(String);
+      try {
+        return (await session.query(select, values, timeoutMs)).map(toPlant);
+      } catch (cause) {
+        throw new StoreError(
+          `the database at ${describeHost(session.host)} could not be read (${failureCode(cause)})`,
+          { cause },
+        );
+      }
+    },
+    close: () => session.close(),
+  };
 }
 
 /**

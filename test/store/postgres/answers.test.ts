@@ -5,13 +5,13 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { NewPlant, Obstacle } from "../../../src/plant.ts";
 import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import type { Host } from "../../../src/store/postgres/address.ts";
-import { Coordinator } from "../../../src/store/postgres/coordinator.ts";
-import { PostgresEngine } from "../../../src/store/postgres/engine.ts";
+import { createCoordinator } from "../../../src/store/postgres/coordinator.ts";
+import { createPostgresEngine } from "../../../src/store/postgres/engine.ts";
 import { ConnectionLost, NoHost } from "../../../src/store/postgres/failure.ts";
-import { Inspection } from "../../../src/store/postgres/inspection.ts";
+import { createInspection, type Inspection } from "../../../src/store/postgres/inspection.ts";
 import { assertNodes, readNodes } from "../../../src/store/postgres/nodes.ts";
 import { readPlacement } from "../../../src/store/postgres/placement.ts";
-import { SessionPool } from "../../../src/store/postgres/pool.ts";
+import { createPool, type SessionPool } from "../../../src/store/postgres/pool.ts";
 import { migrate, migrations, readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Row, Session } from "../../../src/store/postgres/session.ts";
 import { plantsOf } from "../plant-of.ts";
@@ -107,7 +107,7 @@ test.each([
   const nodes = new Map(Array.from({ length: count }, (_, node) => [`${node}`, undefined]));
   const inspection = { placement: count === 0 ? undefined : { nodes } } as Inspection;
   const options = { connectionsMax: 4, limits: quickLimits, connectTo: () => Promise.reject() };
-  const engine = new PostgresEngine({} as SessionPool, inspection, options);
+  const engine = createPostgresEngine({} as SessionPool, inspection, options);
   expect(engine.commitsMax).toBe(connections);
   expect(engine.mergesCommits).toBe(count > 0);
   expect(engine.retries.mayHelp(silent)).toBe(count === 0);
@@ -118,7 +118,7 @@ test.each([
 test("an inspection is due for each session after a while", async () => {
   const now = vi.spyOn(performance, "now").mockReturnValue(1000);
   onTestFinished(() => now.mockRestore());
-  const inspection = new Inspection(address, quickLimits);
+  const inspection = createInspection(address, quickLimits);
   const session = answering(utf8, columns, utf8, columns, []);
   await inspection.runWhenDue(session);
   now.mockReturnValue(999 + quickLimits.inspectIntervalMs);
@@ -137,7 +137,7 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
     return server.isUp ? openFake(sessions) : Promise.reject(lost);
   };
   const limits = { ...quickLimits, backoffMinMs: 40, backoffMaxMs: 40 };
-  const pool = new SessionPool(connect, limits, await connect());
+  const pool = createPool(connect, limits, await connect());
   onTestFinished(async () => {
     await pool.close();
     expect(sessions.size).toBe(0);
@@ -194,12 +194,12 @@ describe("a cluster", () => {
       };
       return openFake(sessions, host, query);
     };
-    const inspection = new Inspection(address, quickLimits);
+    const inspection = createInspection(address, quickLimits);
     const connect = () => connectTo({ name: "c", port: 5432 });
-    const pool = new SessionPool(connect, quickLimits, await connect());
+    const pool = createPool(connect, quickLimits, await connect());
     const onUnreachable = (nodes: readonly string[]) => void unreachable.push(nodes.join(" "));
     const options = { connectionsMax: 1, connectTo, limits: quickLimits, onUnreachable };
-    const engine = new PostgresEngine(pool, inspection, options);
+    const engine = createPostgresEngine(pool, inspection, options);
     onTestFinished(async () => {
       await engine.close();
       expect(sessions.size).toBe(0);
@@ -353,14 +353,14 @@ describe("a cluster", () => {
 test("the coordinator is asked once for all that wait for the question before", async () => {
   let asked = 0;
   const ended: number[] = [];
-  const coordinator = new Coordinator(async () => {
+  const askCoordinator = createCoordinator(async () => {
     const question = ++asked;
     // The second would end before the first.
     await delay(question === 1 ? 20 : 0);
     ended.push(question);
     return [current];
   });
-  const asking = () => coordinator.ask({ table: "99" } as never, "1", { name: "w1", port: 5432 });
+  const asking = () => askCoordinator({ table: "99" } as never, "1", { name: "w1", port: 5432 });
   const ask = async () => ((await asking()) === "current" ? ended.length : 0);
   const first = [ask(), ask()];
   await delay(5);
