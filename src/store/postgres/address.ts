@@ -21,7 +21,6 @@ export interface PostgresAddress {
   readonly allowUnsafe: ReadonlySet<string>;
 }
 
-/** Without secrets. */
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {
   return `postgres://${encodeURIComponent(user)}@${hosts.map(describeHost).join(",")}/${encodeURIComponent(database)}`;
 }

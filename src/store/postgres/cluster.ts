@@ -24,7 +24,6 @@ export interface ClusterOptions {
   readonly onUnreachable?: OnUnreachable | undefined;
 }
 
-/** The SQLSTATE of a statement that took too long. */
 const queryCanceled = "57014";
 
 export type Cluster = ReturnType<typeof createCluster>;

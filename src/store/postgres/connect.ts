@@ -2,7 +2,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { describeHost, type Host, type PostgresAddress } from "./address.ts";
 import { NoHost } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
-import { Session, type SessionOptions } from "./session.ts";
+import { openSession, type Session, type SessionOptions } from "./session.ts";
 import { assertServer } from "./settings.ts";
 
 /** Uses the first host that accepts writes. A slow one does not delay the next. @throws {NoHost} */
@@ -35,7 +35,7 @@ export async function connectToAny(
 }
 
 async function connectTo(host: Host, options: SessionOptions): Promise<Session> {
-  const session = await Session.open(host, options);
+  const session = await openSession(host, options);
   try {
     await assertServer(session, options.address);
     return session;

@@ -132,7 +132,6 @@ export function isOfRow(error: unknown): boolean {
   return meaningOf(error).isOfRow === true || error.routine === "ExecWithCheckOptions";
 }
 
-/** Classifies an error of a statement, a connection or an inspection. */
 export function obstacleFrom(error: unknown): Obstacle {
   if (error instanceof NoHost) return ofHosts([...error.failures.values()].map(obstacleFrom));
   if (error instanceof StoreOpenError) return byOpenError[error.code] ?? "unwritable";

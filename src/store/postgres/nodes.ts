@@ -4,7 +4,6 @@ import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
 import { assertSafe } from "./settings.ts";
 
-/** A node of a Citus cluster. */
 export interface Node {
   /** Its host and port, as known to the cluster. */
   readonly name: string;

@@ -19,7 +19,6 @@ import { tryInsert } from "./writer.ts";
 
 export { checkPostgres } from "./check.ts";
 
-/** @throws {StoreOpenError} */
 export async function openPostgres(
   address: PostgresAddress,
   options: StoreOptions,
@@ -60,13 +59,11 @@ export async function openEngine(
   });
 }
 
-/** @throws {StoreOpenError} */
 export async function readPostgresSchema(address: PostgresAddress): Promise<SchemaState> {
   const version = await withSession(address, (session) => readSchemaVersion(session));
   return { version, latest: migrations.length };
 }
 
-/** @throws {StoreOpenError} */
 export async function migratePostgres(address: PostgresAddress): Promise<void> {
   await withSession(address, (session) => migrate(session, defaultPostgresLimits));
 }
@@ -83,7 +80,6 @@ async function withSession<T>(
   });
 }
 
-/** @throws {StoreOpenError} */
 export async function openPostgresReader(address: PostgresAddress): Promise<PlantReader> {
   const limits = defaultPostgresLimits;
   return await withPatience(limits, async () => {

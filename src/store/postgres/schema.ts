@@ -96,7 +96,6 @@ export async function migrate(
   }
 }
 
-/** @returns Whether there was a migration to apply. */
 async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean> {
   await session.execute(
     `BEGIN; SELECT set_config('statement_timeout', '${timeoutMs}', true)`,

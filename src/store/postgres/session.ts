@@ -1,4 +1,4 @@
-import { connect, isIP, type NetConnectOpts, Socket } from "node:net";
+import { connect, isIP, Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
 import pg from "pg";
 import {
@@ -23,165 +23,144 @@ export interface SessionOptions {
   readonly connectTimeoutMs: number;
 }
 
-export class Session {
-  readonly host: Host;
-  /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
-  schema: string | undefined;
-  /** Whether a trigger may skip, change or delete what is inserted, as of the last inspection. */
-  hasTriggers = false;
-  readonly #client: pg.Client;
-  readonly #socket: Socket;
-  readonly #limits: PostgresLimits;
-  readonly #tls: ReturnType<typeof tlsOptionsFor>;
-  readonly #lost = Promise.withResolvers<void>();
-  #isLost = false;
-  #isSilent = false;
-  #isUnconfirmed = false;
+export type Session = Awaited<ReturnType<typeof openSession>>;
+
+/** @throws The error that prevented opening it within the time. Nothing is left open. */
+export async function openSession(host: Host, options: SessionOptions) {
+  const { address, limits, connectTimeoutMs } = options;
+  const { aliveIntervalMs, cancelGraceMs } = limits;
+  const tls = tlsOptionsFor(address, host);
+  const lost = Promise.withResolvers<void>();
+  let isLost = false;
+  let isSilent = false;
+  let isUnconfirmed = false;
   /** Until the running statement has ended. */
-  #running: Promise<void> | undefined;
-
-  private constructor(
-    address: PostgresAddress,
-    host: Host,
-    { client, socket, limits }: { client: pg.Client; socket: Socket; limits: PostgresLimits },
-  ) {
-    this.#tls = tlsOptionsFor(address, host);
-    this.host = host;
-    this.schema = address.schema;
-    this.#client = client;
-    this.#socket = socket;
-    this.#limits = limits;
-    // Also if it ends. Without a listener, an error on an idle connection would end the process.
-    client.on("error", () => this.#lose());
-    client.on("notice", ({ routine }) => {
-      // The wait for a standby was interrupted: the commit is only local, but reported as a
-      // success. The routine's name is the same in every language.
-      if (routine === "SyncRepWaitForLSN") this.#isUnconfirmed = true;
-    });
+  let running: Promise<void> | undefined;
+  const socket = new Socket();
+  const client = new pg.Client({
+    host: host.name,
+    port: host.port,
+    user: address.user,
+    // A function, because the driver would look for an empty password in files.
+    password: () => address.password,
+    database: address.database,
+    ssl: tls,
+    application_name: "plant-store",
+    keepAlive: true,
+    keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
+    stream: () => socket,
+  });
+  // Also if it ends. Without a listener, an error on an idle connection would end the process.
+  client.on("error", lose);
+  client.on("notice", ({ routine }) => {
+    // The wait for a standby was interrupted: the commit is only local, but reported as a
+    // success. The routine's name is the same in every language.
+    if (routine === "SyncRepWaitForLSN") isUnconfirmed = true;
+  });
+  const timer = setTimeout(() => {
+    isSilent = true;
+    socket.destroy(new Error("timeout"));
+  }, connectTimeoutMs);
+  try {
+    await client.connect();
+  } catch (error) {
+    destroy();
+    throw asFailure(error);
+  } finally {
+    clearTimeout(timer);
   }
-
-  /** @throws The error that prevented opening it within the time. Nothing is left open. */
-  static async open(host: Host, options: SessionOptions): Promise<Session> {
-    const { address, limits, connectTimeoutMs } = options;
-    const socket = new Socket();
-    const client = new pg.Client({
-      host: host.name,
-      port: host.port,
-      user: address.user,
-      // A function, because the driver would look for an empty password in files.
-      password: () => address.password,
-      database: address.database,
-      ssl: tlsOptionsFor(address, host),
-      application_name: "plant-store",
-      keepAlive: true,
-      keepAliveInitialDelayMillis: limits.keepAliveDelayMs,
-      stream: () => socket,
-    });
-    const session = new Session(address, host, { client, socket, limits });
-    const timer = setTimeout(() => {
-      session.#isSilent = true;
-      socket.destroy(new Error("timeout"));
-    }, connectTimeoutMs);
-    try {
-      await client.connect();
-      return session;
-    } catch (error) {
-      session.destroy();
-      throw session.#asFailure(error);
-    } finally {
-      clearTimeout(timer);
-    }
-  }
-
-  get isOpen(): boolean {
-    return !this.#isLost;
-  }
-
-  get lost(): Promise<void> {
-    return this.#lost.promise;
-  }
-
-  /**
-   * Runs a statement, by default a short one. Cancels it if it takes too long, and else gives up.
-   *
-   * @returns After the end of its transaction, unless a transaction was already open.
-   * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
-   */
-  async query(
-    text: string,
-    values: readonly (readonly string[] | string | null)[] = [],
-    timeoutMs = this.#limits.connectTimeoutMs,
-  ): Promise<readonly Row[]> {
-    const config = { text: this.#qualify(text), values: [...values], rowMode: "array" as const };
-    // Rows may arrive before COMMIT. The driver waits for ReadyForQuery, which arrives after it.
-    return await this.#run(timeoutMs, async () => (await this.#client.query<Row[]>(config)).rows);
-  }
-
-  /** Runs statements without parameters, in one transaction unless one was already open. */
-  async execute(text: string, timeoutMs: number): Promise<void> {
-    await this.#run(timeoutMs, () => this.#client.query(this.#qualify(text)));
-  }
+  const session = {
+    host,
+    /** What `@schema@` stands for in statements: the schema of the tables, quoted if necessary. */
+    schema: address.schema,
+    /** Whether a trigger may skip, change or delete what is inserted, as of the last inspection. */
+    hasTriggers: false,
+    lost: lost.promise,
+    get isOpen() {
+      return !isLost;
+    },
+    /**
+     * Runs a statement, by default a short one. Cancels it if it takes too long, and else gives up.
+     *
+     * @returns After the end of its transaction, unless a transaction was already open.
+     * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
+     */
+    async query(
+      text: string,
+      values: readonly (readonly string[] | string | null)[] = [],
+      timeoutMs = limits.connectTimeoutMs,
+    ): Promise<readonly Row[]> {
+      const config = { text: qualify(text), values: [...values], rowMode: "array" as const };
+      // Rows may arrive before COMMIT. The driver waits for ReadyForQuery, which arrives after it.
+      return await run(timeoutMs, async () => (await client.query<Row[]>(config)).rows);
+    },
+    /** Runs statements without parameters, in one transaction unless one was already open. */
+    async execute(text: string, timeoutMs: number): Promise<void> {
+      await run(timeoutMs, () => client.query(qualify(text)));
+    },
+    /** Cancels what it runs, or the server would go on. Gives up on a server that does not answer. */
+    async close(): Promise<void> {
+      setTimeout(destroy, aliveIntervalMs).unref();
+      if (running !== undefined) cancel();
+      await running;
+      await client.end();
+    },
+    destroy,
+  };
+  return session;
 
   /** The `search_path` of a session may change, and behind a pooler others can change it. */
-  #qualify(text: string): string {
-    const { schema = "" } = this;
+  function qualify(text: string): string {
+    const { schema = "" } = session;
     const literal = `E'${schema.replaceAll(/['\\]/g, "$&$&")}`;
     return text.replaceAll(/'?@schema@/g, (found) => (found.startsWith("'") ? literal : schema));
   }
 
-  async #run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
-    this.#isUnconfirmed = false;
-    const running = Promise.withResolvers<void>();
-    this.#running = running.promise;
-    const watch = setInterval(() => this.#assertAlive(), this.#limits.aliveIntervalMs);
+  async function run<T>(timeoutMs: number, work: () => Promise<T>): Promise<T> {
+    isUnconfirmed = false;
+    const ended = Promise.withResolvers<void>();
+    running = ended.promise;
+    const watch = setInterval(assertAlive, aliveIntervalMs);
     // Not statement_timeout: behind a pooler, others share the session that it belongs to.
     let timer = setTimeout(() => {
-      this.#cancel();
-      timer = setTimeout(() => this.#giveUp(), this.#limits.cancelGraceMs);
+      cancel();
+      timer = setTimeout(giveUp, cancelGraceMs);
     }, timeoutMs);
     try {
       const result = await work();
-      if (this.#isUnconfirmed) throw new Unconfirmed("a commit did not wait for its standby");
+      if (isUnconfirmed) throw new Unconfirmed("a commit did not wait for its standby");
       return result;
     } catch (error) {
-      throw error instanceof Unconfirmed ? error : this.#asFailure(error);
+      throw error instanceof Unconfirmed ? error : asFailure(error);
     } finally {
       clearTimeout(timer);
       clearInterval(watch);
-      this.#running = undefined;
-      running.resolve();
+      running = undefined;
+      ended.resolve();
     }
   }
 
-  /** Cancels what it runs, or the server would go on. Gives up on a server that does not answer. */
-  async close(): Promise<void> {
-    setTimeout(() => this.destroy(), this.#limits.aliveIntervalMs).unref();
-    if (this.#running !== undefined) this.#cancel();
-    await this.#running;
-    await this.#client.end();
-  }
-
   /** Closes it at once. The server may continue a running statement. */
-  destroy(): void {
-    this.#lose(); // the driver reports it later, and until then somebody could acquire it
-    this.#socket.destroy();
+  function destroy(): void {
+    lose(); // the driver reports it later, and until then somebody could acquire it
+    socket.destroy();
   }
 
-  #lose(): void {
-    this.#isLost = true;
-    this.#lost.resolve();
+  function lose(): void {
+    isLost = true;
+    lost.resolve();
   }
 
-  #giveUp(): void {
-    this.#isSilent = true;
-    this.destroy();
+  function giveUp(): void {
+    isSilent = true;
+    destroy();
   }
 
   /** An error that did not come from the server means that the connection was lost. */
-  #asFailure(cause: unknown): unknown {
+  function asFailure(cause: unknown): unknown {
     if (cause instanceof pg.DatabaseError) return cause;
-    const message = `the connection to ${describeHost(this.host)} was lost`;
-    return new ConnectionLost(message, { cause, isSilent: this.#isSilent });
+    const message = `the connection to ${describeHost(host)} was lost`;
+    return new ConnectionLost(message, { cause, isSilent });
   }
 
   /**
@@ -189,53 +168,46 @@ export class Session {
    * that waits for a standby would hold its connection forever, and each retry one more. Never
    * fails. It may have no effect, or cancel the next statement, which is then retried.
    */
-  #cancel(): void {
-    const key = this.#client as unknown as { processID: number | null; secretKey: number };
+  function cancel(): void {
+    const key = client as unknown as { processID: number | null; secretKey: number };
     if (key.processID === null) return;
     const message = Buffer.alloc(16);
     message.writeInt32BE(16, 0);
     message.writeInt32BE(80_877_102, 4);
     message.writeInt32BE(key.processID, 8);
     message.writeInt32BE(key.secretKey, 12);
-    const socket = this.#connectAgain(this.#limits.cancelGraceMs);
-    const tls = this.#tls;
+    const plain = connectAgain(cancelGraceMs);
     if (tls === false) {
-      socket.end(message);
+      plain.end(message);
       return;
     }
     // In plaintext, whoever sees the key could cancel every later statement of the session.
-    socket.write(sslRequest);
+    plain.write(sslRequest);
     // If the answer is no, the handshake fails.
-    socket.once("data", () => {
-      const { name } = this.host;
-      const encrypted = connectTls({
-        ...tls,
-        socket,
-        host: name,
-        ...(isIP(name) === 0 && { servername: name }),
-      });
-      encrypted.on("error", () => socket.destroy());
+    plain.once("data", () => {
+      const { name } = host;
+      const servername = isIP(name) === 0 && { servername: name };
+      const encrypted = connectTls({ ...tls, socket: plain, host: name, ...servername });
+      encrypted.on("error", () => plain.destroy());
       encrypted.end(message);
     });
   }
 
   /** Closes the connection if its host hangs: a busy one answers whether it speaks TLS. */
-  #assertAlive(): void {
-    const socket = this.#connectAgain(this.#limits.aliveIntervalMs);
-    socket.once("timeout", () => this.#giveUp());
-    socket.once("data", () => socket.destroy());
-    socket.write(sslRequest);
+  function assertAlive(): void {
+    const asking = connectAgain(aliveIntervalMs);
+    asking.once("timeout", giveUp);
+    asking.once("data", () => asking.destroy());
+    asking.write(sslRequest);
   }
 
-  #connectAgain(timeoutMs: number): Socket {
-    const socket = connect(connectOptions(this.host));
-    socket.on("error", () => socket.destroy());
-    socket.setTimeout(timeoutMs, () => socket.destroy());
-    socket.unref();
-    return socket;
+  function connectAgain(timeoutMs: number): Socket {
+    const { name, port } = host;
+    const folder = isSocketFolder(name) && { path: `${name}/.s.PGSQL.${port}` };
+    const again = connect(folder || { host: name, port });
+    again.on("error", () => again.destroy());
+    again.setTimeout(timeoutMs, () => again.destroy());
+    again.unref();
+    return again;
   }
-}
-
-function connectOptions({ name, port }: Host): NetConnectOpts {
-  return isSocketFolder(name) ? { path: `${name}/.s.PGSQL.${port}` } : { host: name, port };
 }

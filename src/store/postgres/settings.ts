@@ -4,9 +4,6 @@ import { ConnectionLost } from "./failure.ts";
 import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
 
-/** Null for a setting that a database lacks, as sharded ones do. */
-type Settings = ReadonlyMap<string, string | null>;
-
 /**
  * Sets none: behind a pooler, the next statement may run in another session.
  *
@@ -15,9 +12,19 @@ type Settings = ReadonlyMap<string, string | null>;
  */
 export async function assertServer(session: Session, address: PostgresAddress): Promise<void> {
   const host = describeHost(session.host);
-  const settings = await read(session);
-  assertUtf8(host, settings);
-  assertWritable(host, settings);
+  const rows = await session.query(readSettings, [names]);
+  const settings = new Map(rows.map(([name, value]) => [name, value]));
+  const encoding = settings.get("server_encoding");
+  // A pooler may have lost the connection between two statements.
+  if (encoding === undefined) throw new ConnectionLost(`${host} did not tell its settings`);
+  if (encoding !== "UTF8") {
+    const problem = `the database at ${host} is encoded in ${encoding}, which cannot hold every text; create one with ENCODING 'UTF8' TEMPLATE template0`;
+    throw new StoreOpenError("unsupported", problem);
+  }
+  if (settings.get("transaction_read_only") === "on") {
+    const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
+    throw new StoreOpenError("inaccessible", problem);
+  }
   for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
 }
 
@@ -37,23 +44,3 @@ const names = [...safetySettings, "server_encoding", "transaction_read_only"];
 /** The values of the settings with the names $1. */
 export const readSettings =
   "SELECT name, current_setting(name, true) FROM unnest($1::text[]) AS wanted (name)";
-
-async function read(session: Session): Promise<Settings> {
-  const rows = await session.query(readSettings, [names]);
-  return new Map(rows.map(([name, value]) => [String(name), value as string | null]));
-}
-
-function assertUtf8(host: string, settings: Settings): void {
-  const encoding = settings.get("server_encoding");
-  // A pooler may have lost the connection between two statements.
-  if (encoding === undefined) throw new ConnectionLost(`${host} did not tell its settings`);
-  if (encoding === "UTF8") return;
-  const problem = `the database at ${host} is encoded in ${encoding}, which cannot hold every text; create one with ENCODING 'UTF8' TEMPLATE template0`;
-  throw new StoreOpenError("unsupported", problem);
-}
-
-function assertWritable(host: string, settings: Settings): void {
-  if (settings.get("transaction_read_only") !== "on") return;
-  const problem = `${host} is read-only: a standby, or set so; name the primary in the store URL, or all hosts`;
-  throw new StoreOpenError("inaccessible", problem);
-}
