@@ -9,9 +9,7 @@ export type CopyPhase = "comparing" | "copying" | "verifying";
 export type OnCopyProgress = (phase: CopyPhase, done: number, total: number) => void;
 
 export interface CopyResult {
-  /** Plants in the source, and now in the target. */
   readonly plants: number;
-  /** How many of them the target already held. */
   readonly heldBefore: number;
 }
 
@@ -128,27 +126,27 @@ export async function compareStores(
   target: PlantReader,
   onPlants: (done: number) => void,
 ): Promise<Comparison> {
-  const wanted = new Cursor(source);
-  await wanted.advance();
+  const plants = plantsOf(source);
+  let { value: wanted } = await plants.next();
   let missing: bigint | undefined;
   let matched = 0;
   let last: bigint | undefined;
   let done = 0;
   for await (const page of readPages(target)) {
     for (const plant of page) {
-      while (wanted.plant !== undefined && wanted.plant.id < plant.id) {
-        missing ??= wanted.plant.id;
-        await wanted.advance();
+      while (wanted !== undefined && wanted.id < plant.id) {
+        missing ??= wanted.id;
+        ({ value: wanted } = await plants.next());
       }
-      assertSame(wanted.plant, plant);
+      assertSame(wanted, plant);
       if (missing === undefined) matched++;
       last = plant.id;
-      await wanted.advance();
+      ({ value: wanted } = await plants.next());
     }
     done += page.length;
     onPlants(done);
   }
-  return { missing: missing ?? wanted.plant?.id, matched, last };
+  return { missing: missing ?? wanted?.id, matched, last };
 }
 
 function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
@@ -167,22 +165,6 @@ export function conflict(id: bigint): StoreError {
   );
 }
 
-class Cursor {
-  /** Undefined before the first and after the last. */
-  plant: NewPlant | undefined;
-  readonly #pages: AsyncGenerator<readonly NewPlant[], void>;
-  #page: readonly NewPlant[] = [];
-  #next = 0;
-
-  constructor(reader: PlantReader) {
-    this.#pages = readPages(reader);
-  }
-
-  async advance(): Promise<void> {
-    if (this.#next === this.#page.length) {
-      this.#page = (await this.#pages.next()).value ?? [];
-      this.#next = 0;
-    }
-    this.plant = this.#page[this.#next++];
-  }
+async function* plantsOf(reader: PlantReader): AsyncGenerator<NewPlant, undefined> {
+  for await (const page of readPages(reader)) yield* page;
 }

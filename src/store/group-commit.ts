@@ -179,7 +179,6 @@ function createQueue(part: string, options: QueueOptions) {
     gather();
   }
 
-  /** Whether the next commit has enough rows or is full. */
   function isWorthwhile(): boolean {
     const { rows, bytes } = waiting;
     return rows > 0 && (rows >= pace.worthwhile || bytes >= batchBytesMax);

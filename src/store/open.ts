@@ -57,7 +57,6 @@ export async function* checkStore(at: StoreLocation): AsyncGenerator<Finding, vo
   else yield* (await postgres()).checkPostgres(at);
 }
 
-/** Whether two locations are known to be the same store. */
 export function isSameStore(one: StoreLocation, other: StoreLocation): boolean {
   return identify(one) === identify(other);
 }

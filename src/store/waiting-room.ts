@@ -10,7 +10,6 @@ interface Amount {
 
 export type WaitingRoom = ReturnType<typeof createWaitingRoom>;
 
-/** Limits what waits for the commits of a store. */
 export function createWaitingRoom(
   { waitingRowsMax, waitingBytesMax }: CommitLimits,
   observer: CommitObserver | undefined,
@@ -43,7 +42,6 @@ export function createWaitingRoom(
 
 export class Line implements Amount {
   readonly room: WaitingRoom;
-  /** What waits for one part of the database. */
   readonly share: Amount;
   rows = 0;
   bytes = 0;
@@ -89,7 +87,6 @@ export class Line implements Amount {
   }
 }
 
-/** A caller, with its plant. */
 export class Waiter implements AbortListener {
   readonly plant: NewPlant;
   readonly bytes: number;

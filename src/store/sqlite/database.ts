@@ -34,7 +34,7 @@ export function openDatabase(path: string, timeoutMs: number): Database {
     // Before the first write, so that creating the database is synced, too.
     configure(db);
     migrate(db);
-    enterWal(db);
+    db.exec("PRAGMA journal_mode = WAL");
     assertDurable(db);
     settle(db, path);
     assertUsable(db);
@@ -46,14 +46,12 @@ export function openDatabase(path: string, timeoutMs: number): Database {
   }
 }
 
-/** @throws {StoreOpenError} `inaccessible`, `damaged` */
 export function assertExists(path: string): void {
   assertNoLostLog(path);
   if (fileId(path) !== undefined) return;
   throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
 
-/** @throws {StoreOpenError} `inaccessible`, or the error of SQLite. */
 export function openForReading(path: string): Database {
   assertExists(path);
   return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
@@ -88,10 +86,6 @@ const settings = {
 
 export function configure(db: Database): void {
   for (const [name, value] of Object.entries(settings)) db.exec(`PRAGMA ${name} = ${value}`);
-}
-
-function enterWal(db: Database): void {
-  db.exec("PRAGMA journal_mode = WAL");
 }
 
 /** SQLite silently ignores a pragma that it cannot apply. @throws {StoreOpenError} `not_durable` */

@@ -2,7 +2,6 @@ import { statfsSync, statSync } from "node:fs";
 import type { DatabaseSync, DatabaseSyncOptions, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
 
-/** Node's own SQLite. */
 export const { DatabaseSync: Database, backup } = loadDriver();
 export type Database = DatabaseSync;
 
@@ -34,7 +33,6 @@ export function assertDriver(): string {
   return version;
 }
 
-/** Whether a version is lower than the minimum, compared part by part. */
 export function isBelow(version: string, least: readonly number[]): boolean {
   const parts = version.split(".").map(Number);
   for (const [index, part] of least.entries()) {
@@ -77,7 +75,6 @@ export function inTransaction<T>(db: Database, work: () => T): T {
   }
 }
 
-/** The pages of SQLite's files. */
 export const pageBytes = 4096;
 
 /** What the index of a long log needs, and what other programs may write meanwhile. */

@@ -38,7 +38,6 @@ export function isFull(code: string): boolean {
   return full.has(code);
 }
 
-/** Whether the store can continue after a failure with this code. */
 export function isPassing(code: string): boolean {
   return passing.has(code) || isOfRow(code);
 }

@@ -38,7 +38,7 @@ export function createFile(path: string): void {
  * @throws {StoreOpenError} `foreign`, `inaccessible`, `damaged`
  */
 export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
-  const header = readHeader(path, flags);
+  const header = readHead(path, headerBytes, flags);
   if (header.byteLength === 0) return;
   if (header.every((byte) => byte === 0) && fs.existsSync(`${path}-journal`)) {
     // The machine stopped while the database was created. SQLite rolls that back.
@@ -65,13 +65,8 @@ export function assertNoLostLog(path: string, state?: string): void {
   throw new StoreOpenError("damaged", problem);
 }
 
-/** @throws {StoreOpenError} `inaccessible` */
 function sizeOf(path: string): number {
-  try {
-    return fs.statSync(path, { throwIfNoEntry: false })?.size ?? 0;
-  } catch (error) {
-    throw inaccessible(path, error);
-  }
+  return Number(statsOf(path)?.size ?? 0);
 }
 
 function foreign(path: string, what: string): StoreOpenError {
@@ -81,10 +76,10 @@ function foreign(path: string, what: string): StoreOpenError {
   );
 }
 
-function readHeader(path: string, flags: string): Buffer {
-  const header = Buffer.alloc(headerBytes);
+export function readHead(path: string, bytes: number, flags = "r"): Buffer {
+  const head = Buffer.alloc(bytes);
   return withFile(path, flags, (descriptor) =>
-    header.subarray(0, fs.readSync(descriptor, header, 0, headerBytes, 0)),
+    head.subarray(0, fs.readSync(descriptor, head, 0, bytes, 0)),
   );
 }
 
@@ -123,7 +118,6 @@ export function realPath(path: string): string {
   }
 }
 
-/** @throws {StoreOpenError} `inaccessible` */
 export function syncDirectory(directory: string): void {
   try {
     withFile(directory, "r", fs.fsyncSync);
@@ -180,15 +174,18 @@ export function watchFiles(path: string): () => void {
 
 /** Undefined if there is no file. (`existsSync` says so of what may not be searched.) */
 export function fileId(path: string): string | undefined {
+  const stats = statsOf(path);
+  return stats && `${stats.dev}:${stats.ino}`;
+}
+
+function statsOf(path: string): fs.BigIntStats | undefined {
   try {
-    const stats = fs.statSync(path, { bigint: true, throwIfNoEntry: false });
-    return stats && `${stats.dev}:${stats.ino}`;
+    return fs.statSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (error) {
     throw inaccessible(path, error);
   }
 }
 
-/** @throws {StoreOpenError} `inaccessible` */
 function withFile<T>(path: string, flags: string, work: (descriptor: number) => T): T {
   try {
     const descriptor = fs.openSync(path, flags);
@@ -202,10 +199,8 @@ function withFile<T>(path: string, flags: string, work: (descriptor: number) => 
   }
 }
 
-/** By code. */
 const reasons: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values());
 
-/** Explains an error of the system. */
 export function inaccessible(path: string, cause: unknown): StoreOpenError {
   const code = codeOf(cause);
   return new StoreOpenError(
@@ -215,7 +210,6 @@ export function inaccessible(path: string, cause: unknown): StoreOpenError {
   );
 }
 
-/** Of a failed system call. */
 function codeOf(error: unknown): string {
   return (error as NodeJS.ErrnoException).code ?? "unknown error";
 }

@@ -3,7 +3,6 @@ import type { StoreOpenErrorCode } from "../open-error.ts";
 
 /** What the worker needs to open the database. */
 export interface WorkerSetup {
-  /** Absolute. */
   readonly path: string;
   readonly busyTimeoutMs: number;
   /** Two int32: a count of requests, on which the worker sleeps, and waiting pages of the log. */
@@ -21,7 +20,6 @@ export type Request =
 
 export type Value = bigint | string | null;
 
-/** The number of values of a row: the id, then the texts. */
 export const rowLength: number = 1 + textFields.length;
 
 /** The values of rows, one after another. An array for each row would take four times as long to send. */

@@ -18,7 +18,6 @@ export function migrate(db: Database): void {
   while (inTransaction(db, () => migrateOnce(db)));
 }
 
-/** @returns Whether there was a migration to apply. */
 function migrateOnce(db: Database): boolean {
   if (!isOurs(db)) {
     const problem = `${db.location()} is the database of another program; name another file in the store URL`;
@@ -60,7 +59,6 @@ export function assertTable(db: Database): void {
   throw new StoreOpenError("damaged", problem, { cause: sqliteError(problem, 1) });
 }
 
-/** @throws {StoreOpenError} `newer_schema` */
 export function readVersion(db: Database): number {
   const version = Number(readValue(db, "PRAGMA user_version"));
   if (version <= migrations.length) return version;

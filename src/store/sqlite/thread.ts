@@ -157,7 +157,6 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
   }
 }
 
-/** @throws {StoreOpenError} */
 export async function openSqlite(
   path: string,
   options: StoreOptions,
