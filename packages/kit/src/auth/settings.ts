@@ -37,7 +37,6 @@ export function findAuthProblems(settings: AuthSettings): SettingProblem[] {
     .map((setting) => ({ setting, other, problem }));
 }
 
-/** Whether any caller can be authenticated. */
 export function hasAuth({ tokenFile, tokens, jwksUrl }: AuthSettings): boolean {
   return tokenFile !== undefined || tokens.length > 0 || jwksUrl !== undefined;
 }

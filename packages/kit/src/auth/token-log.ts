@@ -61,7 +61,6 @@ export function parseTokenLog(text: string): TokenLog {
   }
 }
 
-/** The line of an event, including its line break. */
 export function formatTokenEvent(event: TokenEvent): string {
   return event.kind === "create"
     ? `create ${event.name} ${event.digest} ${event.createdAt}\n`
@@ -76,16 +75,12 @@ export function isTokenName(name: string): boolean {
 function parseLine(line: string): TokenEvent | "nothing" | undefined {
   const text = line.trim();
   if (text === "" || text.startsWith("#") || text.endsWith(tornMark.trimEnd())) return "nothing";
-  const [, created, digest, createdAt] = createSyntax.exec(text) ?? [];
-  if (created !== undefined && digest !== undefined && createdAt !== undefined) {
-    return { kind: "create", name: created, digest, createdAt };
-  }
-  const [, revoked, at] = revokeSyntax.exec(text) ?? [];
-  if (revoked !== undefined && at !== undefined) return { kind: "revoke", name: revoked, at };
-  return undefined;
+  const [, kind, name = "", digest, at = ""] = syntax.exec(text) ?? [];
+  if (kind === "create" && digest !== undefined) return { kind, name, digest, createdAt: at };
+  return kind === "revoke" && digest === undefined ? { kind, name, at } : undefined;
 }
 
-const name = "([A-Za-z0-9._-]{1,64})";
-const time = String.raw`(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z)`;
-const createSyntax = new RegExp(`^create +${name} +([0-9a-f]{64}) +${time}$`);
-const revokeSyntax = new RegExp(`^revoke +${name} +${time}$`);
+const time = String.raw`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,9})?Z`;
+const syntax = new RegExp(
+  `^(create|revoke) +([A-Za-z0-9._-]{1,64})(?: +([0-9a-f]{64}))? +(${time})$`,
+);

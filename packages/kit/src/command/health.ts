@@ -1,5 +1,6 @@
-import { request as requestPlain } from "node:http";
-import { request as requestTls } from "node:https";
+import { once } from "node:events";
+import http from "node:http";
+import https from "node:https";
 import { Command } from "commander";
 import { common } from "../settings/common.ts";
 import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
@@ -44,30 +45,23 @@ function placeOf({ host, port, tls, adminHost, adminPort }: Options) {
 
 const answerTimeoutMs = 4000;
 
-function findProblem({
-  host,
-  port,
-  isTls,
-}: ReturnType<typeof placeOf>): Promise<string | undefined> {
+async function findProblem({ host, port, isTls }: ReturnType<typeof placeOf>) {
   const [, socketPath] = /^unix:(.*)$/s.exec(host) ?? [];
-  const { promise, resolve } = Promise.withResolvers<string | undefined>();
-  const request = (isTls ? requestTls : requestPlain)({
+  const signal = AbortSignal.timeout(answerTimeoutMs);
+  const request = (isTls ? https : http).get({
     ...(socketPath === undefined ? { host: reachable(host), port } : { socketPath }),
     path: "/healthz",
     // The certificate is for the name that clients use. Nothing secret is sent.
     rejectUnauthorized: false,
-    timeout: answerTimeoutMs,
+    signal,
   });
-  request.on("response", ({ statusCode }) => {
+  try {
+    const [{ statusCode }] = await once(request, "response");
+    request.on("error", () => {}).destroy();
     const hint = statusCode === 404 ? ": health is off there, or it is another server" : "";
-    resolve(statusCode === 200 ? undefined : `/healthz answers ${statusCode}${hint}`);
-    request.destroy();
-  });
-  request.on("timeout", () => {
-    resolve(`/healthz does not answer within ${answerTimeoutMs / 1000} s`);
-    request.destroy();
-  });
-  request.on("error", ({ message }) => resolve(`/healthz cannot be asked: ${message}`));
-  request.end();
-  return promise;
+    return statusCode === 200 ? undefined : `/healthz answers ${statusCode}${hint}`;
+  } catch (error) {
+    if (signal.aborted) return `/healthz does not answer within ${answerTimeoutMs / 1000} s`;
+    return `/healthz cannot be asked: ${(error as Error).message}`;
+  }
 }

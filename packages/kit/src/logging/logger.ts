@@ -59,19 +59,14 @@ function ignore(): void {}
 export function createStderrLog(format: string): Log {
   function write(level: keyof Log): (message: string, cause?: unknown) => void {
     return (message, cause) => {
-      const opened = open();
-      if (opened === undefined) writePlain(`${level}: ${message}\n`);
-      else if (cause instanceof Error) opened[level]({ err: cause }, message);
-      else opened[level](message);
+      try {
+        const logger = getLogger(format);
+        if (cause instanceof Error) logger[level]({ err: cause }, message);
+        else logger[level](message);
+      } catch {
+        writePlain(`${level}: ${message}\n`);
+      }
     };
-  }
-
-  function open(): Logger | undefined {
-    try {
-      return getLogger(format);
-    } catch {
-      return undefined;
-    }
   }
 
   return { info: write("info"), warn: write("warn"), error: write("error") };

@@ -4,7 +4,6 @@ interface Place {
   readonly operation: Operation;
 }
 
-/** The request and responses of each operation. Shared parts are shown once. */
 export function renderReference(document: ApiDocument): string {
   const base = (document.servers?.[0]?.url ?? "").replace(/\/$/, "");
   const places = Object.entries(document.paths).flatMap(([path, { description: _, ...methods }]) =>
@@ -208,35 +207,19 @@ export interface ApiDocument {
 
 type ByName<T> = Readonly<Record<string, T>>;
 
-interface Described {
-  readonly $ref?: string;
-  readonly description?: string;
-  readonly deprecated?: boolean;
-}
+type Described = { $ref?: string; description?: string; deprecated?: boolean };
+type Parameter = { name: string; in: string; required?: boolean; schema: Schema } & Described;
+type Content = ByName<{ schema?: Schema; examples?: ByName<{ value: unknown }> }>;
+type Response = { headers?: ByName<Described>; content?: Content } & Described;
 
 interface Operation extends Described {
   readonly operationId: string;
   readonly tags?: readonly string[];
   readonly summary?: string;
-  readonly parameters?: readonly (Described & {
-    readonly name: string;
-    readonly in: string;
-    readonly required?: boolean;
-    readonly schema: Schema;
-  })[];
+  readonly parameters?: readonly Parameter[];
   readonly requestBody?: { readonly content: Content };
   readonly responses: ByName<Response>;
 }
-
-interface Response extends Described {
-  readonly headers?: ByName<Described>;
-  readonly content?: Content;
-}
-
-type Content = ByName<{
-  readonly schema?: Schema;
-  readonly examples?: ByName<{ readonly value: unknown }>;
-}>;
 
 interface Schema extends Described {
   readonly type?: string | readonly string[];

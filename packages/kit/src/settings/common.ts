@@ -17,7 +17,6 @@ import {
   text,
 } from "./schema.ts";
 
-/** The same settings without flags. */
 export function inFileOnly<G extends Group>(group: G): G {
   return Object.fromEntries(
     Object.entries(group).map(([option, setting]) => [option, { ...setting, from: "file" }]),
@@ -39,7 +38,6 @@ const { headerBytesMax, requestTimeoutMs, idleTimeoutMs, connectionsMax, streams
 /** Far more requests per second than a server can serve. */
 const rates = { min: 0, max: 100_000 };
 
-/** Groups of settings, by what they are about. Each program puts them together in its schema. */
 export const common = {
   listener: {
     host: address("Address to listen on"),
@@ -119,12 +117,10 @@ export const common = {
 
 type Listeners = SettingsOf<typeof common.listener & typeof common.admin>;
 
-/** What contradicts itself in settings that every program has. */
 export function findCommonProblems(settings: Listeners & { readonly tls: TlsGroup }) {
   return [...findTlsProblems(settings.tls), ...findAdminProblems(settings)];
 }
 
-/** One port for two listeners. */
 function findAdminProblems({ host, port, adminHost, adminPort }: Listeners): SettingProblem[] {
   const covers = (one: string, other: string) =>
     one === other ||
@@ -135,7 +131,6 @@ function findAdminProblems({ host, port, adminHost, adminPort }: Listeners): Set
   return [{ setting: "adminPort", other: "port", problem: "must not be that of port" }];
 }
 
-/** CORS for pages of these origins; undefined for none. */
 export function corsOptions(
   origins: readonly string[],
   { exposedHeaders = [], ...others }: Omit<CorsOptions, "origins"> = {},

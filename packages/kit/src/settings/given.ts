@@ -39,7 +39,6 @@ export async function readGiven(program: Named, flags: Flags) {
     ...environment.values,
     ...given,
   ]);
-  /** Problems of the sources, independent of the values. */
   const problems = [...environment.problems, ...(file ? file.problems : [])];
   return { values, problems, warnings: environment.warnings };
 }

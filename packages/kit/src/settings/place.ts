@@ -14,7 +14,6 @@ export function isThisMachine(host: string): boolean {
 
 const anyAddresses: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
 
-/** Where this machine reaches what listens at a host. */
 export function reachable(host: string): string {
   return anyAddresses[host] ?? host;
 }

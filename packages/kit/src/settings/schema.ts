@@ -9,7 +9,6 @@ type ValueIn<T> = T extends Setting ? T["default"] : T extends Group ? SettingsO
 
 export type SettingsOf<T extends SettingTree> = { readonly [K in keyof T]: ValueIn<T[K]> };
 
-/** Options of a caller: all are optional. */
 export type OptionsOf<T extends SettingTree> = {
   readonly [K in keyof T]?: T[K] extends Setting
     ? ValueIn<T[K]>
@@ -95,13 +94,11 @@ function createEntry(setting: Setting, option: string, group?: string): SchemaEn
 
 type OptionTree = Record<string, unknown>;
 
-/** The object with the option of an entry. */
 function placeOf(options: object, { group }: SchemaEntry): OptionTree {
   const tree = options as OptionTree;
   return group === undefined ? tree : ((tree[group] ?? {}) as OptionTree);
 }
 
-/** Sets the option of an entry, and creates its group. */
 export function setOption(options: OptionTree, entry: SchemaEntry, value: unknown): void {
   const { group, option } = entry;
   if (group === undefined) options[option] = value;
@@ -159,7 +156,6 @@ export function file(summary: string, more?: More<undefined>) {
   return text(summary, { placeholder: "file", ...more });
 }
 
-/** One of a few words. */
 export function choice<const W extends string, D extends W | undefined>(
   summary: string,
   words: readonly W[],
@@ -220,7 +216,6 @@ export function formatValue(value: unknown): string {
   return typeof value === "boolean" ? (value ? "on" : "off") : `${value ?? ""}`;
 }
 
-/** @returns the problem of the value by itself. */
 export function findProblem(setting: Setting, value: unknown): string | undefined {
   const { type, min = 0, max = timerMaxMs, secret } = setting;
   if (value === undefined && setting.default === undefined) return undefined;
@@ -244,7 +239,6 @@ export interface SettingProblem {
 export class SettingsError extends Error {
   override readonly name = "SettingsError";
   readonly problems: readonly SettingProblem[];
-  /** The same in words, a line each. */
   readonly lines: readonly string[];
 
   constructor(problems: readonly SettingProblem[], options?: { cause: unknown }) {
@@ -255,7 +249,6 @@ export class SettingsError extends Error {
   }
 }
 
-/** Problems of settings that are found at startup. */
 export function problemsOf(work: () => unknown): readonly SettingProblem[] {
   try {
     work();

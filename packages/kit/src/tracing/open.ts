@@ -1,7 +1,6 @@
 /** Traces, if the environment enables them. Otherwise the OpenTelemetry SDK is not loaded. */
 import type { ExporterName, Tracing, TracingOptions } from "./sdk.ts";
 
-/** @returns undefined if traces are off, which costs nothing. */
 export async function openTracing(options: TracingOptions): Promise<Tracing | undefined> {
   const exporters = findWantedExporters(process.env, options.log.warn);
   if (exporters.length === 0) return undefined;

@@ -38,7 +38,6 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
   let server: Server | undefined;
   return { handlersAt, isReady, notFoundError, first, watch, learn, reload };
 
-  /** The document and its page, if they are on. */
   function handlersAt(prefix: string) {
     return settings.openapi ? reference.handlersAt(prefix) : [];
   }
@@ -167,7 +166,6 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
     log.warn(`a google.protobuf.Any of ${typeName} has no JSON: no descriptor has that type`);
   }
 
-  /** Reads the services, the rules and the headers again. */
   function reload(): void {
     for (const { reload, place } of upstreams) {
       try {

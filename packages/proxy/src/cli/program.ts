@@ -57,7 +57,6 @@ function tokenFileOf(file: string | undefined): string {
   throw new CommandFailure(2, "there is no token file: set --token-file");
 }
 
-/** `--check`: prints the served methods, and problems. */
 async function check(settings: Settings): Promise<void> {
   using opened = await readServices(settings);
   const { served } = opened;

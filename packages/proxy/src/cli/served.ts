@@ -79,7 +79,6 @@ interface ServingOptions {
   readonly onDroppedMetadata?: ((name: string) => void) | undefined;
 }
 
-/** The options of a gateway that depend on what it serves. */
 export function gatewayOptions(served: Served, settings: Settings, options: ServingOptions) {
   const { methods, registry, rules, isWhole } = served;
   const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));

@@ -167,7 +167,6 @@ export const proxyProgram = kit.createProgram({
   }),
 });
 
-/** @throws {SettingsError} for files of TLS or headers that cannot be used. */
 export function assertFiles({ tls, upstreams }: Settings): void {
   kit.assertPortTls(tls);
   for (const { tls, headerFile, ownHeaderFile } of upstreams) {
@@ -212,7 +211,6 @@ function findTimeoutProblem(texts: readonly string[]): string | undefined {
   return wrong === undefined ? undefined : `must be SERVICE=MS or SERVICE/METHOD=MS: ${wrong}`;
 }
 
-/** By service or method. */
 export function timeoutsOf({ methodTimeoutsMs }: Pick<Settings, "methodTimeoutsMs">) {
   return new Map(
     methodTimeoutsMs.map((text) => {

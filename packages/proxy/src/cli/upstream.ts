@@ -19,9 +19,7 @@ export interface Upstream {
   readonly place: UpstreamPlace;
   /** @param rules For a REST server. */
   readonly transportBy: (rules: readonly HttpRule[]) => Transport;
-  /** That of a gRPC server. */
   readonly grpc: GrpcTransport | undefined;
-  /** Of calls of our own. */
   readonly ownHeaders: () => Readonly<Record<string, string>>;
   /** Reads the files of headers again. @throws {Error} if one is wrong. */
   readonly reload: () => void;

@@ -129,7 +129,6 @@ async function listServices(ask: Ask): Promise<readonly string[]> {
   return answer.value.service.map(({ name }) => name).filter((name) => !isOfServer(name));
 }
 
-/** @returns the files, or the error. */
 function parseFiles(
   answer: ServerReflectionResponse["messageResponse"],
   what: string,
@@ -154,7 +153,6 @@ function declares({ package: parent, service }: FileDescriptorProto, typeName: s
 
 export interface ReflectionWatchOptions {
   readonly transport: GrpcTransport;
-  /** As of `reflectServices`. */
   readonly services?: readonly string[] | undefined;
   readonly header?: ReflectServicesOptions["header"];
   /** How often the upstream is asked, in ms. Default: 5 minutes. */

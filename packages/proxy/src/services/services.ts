@@ -179,7 +179,6 @@ async function* callStream(
   }
 }
 
-/** Our own transport of gRPC. */
 function isOurs(transport: Transport): boolean {
   return transport instanceof GrpcTransport;
 }
