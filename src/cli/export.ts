@@ -67,7 +67,8 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
     for await (const bytes of isZipped(output) ? zip(content) : content) await file.write(bytes);
     await file.commit();
   } catch (error) {
-    if (isGone(error)) return;
+    // The reader closed the pipe.
+    if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
     throw error instanceof Error && "syscall" in error ? cannot("write", output, error) : error;
   } finally {
     progress.end();
@@ -96,9 +97,4 @@ function standardOutput(): Omit<OutputFile, "temporary"> {
       stream.off("error", onError);
     },
   };
-}
-
-/** Whether the reader closed the pipe. */
-function isGone(error: unknown): boolean {
-  return error instanceof Error && "code" in error && error.code === "EPIPE";
 }

@@ -1,6 +1,7 @@
-import { closeSync, existsSync, openSync, readSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { constants, gunzipSync } from "node:zlib";
 import { cannot } from "connect-gateway-kit/command/run";
+import { readHead } from "../store/sqlite/files.ts";
 import { applicationId } from "../store/sqlite/schema.ts";
 import { startOfPlants } from "../transfer/format.ts";
 
@@ -11,7 +12,7 @@ const walVersion = 2;
 
 /** Describes a regular file by its first bytes: "it is …". @throws {CommandFailure} */
 export function kindOfFile(path: string): string {
-  const head = readHead(path);
+  const head = readStart(path);
   if (head.length === 0) return "empty";
   if (head.toString("latin1", 0, 16) === "SQLite format 3\0") return kindOfDatabase(path, head);
   const unzipped = unzipHead(head);
@@ -38,7 +39,6 @@ const texts: readonly (readonly [RegExp, string])[] = [
   [/-----BEGIN /, "a key or a certificate"],
 ];
 
-/** Undefined if it is not of gzip. */
 function unzipHead(head: Buffer): string | undefined {
   try {
     return gunzipSync(head, { finishFlush: constants.Z_SYNC_FLUSH }).toString("utf8");
@@ -47,16 +47,10 @@ function unzipHead(head: Buffer): string | undefined {
   }
 }
 
-function readHead(path: string): Buffer {
+function readStart(path: string): Buffer {
   try {
-    const descriptor = openSync(path, "r");
-    try {
-      const head = Buffer.alloc(headBytes);
-      return head.subarray(0, readSync(descriptor, head, 0, headBytes, 0));
-    } finally {
-      closeSync(descriptor);
-    }
+    return readHead(path, headBytes);
   } catch (error) {
-    throw cannot("read", path, error);
+    throw cannot("read", path, (error as Error).cause);
   }
 }

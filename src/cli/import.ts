@@ -135,16 +135,10 @@ function parseUrl(text: string): string {
 async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreator> {
   if (flags.dryRun) return { create: async () => {}, close() {} };
   const token = await readClientToken(flags.bearerTokenFile);
-  const ca = flags.ca === undefined ? undefined : await readCa(flags.ca);
+  const { ca: file } = flags;
+  const ca =
+    file && (await readFile(file, "utf8").catch((e) => Promise.reject(cannot("read", file, e))));
   return createPlantCreator({ url, token, ca });
-}
-
-async function readCa(file: string): Promise<string> {
-  try {
-    return await readFile(file, "utf8");
-  } catch (error) {
-    throw cannot("read", file, error);
-  }
 }
 
 interface Source {
@@ -184,21 +178,17 @@ function report(
   { file, url, done }: Readonly<Record<"file" | "url" | "done", string>>,
 ): void {
   const { stored, rejected } = state;
-  switch (end.kind) {
-    case "complete":
-      if (rejected > 0) {
-        const problem = `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`;
-        throw new CommandFailure(3, problem);
-      }
-      process.stdout.write(
-        `imported ${file} to ${url}: ${done} ${count(stored, "row")}, rejected none\n`,
-      );
-      return;
-    case "interrupted":
-      throw new CommandFailure(1, `interrupted; ${howFar(state, done)}`);
-    case "failed":
-      throw new CommandFailure(1, `${url}: ${end.reason}; ${howFar(state, done)}`);
+  if (end.kind !== "complete") {
+    const reason = end.kind === "failed" ? `${url}: ${end.reason}` : "interrupted";
+    throw new CommandFailure(1, `${reason}; ${howFar(state, done)}`);
   }
+  if (rejected > 0) {
+    const problem = `rejected ${rejected} of ${count(stored + rejected, "row")}, see ${rejects}; ${done} the other ${stored}`;
+    throw new CommandFailure(3, problem);
+  }
+  process.stdout.write(
+    `imported ${file} to ${url}: ${done} ${count(stored, "row")}, rejected none\n`,
+  );
 }
 
 function howFar({ stored, rejected, firstOpenLine }: ImportState, done: string): string {

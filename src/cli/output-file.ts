@@ -151,18 +151,15 @@ function unfinishedPrefix(place: string): string {
 /** It is unknown whether another process is still writing it. The user has to decide. */
 function tellUnfinished(place: string): void {
   const prefix = basename(unfinishedPrefix(place));
-  for (const name of namesIn(dirname(place)).filter((one) => one.startsWith(prefix))) {
+  let names: readonly string[] = [];
+  try {
+    names = fs.readdirSync(dirname(place));
+  } catch {
+    // Creating files in a folder that cannot be listed may still be allowed.
+  }
+  for (const name of names.filter((one) => one.startsWith(prefix))) {
     process.stderr.write(
       `plant-store: ${join(dirname(place), name)} is left over from an earlier command; remove it if you do not need it and no command is running\n`,
     );
-  }
-}
-
-/** Empty for a folder that cannot be listed. Creating files in it may still be allowed. */
-function namesIn(folder: string): readonly string[] {
-  try {
-    return fs.readdirSync(folder);
-  } catch {
-    return [];
   }
 }

@@ -7,7 +7,6 @@ import { assertPortTls } from "connect-gateway-kit/settings";
 import { version } from "../server/version.ts";
 import { StoreError } from "../store/open-error.ts";
 
-/** In the order of the help. */
 const commands: Readonly<Record<string, () => Promise<Command>>> = {
   serve: async () => (await import("./serve.ts")).createServeCommand(),
   token: async () => {

@@ -38,7 +38,13 @@ export function createProgress(
     const rate = seconds > 0 ? (done - begin.done) / seconds : 0;
     const isMoving = share !== undefined && share > begin.share;
     const secondsLeft = isMoving ? (seconds * (1 - share)) / (share - begin.share) : undefined;
-    const text = describe(phase, done, total, { rate, secondsLeft });
+    const parts = [
+      share === undefined ? phase : `${phase} ${Math.floor(100 * share)}%`,
+      typeof total === "number" ? `${thousands(done)} of ${thousands(total)}` : thousands(done),
+    ];
+    if (rate > 0) parts.push(`${thousands(Math.round(rate))}/s`);
+    if (rate > 0 && secondsLeft !== undefined) parts.push(`${duration(secondsLeft)} left`);
+    const text = parts.join(", ");
     stream.write(isBar ? `\r\x1b[K${bar(share)}${text}` : `${text}\n`);
   }
 
@@ -49,12 +55,6 @@ export function createProgress(
   }
 }
 
-interface Pace {
-  readonly rate: number;
-  readonly secondsLeft: number | undefined;
-}
-
-/** Undefined if the end is unknown. */
 function shareOf(done: number, end: End): number | undefined {
   if (end === "unknown") return undefined;
   const share = typeof end === "number" ? done / Math.max(end, 1) : end.share;
@@ -65,17 +65,6 @@ function bar(share: number | undefined): string {
   if (share === undefined) return "";
   const filled = Math.round(barWidth * share);
   return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] `;
-}
-
-function describe(phase: string, done: number, end: End, { rate, secondsLeft }: Pace): string {
-  const share = shareOf(done, end);
-  const parts = [
-    share === undefined ? phase : `${phase} ${Math.floor(100 * share)}%`,
-    typeof end === "number" ? `${thousands(done)} of ${thousands(end)}` : thousands(done),
-  ];
-  if (rate > 0) parts.push(`${thousands(Math.round(rate))}/s`);
-  if (rate > 0 && secondsLeft !== undefined) parts.push(`${duration(secondsLeft)} left`);
-  return parts.join(", ");
 }
 
 function thousands(number: number): string {

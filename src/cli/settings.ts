@@ -1,4 +1,3 @@
-/** The settings of the server, for commands that use all or some. */
 import type { Command } from "commander";
 import * as settings from "connect-gateway-kit/settings";
 import { plantStore } from "../server/settings.ts";
@@ -9,7 +8,6 @@ export function addSettingFlags(command: Command, ...only: readonly string[]): C
   return settings.addSettingFlags(plantStore, command, ...only);
 }
 
-/** Reads all settings, or those named. @throws {SettingsError} */
 export function readSettings(flags: Flags, ...only: readonly string[]) {
   return settings.readSettings(plantStore, flags, ...only);
 }

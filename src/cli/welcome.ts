@@ -22,7 +22,6 @@ export function listeningEvent(server: RunningServer): object {
   };
 }
 
-/** The text printed at startup: addresses, and commands to paste. */
 export function welcome(server: RunningServer): string {
   const { url, metricsUrl, settings, isNewStore, firstToken } = server;
   const rpc = `${url}/${PlantService.typeName}/${PlantService.method.createPlant.name}`;

@@ -24,12 +24,7 @@ const schema = {
   ),
   connectionsMax: kit.number(
     `Connections of one server, up to ${connectionsCeiling}. As many statements run at once`,
-    {
-      ...ofUrl,
-      name: "pool_max_conns",
-      default: defaultConnectionsMax,
-      max: connectionsCeiling,
-    },
+    { ...ofUrl, name: "pool_max_conns", default: defaultConnectionsMax, max: connectionsCeiling },
   ),
   allowUnsafe: kit.list("`fsync`, `full_page_writes`: accept a server that runs without them", {
     ...ofUrl,

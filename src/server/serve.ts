@@ -1,7 +1,7 @@
 /** Serves a store on a port. */
 
 import type { ConnectRouter } from "@connectrpc/connect";
-import { Code, ConnectError, type HandlerContext, type Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import {
   cancellationOf,
   gatewayNodeAdapter,
@@ -69,7 +69,10 @@ export async function serve(
       ...interceptors,
       requirePrincipal(program.name),
       requireFields,
-      ...(await storeSpans(program)),
+      // The last before the store. Loads OpenTelemetry.
+      ...(program.tracing === undefined
+        ? []
+        : [(await import("./store-spans.ts")).spanStore(program.tracing.tracer)]),
     ],
     routes: (router) => {
       router.service(PlantService, createPlantService(store, cancellationOf));
@@ -89,11 +92,6 @@ export async function serve(
     await server.drain(settings.drainTimeoutMs);
   });
   return server.address.port;
-}
-
-/** The last interceptor before the store, if calls are traced. Loads OpenTelemetry. */
-async function storeSpans({ tracing }: StartedProgram): Promise<readonly Interceptor[]> {
-  return tracing ? [(await import("./store-spans.ts")).spanStore(tracing.tracer)] : [];
 }
 
 /** At the root, where probes look, and under the base path, which may be all that a proxy forwards. */

@@ -74,7 +74,12 @@ async function start(settings: ServerSettings) {
       onNotice: log.warn,
       observer: commits,
     });
-    program.defer(() => opening.then((store) => store.close(), ignore));
+    program.defer(() =>
+      opening.then(
+        (store) => store.close(),
+        () => {},
+      ),
+    );
     // The store opens asynchronously; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
     const port = await serve(program, settings, store);
@@ -96,5 +101,3 @@ export function openProgram(settings: ServerSettings): Promise<StartedProgram> {
   };
   return startProgram({ name: "plant-store", version, settings, log: settings.log, naming });
 }
-
-function ignore(): void {}

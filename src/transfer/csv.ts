@@ -21,7 +21,7 @@ export async function* readCsv(
   chunks: AsyncIterable<Uint8Array>,
   { lineBytesMax }: RowLimits,
 ): AsyncGenerator<Row, void> {
-  const lines = new LineCount();
+  const lines = createLineCount();
   let header: readonly Column[] | undefined;
   /** The fields of the current record. */
   let read: string[] = [];
@@ -142,7 +142,6 @@ function describeHeader(header: string): string {
   return `it is ${JSON.stringify(start)}${advice}`;
 }
 
-/** @throws {RowError} */
 function toJson(header: readonly Column[], fields: readonly string[]): ExactJson {
   if (fields.length !== header.length) {
     throw new RowError(
@@ -183,25 +182,21 @@ function decodeAny(marked: string): string {
 const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** Counts lines, because the parser counts a CRLF between quotes twice. */
-class LineCount {
+function createLineCount() {
   /** Records with at least one field read. */
-  #begun = 0;
-  #breaks = 0;
-  #breaksBefore = 0;
-
-  add(bytes: string, { index }: InfoField): void {
-    if (index === 0) {
-      this.#begun++;
-      this.#breaksBefore = this.#breaks;
-    }
-    for (let at = bytes.indexOf("\n"); at !== -1; at = bytes.indexOf("\n", at + 1)) this.#breaks++;
-  }
-
-  /** The first line of the current record, from 1. */
-  of({ index, empty_lines }: Pick<InfoRecord, "index" | "empty_lines">): number {
-    const isBegun = index > 0;
-    return (
-      empty_lines + (isBegun ? this.#begun + this.#breaksBefore : this.#begun + 1 + this.#breaks)
-    );
-  }
+  let begun = 0;
+  let breaks = 0;
+  let breaksBefore = 0;
+  return {
+    add(bytes: string, { index }: InfoField): void {
+      if (index === 0) {
+        begun++;
+        breaksBefore = breaks;
+      }
+      breaks += bytes.split("\n").length - 1;
+    },
+    /** The first line of the current record, from 1. */
+    of: ({ index, empty_lines }: Pick<InfoRecord, "index" | "empty_lines">): number =>
+      empty_lines + (index > 0 ? begun + breaksBefore : begun + 1 + breaks),
+  };
 }

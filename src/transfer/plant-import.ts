@@ -23,9 +23,7 @@ export interface Rejection {
   readonly row: string | undefined;
 }
 
-/** A snapshot of the import's progress. */
 export interface ImportState {
-  /** Rows that the server has confirmed. */
   readonly stored: number;
   readonly rejected: number;
   /** The line of the first row that is started but not done. All rows before it are done. */
@@ -40,7 +38,6 @@ export type ImportEnd =
   | { readonly kind: "interrupted" }
   | { readonly kind: "failed"; readonly reason: string };
 
-/** Heap for the rows in flight. */
 const flightBytesMax = 32 * 1024 * 1024;
 /** How long calls in flight may continue after a stop. */
 const graceMs = 2000;

@@ -30,7 +30,6 @@ export class FormatError extends Error {
   override readonly name = "FormatError";
 }
 
-/** A row is not a plant. The message says why. */
 export class RowError extends Error {
   override readonly name = "RowError";
 }
@@ -64,7 +63,6 @@ export function toRow(
   }
 }
 
-/** @throws {RowError} {@link PlantError} {@link ConnectError} INVALID_ARGUMENT */
 function parsePlant(json: ExactJson): NewPlant {
   const message = messageFromJson(NewPlantSchema, json, { ignoreUnknownFields: false });
   const { id, name } = message;

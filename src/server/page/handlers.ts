@@ -7,7 +7,6 @@ import { type ApiDocument, renderReference } from "connect-gateway-kit/reference
 import { NewPlantSchema, PlantSchema } from "../../../gen/plantstore/v1/plant_service_pb.ts";
 import { errorBody } from "../error-body.ts";
 
-type NodeRequest = Parameters<NodeHandler>[0];
 type NodeResponse = Parameters<NodeHandler>[1];
 
 export interface PageOptions extends PageFacts {
@@ -20,15 +19,12 @@ export function createPageHandlers(options: PageOptions): ReadonlyMap<string, No
   const handlers = new Map<string, NodeHandler>();
   for (const [path, file] of pageFiles) handlers.set(basePath + path, serveFile(file, options));
   // Relative links of the page need the slash.
-  if (basePath !== "") handlers.set(basePath, redirectTo(`${basePath}/`));
-  return handlers;
-}
-
-function redirectTo(location: string): NodeHandler {
-  return forGet((_request, response) => {
-    response.writeHead(308, { location, "content-length": "0" });
+  const redirect = forGet((_request, response) => {
+    response.writeHead(308, { location: `${basePath}/`, "content-length": "0" });
     response.end();
   });
+  if (basePath !== "") handlers.set(basePath, redirect);
+  return handlers;
 }
 
 interface Content {
@@ -62,7 +58,7 @@ async function loadContent({ url, render }: PageFile, facts: PageFacts): Promise
 function answer(
   { body, etag }: Content,
   { type, policy }: PageFile,
-  { method, headers }: NodeRequest,
+  { method, headers }: Parameters<NodeHandler>[0],
   response: NodeResponse,
 ): void {
   const header = {
@@ -78,9 +74,9 @@ function answer(
     response.writeHead(304, header);
     response.end();
   } else {
-    response.writeHead(200, { ...header, "content-type": type, "content-length": body.length });
-    if (method === "HEAD") response.end();
-    else response.end(body);
+    const own = { "content-type": type, "content-length": body.length };
+    response.writeHead(200, { ...header, ...own });
+    response.end(method === "HEAD" ? "" : body);
   }
 }
 
@@ -129,23 +125,25 @@ export interface PageFacts {
 
 const openApi = new URL("../../../gen/openapi.json", import.meta.url);
 
+const scripts = "create history page readiness request snippets specimen text wire".split(" ");
+
 /** The files by their paths, below the base path. */
-export const pageFiles: ReadonlyMap<string, PageFile> = new Map([
+export const pageFiles: ReadonlyMap<string, PageFile> = new Map<string, PageFile>([
   ["/", html("index.html")],
   ["/docs", html("docs.html")],
-  ["/openapi.json", { ...file(openApi, "application/json"), render: renderDocument }],
+  [
+    "/openapi.json",
+    {
+      ...file(openApi, "application/json"),
+      render: (text, facts) => JSON.stringify(documentBelow(text, facts), null, 2),
+    },
+  ],
   ["/page/base.css", file(own("base.css"), "text/css")],
   ["/page/page.css", file(own("page.css"), "text/css")],
   ["/page/docs.css", file(own("docs.css"), "text/css")],
-  ["/page/page.js", file(own("page.js"), "text/javascript")],
-  ["/page/create.js", file(own("create.js"), "text/javascript")],
-  ["/page/history.js", file(own("history.js"), "text/javascript")],
-  ["/page/request.js", file(own("request.js"), "text/javascript")],
-  ["/page/snippets.js", file(own("snippets.js"), "text/javascript")],
-  ["/page/specimen.js", file(own("specimen.js"), "text/javascript")],
-  ["/page/text.js", file(own("text.js"), "text/javascript")],
-  ["/page/wire.js", file(own("wire.js"), "text/javascript")],
-  ["/page/readiness.js", file(own("readiness.js"), "text/javascript")],
+  ...scripts.map(
+    (name) => [`/page/${name}.js`, file(own(`${name}.js`), "text/javascript")] as const,
+  ),
   ["/page/icon.svg", file(own("icon.svg"), "image/svg+xml")],
 ]);
 
@@ -156,7 +154,9 @@ function html(name: string): PageFile {
       .replaceAll("{{version}}", version)
       .replaceAll("{{token command}}", tokenCommand)
       .replace("{{fields}}", fieldNumbers)
-      .replace("{{reference}}", () => renderReference(documentBelow(facts)));
+      .replace("{{reference}}", () =>
+        renderReference(documentBelow(readFileSync(openApi, "utf8"), facts)),
+      );
   return { ...file(own(name), "text/html", trusted), render };
 }
 
@@ -197,11 +197,6 @@ function own(name: string): URL {
 }
 
 /** The document is served under the base path, like the operation. */
-function documentBelow({ basePath }: Pick<PageFacts, "basePath">): ApiDocument {
-  const document: ApiDocument = JSON.parse(readFileSync(openApi, "utf8"));
-  return { ...document, servers: [{ url: basePath || "/" }] };
-}
-
-function renderDocument(_text: string, facts: PageFacts): string {
-  return JSON.stringify(documentBelow(facts), null, 2);
+function documentBelow(text: string, { basePath }: Pick<PageFacts, "basePath">): ApiDocument {
+  return { ...JSON.parse(text), servers: [{ url: basePath || "/" }] };
 }
