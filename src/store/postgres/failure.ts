@@ -133,15 +133,14 @@ export function isOfRow(error: unknown): boolean {
 }
 
 export function obstacleFrom(error: unknown): Obstacle {
-  if (error instanceof NoHost) return ofHosts([...error.failures.values()].map(obstacleFrom));
+  if (error instanceof NoHost) {
+    // The reason from a host that answered says more than the silence of others.
+    const obstacles = [...error.failures.values()].map(obstacleFrom);
+    return obstacles.find((obstacle) => obstacle !== "unreachable") ?? "unreachable";
+  }
   if (error instanceof StoreOpenError) return byOpenError[error.code] ?? "unwritable";
   if (error instanceof ConnectionLost) return "unreachable";
   return meaningOf(error).obstacle ?? "unwritable";
-}
-
-/** The reason from a host that answered says more than the silence of others. */
-function ofHosts(obstacles: readonly Obstacle[]): Obstacle {
-  return obstacles.find((obstacle) => obstacle !== "unreachable") ?? "unreachable";
 }
 
 const byOpenError: Readonly<Partial<Record<StoreOpenErrorCode, Obstacle>>> = {
