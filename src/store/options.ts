@@ -20,29 +20,24 @@ export interface StoreOptions {
 }
 
 /** Bytes are the most heap that a waiting plant may hold. */
-export interface CommitLimits {
-  /** How long a caller waits for its outcome, whatever the engine waits for. Default: 10 s. */
-  readonly answerTimeoutMs: number;
-  /** Rows in one commit. Default: 512. */
-  readonly batchRowsMax: number;
-  /** Bytes in one commit; a larger plant is committed alone. Default: 4 MiB. */
-  readonly batchBytesMax: number;
-  /** Rows that may wait for a commit. Default: 16,384. */
-  readonly waitingRowsMax: number;
-  /** Bytes that may wait for a commit; a larger plant is always rejected. Default: 64 MiB. */
-  readonly waitingBytesMax: number;
-}
+export type CommitLimits = Readonly<typeof defaultLimits>;
 
-export const defaultLimits: CommitLimits = {
-  // A failover takes seconds; after ten, most callers have given up.
+export const defaultLimits = {
+  /**
+   * How long a caller waits for its outcome, whatever the engine waits for. A failover takes
+   * seconds; after ten, most callers have given up.
+   */
   answerTimeoutMs: 10_000,
-  // Spreads the cost of one sync. In a larger batch, the first caller waits longer for the last.
+  /** Of one commit. Spreads the cost of a sync; in a larger batch, the first waits longer. */
   batchRowsMax: 512,
-  // Keeps a commit within tens of milliseconds, so that large plants do not delay small ones.
+  /**
+   * Of one commit; a larger plant is committed alone. Keeps a commit within tens of milliseconds,
+   * so that large plants do not delay small ones.
+   */
   batchBytesMax: 4 * 1024 * 1024,
-  // Less than a second of work at full speed. Callers that wait longer have usually given up.
+  /** Less than a second of work at full speed. Callers that wait longer have usually given up. */
   waitingRowsMax: 16_384,
-  // A quarter of a small container's 256 MiB heap.
+  /** A larger plant is always rejected. A quarter of a small container's 256 MiB heap. */
   waitingBytesMax: 64 * 1024 * 1024,
 };
 

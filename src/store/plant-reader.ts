@@ -13,14 +13,10 @@ export interface PlantReader {
   close(): Promise<void>;
 }
 
-/** Limits the plants in memory at once. A larger plant is returned alone. */
-export interface PageLimits {
-  readonly rowsMax: number;
-  /** The size of name and tag in UTF-8. */
-  readonly bytesMax: number;
-}
+/** Of plants in memory at once, with their texts in UTF-8. A larger plant is returned alone. */
+export type PageLimits = Readonly<typeof defaultPageLimits>;
 
-export const defaultPageLimits: PageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
+export const defaultPageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
 
 /** Reads all plants in the order of their ids, page by page. @throws {StoreError} */
 export async function* readPages(

@@ -5,16 +5,12 @@ import type { CommitWatch } from "./group-commit.ts";
 import { StoreOpenError } from "./open-error.ts";
 import type { OnObstacle } from "./options.ts";
 
-export interface WatchTimes {
-  readonly inspectIntervalMs: number;
-  /** While the store is not writable, the pauses between probes double up to the maximum. */
-  readonly backoffMinMs: number;
-  readonly backoffMaxMs: number;
-}
+export type WatchTimes = Readonly<typeof defaultWatchTimes>;
 
-const defaultWatchTimes: WatchTimes = {
+const defaultWatchTimes = {
   // If somebody turns off durability, plants of this interval may be lost in a crash.
   inspectIntervalMs: 2000,
+  // While the store is not writable, the pauses between probes double up to the maximum.
   backoffMinMs: 250,
   // The longest that operators wait after they have fixed the cause.
   backoffMaxMs: 5000,

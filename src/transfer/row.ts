@@ -34,12 +34,10 @@ export class RowError extends Error {
   override readonly name = "RowError";
 }
 
-export interface RowLimits {
-  readonly lineBytesMax: number;
-}
+export type RowLimits = Readonly<typeof defaultRowLimits>;
 
 /** The largest plant that a server takes by default, 1 MiB, with each byte written as `\u00XX`. */
-export const defaultRowLimits: RowLimits = { lineBytesMax: 8 * 1024 * 1024 };
+export const defaultRowLimits = { lineBytesMax: 8 * 1024 * 1024 };
 
 /**
  * Parses a row, by the rules of `POST /plants`: ids exact, nothing guessed, no unknown field.

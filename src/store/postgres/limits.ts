@@ -1,47 +1,38 @@
 /** Limits of the engine, in milliseconds unless the name says otherwise. */
-export interface PostgresLimits {
-  /** For each host, from the first byte of a connection to a usable session. */
-  readonly connectTimeoutMs: number;
-  /** How long a host may take before the next one is tried as well. */
-  readonly nextHostDelayMs: number;
-  /** How often a host is asked whether it is there during a statement, and its time to answer. */
-  readonly aliveIntervalMs: number;
-  /** When a statement that stores plants is cancelled. Most likely it waits for a lock. */
-  readonly statementTimeoutMs: number;
-  /** How long after a cancel the connection is closed: the server or network does not answer. */
-  readonly cancelGraceMs: number;
-  /** How long a plant is retried. During an outage, the time counts from its start. */
-  readonly retryLimitMs: number;
-  /** The pauses between tries double from the minimum to the maximum. */
-  readonly backoffMinMs: number;
-  readonly backoffMaxMs: number;
-  /** A connection is inspected before a write if its last inspection is older than this. */
-  readonly inspectIntervalMs: number;
-  /** Except the last connection. */
-  readonly idleTimeoutMs: number;
-  readonly keepAliveDelayMs: number;
-  readonly migrationTimeoutMs: number;
-  /** The timeout of reading a page of plants, or of counting them. */
-  readonly readTimeoutMs: number;
-}
+export type PostgresLimits = Readonly<typeof defaultPostgresLimits>;
 
-export const defaultPostgresLimits: PostgresLimits = {
+export const defaultPostgresLimits = {
+  /** For each host, from the first byte of a connection to a usable session. */
   connectTimeoutMs: 3000,
+  /** How long a host may take before the next one is tried as well. */
   nextHostDelayMs: 500,
-  // With the delay, a host that hangs costs less than three seconds.
+  /**
+   * How often a host is asked whether it is there during a statement, and its time to answer. With
+   * the delay, a host that hangs costs less than three seconds.
+   */
   aliveIntervalMs: 1000,
+  /** When a statement that stores plants is cancelled. Most likely it waits for a lock. */
   statementTimeoutMs: 4000,
+  /** How long after a cancel the connection is closed: the server or network does not answer. */
   cancelGraceMs: 1000,
-  // A failover takes seconds; after ten, most callers have given up.
+  /**
+   * How long a plant is retried. During an outage, the time counts from its start. A failover takes
+   * seconds; after ten, most callers have given up.
+   */
   retryLimitMs: 10_000,
+  /** The pauses between tries double from the minimum to the maximum. */
   backoffMinMs: 20,
   backoffMaxMs: 1000,
-  // The same interval as for an idle store. What is acknowledged in this time may be lost.
+  /**
+   * A connection is inspected before a write if its last inspection is older than this, as an idle
+   * store is. What is acknowledged in this time may be lost.
+   */
   inspectIntervalMs: 2000,
+  /** Except the last connection. */
   idleTimeoutMs: 5 * 60_000,
   keepAliveDelayMs: 30_000,
   migrationTimeoutMs: 60_000,
-  // Counting a billion rows takes minutes.
+  /** Of reading a page of plants, or of counting them: a billion take minutes. */
   readTimeoutMs: 10 * 60_000,
 };
 
