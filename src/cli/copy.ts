@@ -1,4 +1,4 @@
-import { Command, Option } from "commander";
+import { Command } from "commander";
 import { CommandFailure } from "connect-gateway-kit/command/run";
 import { SettingsError } from "connect-gateway-kit/settings";
 import { findStoreProblem, parseStoreUrl } from "../server/store-url.ts";
@@ -14,13 +14,8 @@ interface CopyFlags {
 export function createCopyCommand(): Command {
   return new Command("copy")
     .description("Copy all plants of one store to another and verify each of them.")
-    .addOption(new Option("--from <url>", "the store to read").makeOptionMandatory())
-    .addOption(
-      new Option(
-        "--to <url>",
-        "the store to write; it is created if missing",
-      ).makeOptionMandatory(),
-    )
+    .requiredOption("--from <url>", "the store to read")
+    .requiredOption("--to <url>", "the store to write; it is created if missing")
     .addHelpText("after", notes)
     .action(copy);
 }

@@ -29,12 +29,7 @@ export function createExportCommand(): Command {
     .addOption(
       new Option("--format <name>", "default: by the file name, else ndjson").choices(formatNames),
     )
-    .addOption(
-      new Option(
-        "-o, --output <file>",
-        "the file to write, once it is whole; .gz compresses it",
-      ).default("-"),
-    )
+    .option("-o, --output <file>", "the file to write, once it is whole; .gz compresses it", "-")
     .option("--force", "replace an existing export", false)
     .addHelpText("after", notes)
     .action(exportPlants);

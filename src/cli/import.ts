@@ -33,27 +33,23 @@ interface ImportFlags {
 }
 
 export function createImportCommand(): Command {
+  const { lineBytesMax } = defaultRowLimits;
   return new Command("import")
     .description("Create the plants of a file on a running server, over gRPC.")
     .argument("<file>", "NDJSON or CSV, also with gzip; - is standard input")
-    .addOption(new Option("--url <url>", "the server").default("http://127.0.0.1:8080"))
-    .addOption(
-      new Option("--bearer-token-file <file>", "file with the token (default: PLANT_STORE_TOKEN)"),
-    )
-    .addOption(new Option("--ca <file>", "PEM file of the certificates to trust, for https"))
+    .option("--url <url>", "the server", "http://127.0.0.1:8080")
+    .option("--bearer-token-file <file>", "file with the token (default: PLANT_STORE_TOKEN)")
+    .option("--ca <file>", "PEM file of the certificates to trust, for https")
     .addOption(new Option("--format <name>", "default: by the file name").choices(formatNames))
-    .addOption(countOption("concurrency", "number", "calls in flight", 1, 1024).default(128))
-    .addOption(
-      countOption("retry-for", "seconds", "how long rows are retried", 0, 86_400).default(60),
+    .option("--concurrency <number>", "calls in flight", wholeFrom(1, 1024), 128)
+    .option("--retry-for <seconds>", "how long rows are retried", wholeFrom(0, 86_400), 60)
+    .option(
+      "--line-bytes-max <number>",
+      "longest row, in bytes",
+      wholeFrom(64, 2 ** 28),
+      lineBytesMax,
     )
-    .addOption(
-      countOption("line-bytes-max", "number", "longest row, in bytes", 64, 2 ** 28).default(
-        defaultRowLimits.lineBytesMax,
-      ),
-    )
-    .addOption(
-      new Option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)"),
-    )
+    .option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)")
     .option("--force", "replace an existing file of rejected rows", false)
     .option("--dry-run", "check each row, and send none", false)
     .addHelpText("after", notes)
@@ -69,18 +65,12 @@ import that file. If the rows come from standard input, they go to standard erro
 --dry-run cannot find ids that are taken.
 Exit codes: 0 all stored, 3 all but the rejected rows, 1 failed or interrupted, 2 wrong usage.`;
 
-function countOption(
-  flag: string,
-  unit: string,
-  description: string,
-  min: number,
-  max: number,
-): Option {
-  return new Option(`--${flag} <${unit}>`, description).argParser((text: string) => {
+function wholeFrom(min: number, max: number) {
+  return (text: string) => {
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (value >= min && value <= max) return value;
     throw new InvalidArgumentError(`It must be a whole number from ${min} to ${max}.`);
-  });
+  };
 }
 
 async function importFile(file: string, flags: ImportFlags): Promise<void> {
