@@ -133,5 +133,7 @@ export const heapBytesMin = 512;
 
 /** An upper bound: two bytes for each UTF-16 code unit, and the objects of a plant. */
 export function heapBytes(plant: NewPlant): number {
-  return textFields.reduce((bytes, field) => bytes + 2 * (plant[field]?.length ?? 0), heapBytesMin);
+  let bytes = heapBytesMin;
+  for (const field of textFields) bytes += 2 * (plant[field]?.length ?? 0);
+  return bytes;
 }
