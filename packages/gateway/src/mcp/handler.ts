@@ -94,9 +94,9 @@ export function createMcpRoute(
       const header = named(exchange);
       const isNamed = header !== undefined;
       const wire = header ?? first;
-      const open = (of: ToolWire, isAdmitted: boolean) =>
-        new Call(of, exchange, values, { parts: newCall(), isAdmitted });
-      let call = open(wire, true);
+      const open = (of: ToolWire, known: typeof values, isAdmitted: boolean) =>
+        new Call(of, exchange, known, { parts: newCall(), isAdmitted });
+      let call = open(wire, values, true);
       let message: RpcMessage | undefined;
       try {
         assertOrigin(exchange, origins);
@@ -115,7 +115,7 @@ export function createMcpRoute(
           const { requestGate, admit } = tool.options;
           const isAdmitted = requestGate === wire.options.requestGate && !hasAsked;
           call.release();
-          call = open(tool, isAdmitted);
+          call = open(tool, call.values, isAdmitted); // with what the gate has found out
           if (isAdmitted) admit?.(call);
         }
         Object.assign(call.parts, { request: message, args, signature: signatures[era] });

@@ -1,5 +1,5 @@
 /** The protocol itself: versions, headers, JSON-RPC, pages, and who may call. */
-import { Code, ConnectError } from "@connectrpc/connect";
+import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CallEnding, ObservedRequest } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
@@ -191,11 +191,23 @@ describe("the gate", () => {
   });
 
   test("is passed once, and leaves what it knows", async () => {
+    const caller = createContextKey("");
+    const callers: string[] = [];
     let passed = 0;
-    await using gateway = await open({ requestGate: () => void passed++ });
+    const getVolume = (_: object, { values }: HandlerContext) => {
+      callers.push(values.get(caller));
+      return {};
+    };
+    await using gateway = await openCatalogOf(
+      { getVolume },
+      {
+        requestGate: ({ values }) => void values.set(caller, `caller ${++passed}`),
+        mcp: createMcp({ tools }),
+      },
+    );
     await gateway.send(post(older("tools/call", { name: "get_volume" })));
     await gateway.send(post(call()));
-    expect(passed).toBe(2);
+    expect(callers).toEqual(["caller 1", "caller 2"]);
   });
 
   test.each([
