@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { within } from "../../../packages/gateway/test/support/within.ts";
 import { environmentFor } from "../../../packages/kit/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../packages/kit/test/support/tracing/otlp-collector.ts";
+import { main } from "../../support/child.ts";
 import { type SpawnedServer, spawnServer } from "../../support/child-server.ts";
 import { postPlant, statusOfCreate } from "../../support/plant-request.ts";
 
@@ -16,11 +17,12 @@ const withoutTracing = Object.fromEntries(
     .map((name) => [name, ""]),
 );
 
-/** A server that tells which parts of OpenTelemetry it loads. */
+/** A server from the sources, which tells which parts of OpenTelemetry it loads. */
 function spawnRecorded(env: Readonly<Record<string, string>>) {
   return spawnServer({
     env: { ...withoutTracing, NODE_OPTIONS: `--import ${recorder}`, ...env },
     args: ["--access-log", "on"],
+    program: main,
   });
 }
 
