@@ -92,14 +92,22 @@ interface Line {
 export function formatLine(json: string): string {
   const { time, level, msg, err, ...fields } = JSON.parse(json) as Line;
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);
-  return `${time} ${level} ${msg}${pairs.join("")}${err === undefined ? "" : `: ${err.stack}`}\n`;
+  const cause = err === undefined ? "" : `: ${err.stack}`;
+  return `${time} ${level} ${tame(msg)}${pairs.join("")}${tame(cause)}\n`;
+}
+
+/** Messages quote upstreams and clients: what they wrote must not look like another line or move the cursor. */
+function tame(text: string): string {
+  const harmless = text.replaceAll(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/gu, escapeOne);
+  return harmless.replaceAll(/\n(?=\S)/g, "\n    ");
 }
 
 /** Quoted, unless it is plain, and without what JSON leaves alone: DEL, C1, and changes of direction. */
 function formatField(value: unknown): string {
   if (typeof value === "string" && /^[\x21\x23-\x7e]+$/.test(value)) return value;
-  return JSON.stringify(value).replaceAll(
-    /[^\x20-\x7e]/g,
-    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
-  );
+  return JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, escapeOne);
+}
+
+function escapeOne(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }

@@ -27,6 +27,14 @@ test.each<[string, object, string]>([
     { err: { stack: "Error: y\n    at z" }, msg: "x" },
     "x: Error: y\n    at z",
   ],
+  [
+    "what others wrote in an error or a message, neither a line nor an escape sequence",
+    {
+      err: { stack: "Error: \u001b[2J\u009b\u202e\r\n\n2026 info\n  at z\ncaused by" },
+      msg: "x\n2026 é",
+    },
+    "x\n    2026 é: Error: \\u001b[2J\\u009b\\u202e\\u000d\n\n    2026 info\n  at z\n    caused by",
+  ],
 ])("%s", (_, fields, text) => {
   const line = `${JSON.stringify({ ...head, ...fields })}\n`;
   expect(formatLine(line)).toBe(`${head.time} info ${text}\n`);
