@@ -41,6 +41,7 @@ export function createTracing(
   const setter = { set: (to: Headers, name: string, value: string) => to.set(name, value) };
   /** Makes the span of a call the parent of its upstream's. */
   const passOn = blindInterceptor((next) => (request) => {
+    request.header.delete("tracestate"); // it would belong to another trace where ours is new
     propagator.inject(request.contextValues.get(callContextKey), request.header, setter);
     return next(request);
   });

@@ -195,4 +195,6 @@ test("systemd is told of the start; spans go to a collector, and the upstream's 
   expect(span).toMatchObject({ traceId: "a".repeat(32), parentSpanId: "b".repeat(16) });
   expect(collector.exports[0]?.path).toBe("/v1/traces");
   expect(seen[0]?.get("traceparent")).toBe(`00-${"a".repeat(32)}-${span?.spanId}-01`);
+  await server.get("/v1/volumes/1", { traceparent: "00-no", tracestate: "a=1" });
+  expect(seen[1]?.get("tracestate"), "the state of no trace").toBeNull();
 });
