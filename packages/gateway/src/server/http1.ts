@@ -62,6 +62,8 @@ export function createHttp1Server(
       request.once("end", note);
       response.once("finish", note);
     }
+    const before = socket[lastResponse];
+    if (before !== undefined) before.shouldKeepAlive = true; // a drain may have taken it for the last
     socket[lastResponse] = response;
     response.on("close", () => {
       responses.splice(responses.indexOf(response), 1);
@@ -137,14 +139,10 @@ function discardRest(request: http.IncomingMessage, socket: CountedSocket): void
 /**
  * Limits how slowly a client may send a body, and how long it may read nothing of its answers.
  * Checks all connections at intervals: a timer for each would be reset several times a request. So
- * the first limit strikes up to an interval late, the second within twice its time.
- * @returns to be called with each connection before the server gets it.
+ * the first limit strikes up to an interval late, the second within twice its time. Call `limit`
+ * with each connection before the server gets it, and `leave` when a drain begins.
  */
-export function limitConnections(
-  server: http.Server,
-  limits: PortLimits,
-  refusals: Refusals,
-): (socket: Socket) => void {
+export function limitConnections(server: http.Server, limits: PortLimits, refusals: Refusals) {
   const { idleTimeoutMs, requestTimeoutMs } = limits;
   const sockets = new Set<CountedSocket>();
   const look = () => {
@@ -165,10 +163,16 @@ export function limitConnections(
     const timer = setInterval(look, Math.min(1000, idleTimeoutMs, requestTimeoutMs));
     server.once("close", () => clearInterval(timer));
   });
-  return (socket: CountedSocket) => {
-    sockets.add(socket);
-    socket.once("close", () => sockets.delete(socket));
-    socket.once("end", () => leaveAll(socket));
+  return {
+    limit(socket: CountedSocket): void {
+      sockets.add(socket);
+      socket.once("close", () => sockets.delete(socket));
+      socket.once("end", () => leaveAll(socket));
+    },
+    /** The answers under way say that they are the last ones. */
+    leave(): void {
+      for (const { [lastResponse]: last } of sockets) if (last) last.shouldKeepAlive = false;
+    },
   };
 }
 

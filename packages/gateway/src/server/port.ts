@@ -92,7 +92,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     refusals,
     onRequested,
   );
-  const limitConnection = limitConnections(http1, limits, refusals);
+  const connectionsOfHttp1 = limitConnections(http1, limits, refusals);
   const intake: Http2Intake = new Intake();
   const http2 = createHttp2Server(limits, handler, refusals, intake, onRequested);
   http2.on("session", (session) => {
@@ -135,7 +135,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     socket.once("end", () => connections.release(counted));
     if (protocol === "timeout") refuseLast(socket, "late", refusals);
     else if (protocol === "http/1.1") {
-      limitConnection(socket);
+      connectionsOfHttp1.limit(socket);
       serveHttp1.call(http1, socket);
       // Node's parser reads from below the socket until someone listens to the socket's data. TLS
       // passes on all that it has decrypted, even while the client reads no answers. The parser,
@@ -162,6 +162,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     unwatch?.();
     const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
     for (const socket of undecided) socket.destroy();
+    connectionsOfHttp1.leave();
     for (const leave of sessions.values()) leave();
     // Node closes idle connections only once, when the server closes.
     const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);

@@ -149,17 +149,23 @@ describe("a drain", () => {
     await closed;
   });
 
-  test("says so in the answer to a request that comes meanwhile over HTTP/1.1", async () => {
+  test.each([
+    ["is under way", 0],
+    ["comes meanwhile", 1],
+    ["comes after others meanwhile", 3],
+  ])("says so in the answer to the last request, which %s, over HTTP/1.1", async (_what, more) => {
     await using service = await openTestService();
     using hold = service.hold();
     using connection = await openRawConnection(service.port);
     connection.write(post(volume));
     await hold.untilBegun();
     const closed = service.drain(2000);
-    connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
+    connection.write(post(volume).repeat(more));
+    await expect.poll(() => service.created.length).toBe(1 + more);
     hold.release();
     const received = (await connection.untilClosed()).toString();
-    expect(received.match(/^connection: close/gim)).toHaveLength(1);
+    const fields = received.match(/^connection: .*/gim);
+    expect(fields).toEqual([...Array(more).fill("Connection: keep-alive"), "Connection: close"]);
     await closed;
   });
 
