@@ -208,11 +208,16 @@ interface Reading {
 }
 
 /** Writes chunks to a stream of Node: those of one turn of the event loop together. */
-export function createNodeWriter(to: Writable, finish: (ending: Ending) => void): BodyWriter {
+export function createNodeWriter(
+  to: Writable & { flush?(): void },
+  finish: (ending: Ending) => void,
+): BodyWriter {
   let isCorked = false;
   const uncork = () => {
-    if (isCorked) to.uncork();
+    if (!isCorked) return;
     isCorked = false;
+    to.uncork();
+    to.flush?.(); // of a middleware that compresses, which would keep it
   };
   return {
     write(chunk) {

@@ -1,5 +1,7 @@
 import { once } from "node:events";
+import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { createGzip } from "node:zlib";
 import { Code, createClient } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
@@ -10,6 +12,7 @@ import { big, get, send, versions } from "../support/catalog.ts";
 import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
 import { exchange, type HttpResponse } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
+import { within } from "../support/within.ts";
 import { behindParsers, type Mount, mounts } from "./mounts.ts";
 
 interface MountedGateway extends AsyncDisposable {
@@ -123,6 +126,33 @@ describe.each(behindParsers)("behind $name,", (mount) => {
     expect(jsonOf(response)).toEqual({ code: 13, message: "internal error", details: [] });
     expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
   });
+});
+
+test("each message of a stream passes a middleware that compresses, as of Express and Next.js", async () => {
+  const handler = gatewayNodeAdapter({
+    routes: (router) =>
+      router.service(CatalogService, {
+        async *watchVolumes(_request, { signal }) {
+          yield { title: "Emma" };
+          await once(signal, "abort");
+        },
+      }),
+  });
+  const compress = createServer((request, response) => {
+    const gzip = createGzip();
+    response.setHeader("content-encoding", "gzip");
+    const write = response.write.bind(response);
+    gzip.on("data", (chunk) => write(chunk));
+    const flush = () => gzip.flush();
+    Object.assign(response, { write: gzip.write.bind(gzip), end: gzip.end.bind(gzip), flush });
+    void handler(request, response);
+  });
+  await using gateway = await open({ ...mounts[0], open: () => compress } as Mount);
+  const { body } = await fetch(`${gateway.url}/v1/shelves/a/volumes:watch`);
+  const reader = body?.getReader();
+  const message = await within("a message", Promise.resolve(reader?.read()));
+  expect(Buffer.from(message?.value ?? []).toString()).toBe('{"title":"Emma"}\n');
+  await reader?.cancel();
 });
 
 /** A catalog behind something that consumes every body, like a body parser. */
