@@ -33,8 +33,9 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
   if (!isSecure) return new GuardedSocket((onread) => connectTcp({ ...place, onread }));
   const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...pem } = tls;
   return new GuardedSocket((onread) => {
-    const alpn = { ALPNProtocols: ["h2"], onread };
-    return connectTls({ ...place, ...pem, servername: serverName, ...alpn });
+    // A file may trust a CA whose own certificate is signed by another, as in Go.
+    const own = { ALPNProtocols: ["h2"], onread, allowPartialTrustChain: true };
+    return connectTls({ ...place, ...pem, servername: serverName, ...own });
   });
 }
 

@@ -149,9 +149,11 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (renewed) => {
     if ("setSecureContext" in http1) http1.setSecureContext(renewed);
+    trustIntermediates(http1);
     traffic?.certificateUsed?.(expiryOf(renewed));
   };
 
+  trustIntermediates(http1);
   if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
   await listen(http1, options);
   // Not before: if listening failed, it would never stop.
@@ -203,6 +205,19 @@ function leaveSession(session: Http2Session, socket: Socket): void {
 
 /** For TLS, Node keeps the connection below. */
 type LayeredSocket = Socket & { readonly _parent?: Socket | null };
+
+/**
+ * Clients may have the certificate of a CA whose own one is signed by another that the file lacks, as
+ * in Go. Node's servers do not pass on the option `allowPartialTrustChain`.
+ */
+function trustIntermediates(server: object & { readonly _sharedCreds?: SharedContext }): void {
+  server._sharedCreds?.context.setAllowPartialTrustChain?.();
+}
+
+/** The undocumented context of all connections of a server with TLS. */
+interface SharedContext {
+  readonly context: { setAllowPartialTrustChain?(): void };
+}
 
 async function listen(
   server: http.Server,

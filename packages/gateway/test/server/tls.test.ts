@@ -217,8 +217,10 @@ describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
   /** A server, and clients of its CA and of another. */
   async function openForClients() {
     const folder = await createTemporaryFolder();
-    const ca = createCertificate(folder.path, "ca");
-    const stranger = createCertificate(folder.path, "stranger");
+    const root = createCertificate(folder.path, "root");
+    const [ca, stranger] = ["ca", "stranger"].map((name) =>
+      createCertificate(folder.path, name, { ca: root, isCa: true }),
+    ) as [Certificate, Certificate];
     const { pem, ...files } = createCertificate(folder.path, "server");
     const clientCaFile = join(folder.path, "live-ca.crt");
     copyFileSync(ca.certFile, clientCaFile);

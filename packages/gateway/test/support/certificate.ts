@@ -35,18 +35,22 @@ export function sharedCertificate(): Certificate {
 /**
  * Creates a certificate with the machine's OpenSSL, in the files NAME.crt and NAME.key.
  *
- * @param ca Signs it. Default: itself.
+ * @param ca Signs it. Default: itself. @param isCa Whether it signs others, as one that signs itself does.
  */
 export function createCertificate(
   folder: string,
   name: string,
-  { days = 2, ca }: { readonly days?: number; readonly ca?: Certificate } = {},
+  {
+    days = 2,
+    ca,
+    isCa = ca === undefined,
+  }: { readonly days?: number; readonly ca?: Certificate; readonly isCa?: boolean } = {},
 ): Certificate {
   const certFile = join(folder, `${name}.crt`);
   const keyFile = join(folder, `${name}.key`);
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
-  const isLeaf = ["-addext", "basicConstraints=CA:FALSE"];
+  const isLeaf = isCa ? [] : ["-addext", "basicConstraints=CA:FALSE"];
   const signed = ca && ["-CA", ca.certFile, "-CAkey", ca.keyFile, ...isLeaf];
   const files = ["-out", certFile, "-keyout", keyFile];
   const options = ["-days", String(days), ...key, ...subject, ...(signed ?? []), ...files];

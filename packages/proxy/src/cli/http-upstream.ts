@@ -48,7 +48,7 @@ export function openHttpUpstream(
 
 function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   // Many servers close a connection after 5 s without a request, which the next one must not meet.
-  const options = { keepAlive: true, timeout: 4000 };
+  const options = { keepAlive: true, timeout: 4000, allowPartialTrustChain: true };
   if (protocol === "http:") return new http.Agent(options);
   // A session that is resumed has no certificate to check.
   const agent = new https.Agent({ ...options, maxCachedSessions: 0 });

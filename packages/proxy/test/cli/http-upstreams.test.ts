@@ -334,9 +334,13 @@ test("by each verb, a body has a length or is chunked, and no coding is accepted
 });
 
 test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async () => {
-  const own = createCertificate(folder.path, "localhost");
-  const [key, cert] = await Promise.all([readFile(own.keyFile), readFile(own.certFile)]);
-  const options = { key, cert, ca: cert, requestCert: true, rejectUnauthorized: true };
+  const root = createCertificate(folder.path, "root");
+  const ca = createCertificate(folder.path, "ca", { ca: root, isCa: true });
+  const own = createCertificate(folder.path, "localhost", { ca });
+  const options = {
+    ...{ key: await readFile(own.keyFile), cert: own.pem, ca: [root.pem, ca.pem] },
+    ...{ requestCert: true, rejectUnauthorized: true },
+  };
   const names: unknown[] = [];
   const listener: RequestListener = ({ socket, headers }, response) => {
     names.push([(socket as TLSSocket).servername, headers.host]);
@@ -352,7 +356,7 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
     ["localhost", [...other, ...pair], "localhost", "a.example"],
   ] as const) {
     const url = `rest+https://${host}:${port}`;
-    await using server = await start(url, "--upstream-ca", own.certFile, ...args);
+    await using server = await start(url, "--upstream-ca", ca.certFile, ...args);
     names.length = 0;
     expect((await fetch(`${server.origin}/v1/shelves/a/volumes`)).status).toBe(200);
     expect(names[0]).toEqual(seen);
