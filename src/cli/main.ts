@@ -13,6 +13,7 @@ if (major < 26 && minor < (minorMin[major] ?? Number.POSITIVE_INFINITY)) {
   process.exitCode = 1;
 } else {
   keepCompiledCode();
+  (await import("connect-gateway-kit/command/process")).obeySignals();
   const { runCommand } = await import("./program.ts");
   // The reader of our output may go away. The server goes on.
   process.stdout.on("error", () => {});

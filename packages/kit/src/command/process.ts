@@ -1,10 +1,20 @@
 import { execFile } from "node:child_process";
+import { constants } from "node:os";
 import v8 from "node:v8";
 
 const signals = ["SIGINT", "SIGTERM", "SIGQUIT", "SIGUSR2", "SIGHUP"] as const;
 
 /** A signal that follows within this time is the same one. */
 const repeatMs = 500;
+
+/** Ends process 1 of a container by signals: the system sends it only those that it handles. */
+export function obeySignals(names: readonly (typeof signals)[number][] = signals): void {
+  if (process.pid === 1) for (const name of names) process.on(name, endBy);
+}
+
+function endBy(name: NodeJS.Signals): void {
+  process.exit(128 + constants.signals[name]);
+}
 
 /**
  * Aborts at the first signal that would end the process, with its name as the reason. A second one
@@ -23,7 +33,9 @@ export function listenForStop(onHangup?: () => void) {
   };
   const ignore = () => {
     for (const name of stopping) process.off(name, stop);
+    obeySignals(stopping);
   };
+  for (const name of signals) process.off(name, endBy);
   for (const name of stopping) process.on(name, stop);
   if (onHangup !== undefined) process.on("SIGHUP", onHangup);
   return {

@@ -10,6 +10,7 @@ if (Number.parseInt(process.versions.node, 10) < 22) {
 } else {
   // Node's 64 KiB are held several times by each caller that does not read its stream.
   setDefaultHighWaterMark(false, 16 * 1024);
+  (await import("connect-gateway-kit/command/process")).obeySignals();
   const { runCommand } = await import("./program.ts");
   // The reader of our output may go away. The server goes on.
   process.stdout.on("error", () => {});
