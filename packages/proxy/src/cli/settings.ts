@@ -16,7 +16,15 @@ const { bodyBytesMax, bodyBudgetBytes, requestTimeoutMs, ...otherLimits } = kit.
 export const schema = {
   upstreams: kit.list(
     "Server: `http://HOST:PORT`, `https://` or `unix:PATH`; not gRPC: `rest+http://`, `connect+…`, `grpc-web+…`. Repeat it",
-    { name: "upstream", placeholder: "[SERVICE=]URL" },
+    {
+      name: "upstream",
+      placeholder: "[SERVICE=]URL",
+      secret: "password", // a URL with one is rejected, without showing it
+      check: (urls) =>
+        urls.some((url) => /:\/\/[^/]*@/.test(url))
+          ? "must not contain a user name or password"
+          : undefined,
+    },
   ),
   descriptors: kit.file("The services, as a descriptor set: `buf build -o FILE`"),
   reflection: kit.off("The services, from the upstreams' server reflection"),

@@ -100,9 +100,8 @@ function parseUrl(text: string): Pick<UpstreamPlace, "url" | "protocol"> {
   if (/^unix:./.test(text)) return { url: text, protocol: "grpc" };
   const [, prefix = "grpc", given = ""] = /^(?:(rest|connect|grpc-web)\+)?(.*)$/s.exec(text) ?? [];
   const url = URL.parse(given);
-  const { protocol, search, hash, username, password } = url ?? {};
-  const isRight =
-    (protocol === "http:" || protocol === "https:") && !(search || hash || username || password);
+  const { protocol, search, hash } = url ?? {};
+  const isRight = (protocol === "http:" || protocol === "https:") && !(search || hash);
   if (url !== null && isRight)
     return { url: url.href.replace(/\/$/, ""), protocol: prefix as UpstreamPlace["protocol"] };
   const forms =

@@ -120,6 +120,11 @@ describe("what is wrong", () => {
     ["both kinds of services", `${set} --reflection`, "--descriptors: cannot be used with --refl"],
     ["no URL", "--upstream 127.0.0.1:1 --reflection", "must be http://HOST:PORT"],
     [
+      "a password in a URL",
+      "--upstream https://a:secret@b --reflection",
+      "proxy: --upstream: must not contain a user name or password\n",
+    ],
+    [
       "two upstreams",
       `${set} ${all.replace(/1$/, "2")}`,
       `${catalog} is at http://127.0.0.1:1 and`,
