@@ -123,7 +123,9 @@ export class FetchExchange implements Exchange {
     const room = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, room);
     const writer = writable.getWriter();
-    this.#send(head, readable as BodyInit);
+    // A middleware that compresses would keep messages, and cannot be flushed.
+    const header = { "cache-control": "no-transform", ...head.header };
+    this.#send({ ...head, header }, readable as BodyInit);
     const isHead = this.method === "HEAD";
     const write = (chunk: Uint8Array) => {
       if (!isHead) writer.write(chunk).catch(() => {}); // `closed` says so

@@ -1,7 +1,10 @@
 /** The fetch handler with plain requests. Its rows of all protocols are those of Node's adapter. */
+import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Hono } from "hono";
+import { compress } from "hono/compress";
 import { expect, test } from "vitest";
 import { type FetchGatewayOptions, gatewayFetchHandler } from "../../src/fetch.ts";
 import { BodyBudget } from "../../src/index.ts";
@@ -75,6 +78,22 @@ test("a slow reader holds up the implementation", async () => {
   for (let i = 0; i < 3; i++) await reader?.read();
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
   expect(pieces).toBeLessThan(12); // 64 KiB ahead of the reader
+  await reader?.cancel();
+});
+
+test("each message of a stream passes a middleware that compresses, as Hono's", async () => {
+  const { handler } = handlerOf({
+    async *watchVolumes(_request, { signal }) {
+      yield { title: "Emma" };
+      await once(signal, "abort");
+    },
+  });
+  const app = new Hono().use(compress()).all("*", ({ req }) => handler(req.raw));
+  const headers = { accept: "application/json", "accept-encoding": "gzip" };
+  const { body } = await app.request("/v1/shelves/a/volumes:watch", { headers });
+  const reader = body?.getReader();
+  const message = await within("a message", Promise.resolve(reader?.read()));
+  expect(Buffer.from(message?.value ?? []).toString()).toBe('[{"title":"Emma"}');
   await reader?.cancel();
 });
 
