@@ -149,11 +149,19 @@ export function toNodeHeaders(headers: Headers): HeaderRecord {
   return result;
 }
 
-/** Headers of an answer, and those that were added to it: these win, except that both may vary it. */
+/** Headers, and those that were added to them: these win, but an answer varies by both, and has the cookies of both. */
 export function mergeHeaders(header: NodeHeaders, added: NodeHeaders | undefined): NodeHeaders {
   if (added === undefined) return header;
-  const vary = header["vary"] !== undefined && added["vary"] !== undefined;
-  return { ...header, ...added, ...(vary && { vary: `${header["vary"]}, ${added["vary"]}` }) };
+  const both = (name: string) =>
+    header[name] !== undefined && added[name] !== undefined && [header[name], added[name]].flat();
+  const vary = both("vary");
+  const cookies = both("set-cookie");
+  return {
+    ...header,
+    ...added,
+    ...(vary && { vary: vary.join(", ") }),
+    ...(cookies && { "set-cookie": cookies.map(String) }),
+  };
 }
 
 /**

@@ -106,8 +106,12 @@ export class RequestExchange extends NodeExchange {
 
   /** @returns whether it is ASCII: Node writes headers and text together in UTF-8, but headers must be Latin-1. */
   #writeHead({ status, header }: Head): boolean {
-    const all = this.added === undefined ? header : mergeHeaders(header, this.added);
-    this.answer.writeHead(status, all as OutgoingHttpHeaders);
+    const { answer } = this;
+    const own = this.added === undefined ? header : mergeHeaders(header, this.added);
+    // Of an earlier handler. Node would replace them.
+    const isSet = answer.hasHeader("vary") || answer.hasHeader("set-cookie");
+    const all = isSet ? mergeHeaders(answer.getHeaders(), own) : own;
+    answer.writeHead(status, all as OutgoingHttpHeaders);
     for (const name in all) {
       if (notAscii.test(String(all[name]))) return false;
     }

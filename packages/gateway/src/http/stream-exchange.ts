@@ -104,7 +104,8 @@ export class StreamExchange extends NodeExchange {
   #headOf(head: Head): OutgoingHttpHeaders {
     if (this.response !== undefined) this.response.statusCode = head.status;
     const header = this.added === undefined ? head.header : mergeHeaders(head.header, this.added);
-    return this.#fitting({ ":status": head.status, ...this.preset, ...header });
+    const all = this.preset === undefined ? header : mergeHeaders(this.preset, header);
+    return this.#fitting({ ":status": head.status, ...all });
   }
 
   /** Headers or trailers as the stream can send them. */
