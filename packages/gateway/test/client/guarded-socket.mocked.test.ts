@@ -25,7 +25,7 @@ vi.mock("node:tls", async (original) => ({
 
 const onread = { buffer: expect.any(Buffer), callback: expect.any(Function) };
 const place = { host: "192.0.2.1", noDelay: true, onread };
-const h2 = { ALPNProtocols: ["h2"] };
+const h2 = { ALPNProtocols: ["h2"], allowPartialTrustChain: true };
 
 test.each<[origin: string, options: Partial<SocketOptions>, opened: [string, unknown]]>([
   ["http://shop.example", {}, ["TCP", { ...place, port: 80 }]],
