@@ -77,7 +77,7 @@ const refused = [
   ...field("uint64", -1, "-1", "1".repeat(21), 1e20),
   ...field("bool", "true", 1, 0),
   ...field("string", 1, ["a"]),
-  ...field("bytes", "A", "AAAAA", "AA=A", "ä", "A===", "=", 1),
+  ...field("bytes", "A", "AAAAA", "AA=A", "ä", "A===", "=", "_/", "+-AA", 1),
   ...field("genre", "GENRE_NONE", "novel", "1", 1.5, 2147483648, true, []),
   ...field("child", [], "a", { nothing: 1 }, { int32: "x" }),
   ...field("int64List", 1, [null], ["x"], {}),

@@ -8,8 +8,11 @@ export type Place = "request" | "patch" | "response" | "parameter";
 
 export type IntegerRange = Pick<IntegerType, "min" | "max">;
 
-const base64 = "[A-Za-z0-9+/_-]";
-const base64Pattern = `^(?:${base64}{4})*(?:${base64}{2}(?:==)?|${base64}{3}=?)?$`;
+/** Of one alphabet: the server refuses what mixes them. */
+const base64 = ["[A-Za-z0-9+/]", "[A-Za-z0-9_-]"].map(
+  (one) => `(?:${one}{4})*(?:${one}{2}(?:==)?|${one}{3}=?)?`,
+);
+const base64Pattern = `^(?:${base64.join("|")})$`;
 
 export interface ScalarOptions {
   readonly int64: "string" | "number";
