@@ -5,10 +5,9 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
-import { FieldService } from "./gen/library/v1/fields_pb.ts";
-import { createEchoService } from "./support/echo.ts";
+import { openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
-import { isByFetch, openGateway, type SentRequest } from "./support/gateway.ts";
+import { isByFetch, type SentRequest } from "./support/gateway.ts";
 import type { HttpVersion } from "./support/http-exchange.ts";
 import { type JsonWay, jsonWays } from "./support/json-ways.ts";
 import { patienceMs } from "./support/within.ts";
@@ -47,9 +46,7 @@ const doors = jsonWays
   .flatMap(doorsOf);
 
 function openEcho(bodyBudget: BodyBudget) {
-  const routes: Parameters<typeof openGateway>[0]["routes"] = (router) =>
-    router.service(FieldService, createEchoService());
-  return openGateway({ routes, bodyBudget, readMaxBytes: 400 * KiB });
+  return openFields(undefined, { bodyBudget, readMaxBytes: 400 * KiB });
 }
 
 /** An older body of the same address. */
@@ -169,8 +166,7 @@ test.each<HttpVersion>(["1.1", "2"])(
   "a request without a body needs no room, HTTP/%s",
   async (version) => {
     const budget = new BodyBudget({ bytesMax });
-    await using gateway = await openGateway({
-      routes: (router) => void router.service(FieldService, createEchoService()),
+    await using gateway = await openFields(undefined, {
       rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/empty" } }] },
       bodyBudget: budget,
     });

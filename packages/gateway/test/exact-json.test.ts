@@ -2,16 +2,14 @@
 import { toJsonString } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
-import { createEchoService } from "./support/echo.ts";
-import { jsonOf, openGateway } from "./support/gateway.ts";
+import { EveryFieldSchema } from "./gen/library/v1/fields_pb.ts";
+import { createEchoService, openFields } from "./support/echo.ts";
+import { jsonOf } from "./support/gateway.ts";
 import { type JsonWay, jsonWays, restWay, rpcWays } from "./support/json-ways.ts";
 
 async function sendTo(way: JsonWay, json: string | Uint8Array) {
   const service = createEchoService();
-  await using gateway = await openGateway({
-    routes: (router) => router.service(FieldService, service),
-  });
+  await using gateway = await openFields(service);
   const response = await gateway.send(way.request(json));
   return { response, code: way.codeOf(response), received: service.received };
 }

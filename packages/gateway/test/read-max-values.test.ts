@@ -6,17 +6,17 @@ import { describe, expect, test } from "vitest";
 import { beginMessage, endMessage, messageValues } from "../src/codec/decode.ts";
 import { parseJsonText } from "../src/codec/json-text.ts";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
-import { createEchoService } from "./support/echo.ts";
+import { createEchoService, openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
-import { openGateway, type SentRequest } from "./support/gateway.ts";
+import type { SentRequest } from "./support/gateway.ts";
 import { jsonWays } from "./support/json-ways.ts";
 
 async function send(request: SentRequest, readMaxValues?: number) {
   const service = createEchoService();
-  await using gateway = await openGateway({
-    routes: (router) => router.service(FieldService, service),
-    ...(readMaxValues !== undefined && { readMaxValues }),
-  });
+  await using gateway = await openFields(
+    service,
+    readMaxValues === undefined ? {} : { readMaxValues },
+  );
   return { response: await gateway.send(request), received: service.received };
 }
 

@@ -1,10 +1,8 @@
 /** An HTTP/1.1 connection stays usable after a rejection. */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { FieldService } from "./gen/library/v1/fields_pb.ts";
-import { createEchoService } from "./support/echo.ts";
+import { openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
-import { openGateway } from "./support/gateway.ts";
 import { parseHttp1Responses } from "./support/http1-response.ts";
 import { openRawConnection } from "./support/raw-connection.ts";
 
@@ -34,8 +32,7 @@ const refusals: readonly (readonly [what: string, request: Refused])[] = [
 ];
 
 test.each(refusals)("%s", async (_what, { path = echo, type, more = "", body }) => {
-  await using gateway = await openGateway({
-    routes: (router) => router.service(FieldService, createEchoService()),
+  await using gateway = await openFields(undefined, {
     readMaxBytes: 1000,
     requestGate(context) {
       if (!context.requestHeader.has("x-refuse")) return;

@@ -66,19 +66,27 @@ test("gRPC is told what to use instead, after the gate and without a trailer", a
   );
 });
 
-test("a slow reader holds up the implementation", async () => {
+test("a slow reader holds up the implementation, and ends it as it leaves", async () => {
   let pieces = 0;
+  const over = Promise.withResolvers<void>();
   const catalog: Catalog = {
     async *streamVolume() {
-      for (; ; pieces++) yield { contentType: "text/plain", data: new Uint8Array(16 * 1024) };
+      try {
+        for (; pieces < 1000; pieces++) {
+          yield { contentType: "text/plain", data: new Uint8Array(16 * 1024) };
+        }
+      } finally {
+        over.resolve();
+      }
     },
   };
   const { body } = await handlerOf(catalog).send("/v1/shelves/a/volumes/1:stream");
   const reader = body?.getReader();
   for (let i = 0; i < 3; i++) await reader?.read();
   for (let i = 0; i < 50; i++) await new Promise(setImmediate);
-  expect(pieces).toBeLessThan(12); // 64 KiB ahead of the reader
   await reader?.cancel();
+  await within("the end of the implementation", over.promise);
+  expect(pieces).toBeLessThan(12); // 64 KiB ahead of the reader
 });
 
 test("each message of a stream passes a middleware that compresses, as Hono's", async () => {
@@ -108,6 +116,14 @@ test("the runtime's own arguments reach context values, peer address and fallbac
   expect([await response.text(), ...seen]).toEqual(["own", "own"]);
 });
 
+test("a fragment is no part of what is asked", async () => {
+  const urls: string[] = [];
+  const requestGate: FetchGatewayOptions["requestGate"] = ({ url }) => void urls.push(url);
+  const { send } = handlerOf(createCatalog(), { requestGate });
+  await send("/v1/shelves/a/volumes?pageSize=1#e");
+  expect(urls).toEqual(["http://a/v1/shelves/a/volumes?pageSize=1"]);
+});
+
 test("a fallback that throws is reported, and answered by 500", async () => {
   const failure = new Error("broken");
   const { send, errors } = handlerOf(createCatalog(), { fallback: () => Promise.reject(failure) });
@@ -115,15 +131,30 @@ test("a fallback that throws is reported, and answered by 500", async () => {
   expect(errors).toEqual([failure]);
 });
 
-test("a body that was read before is reported by its cause", async () => {
+test.each<[what: string, use: (request: Request) => unknown]>([
+  ["read", (request) => request.text()],
+  ["locked", (request) => request.body?.getReader()],
+])("a body that somebody has %s before is reported by its cause", async (_what, use) => {
   const { handler, errors } = handlerOf();
   const headers = { "content-type": "application/json" };
   const request = new Request("http://a/v1/shelves/a/volumes", {
     ...{ method: "POST", headers, body: "{}" },
   });
-  await request.text();
+  await use(request);
   expect((await handler(request)).status).toBe(500);
   expect(errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
+});
+
+const broken = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
+
+test.each<[when: string, init: object]>([
+  ["before its request", { signal: AbortSignal.abort() }],
+  ["amid its body", { method: "POST", body: broken, duplex: "half" }],
+])("a client that has left %s is no failure", async (_when, init) => {
+  const { send, errors } = handlerOf();
+  const headers = { "content-type": "application/json" };
+  const { status } = await send("/v1/shelves/a/volumes", { headers, ...init });
+  expect([status, errors]).toEqual([499, []]);
 });
 
 test("an answer that no Response can hold becomes an error", async () => {

@@ -403,9 +403,3 @@ test("one that ignores a request is not called for it again", () => {
   expect(observation?.responseHeader).toBeUndefined();
   observation?.end({ code: undefined, error: undefined, status: 200 });
 });
-
-test("a single observer is returned as it is, and none gives none", () => {
-  const one: CallObserver = { begin: () => undefined };
-  expect(composeObservers([one], throwAtOnce)).toBe(one);
-  expect(composeObservers([], throwAtOnce)).toBeUndefined();
-});

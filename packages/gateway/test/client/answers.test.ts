@@ -1,7 +1,7 @@
 /** What the client makes of what servers answer: right, wrong and cut short, for one message and for streams. */
 import { constants, type OutgoingHttpHeaders } from "node:http2";
 import { gzipSync } from "node:zlib";
-import { toBinary } from "@bufbuild/protobuf";
+import { create, toBinary } from "@bufbuild/protobuf";
 import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
@@ -11,6 +11,7 @@ import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
 import { AnswerError } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
+import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { collect } from "../support/collect.ts";
 import { resetFrame } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
@@ -310,6 +311,20 @@ describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {
       rawMessage: expect.stringMatching(message),
     });
   });
+});
+
+test("an answer that is lost with its connection is no answer without a message", async () => {
+  const title = "y".repeat(50_000);
+  const message = wrapEnvelope(0, toBinary(VolumeSchema, create(VolumeSchema, { title })));
+  const pieces = [0, 1, 2, 3].map((n) => message.subarray(n * 16_384, (n + 1) * 16_384));
+  await using raw = await openRawServer((_, streamId) =>
+    Buffer.concat([...answerFrames(streamId, pieces), Buffer.alloc(64, 0xa5)]),
+  );
+  const outcome = await within("its end", raw.catalog.getVolume({})).then(
+    (volume) => volume.title,
+    (error: ConnectError) => error.code,
+  );
+  expect([Code.Unavailable, title]).toContain(outcome);
 });
 
 test.each([

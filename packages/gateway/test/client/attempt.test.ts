@@ -1,6 +1,5 @@
 /** How one attempt of a call ends, where a server would have to be very quick or very odd to show it. */
 import { constants } from "node:http2";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { expect, test, vi } from "vitest";
@@ -59,17 +58,6 @@ test("a call that Node refuses to send gives its place back", async () => {
   expect(connection.streams).toBe(1);
 });
 
-test("messages that wait for more are told when their call is over", async () => {
-  const answer = answerAtOnce({ ...grpcHead, "grpc-status": "5" });
-  await using opened = await openAttempt(answer);
-  const leave = vi.fn(async () => ({ done: true as const, value: undefined }));
-  const waiting = { next: () => new Promise(() => {}), return: leave };
-  const { attempt } = opened;
-  void sendAll(attempt, waiting as unknown as AsyncGenerator<Uint8Array, void>);
-  attempt.stream.on("end", () => attempt.leave()).resume();
-  await vi.waitUntil(() => leave.mock.calls.length > 0, patienceMs);
-});
-
 test("a cancelled call ends with its first reason, and frees its place", async () => {
   await using opened = await openAttempt(() => {});
   const { attempt, connection } = opened;
@@ -100,21 +88,5 @@ test("messages that the server does not take are given up with their call", asyn
   const done = sendAll(attempt, endless());
   await vi.waitUntil(() => attempt.stream.writableNeedDrain, patienceMs);
   attempt.cancel(new ConnectError("over", Code.Canceled));
-  await within("the end", done);
-});
-
-test("messages are sent until the server has answered, and no more", async () => {
-  await using opened = await openAttempt(() => {});
-  let sent = 0;
-  async function* endless() {
-    for (;;) {
-      await nextTurn();
-      sent++;
-      yield Buffer.alloc(5);
-    }
-  }
-  const done = sendAll(opened.attempt, endless());
-  await vi.waitUntil(() => sent > 3, patienceMs);
-  opened.attempt.cancel(new ConnectError("over", Code.Canceled));
   await within("the end", done);
 });

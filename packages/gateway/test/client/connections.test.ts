@@ -13,11 +13,9 @@ import type { TLSSocket } from "node:tls";
 import { Code, createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { Attempt, callUnary } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
-import { Subchannel } from "../../src/client/subchannel.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { collect } from "../support/collect.ts";
@@ -176,38 +174,6 @@ test("a connection whose numbers of streams are used up is replaced", async () =
   await expect(importing).rejects.toMatchObject(unavailable); // it cannot be sent again
   await call(fake);
   expect(fake.sessions).toHaveLength(2);
-});
-
-describe("connections to an address that is gone", () => {
-  const openSubchannel = async (url: string) => {
-    const opened = Promise.withResolvers<void>();
-    const { origin, hostname: address } = new URL(url);
-    const options = { origin, address, tls: () => ({}), quietMsMax: 50 };
-    const subchannel = new Subchannel(options, () => opened.resolve());
-    await opened.promise;
-    const connection = subchannel.pick() ?? expect.unreachable();
-    return { subchannel, connection };
-  };
-
-  test("answer the calls that have just gone out", async () => {
-    await using fake = await openFakeServer(answerOk);
-    const { subchannel, connection } = await openSubchannel(fake.url);
-    connection.reserve();
-    const deadline = new CallDeadline(undefined, undefined);
-    const attempt = new Attempt(connection, { ":method": "POST", ":path": "/" }, deadline);
-    const answer = callUnary(attempt, Buffer.alloc(5), 1000, undefined);
-    subchannel.close();
-    expect(subchannel.isEmpty).toBe(false);
-    await within("an answer", answer);
-    await expect.poll(() => subchannel.isEmpty).toBe(true);
-  });
-
-  test("end though the server never does", async () => {
-    await using server = await openTcpServer((socket) => socket.resume().write(serverGreeting));
-    const { subchannel } = await openSubchannel(server.url);
-    subchannel.close();
-    await expect.poll(() => subchannel.isEmpty).toBe(true);
-  });
 });
 
 test("listeners are told of each connection that takes no more calls, until they are removed", async () => {

@@ -166,7 +166,7 @@ describe("a filter of headers", () => {
   ] as const;
   const shrunk = headersFrame(3, rest, true);
 
-  test.each([1, 9, 1000, 16_393, 1_000_000])(
+  test.each([4, 9, 1000, 16_393, 1_000_000])(
     "passes on what is not too large, received in %i bytes",
     (bytes) => {
       const all = Buffer.concat([data, small, huge, data, small]);

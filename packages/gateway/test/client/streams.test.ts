@@ -12,9 +12,8 @@ import { openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
-import { createEchoService } from "../support/echo.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 import { flag, frame, frameType, settingsAck, uint32 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {
@@ -37,8 +36,8 @@ import {
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
 /** A gateway that serves fields, and the client that calls it. */
-async function openFields(service: Fields = createEchoService()) {
-  const gateway = await openGateway({ routes: (router) => router.service(FieldService, service) });
+async function openCaller(service?: Fields) {
+  const gateway = await openFields(service);
   const transport = openGrpcTransport({ url: gateway.origin("2") });
   return {
     client: createClient(FieldService, transport),
@@ -59,7 +58,7 @@ const textsOf = async (answers: AsyncIterable<{ string: string }>) =>
   (await collect(answers)).map(({ string }) => string);
 
 test("a stream each way, one of requests, one of answers", async () => {
-  await using fields = await openFields();
+  await using fields = await openCaller();
   const { client } = fields;
   expect(await client.collect(messages())).toMatchObject({ string: "three" });
   expect(await textsOf(client.repeat({ string: "one" }))).toEqual(["one", "one"]);
@@ -67,7 +66,7 @@ test("a stream each way, one of requests, one of answers", async () => {
 });
 
 test("messages that are more than the server can hold all arrive", async () => {
-  await using fields = await openFields();
+  await using fields = await openCaller();
   const expected = Array.from({ length: 40 }, (_, index) => `${index} ${large}`);
   expect(await textsOf(fields.client.exchange(messages(expected)))).toEqual(expected);
 });
@@ -145,7 +144,7 @@ test("a server that reads nothing more, and ends its side, ends the call", async
 });
 
 test("a stream has its trailers once it has ended", async () => {
-  await using fields = await openFields({
+  await using fields = await openCaller({
     async *repeat(message, { responseTrailer }) {
       responseTrailer.set("x-behind", "1");
       yield message;
@@ -158,7 +157,7 @@ test("a stream has its trailers once it has ended", async () => {
 });
 
 test("in a stream each way, each answer may wait for the one before", async () => {
-  await using fields = await openFields();
+  await using fields = await openCaller();
   const asked = texts.map(() => Promise.withResolvers<string>());
   asked[0]?.resolve("one");
   async function* inTurn() {
@@ -172,7 +171,7 @@ test("in a stream each way, each answer may wait for the one before", async () =
 });
 
 test("an error behind messages comes behind them, with its headers and trailers", async () => {
-  await using fields = await openFields({
+  await using fields = await openCaller({
     async *repeat(message, { responseHeader, responseTrailer }) {
       responseHeader.set("x-before", "1");
       responseTrailer.set("x-behind", "2");
@@ -316,7 +315,7 @@ test("a server that takes nothing is sent little", async () => {
 
 test("a client that takes nothing is sent a window, and its connection serves others", async () => {
   let sent = 0;
-  await using fields = await openFields({
+  await using fields = await openCaller({
     async *repeat() {
       for (; sent < 10_000; sent++) yield { string: large };
     },
@@ -331,7 +330,7 @@ test("a client that takes nothing is sent a window, and its connection serves ot
 
 test("a server that answers amid the requests has its answer taken, and is sent no more", async () => {
   let isLeft = false;
-  await using fields = await openFields({ collect: async () => ({ string: "enough" }) });
+  await using fields = await openCaller({ collect: async () => ({ string: "enough" }) });
   async function* endless() {
     try {
       for (;;) yield { string: large };

@@ -2,10 +2,10 @@
 import { constants } from "node:http2";
 import { gzipSync } from "node:zlib";
 import { toBinary } from "@bufbuild/protobuf";
-import { Code } from "@connectrpc/connect";
+import { Code, ConnectError } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
-import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
+import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { answerOk, answerWith, call, failureOf, grpcHead, openFakeServer } from "./fake-server.ts";
 
 const volume = Buffer.from(
@@ -76,13 +76,16 @@ test("a call that has no time left does not go out", async () => {
   expect(fake.sessions).toEqual([]);
 });
 
-test("who leaves ends the call, here and at the server", async () => {
+test.each([
+  ["another reason", undefined, { code: Code.Canceled, cause: { name: "AbortError" } }],
+  ["an error of its own", new ConnectError("over", Code.Aborted), { code: Code.Aborted }],
+])("who leaves ends the call, here and at the server, with %s", async (_what, reason, error) => {
   const leaving = new AbortController();
-  await using fake = await openFakeServer(() => leaving.abort());
-  const error = await failureOf(call(fake, { signal: leaving.signal }));
-  expect(error).toMatchObject({ code: Code.Canceled });
+  await using fake = await openFakeServer(() => leaving.abort(reason));
+  const options = { signal: leaving.signal };
+  expect(await failureOf(call(fake, options))).toMatchObject({ code: error.code });
   expect(await fake.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
-  expect(await failureOf(call(fake, { signal: leaving.signal }))).toMatchObject({
-    code: Code.Canceled,
-  });
+  const { getVolume } = CatalogService.method;
+  const again = fake.transport.unary(getVolume, leaving.signal, undefined, undefined, {});
+  expect(await failureOf(again)).toMatchObject(error);
 });

@@ -53,6 +53,7 @@ if (failed > 0) process.exitCode = 1;
 async function tryClient({ name, prepare }: Client): Promise<void> {
   const own = join(folder.path, name);
   await cp(join(import.meta.dirname, name), own, { recursive: true });
+  await cp(join(import.meta.dirname, "operations.ts"), join(own, "operations.ts"));
   const [command, ...args] = await prepare(own, path);
   await using server = await startServer([process.execPath, program, "0"], own);
   const output = await runTool(own, [command, ...args, `http://127.0.0.1:${server.port}`]);

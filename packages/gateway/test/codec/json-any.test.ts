@@ -5,10 +5,10 @@ import { anyPack, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/openapi/books/v1/books_pb.ts";
 import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { openBooks } from "../support/books.ts";
+import { openFields } from "../support/echo.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
 
 const url = "type.googleapis.com/";
@@ -69,10 +69,7 @@ test.each([
   ["example.com/types/", "example.com/types/"],
   ["", url], // A URL of a type has a slash.
 ])("an Any of the option is read, and its URL kept: %j", async (given, kept) => {
-  await using gateway = await openGateway({
-    jsonOptions,
-    routes: (router) => router.service(FieldService, { echo: (message) => message }),
-  });
+  await using gateway = await openFields(undefined, { jsonOptions });
   const headers = { "content-type": "application/json" };
   const body = { any: { "@type": `${given}library.v1.Card`, number: "9007199254740993" } };
   const request = { path: "/v1/fields", headers, body: JSON.stringify(body) };

@@ -2,7 +2,6 @@ import { getHeapStatistics } from "node:v8";
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 
@@ -163,15 +162,6 @@ test("a refusal is told from other errors", () => {
   expect(errors.map(BodyBudget.isRefusal)).toEqual([true, false, false, false]);
 });
 
-test("what is here and waits for nothing counts at once, or is refused", () => {
-  const budget = new BodyBudget({ bytesMax: 1000 });
-  void hold(budget, { address: "10.0.0.1" }).add(300);
-  const taker = hold(budget, { address: "10.0.0.1" });
-  taker.take(300);
-  expect(() => taker.take(1)).toThrow(/room/);
-  expect([budget.heldBytes, budget.waiting, budget.refusals]).toEqual([600, 0, 1]);
-});
-
 test("the sum is that of what is held, and never exceeds the budget", async () => {
   const step = fc.record({
     who: fc.nat(5),
@@ -224,40 +214,6 @@ test("the sum is that of what is held, and never exceeds the budget", async () =
     }),
     { numRuns: 300 },
   );
-});
-
-test("who waits too long is refused, and told when to try again", async () => {
-  const budget = new BodyBudget({ bytesMax: MiB });
-  const who = { address: "10.0.0.1" };
-  await hold(budget, who).add(520 * KiB);
-  const late = hold(budget, who);
-  const room = late.add(10 * KiB);
-  const refused = expect(room).rejects.toMatchObject({ code: Code.Unavailable });
-  await vi.advanceTimersByTimeAsync(3000);
-  await refused;
-  const error = (await room?.catch((reason: unknown) => reason)) as ConnectError;
-  expect(error.metadata.get("retry-after")).toBe("1");
-  expect(error.findDetails(RetryInfoSchema)).toMatchObject([{ retryDelay: { seconds: 1n } }]);
-  late.release();
-  expect(budget.heldBytes).toBe(520 * KiB);
-});
-
-test("who leaves while it waits holds nothing", async () => {
-  const budget = new BodyBudget({ bytesMax: MiB });
-  const who = { address: "10.0.0.1" };
-  const first = hold(budget, who);
-  void first.add(520 * KiB);
-  const left = hold(budget, who);
-  const room = expect(left.add(10 * KiB)).rejects.toMatchObject({ code: Code.Canceled });
-  left.release();
-  await vi.advanceTimersByTimeAsync(1);
-  await room;
-  left.give(10 * KiB);
-  expect(() => left.add(10 * KiB)).toThrow(expect.objectContaining({ code: Code.Canceled }));
-  expect([budget.waiting, budget.heldBytes]).toEqual([0, 520 * KiB]);
-  first.release();
-  await vi.advanceTimersByTimeAsync(1);
-  expect([budget.heldBytes, vi.getTimerCount()]).toEqual([0, 0]);
 });
 
 const sizeOf = (bytes: Uint8Array) => bytes.length;

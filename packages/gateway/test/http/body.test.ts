@@ -1,9 +1,14 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { BodyBuffer, byteLengthOf, bytesOf, jsonResponse } from "../../src/http/body.ts";
+import { BodyBuffer } from "../../src/http/body.ts";
 
-test("appended bytes are returned, whatever the pieces", () => {
-  const piece = fc.uint8Array({ minLength: 1, maxLength: 20 });
+test("appended bytes are returned, whatever the pieces, and none is changed", () => {
+  // Each begins a larger buffer, as what Node reads does, into which nothing may be written.
+  const piece = fc.uint8Array({ minLength: 1, maxLength: 20 }).map((bytes) => {
+    const room = new Uint8Array(64);
+    room.set(bytes);
+    return room.subarray(0, bytes.length);
+  });
   fc.assert(
     fc.property(fc.array(fc.tuple(piece, fc.nat(30))), (steps) => {
       const buffer = new BodyBuffer();
@@ -15,6 +20,9 @@ test("appended bytes are returned, whatever the pieces", () => {
       taken.push(buffer.take(buffer.length));
       const all = Buffer.concat(steps.map(([chunk]) => chunk));
       expect(Buffer.concat(taken)).toEqual(all);
+      for (const [{ buffer, length }] of steps) {
+        expect(new Uint8Array(buffer, length).every((byte) => byte === 0)).toBe(true);
+      }
     }),
   );
 });
@@ -36,38 +44,4 @@ test("a body in single bytes takes little more than twice its length, and is sel
   expect(buffer.length).toBe(100_000);
   expect(buffers.size).toBeLessThan(30);
   expect(buffer.bytes.buffer.byteLength).toBeLessThan(300_000);
-});
-
-test("what was taken is not changed by what comes after it", () => {
-  const buffer = new BodyBuffer();
-  for (const text of ["ab", "cd"]) void buffer.append(Buffer.from(text));
-  const taken = buffer.take(3);
-  void buffer.append(Buffer.from("efgh"));
-  expect(Buffer.from(taken).toString()).toBe("abc");
-  expect(Buffer.from(buffer.bytes).toString()).toBe("defgh");
-});
-
-test("no chunk is written into", () => {
-  const buffer = new BodyBuffer();
-  const room = Buffer.from("abcdef");
-  void buffer.append(room.subarray(0, 2));
-  void buffer.append(Buffer.from("x"));
-  expect(room.toString()).toBe("abcdef");
-  buffer.take(3);
-  void buffer.append(room);
-  buffer.take(4);
-  void buffer.append(Buffer.from("y"));
-  expect(room.toString()).toBe("abcdef");
-});
-
-test("text has the length of its UTF-8", () => {
-  for (const body of ["é🌱", new TextEncoder().encode("é🌱")]) {
-    expect(byteLengthOf(body)).toBe(6);
-    expect(Buffer.from(bytesOf(body)).toString()).toBe("é🌱");
-  }
-  expect(jsonResponse('"é"')).toMatchObject({
-    status: 200,
-    header: { "content-type": "application/json", "content-length": 4 },
-    body: '"é"',
-  });
 });

@@ -8,15 +8,13 @@ import {
   fromNodeHeaders,
   isOfConnection,
   LazyHeaders,
-  mergeHeaders,
   type NodeHeaders,
   toNodeHeaders,
   withoutConnection,
-  withoutLength,
 } from "../../src/http/headers.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 import { exchangeOn } from "../support/http-exchange.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 
@@ -129,49 +127,6 @@ describe("an answer's headers that are replaced", () => {
   });
 });
 
-test.each([1, 2, 3])("Node gets %d cookies", (count) => {
-  const cookies = ["a=1", "b=2", "c=3"].slice(0, count);
-  const expected = count === 1 ? "a=1" : cookies;
-  const headers = new Headers();
-  for (const cookie of cookies) headers.append("set-cookie", cookie);
-  headers.append("a", "1");
-  headers.append("a", "2");
-  expect({ ...toNodeHeaders(headers) }).toEqual({ "set-cookie": expected, a: "1, 2" });
-});
-
-test("Node gets each value of bytes by itself", () => {
-  const headers = new Headers({
-    "x-text": "a, b",
-    "x-one-bin": "AAE=",
-    "trailer-x-bin": ",AAE ,AP8B",
-  });
-  headers.append("trailer-x-bin", "");
-  expect({ ...toNodeHeaders(headers) }).toEqual({
-    "x-text": "a, b",
-    "x-one-bin": "AAE=",
-    "trailer-x-bin": ["", "AAE", "AP8B", ""],
-  });
-});
-
-test.each<[what: string, added: NodeHeaders | undefined, merged: NodeHeaders]>([
-  ["nothing", undefined, { a: "1", vary: "x" }],
-  ["another", { b: "2" }, { a: "1", vary: "x", b: "2" }],
-  ["the same", { a: "2" }, { a: "2", vary: "x" }],
-  ["what varies it", { vary: "y" }, { a: "1", vary: "x, y" }],
-])("added to headers, %s", (_what, added, merged) => {
-  expect(mergeHeaders({ a: "1", vary: "x" }, added)).toEqual(merged);
-});
-
-test("what varies an answer is added where nothing did", () => {
-  expect(mergeHeaders({ a: "1" }, { vary: "y" })).toEqual({ a: "1", vary: "y" });
-});
-
-test("an application's length of its answer does not go out", () => {
-  const plain = { a: "1" };
-  expect(withoutLength(plain)).toBe(plain);
-  expect(withoutLength({ ...plain, "content-length": "5" })).toEqual(plain);
-});
-
 test("headers of a connection do not go over HTTP/2", () => {
   const plain = { a: "1", "content-type": "text/plain" };
   expect(withoutConnection(plain)).toEqual(plain);
@@ -193,17 +148,16 @@ function tooMuch(): ConnectError {
 }
 
 const open = () =>
-  openGateway({
-    mayFail: true,
-    routes: (router) =>
-      router.service(FieldService, {
-        echo: () => Promise.reject(tooMuch()),
-        async *repeat(message) {
-          if (message.string === "late") yield message;
-          throw tooMuch();
-        },
-      }),
-  });
+  openFields(
+    {
+      echo: () => Promise.reject(tooMuch()),
+      async *repeat(message) {
+        if (message.string === "late") yield message;
+        throw tooMuch();
+      },
+    },
+    { mayFail: true },
+  );
 
 /** More than HTTP/2 can carry: code and message arrive, and the log says what does not. */
 describe("over HTTP/2, an error that is too long keeps its code and message", () => {
@@ -235,17 +189,16 @@ describe("over HTTP/2, an error that is too long keeps its code and message", ()
 });
 
 test("over HTTP/2, what the client announces is the limit, of headers and of trailers", async () => {
-  await using gateway = await openGateway({
-    mayFail: true,
-    routes: (router) =>
-      router.service(FieldService, {
-        async *repeat(message, { responseHeader, responseTrailer }) {
-          responseHeader.set("x-more", "a".repeat(3000));
-          responseTrailer.set("x-behind", "a".repeat(3000));
-          yield message;
-        },
-      }),
-  });
+  await using gateway = await openFields(
+    {
+      async *repeat(message, { responseHeader, responseTrailer }) {
+        responseHeader.set("x-more", "a".repeat(3000));
+        responseTrailer.set("x-behind", "a".repeat(3000));
+        yield message;
+      },
+    },
+    { mayFail: true },
+  );
   const session = http2.connect(gateway.origin("2"), { settings: { maxHeaderListSize: 2000 } });
   const { headers, trailers } = await exchangeOn(session, {
     path: "/library.v1.FieldService/Repeat",

@@ -104,6 +104,9 @@ describe("an option that is wrong stops the start:", () => {
     [{ rest: { etag: "yes" } }, "rest.etag must be a boolean: yes"],
     [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
     [{ rest: [] }, "rest must be an object"],
+    [{ rest: null }, "rest must be an object"],
+    [{ rest: { toString: undefined } }, "rest.toString is no option"],
+    [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
     [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],
   ])("%o", async (options, message) => {

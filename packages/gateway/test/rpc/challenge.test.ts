@@ -1,8 +1,7 @@
 /** RFC 9110 section 15.5.2: a 401 says how to authenticate. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { openGateway } from "../support/gateway.ts";
+import { openFields } from "../support/echo.ts";
 
 const json = { "content-type": "application/json" };
 const own = 'Basic realm="a"';
@@ -33,11 +32,10 @@ describe.each([
   ["Connect", "/library.v1.FieldService/Echo"],
 ])("a 401 of %s has", (_protocol, path) => {
   test.each(refusals)("%s", async (_what, refuse, challenge) => {
-    await using gateway = await openGateway({
+    await using gateway = await openFields(undefined, {
       requestGate: (context) => {
         throw refuse(context);
       },
-      routes: (router) => router.service(FieldService, {}),
     });
     for (const version of ["1.1", "2"] as const) {
       const { status, headers } = await gateway.send({ version, path, headers: json, body: "{}" });

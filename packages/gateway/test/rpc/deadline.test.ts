@@ -1,10 +1,9 @@
 import { once } from "node:events";
 import http2 from "node:http2";
-import { Code, type HandlerContext } from "@connectrpc/connect";
+import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
@@ -30,14 +29,10 @@ describe("a call with a very long deadline", () => {
 
   test.each(rows)("over %s continues", async (_protocol, request) => {
     const remaining: (number | undefined)[] = [];
-    await using gateway = await openGateway({
-      routes: (router) => {
-        router.service(FieldService, {
-          echo(message, { timeoutMs }: HandlerContext) {
-            remaining.push(timeoutMs());
-            return message;
-          },
-        });
+    await using gateway = await openFields({
+      echo(message, { timeoutMs }) {
+        remaining.push(timeoutMs());
+        return message;
       },
     });
     const { status } = await gateway.send({ version: "2", ...request });
@@ -62,5 +57,16 @@ test.each(["CreateVolume", "WatchVolumes"])(
     const [end] = await within("the answer", once(stream, "response"));
     expect(end["grpc-status"]).toBe(`${Code.DeadlineExceeded}`);
     session.destroy();
+  },
+);
+
+test.each(["", "-1", "1.5", "soon", "12345678901"])(
+  "the deadline %j is rejected, by REST and Connect",
+  async (timeout) => {
+    await using gateway = await openFields();
+    for (const path of ["/v1/fields", "/library.v1.FieldService/Echo"]) {
+      const headers = { "content-type": "application/json", "connect-timeout-ms": timeout };
+      expect(await gateway.send({ path, headers, body: "{}" })).toMatchObject({ status: 400 });
+    }
   },
 );

@@ -15,6 +15,7 @@ import { expect, test } from "vitest";
 import { collectEndpoints } from "../../src/rpc/endpoint.ts";
 import { type EveryField, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openGateway } from "../support/gateway.ts";
+import { openLibraryOf } from "../support/library.ts";
 
 const ran: string[] = [];
 const gate = (name: string, refuses = false) => ({
@@ -92,4 +93,28 @@ test("options that leave no protocol are refused, as in connect-es", () => {
     expect(() => collectEndpoints(router, routes)).toThrow(refused);
     expect(() => routes(createConnectRouter(router))).toThrow(refused);
   }
+});
+
+test("routes keep `this` of an implementation that is a class, and lack what it does not implement", async () => {
+  class Library {
+    readonly #count = 9007199254740993n;
+    countBooks() {
+      return { count: this.#count };
+    }
+  }
+  await using gateway = await openLibraryOf(new Library());
+  const headers = { "content-type": "application/json" };
+  const send = (method: string) =>
+    gateway.send({ path: `/library.v1.LibraryService/${method}`, headers, body: "{}" });
+  expect(`${(await send("CountBooks")).body}`).toBe('{"count":"9007199254740993"}');
+  expect(await send("GetLibrary")).toMatchObject({ status: 501 });
+});
+
+test("registered routes can be read from the router, as in connect-es", () => {
+  collectEndpoints({}, (router) => {
+    router.service(FieldService, {});
+    expect(router.handlers.map(({ method }) => method.name)).toEqual([
+      ...["Echo", "Collect", "Repeat", "Exchange"],
+    ]);
+  });
 });

@@ -8,7 +8,6 @@ import {
   readEnvelope,
   readEnvelopes,
   requestErrors,
-  wrapEnvelope,
   writeEnvelope,
 } from "../../src/rpc/envelope.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
@@ -241,14 +240,6 @@ describe("a body of envelopes", () => {
     void splitter.push(head.subarray(4));
     expect(() => splitter.next()).toThrow(tooLarge);
   });
-});
-
-test("a message is put into an envelope with its flags and length", () => {
-  const data = new Uint8Array(0x01020304);
-  const wrapped = wrapEnvelope(0x81, data);
-  expect([...wrapped.subarray(0, 5)]).toEqual([0x81, 1, 2, 3, 4]);
-  expect(wrapped).toHaveLength(5 + data.length);
-  expect([...wrapEnvelope(0, Buffer.from("ab"))]).toEqual([...envelope("ab")]);
 });
 
 test.each<[text: string, minBytes: number, isCompressed: boolean]>([

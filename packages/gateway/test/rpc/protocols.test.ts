@@ -1,10 +1,10 @@
 /** What connect-es knows nothing of. All else is compared with it by test/differential. */
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { createEchoService } from "../support/echo.ts";
+import type { FieldService } from "../gen/library/v1/fields_pb.ts";
+import { createEchoService, openFields } from "../support/echo.ts";
 import { envelope, parseEnvelopes } from "../support/envelope.ts";
-import { openGateway, type SentRequest } from "../support/gateway.ts";
+import type { SentRequest } from "../support/gateway.ts";
 
 /** Sends to a FieldService that answers what it is sent. */
 async function send(
@@ -14,9 +14,7 @@ async function send(
   more: Partial<SentRequest> = {},
   own: Partial<ServiceImpl<typeof FieldService>> = {},
 ) {
-  await using gateway = await openGateway({
-    routes: (router) => router.service(FieldService, { ...createEchoService(), ...own }),
-  });
+  await using gateway = await openFields({ ...createEchoService(), ...own });
   const headers = { "content-type": `application/${type}` };
   const request: SentRequest = { path: `/library.v1.FieldService/${method}`, headers, body };
   return await gateway.send({ ...request, ...more });

@@ -6,8 +6,8 @@ import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 import { openProtocols } from "../support/open-client.ts";
 import { openTestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
@@ -15,21 +15,19 @@ import { within } from "../support/within.ts";
 const isIdle = { code: Code.DeadlineExceeded, rawMessage: "no message for 200 ms" };
 
 const openResting = () =>
-  openGateway({
-    streamIdleTimeoutMs: 200,
-    routes: (router) => {
-      router.service(FieldService, {
-        async *repeat(message, { signal }) {
-          yield message;
-          await once(signal, "abort");
-        },
-        async collect(messages) {
-          for await (const _ of messages);
-          return {};
-        },
-      });
+  openFields(
+    {
+      async *repeat(message, { signal }) {
+        yield message;
+        await once(signal, "abort");
+      },
+      async collect(messages) {
+        for await (const _ of messages);
+        return {};
+      },
     },
-  });
+    { streamIdleTimeoutMs: 200 },
+  );
 
 describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ open, version }) => {
   test("ends a stream whose server sends nothing more", async () => {
@@ -86,15 +84,11 @@ const types = ["application/connect+proto", "application/grpc-web+proto", "appli
 /** Before its first message, as clients may wait for it. */
 describe("the head of a stream leaves soon, without a word of the implementation", () => {
   test.concurrent.each(types)("%s", async (type) => {
-    await using gateway = await openGateway({
-      routes: (router) => {
-        router.service(FieldService, {
-          // biome-ignore lint/correctness/useYield: it answers nothing
-          async *repeat(_message, context) {
-            context.responseHeader.set("x-head", "1");
-            if (!context.signal.aborted) await once(context.signal, "abort");
-          },
-        });
+    await using gateway = await openFields({
+      // biome-ignore lint/correctness/useYield: it answers nothing
+      async *repeat(_message, context) {
+        context.responseHeader.set("x-head", "1");
+        if (!context.signal.aborted) await once(context.signal, "abort");
       },
     });
     const client = new AbortController();

@@ -78,22 +78,6 @@ function openQuiet(
   return { steps, finish };
 }
 
-test("the head of an answer leaves after its delay, once", async () => {
-  const { steps, finish } = openQuiet({ headDelayMs: () => 1000 });
-  vi.advanceTimersByTime(999);
-  expect(steps).toEqual([]);
-  vi.advanceTimersByTime(1);
-  expect(steps).toEqual(["head"]);
-  await finish();
-  expect(steps).toEqual(["head", "end"]);
-});
-
-test("a head that is that of a message waits for it", async () => {
-  const { finish } = openQuiet({});
-  expect(vi.getTimerCount()).toBe(0);
-  await finish();
-});
-
 test("no timer is left of an answer that has ended", async () => {
   const { finish } = openQuiet({
     headDelayMs: () => 1000,
@@ -106,13 +90,6 @@ test("no timer is left of an answer that has ended", async () => {
 
 describe("while no message comes", () => {
   const quiet = () => ({ chunk: Buffer.from("q"), everyMs: 100 });
-
-  test("something is written that says nothing", async () => {
-    const { steps, finish } = openQuiet({ quiet });
-    vi.advanceTimersByTime(250);
-    expect(steps).toEqual(["head", "q", "q"]);
-    await finish();
-  });
 
   test("nothing is written that the client does not take", async () => {
     const room = Promise.withResolvers<void>();
@@ -134,30 +111,6 @@ describe("while no message comes", () => {
     await finish();
     expect(steps).toEqual([]);
   });
-});
-
-beforeEach(() => void vi.useFakeTimers());
-afterEach(() => void vi.useRealTimers());
-
-const timedOut = { code: Code.DeadlineExceeded, rawMessage: "the operation timed out" };
-
-test("a call ends at its deadline", () => {
-  const call = createCall({ timeoutMs: 1000 });
-  vi.advanceTimersByTime(999);
-  expect(call.aborted).toBe(false);
-  vi.advanceTimersByTime(1);
-  expect(call.reason).toMatchObject(timedOut);
-});
-
-test("a call without time has ended", () => {
-  expect(createCall({ timeoutMs: 0 }).reason).toMatchObject(timedOut);
-  expect(vi.getTimerCount()).toBe(0);
-});
-
-test("a race is lost at the deadline", async () => {
-  const lost = createCall({ timeoutMs: 1000 }).race(new Promise(() => {}));
-  vi.advanceTimersByTime(1000);
-  await expect(lost).rejects.toMatchObject(timedOut);
 });
 
 test.each(["release", "abort"] as const)("a call that has ended has no timer: %s", (end) => {

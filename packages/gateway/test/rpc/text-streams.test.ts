@@ -5,8 +5,8 @@ import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { Base64Decoder, base64Of } from "../../src/rpc/envelope.ts";
 import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope, parseEnvelopes } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 import { within } from "../support/within.ts";
 
 const path = `/${FieldService.typeName}/Repeat`;
@@ -33,9 +33,7 @@ test("a stream of gRPC-Web-text has each message at once, in whole groups, and i
     await taken.promise;
     yield { string: "three" };
   }
-  await using gateway = await openGateway({
-    routes: (router) => router.service(FieldService, { repeat }),
-  });
+  await using gateway = await openFields({ repeat });
   const pieces = callRepeat(gateway.origin("1.1"));
   const { value: first } = await within("the first message", pieces.next());
   const [one] = parseEnvelopes(first as Buffer);

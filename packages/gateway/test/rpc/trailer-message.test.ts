@@ -6,20 +6,14 @@ import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { createEchoService } from "../support/echo.ts";
+import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { openGateway } from "../support/gateway.ts";
 
 async function fail(message: string, headers: Record<string, string> = {}) {
   const details = [{ desc: BadRequestSchema, value: {} }];
-  await using gateway = await openGateway({
-    routes: (router) => {
-      router.service(FieldService, {
-        ...createEchoService(),
-        echo: () => {
-          throw new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
-        },
-      });
+  await using gateway = await openFields({
+    echo: () => {
+      throw new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
     },
   });
   const { headers: trailers } = await gateway.send({

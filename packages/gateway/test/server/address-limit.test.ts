@@ -1,19 +1,12 @@
 /** The limit on connections of one address. */
-import { once } from "node:events";
-import { connect, type Socket } from "node:net";
-import tls from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { createRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
-import { within } from "../support/within.ts";
 
-async function connectTo({ port }: TestService, localAddress = "127.0.0.1"): Promise<Socket> {
-  const socket = connect({ port, host: "127.0.0.1", localAddress, allowHalfOpen: true });
-  await once(socket, "connect");
-  return socket;
-}
+const connectTo = ({ port }: TestService, localAddress = "127.0.0.1") =>
+  openRawConnection(port, { localAddress });
 
 async function expectServed(connection: RawConnection): Promise<void> {
   connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n");
@@ -31,33 +24,33 @@ describe("connectionsPerAddressMax", () => {
     await using server = await openLimited(5, { traffic });
     using others = new DisposableStack();
     for (let i = 0; i < 3; i++) {
-      await expectServed(others.use(createRawConnection(await connectTo(server))));
+      await expectServed(others.use(await connectTo(server)));
     }
-    using first = createRawConnection(await connectTo(server));
-    using second = createRawConnection(await connectTo(server));
+    using first = await connectTo(server);
+    using second = await connectTo(server);
     await Promise.all([expectServed(first), expectServed(second)]);
     for (let i = 0; i < 3; i++) {
-      using another = createRawConnection(await connectTo(server));
+      using another = await connectTo(server);
       expect(await another.untilClosed()).toHaveLength(0);
     }
     expect(told).toBe(5);
     first.end();
     await first.untilClosed();
-    using next = createRawConnection(await connectTo(server));
+    using next = await connectTo(server);
     await expectServed(next);
     await expectServed(second);
-    using another = createRawConnection(await connectTo(server));
+    using another = await connectTo(server);
     expect(await another.untilClosed()).toHaveLength(0);
   });
 
   // Other addresses have their own limit.
   test.runIf(process.platform === "linux")("does not affect other addresses", async () => {
     await using server = await openLimited(1);
-    using first = createRawConnection(await connectTo(server));
+    using first = await connectTo(server);
     await expectServed(first);
-    using other = createRawConnection(await connectTo(server, "127.0.0.2"));
+    using other = await connectTo(server, "127.0.0.2");
     await expectServed(other);
-    using another = createRawConnection(await connectTo(server, "127.0.0.2"));
+    using another = await connectTo(server, "127.0.0.2");
     expect(await another.untilClosed()).toHaveLength(0);
   });
 
@@ -68,9 +61,9 @@ describe("connectionsPerAddressMax", () => {
     [["::1/128"], "refused"],
   ])("with %j exempt, another connection of 127.0.0.2 is %s", async (exempt, outcome) => {
     await using server = await openLimited(1, { limits: { connectionsExempt: exempt } });
-    using first = createRawConnection(await connectTo(server, "127.0.0.2"));
+    using first = await connectTo(server, "127.0.0.2");
     await expectServed(first);
-    using other = createRawConnection(await connectTo(server, "127.0.0.2"));
+    using other = await connectTo(server, "127.0.0.2");
     if (outcome === "served") await expectServed(other);
     else expect(await other.untilClosed()).toHaveLength(0);
   });
@@ -86,18 +79,13 @@ describe("connectionsPerAddressMax", () => {
 
   test.skipIf(!hasOpenssl)("applies over TLS, before the handshake", async () => {
     await using server = await openLimited(1, { tls: sharedCertificate() });
-    const shake = async () => {
-      const socket = await connectTo(server);
-      const secure = tls.connect({ socket, rejectUnauthorized: false });
-      await within("the handshake", once(secure, "secureConnect"));
-      return secure;
-    };
-    using first = createRawConnection(await shake());
+    const shake = () => openRawConnection(server.port, { tls: {} });
+    using first = await shake();
     await expectServed(first);
     await expect(shake()).rejects.toThrow();
     first.end();
     await first.untilClosed();
-    using next = createRawConnection(await shake());
+    using next = await shake();
     await expectServed(next);
   });
 });

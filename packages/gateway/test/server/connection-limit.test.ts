@@ -1,17 +1,11 @@
 /**
  * The limit on all connections: those that have sent no complete request make room for a newcomer.
  */
-import { once } from "node:events";
-import tls from "node:tls";
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { createRpcPath, data, headers, post, rpcVolume, volume } from "../support/create-volume.ts";
-import {
-  createRawConnection,
-  openRawConnection,
-  type RawConnection,
-} from "../support/raw-connection.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { flag, frame, frameType, greeting, http2Bytes, sees } from "../support/raw-http2.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
@@ -164,12 +158,7 @@ describe("at the maximum number of connections", () => {
 
   test.skipIf(!hasOpenssl)("a TLS handshake in progress makes room, too", async () => {
     await using server = await openFull(2, { tls: sharedCertificate() });
-    const shake = async () => {
-      const raw = await openRawConnection(server.port);
-      const secure = tls.connect({ socket: raw.socket, rejectUnauthorized: false });
-      await within("the handshake", once(secure, "secureConnect"));
-      return createRawConnection(secure);
-    };
+    const shake = () => openRawConnection(server.port, { tls: {} });
     using first = await openRawConnection(server.port);
     using second = await shake();
     await expectServed(second);

@@ -4,7 +4,8 @@
  */
 import { once } from "node:events";
 import http2 from "node:http2";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
+import { continueWhenRead } from "../../src/http/request-exchange.ts";
 import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -141,4 +142,16 @@ describe("over HTTP/1.1", () => {
       expect(await sendHttp2(server, { path })).toEqual([100, 200]);
     }
   });
+});
+
+test.each<[what: string, response: object]>([
+  ["is answered", { headersSent: true }],
+  ["has lost its stream", { stream: { destroyed: true } }],
+  ["has closed its stream", { stream: { closed: true } }],
+])("the body of a request that %s is not requested", (_what, given) => {
+  const request = { _read() {} };
+  const response = { ...given, writeContinue: vi.fn() };
+  continueWhenRead(request as never, response as never);
+  request._read();
+  expect(response.writeContinue).not.toHaveBeenCalled();
 });

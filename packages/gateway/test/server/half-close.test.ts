@@ -3,7 +3,6 @@
  * answers that are made all the same are sent.
  */
 import { once } from "node:events";
-import tls from "node:tls";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
@@ -19,11 +18,7 @@ import {
   volume,
 } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
-import {
-  createRawConnection,
-  openRawConnection,
-  type RawConnection,
-} from "../support/raw-connection.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
 import { flag, http2Bytes, parseFrames } from "../support/raw-http2.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
 import {
@@ -72,14 +67,8 @@ describe.each([
   const open = (options: TestServiceOptions = {}) =>
     openTestService({ ...options, tls: isTls ? sharedCertificate() : undefined });
 
-  async function connect({ port }: TestService, alpn: string): Promise<RawConnection> {
-    const raw = await openRawConnection(port);
-    if (!isTls) return raw;
-    const options = { rejectUnauthorized: false, ALPNProtocols: [alpn], allowHalfOpen: true };
-    const secure = tls.connect({ socket: raw.socket, ...options });
-    await within("the handshake", once(secure, "secureConnect"));
-    return createRawConnection(secure);
-  }
+  const connect = ({ port }: TestService, alpn: string) =>
+    openRawConnection(port, isTls ? { tls: { ALPNProtocols: [alpn] } } : {});
 
   describe.skipIf(isTls && !hasOpenssl)("a client that has closed its sending side", () => {
     test.each(unary)(

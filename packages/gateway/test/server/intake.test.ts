@@ -1,67 +1,8 @@
 /** Many clients that send as much as possible at once: all clients get their turns. */
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { Worker } from "node:worker_threads";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { Intake } from "../../src/server/intake.ts";
-import type { TlsFiles } from "../../src/server/tls.ts";
-import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { openTestPort } from "../support/test-port.ts";
-import type { Burst } from "./burst-thread.ts";
-
-describe.each([
-  ["in clear", false],
-  ["over TLS", true],
-])("%s", (_name, isEncrypted) => {
-  test.skipIf(isEncrypted && !hasOpenssl)(
-    "a bounded number of pending requests begins in one turn of the event loop",
-    async () => {
-      const { url, turns } = await openCounting(isEncrypted ? sharedCertificate() : undefined);
-      const burst: Burst = { url, connections: 8, requests: 200 };
-      const clients = new Worker(new URL("burst-thread.ts", import.meta.url), {
-        workerData: burst,
-      });
-      onTestFinished(async () => void (await clients.terminate()));
-      await once(clients, "message");
-      turns.length = 0;
-      clients.postMessage("go");
-      // Long enough for them to have sent everything.
-      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 500);
-      const [answered] = await once(clients, "message");
-
-      expect(answered).toBe(1600);
-      expect(turns.reduce((sum, begun) => sum + begun, 0)).toBe(1600);
-      // Four of each, the limit, and what was read with the last of them.
-      expect(Math.max(...turns)).toBeLessThanOrEqual(8 * 4 + 64 + 200);
-    },
-  );
-});
-
-/**
- * A port where each request is answered at once, and the number of requests that began in each turn
- * of the event loop.
- */
-async function openCounting(tls: TlsFiles | undefined) {
-  const turns: number[] = [];
-  let begun = 0;
-  const port = await openTestPort({
-    tls,
-    serveStream: (stream) => {
-      if (begun++ === 0) {
-        setImmediate(() => {
-          turns.push(begun);
-          begun = 0;
-        });
-      }
-      stream.respond({ ":status": 200 }, { endStream: true });
-      return true;
-    },
-  });
-  onTestFinished(() => port.drain(0));
-  const scheme = tls === undefined ? "http" : "https";
-  return { url: `${scheme}://127.0.0.1:${port.address.port}`, turns };
-}
 
 describe("an intake", () => {
   let intake: Intake<number>;

@@ -1,5 +1,14 @@
 import type { ServiceImpl } from "@connectrpc/connect";
-import type { EveryField, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { type EveryField, FieldService } from "../gen/library/v1/fields_pb.ts";
+import { openGateway, type TestGatewayOptions } from "./gateway.ts";
+
+/** A service of fields, of which only these methods are of interest. Default: it echoes. */
+export function openFields(
+  fields: Partial<ServiceImpl<typeof FieldService>> = createEchoService(),
+  options: Partial<TestGatewayOptions> = {},
+) {
+  return openGateway({ routes: (router) => router.service(FieldService, fields), ...options });
+}
 
 /** A FieldService that returns what it receives, and records it. */
 export interface EchoService extends ServiceImpl<typeof FieldService> {

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
+import { type ConnectionOptions, connect as connectTls } from "node:tls";
 import { within } from "./within.ts";
 
 /** A TCP connection that sends whatever a test wants. */
@@ -16,10 +17,18 @@ export interface RawConnection extends Disposable {
   untilClosed(): Promise<Buffer>;
 }
 
-export async function openRawConnection(port: number): Promise<RawConnection> {
-  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+/** @param options With `tls`, resolves once the handshake is complete; whatever the certificate. */
+export async function openRawConnection(
+  port: number,
+  { tls, ...from }: { readonly localAddress?: string; readonly tls?: ConnectionOptions } = {},
+): Promise<RawConnection> {
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true, ...from });
   await once(socket, "connect");
-  return createRawConnection(socket);
+  if (tls === undefined) return createRawConnection(socket);
+  const options = { socket, rejectUnauthorized: false, allowHalfOpen: true, ...tls };
+  const secure = connectTls(options);
+  await within("the handshake", once(secure, "secureConnect"));
+  return createRawConnection(secure);
 }
 
 /** @param socket A connected TCP or TLS socket. */
