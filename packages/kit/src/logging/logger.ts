@@ -83,14 +83,14 @@ function writePlain(line: string): void {
 interface Line {
   readonly time: string;
   readonly level: string;
-  readonly msg: string;
+  readonly msg?: string;
   readonly err?: { readonly stack: string };
   readonly [field: string]: unknown;
 }
 
 /** Formats a line of JSON as text. pino-pretty would add thirteen packages. */
 export function formatLine(json: string): string {
-  const { time, level, msg, err, ...fields } = JSON.parse(json) as Line;
+  const { time, level, msg = "", err, ...fields } = JSON.parse(json) as Line;
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);
   const cause = err === undefined ? "" : `: ${err.stack}`;
   return `${time} ${level} ${tame(msg)}${pairs.join("")}${tame(cause)}\n`;
@@ -98,16 +98,18 @@ export function formatLine(json: string): string {
 
 /** Messages quote upstreams and clients: what they wrote must not look like another line or move the cursor. */
 function tame(text: string): string {
-  const harmless = text.replaceAll(/[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/gu, escapeOne);
-  return harmless.replaceAll(/\n(?=\S)/g, "\n    ");
+  return text
+    .replaceAll(/[^\P{Cc}\n]|\p{Cf}|\p{Zl}|\p{Zp}/gu, escapeUnits)
+    .replaceAll(/\n(?! )/g, "\n    ");
 }
 
 /** Quoted, unless it is plain, and without what JSON leaves alone: DEL, C1, and changes of direction. */
 function formatField(value: unknown): string {
   if (typeof value === "string" && /^[\x21\x23-\x7e]+$/.test(value)) return value;
-  return JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, escapeOne);
+  return JSON.stringify(value).replaceAll(/[^\x20-\x7e]/g, escapeUnits);
 }
 
-function escapeOne(character: string): string {
-  return `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`;
+function escapeUnits(character: string): string {
+  const units = character.split("");
+  return units.map((one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`).join("");
 }
