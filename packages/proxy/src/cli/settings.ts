@@ -4,7 +4,12 @@ import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth/settings";
 import * as kit from "connect-gateway-kit/settings";
 import { isPassable } from "../services/metadata.ts";
-import { parseUpstreams, readHeaderFile, type UpstreamPlace } from "./upstream-place.ts";
+import {
+  hasCredentials,
+  parseUpstreams,
+  readHeaderFile,
+  type UpstreamPlace,
+} from "./upstream-place.ts";
 
 const fileOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]file" });
 const nameOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]name" });
@@ -21,9 +26,7 @@ export const schema = {
       placeholder: "[SERVICE=]URL",
       secret: "password", // a URL with one is rejected, without showing it
       check: (urls) =>
-        urls.some((url) => /:\/\/[^/]*@/.test(url))
-          ? "must not contain a user name or password"
-          : undefined,
+        urls.some(hasCredentials) ? "must not contain a user name or password" : undefined,
     },
   ),
   descriptors: kit.file("The services, as a descriptor set: `buf build -o FILE`"),

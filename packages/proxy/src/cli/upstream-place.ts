@@ -96,10 +96,19 @@ function byService(
   return values;
 }
 
+/** Whether an upstream may contain a password, which must not be shown. */
+export function hasCredentials(text: string): boolean {
+  const { value } = split(text);
+  const url = URL.parse(value.replace(prefixes, ""));
+  return url === null ? value.includes("@") : `${url.username}${url.password}` !== "";
+}
+
+const prefixes = /^(?:(rest|connect|grpc-web)\+)?/;
+
 function parseUrl(text: string): Pick<UpstreamPlace, "url" | "protocol"> {
   if (/^unix:./.test(text)) return { url: text, protocol: "grpc" };
-  const [, prefix = "grpc", given = ""] = /^(?:(rest|connect|grpc-web)\+)?(.*)$/s.exec(text) ?? [];
-  const url = URL.parse(given);
+  const prefix = prefixes.exec(text)?.[1] ?? "grpc";
+  const url = URL.parse(text.replace(prefixes, ""));
   const { protocol, search, hash } = url ?? {};
   const isRight = (protocol === "http:" || protocol === "https:") && !(search || hash);
   if (url !== null && isRight)

@@ -119,11 +119,13 @@ describe("what is wrong", () => {
     ["no services", all, "--descriptors: is missing: name a file, or use --reflection"],
     ["both kinds of services", `${set} --reflection`, "--descriptors: cannot be used with --refl"],
     ["no URL", "--upstream 127.0.0.1:1 --reflection", "must be http://HOST:PORT"],
-    [
-      "a password in a URL",
-      "--upstream https://a:secret@b --reflection",
-      "proxy: --upstream: must not contain a user name or password\n",
-    ],
+    ...["https://a:secret@b", "x.Y=http:/a:secret@b", "http://a:se/cret@b:1"].map(
+      (url): [string, string, string] => [
+        `a password in ${url}`,
+        `--upstream ${url} --reflection`,
+        "proxy: --upstream: must not contain a user name or password\n",
+      ],
+    ),
     [
       "two upstreams",
       `${set} ${all.replace(/1$/, "2")}`,
