@@ -1,5 +1,4 @@
-import { createReadStream } from "node:fs";
-import { text } from "node:stream/consumers";
+import { open } from "node:fs/promises";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
 import { isBearerToken } from "../client-token.ts";
 
@@ -8,16 +7,21 @@ const bytesMax = 16 * 1024;
 
 /** From a file or PLANT_STORE_TOKEN: all users see command lines. @throws {CommandFailure} */
 export async function readClientToken(file: string | undefined): Promise<string> {
-  if (file !== undefined) {
-    const reading = text(createReadStream(file, { end: bytesMax }));
-    const start = await reading.catch((error) => {
-      throw cannot("read the token from", file, error);
-    });
-    return assertToken(start.trim(), file);
-  }
+  if (file !== undefined) return assertToken(await readStart(file), file);
   const token = process.env["PLANT_STORE_TOKEN"];
   if (token !== undefined) return assertToken(token.trim(), "PLANT_STORE_TOKEN");
   throw new CommandFailure(2, "there is no token: set --bearer-token-file or PLANT_STORE_TOKEN");
+}
+
+/** What one read gives: a pipe may stay open. */
+async function readStart(file: string): Promise<string> {
+  try {
+    await using handle = await open(file, "r");
+    const { buffer, bytesRead } = await handle.read(Buffer.alloc(bytesMax), 0, bytesMax);
+    return buffer.toString("utf8", 0, bytesRead).trim();
+  } catch (error) {
+    throw cannot("read the token from", file, error);
+  }
 }
 
 function assertToken(token: string, place: string): string {

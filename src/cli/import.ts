@@ -126,8 +126,8 @@ async function openCreator(url: string, flags: ImportFlags): Promise<PlantCreato
   if (flags.dryRun) return { create: async () => {}, close() {} };
   const token = await readClientToken(flags.bearerTokenFile);
   const { ca: file } = flags;
-  const ca =
-    file && (await readFile(file, "utf8").catch((e) => Promise.reject(cannot("read", file, e))));
+  if (file === undefined) return createPlantCreator({ url, token });
+  const ca = await readFile(file, "utf8").catch((e) => Promise.reject(cannot("read", file, e)));
   return createPlantCreator({ url, token, ca });
 }
 

@@ -74,6 +74,7 @@ test.each<[line: string, code: number, message: RegExp]>([
   ["import -", 2, /the format is unknown \(standard input\)/],
   ["import a.csv --url http://u:secret@h/", 2, /--url must be http/],
   ["import a.csv --ca none.pem", 1, /cannot read none\.pem/],
+  ["import a.csv --ca=", 1, /cannot read : no such file/],
   ["import a.csv --concurrency 0", 2, /a whole number from 1 to 1024/],
   ["import a.csv --format xml", 2, /Allowed choices are ndjson, csv/],
   [`${serve} --token-file @/garbage`, 1, /garbage is a file of another kind/],
