@@ -63,7 +63,8 @@ export function createHttp1Server(
       response.once("finish", note);
     }
     const before = socket[lastResponse];
-    if (before !== undefined) before.shouldKeepAlive = true; // a drain may have taken it for the last
+    // A drain may have taken it for the last.
+    if (before !== undefined && !server.listening) before.shouldKeepAlive = true;
     socket[lastResponse] = response;
     response.on("close", () => {
       responses.splice(responses.indexOf(response), 1);
@@ -171,9 +172,20 @@ export function limitConnections(server: http.Server, limits: PortLimits, refusa
     },
     /** The answers under way say that they are the last ones. */
     leave(): void {
-      for (const { [lastResponse]: last } of sockets) if (last) last.shouldKeepAlive = false;
+      for (const { [lastResponse]: last } of sockets) if (last) closeAfter(last);
     },
   };
+}
+
+/** Its connection ends behind it, unless another request comes. */
+export function closeAfter(response: http.ServerResponse): void {
+  const { req } = response;
+  const close = () => {
+    if ((req.socket as CountedSocket)[lastResponse] === response) response.shouldKeepAlive = false;
+  };
+  const { "content-length": length = "0", "transfer-encoding": coding } = req.headers;
+  if (req.complete || (length === "0" && coding === undefined)) close();
+  else req.once("end", close); // a client that still sends would lose an early answer
 }
 
 function leaveAll(socket: Duplex & Noted): void {

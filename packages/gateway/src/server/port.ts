@@ -7,7 +7,7 @@ import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { type RenderError, renderStatus } from "../errors/http-error.ts";
 import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
-import { createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
+import { closeAfter, createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type Http2Intake, type PortHandler, takeListener } from "./http2.ts";
 import { freeRequests, Intake } from "./intake.ts";
 import type { PortLimits } from "./limits.ts";
@@ -86,7 +86,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
     limits,
     material,
     (request, response) => {
-      if (draining) response.shouldKeepAlive = false;
+      if (draining) closeAfter(response);
       void handler(request, response);
     },
     refusals,
