@@ -12,7 +12,12 @@ import {
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, RestFailure, renderStatus } from "../errors/http-error.ts";
+import {
+  errorResponse,
+  type RenderError,
+  RestFailure,
+  renderStatus,
+} from "../errors/http-error.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";
@@ -205,8 +210,6 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
       const protocol = protocolOf(headers, false);
       if (protocol.startsWith("grpc")) return trailersOnly(headers["content-type"], nothingServed);
       if (error !== undefined) {
-        const body = errorToJson(error, undefined);
-        const renderConnect = ({ status }: { readonly status: number }) => ({ status, body });
         const renderError = protocol === "connect" ? renderConnect : renderStatus;
         return errorResponse(error, { renderError });
       }
@@ -215,3 +218,8 @@ function notFoundRoute(notFoundError: CommonOptions["notFoundError"]): Route {
     },
   };
 }
+
+const renderConnect: RenderError = ({ status, error }) => ({
+  status,
+  body: errorToJson(error, undefined),
+});

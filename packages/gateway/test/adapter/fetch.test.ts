@@ -89,21 +89,25 @@ test("a slow reader holds up the implementation, and ends it as it leaves", asyn
   expect(pieces).toBeLessThan(12); // 64 KiB ahead of the reader
 });
 
-test("each message of a stream passes a middleware that compresses, as Hono's", async () => {
-  const { handler } = handlerOf({
-    async *watchVolumes(_request, { signal }) {
-      yield { title: "Emma" };
-      await once(signal, "abort");
-    },
-  });
-  const app = new Hono().use(compress()).all("*", ({ req }) => handler(req.raw));
-  const headers = { accept: "application/json", "accept-encoding": "gzip" };
-  const { body } = await app.request("/v1/shelves/a/volumes:watch", { headers });
-  const reader = body?.getReader();
-  const message = await within("a message", Promise.resolve(reader?.read()));
-  expect(Buffer.from(message?.value ?? []).toString()).toBe('[{"title":"Emma"}');
-  await reader?.cancel();
-});
+test.each([[{}], [{ "cache-control": "no-cache" }]])(
+  "each message of a stream passes a middleware that compresses, as Hono's: %j",
+  async (own) => {
+    const { handler } = handlerOf({
+      async *watchVolumes(_request, { signal, responseHeader }) {
+        for (const [name, value] of Object.entries(own)) responseHeader.set(name, value);
+        yield { title: "Emma" };
+        await once(signal, "abort");
+      },
+    });
+    const app = new Hono().use(compress()).all("*", ({ req }) => handler(req.raw));
+    const headers = { accept: "application/json", "accept-encoding": "gzip" };
+    const { body } = await app.request("/v1/shelves/a/volumes:watch", { headers });
+    const reader = body?.getReader();
+    const message = await within("a message", Promise.resolve(reader?.read()));
+    expect(Buffer.from(message?.value ?? []).toString()).toBe('[{"title":"Emma"}');
+    await reader?.cancel();
+  },
+);
 
 test("the runtime's own arguments reach context values, peer address and fallback", async () => {
   const seen: unknown[] = [];

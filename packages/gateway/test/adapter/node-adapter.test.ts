@@ -1,5 +1,5 @@
 import type { ServerResponse } from "node:http";
-import { Code, createContextValues } from "@connectrpc/connect";
+import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
@@ -60,6 +60,15 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       details: [],
     });
   });
+});
+
+test("what is not found may have another reason, in text that is well-formed", async () => {
+  const notFoundError = () => new ConnectError("a\ud800b", Code.Unavailable);
+  await using gateway = await openBoth({ notFoundError });
+  const headers = { "content-type": "application/json", "connect-protocol-version": "1" };
+  const response = await gateway.send({ method: "POST", path: "/a.B/C", headers, body: "{}" });
+  expect(response.status).toBe(503);
+  expect(jsonOf(response)).toMatchObject({ code: "unavailable", message: "a\ufffdb" });
 });
 
 describe("fallback", () => {
