@@ -13,6 +13,8 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createPath, volume } from "../support/create-volume.ts";
 import { within } from "../support/within.ts";
 
+const postJson = { method: "POST", headers: { "content-type": "application/json" } };
+
 type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
 
 function handlerOf(catalog: Catalog = createCatalog(), options: Partial<FetchGatewayOptions> = {}) {
@@ -48,9 +50,7 @@ test.each(["fetch.ts", "rest/client/index.ts"])(
 test("what a body held is given back, although no runtime says when an answer was taken", async () => {
   const bodyBudget = new BodyBudget();
   const { send } = handlerOf(createCatalog(), { bodyBudget });
-  const response = await send(createPath, {
-    ...{ method: "POST", headers: { "content-type": "application/json" }, body: volume },
-  });
+  const response = await send(createPath, { ...postJson, body: volume });
   expect(response.status).toBe(200);
   await response.text();
   await expect.poll(() => bodyBudget.heldBytes).toBe(0);
@@ -140,10 +140,7 @@ test.each<[what: string, use: (request: Request) => unknown]>([
   ["locked", (request) => request.body?.getReader()],
 ])("a body that somebody has %s before is reported by its cause", async (_what, use) => {
   const { handler, errors } = handlerOf();
-  const headers = { "content-type": "application/json" };
-  const request = new Request("http://a/v1/shelves/a/volumes", {
-    ...{ method: "POST", headers, body: "{}" },
-  });
+  const request = new Request(`http://a${createPath}`, { ...postJson, body: "{}" });
   await use(request);
   expect((await handler(request)).status).toBe(500);
   expect(errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);
@@ -153,12 +150,27 @@ const broken = new ReadableStream({ pull: (controller) => controller.error(new E
 
 test.each<[when: string, init: object]>([
   ["before its request", { signal: AbortSignal.abort() }],
-  ["amid its body", { method: "POST", body: broken, duplex: "half" }],
+  ["amid its body", { body: broken, duplex: "half" }],
 ])("a client that has left %s is no failure", async (_when, init) => {
   const { send, errors } = handlerOf();
-  const headers = { "content-type": "application/json" };
-  const { status } = await send("/v1/shelves/a/volumes", { headers, ...init });
+  const { status } = await send(createPath, { ...postJson, ...init });
   expect([status, errors]).toEqual([499, []]);
+});
+
+test("a client that leaves has its body cancelled", async () => {
+  const over = Promise.withResolvers<void>();
+  const body = new ReadableStream({ cancel: () => over.resolve() });
+  const init = { ...postJson, body, duplex: "half", signal: AbortSignal.timeout(20) };
+  const { send } = handlerOf();
+  expect((await send(createPath, init)).status).toBe(499);
+  await within("the end of the body", over.promise);
+});
+
+test("a body that is refused is left to the runtime", async () => {
+  const { handler } = handlerOf(createCatalog(), { readMaxBytes: 9 });
+  const request = new Request(`http://a${createPath}`, { ...postJson, body: volume });
+  expect((await handler(request)).status).toBe(413);
+  expect(request.body?.locked).toBe(false);
 });
 
 test("an answer that no Response can hold becomes an error", async () => {

@@ -15,10 +15,12 @@ import { exchangeFor } from "../../src/http/request-exchange.ts";
 import { StreamExchange } from "../../src/http/stream-exchange.ts";
 import { parseRequestTarget } from "../../src/http/target.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
+import { headers } from "../support/create-volume.ts";
 import { listenerOf } from "../support/fetch-listener.ts";
 import { listen } from "../support/free-port.ts";
 import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
+import { flag, http2Bytes } from "../support/raw-http2.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 /** The answer in Node's form, which other handlers also see. */
@@ -95,19 +97,24 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
   const isHttp1 = way === "HTTP/1.1";
   const isFetch = way === "fetch";
 
-  test("headers are in Latin-1 beside text in UTF-8", async () => {
-    const header = { "x-title": "café" };
-    const sized = { ...header, "content-length": 2 };
+  test("headers are in Latin-1 beside text in UTF-8, and trailers behind it", async () => {
+    const header = { "x-title": "café", trailer: "x-behind" };
+    const trailer = { "x-behind": "1" };
     const { send } = await open(way, (exchange) => {
       if (exchange.target === "/whole") {
+        return exchange.respond({ status: 200, header, body: "é", trailer });
+      }
+      const sized = { "x-title": "café", "content-length": 2 };
+      if (exchange.target === "/sized") {
         return exchange.respond({ status: 200, header: sized, body: "é" });
       }
       const writer = exchange.begin({ status: 200, header });
       void writer.write(Buffer.from("é"));
-      writer.end({});
+      writer.end({ trailer });
     });
-    for (const path of ["/whole", "/pieces"]) {
-      const { headers, body } = await send({ path });
+    for (const path of ["/whole", "/sized", "/pieces"]) {
+      const { headers, trailers, body } = await send({ path });
+      if (!isFetch) expect(trailers.get("x-behind")).toBe(path === "/sized" ? null : "1");
       const title = headers.get("x-title") ?? "";
       // HTTP/2 leaves the encoding to Node.
       if (isHttp1) expect(title).toBe("café");
@@ -132,6 +139,21 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
       expect(seen).toEqual([408, error, 200, undefined]);
     },
   );
+
+  test.skipIf(isFetch)("a client that has left is answered no more", async () => {
+    const gone = Promise.withResolvers<Served>();
+    const { port } = await open(way, (exchange) => {
+      exchange.call = { abort: () => gone.resolve(exchange) };
+      connection.socket.destroy();
+    });
+    using connection = await openRawConnection(port);
+    const fields = headers(1, { flags: flag.endHeaders | flag.endStream });
+    connection.write(isHttp1 ? "GET / HTTP/1.1\r\nHost: a\r\n\r\n" : http2Bytes(fields));
+    const exchange = await within("its end", gone.promise);
+    exchange.respond({ status: 200, header: {}, body: "late" });
+    exchange.begin({ status: 200, header: {} }).end({ body: "late" });
+    expect(exchange).toMatchObject({ isAnswered: false, status: undefined, error: left });
+  });
 
   test("a request counts until its body is whole, and the body until its end", async () => {
     const budget = new BodyBudget();

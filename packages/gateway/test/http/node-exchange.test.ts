@@ -18,7 +18,7 @@ test.each<[what: string, end: (to: PassThrough) => void]>([
   expect(listenersOf(to)).toEqual(before);
 });
 
-test("a writer writes what comes in one turn at once", async () => {
+test("a writer writes what comes in one turn at once, and nothing behind the end", async () => {
   const written: number[] = [];
   const to = new Writable({
     writev(chunks, done) {
@@ -32,4 +32,6 @@ test("a writer writes what comes in one turn at once", async () => {
     await nextTurn();
   }
   expect(written).toEqual([3, 3]);
+  to.destroy();
+  expect(writer.write(Buffer.from("d"))).toBeUndefined();
 });
