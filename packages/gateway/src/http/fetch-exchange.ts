@@ -124,9 +124,10 @@ export class FetchExchange implements Exchange {
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, room);
     const writer = writable.getWriter();
     // A middleware that compresses would keep messages, and cannot be flushed.
-    const { "cache-control": own, ...others } = head.header;
-    const control = [own ?? [], "no-transform"].flat().join(", ");
-    this.#send({ ...head, header: { ...others, "cache-control": control } }, readable as BodyInit);
+    const { "cache-control": own = "no-transform" } = head.header;
+    const control = /no-transform/.test(`${own}`) ? `${own}` : `${own}, no-transform`;
+    const header = { ...head.header, "cache-control": control };
+    this.#send({ ...head, header }, readable as BodyInit);
     const isHead = this.method === "HEAD";
     const write = (chunk: Uint8Array) => {
       if (!isHead) writer.write(chunk).catch(() => {}); // `closed` says so
