@@ -1,7 +1,6 @@
 /**
  * How long to pause before the next try. The pause doubles with each failure and is random between
  * half of that and all of it, so that many processes do not come back at once.
- *
  * @param tries How many tries have failed; at least 1.
  */
 export function backoffMs(

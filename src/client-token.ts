@@ -8,7 +8,6 @@ export type TokenSource = string | (() => string | Promise<string>);
 /**
  * A client interceptor that sends `Authorization: Bearer <token>` with each call, unless the call
  * has its own Authorization header.
- *
  * @param source A function is called once for each call.
  * @throws {TypeError} If it is neither a string nor a function (an unset environment variable), or
  * cannot be sent as a bearer token. If a function returns such a value, the call fails with

@@ -132,7 +132,6 @@ export interface AbortListener {
 export interface PlantStore {
   /**
    * Creates a plant.
-   *
    * @param signal Stops waiting when it aborts, and rejects with its reason.
    * @throws {PlantError} `invalid` if {@link assertValidPlant} rejects the plant, `id_taken`,
    * `overloaded` or `unavailable`.

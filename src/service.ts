@@ -19,7 +19,6 @@ import {
 
 /**
  * Implements PlantService on a store. The server has checked `google.api.field_behavior` before.
- *
  * @param cancellationOf What reports the cancellation of a call: its signal, or something cheaper.
  */
 export function createPlantService(

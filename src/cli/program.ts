@@ -34,7 +34,6 @@ const commands: Readonly<Record<string, () => Promise<Command>>> = {
 
 /**
  * Runs one command line, without the program's name. Never throws.
- *
  * @returns 0: success, 1: failure, 2: an invalid setting or command line, 3: partial success.
  */
 export async function runCommand(args: readonly string[]): Promise<number> {

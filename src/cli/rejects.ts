@@ -10,7 +10,6 @@ const kind = "a file of plants";
 
 /**
  * Writes the rejected rows of an import as NDJSON, which `import` reads after you fix it.
- *
  * @param beforeWrite Called before a line goes to standard error. @throws {CommandFailure}
  */
 export function openRejects(

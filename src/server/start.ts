@@ -36,7 +36,6 @@ export interface StartOptions extends ServerOptions {
 
 /**
  * Starts a server.
- *
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */

@@ -17,7 +17,6 @@ export interface CopyResult {
  * Copies the plants that a store holds now into another store, in the order of their ids. The
  * target may hold some of them already, after a copy that was killed. Both are compared row by row,
  * before and after. Nothing is overwritten: the target is written through its PlantStore.
- *
  * @throws {StoreError}
  */
 export async function copyPlants(
@@ -117,7 +116,6 @@ export interface Comparison {
 
 /**
  * Compares every plant in the target with the source, in the order of the ids.
- *
  * @param onPlants Called with the number of plants in the target that have been compared.
  * @throws {StoreError}
  */

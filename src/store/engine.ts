@@ -50,7 +50,6 @@ export interface BatchEngine {
   /**
    * Stores all of the batch, apart from rows that cannot be stored, or none of it. An id may occur
    * more than once; the first row wins.
-   *
    * @param part That of all its plants when they were submitted.
    * @returns One outcome a row, in their order, once every `created` row is on stable storage. An
    * error: the row cannot be stored, and the others were.

@@ -132,7 +132,6 @@ function createQueue(part: string, options: QueueOptions) {
 
   /**
    * Tells callers whose time is over. Plants whose commits have begun may be stored all the same.
-   *
    * @returns Since when a caller waits, or `now`; and for what, as far as is known.
    */
   function tellLate(now: number): { readonly since: number; readonly error: unknown } {
@@ -352,7 +351,6 @@ function createPace(rowsMax: number, isParallel: boolean) {
 
     /**
      * How long to wait for them; 0: for the rest of this turn of the event loop.
-     *
      * @param isBusy Whether commits are under way. One that takes twice as long as the last is not
      * waited for: it may wait for a lock, or its node hangs.
      */
@@ -362,7 +360,6 @@ function createPace(rowsMax: number, isParallel: boolean) {
      * If commits are fast, half of the callers share one while the other half is answered and comes
      * again: neither thread waits for the other. If a commit takes longer than that, all share it:
      * in two halves, each would wait for two commits. A lone caller has its commit at once.
-     *
      * @param waiting How many callers waited for an outcome at its end, including its own.
      */
     commitEnded(waiting: number, commitMs: number): void {

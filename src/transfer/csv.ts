@@ -13,7 +13,6 @@ type Column = (typeof columns)[number];
 /**
  * Reads plants from CSV (RFC 4180): a header with the columns, then one record per plant. An empty
  * field is absent. A quoted empty field is the empty text. Lines end in CRLF or LF.
- *
  * @throws {FormatError} if the header has other columns, a record is too long, or the end of a
  * quoted field is unclear: the start of the next record is then unknown.
  */

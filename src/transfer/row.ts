@@ -41,7 +41,6 @@ export const defaultRowLimits = { lineBytesMax: 8 * 1024 * 1024 };
 
 /**
  * Parses a row, by the rules of `POST /plants`: ids exact, nothing guessed, no unknown field.
- *
  * @param read May throw a {@link RowError}, or a ConnectError.
  * @param keep Returns the fields of a row that is no plant, or its text if it could not be read.
  */

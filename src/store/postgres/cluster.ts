@@ -32,7 +32,6 @@ export type Cluster = ReturnType<typeof createCluster>;
  * The sessions of a store: on the host of its URL and, with Citus, on the coordinator and on
  * workers that accept statements directly, which hold their shards and need no second commit phase.
  * Plants of a worker that cannot be reached go through the coordinator.
- *
  * @param first On a host of the store's URL.
  */
 export function createCluster(

@@ -8,7 +8,6 @@ export type SessionPool = ReturnType<typeof createPool>;
 
 /**
  * Without a session, it opens one by itself, or the end of an outage would go unnoticed.
- *
  * @param first An open session to start with.
  */
 export function createPool(

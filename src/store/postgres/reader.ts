@@ -8,7 +8,6 @@ import type { Session } from "./session.ts";
 
 /**
  * Reads in one transaction. Neither the server nor vacuum waits for it.
- *
  * @param session Owned by the reader from now on.
  */
 export async function beginReading(

@@ -120,7 +120,6 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
 /**
  * Rejects a table that would store a different plant, or none: `char(9)` pads, `varchar(9)` may
  * trim, and a crash empties an unlogged table or partition. Children by INHERITS may repeat ids.
- *
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
 export async function assertTable(session: Session): Promise<void> {

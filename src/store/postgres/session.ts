@@ -81,7 +81,6 @@ export async function openSession(host: Host, options: SessionOptions) {
     },
     /**
      * Runs a statement, by default a short one. Cancels it if it takes too long, and else gives up.
-     *
      * @returns After the end of its transaction, unless a transaction was already open.
      * @throws {ConnectionLost} {@link Unconfirmed}, or the server's error.
      */

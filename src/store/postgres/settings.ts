@@ -6,7 +6,6 @@ import type { Session } from "./session.ts";
 
 /**
  * Sets none: behind a pooler, the next statement may run in another session.
- *
  * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
  * writes.
  */

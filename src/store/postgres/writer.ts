@@ -79,7 +79,6 @@ export type Outcomes = readonly (RowOutcome | Error)[];
 
 /**
  * Writes the batch. Both statements may be run again, by anybody, at any time.
- *
  * @param hasTriggers Whether triggers may skip, change or delete what is inserted: all is compared
  * then.
  * @returns One outcome a row, in the order of the rows.

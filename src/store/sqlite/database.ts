@@ -19,7 +19,6 @@ import { assertTable, migrate, migrations, readVersion } from "./schema.ts";
 /**
  * Opens the database for writing, and creates it if it is missing. When it returns, everything in
  * it is on stable storage, and so is the path to it.
- *
  * @param path Absolute.
  * @param timeoutMs How long to wait for locks of other processes, here and in every transaction.
  * @throws {StoreOpenError}
@@ -106,7 +105,6 @@ export function assertDurable(db: Database, journalMode: unknown = "wal"): void 
  * process failed, the log on the disk may differ from the one we see, and a power failure would
  * restore it. It is not copied to the database here: a program that replicates it has perhaps not
  * read it yet.
- *
  * @throws {StoreOpenError} `inaccessible`
  */
 function settle(db: Database, path: string): void {

@@ -33,7 +33,6 @@ export function createFile(path: string): void {
  * Reads the header before SQLite opens the file, which may already change it (roll back a journal,
  * checkpoint a log). Call only while no connection of this process has the file open: closing any
  * descriptor of a file releases all POSIX locks that the process holds on it.
- *
  * @param flags By default for writing: SQLite would fail only at the first create.
  * @throws {StoreOpenError} `foreign`, `inaccessible`, `damaged`
  */

@@ -15,7 +15,6 @@ const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /**
  * For commands, on the caller's thread. A server's log grows until it closes.
- *
  * @param path Absolute. @throws {StoreOpenError}
  */
 export function openSqliteReader(path: string): PlantReader {

@@ -38,7 +38,6 @@ class SqliteFailure extends Error {
 
 /**
  * The service's side of the thread that owns the database.
- *
  * @param busyTimeoutMs For other processes' locks. @throws {StoreOpenError}
  */
 export async function openThread(

@@ -46,7 +46,6 @@ export function createWriter(db: Database) {
 
   /**
    * Writes rows in one transaction.
-   *
    * @param values Of the rows, one after another.
    * @returns After COMMIT: the rows that were not stored.
    * @throws The error that made the commit fail, after a rollback.

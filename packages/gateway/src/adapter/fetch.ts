@@ -30,7 +30,6 @@ const optionKinds: OptionKindsOf<FetchGatewayOptions> = {
 /**
  * The same as `gatewayNodeAdapter` for runtimes that serve by fetch: Bun, Deno, Cloudflare Workers,
  * Hono, Next.js. It needs nothing of Node. Fetch has no trailers, so gRPC gets UNIMPLEMENTED.
- *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayFetchHandler<B extends Beside = []>(

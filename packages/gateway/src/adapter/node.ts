@@ -44,7 +44,6 @@ export interface GatewayHandler {
   /**
    * For the event `stream` of a `node:http2` server: serves a call with the core API, at about half
    * the cost of a request listener.
-   *
    * @param rawHeaders From the event. Needed to reject a repeated `Authorization` or `Content-Type`.
    * @returns false if only the request listener can serve the request. Nothing has been done then.
    */
@@ -58,7 +57,6 @@ export interface GatewayHandler {
 /**
  * Serves the methods of Connect services over gRPC, gRPC-Web and Connect, and over REST according to
  * their `google.api.http` options.
- *
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {

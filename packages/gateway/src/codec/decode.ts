@@ -88,7 +88,6 @@ export interface Decoding<T> {
 
 /**
  * Decodes a message once it is its turn, and there is room for what it becomes.
- *
  * @param holding Counts what it becomes; undefined for no limit.
  * @param tell Called with the number of bytes that it counts.
  * @throws {FieldViolation} above `readMaxValues`; as `Holding.add`; what `parse` throws.

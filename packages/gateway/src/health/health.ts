@@ -84,7 +84,6 @@ const serviceKinds = optionKinds<HealthOptions>()({
  * Adds `grpc.health.v1.Health` to a router, with the same gate and interceptors as the other
  * services unless `handler` says otherwise. A drain ends every Watch after a last NOT_SERVING, so
  * that none delays it. See https://github.com/grpc/grpc/blob/master/doc/health-checking.md.
- *
  * @param handler Options of the service, as for `router.service`.
  * @throws {TypeError} for an unknown option.
  */
@@ -153,7 +152,6 @@ const handlerKinds = optionKinds<HealthHandlersOptions>()({
 
 /**
  * `GET /healthz`: the process is running. `GET /readyz`: it would accept requests; otherwise 503.
- *
  * @returns the handlers by full path.
  * @throws {TypeError} for an unknown option.
  */

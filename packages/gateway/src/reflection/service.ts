@@ -48,7 +48,6 @@ const optionKinds: OptionKindsOf<ReflectionOptions> = { services: "list", draini
  * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, with the same gate
  * and interceptors as the other services unless `handler` says otherwise. See
  * https://github.com/grpc/grpc/blob/master/doc/server-reflection.md.
- *
  * @param handler Options of the services, as for `router.service`.
  * @throws {TypeError} for an unknown option.
  */

@@ -70,7 +70,6 @@ const abortedCallsMs = 500;
 /**
  * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and HTTP/2,
  * in plaintext or over TLS.
- *
  * @throws {RuleError} for a REST option that cannot be served.
  * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
  * @throws {TlsFilesError} for TLS files that cannot be used.

@@ -9,7 +9,6 @@ import {
 
 /**
  * Creates a gate that stores the caller under {@link principalKey}; synchronous if the verifier is.
- *
  * @throws {ConnectError} `unauthenticated` with a challenge (RFC 6750, section 3), or `unavailable`
  * if the verifier cannot decide now. Without any part of the token.
  */

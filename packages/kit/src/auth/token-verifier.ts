@@ -39,7 +39,6 @@ const diskMsMax = 1000;
  *
  * The file is looked at by its path: `fs.watch` follows an inode, and misses a file that is
  * replaced, a link that is switched (Kubernetes secrets), and changes over a network.
- *
  * @throws {TokenFileError} If the file is invalid at startup.
  */
 export async function openTokenVerifier(options: TokenVerifierOptions) {

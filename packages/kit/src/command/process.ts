@@ -20,7 +20,6 @@ function endBy(name: NodeJS.Signals): void {
  * Aborts at the first signal that would end the process, with its name as the reason. A second one
  * ends it. Ctrl-C often arrives twice at once: from the terminal, and passed on by those that
  * started this process.
- *
  * @param onHangup Called for each SIGHUP, which then stops nothing.
  */
 export function listenForStop(onHangup?: () => void) {

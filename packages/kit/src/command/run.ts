@@ -7,7 +7,6 @@ import { SettingsError } from "../settings/schema.ts";
 
 /**
  * Runs one command line, without the program's name. Never throws.
- *
  * @param known The program's own errors that an operator can fix, by their message.
  * @returns the exit code: 0 done, 1 failed, 2 a setting or the command line is wrong.
  */

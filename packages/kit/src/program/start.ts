@@ -41,7 +41,6 @@ export type StartedProgram = Awaited<ReturnType<typeof startProgram>>;
 /**
  * Opens what any server has beside its services: the port of the metrics, tokens and keys, and
  * traces. `serveOptions` makes the options of the port from it.
- *
  * @throws {TokenFileError} or the system's error if it cannot listen. Nothing is left open then.
  */
 export async function startProgram(options: ProgramOptions) {

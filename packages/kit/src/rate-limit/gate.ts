@@ -11,7 +11,6 @@ type Gate = (context: GateContext) => void | Promise<void>;
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
  * guessing; the token once it is accepted.
- *
  * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`, or what the gate throws.
  */
 export function limitRates(
@@ -81,7 +80,6 @@ const slack = 1e-6;
 /**
  * A token bucket for each key: the time at which it is full again (GCRA of ITU-T I.371). That is
  * within a second, so memory holds the keys of at most two seconds.
- *
  * @param perSecond Requests for one key, and the size of a burst. @param now Monotonic seconds.
  */
 export function createBuckets(perSecond: number, now = monotonicSeconds) {

@@ -35,7 +35,6 @@ const filesMax = 10_000;
 
 /**
  * Reads the services of an upstream from its server reflection, v1 or else v1alpha.
- *
  * @throws {DescriptorError} if it describes no service, or not one that is named.
  * @throws {ConnectError} of the upstream, or of the way to it.
  */
@@ -183,7 +182,6 @@ const typesMax = 1000;
 /**
  * Reads the services of an upstream from its server reflection: now, at intervals, and when a
  * connection is lost, as another release may take the server's place.
- *
  * @throws {TypeError} for an unknown option.
  */
 export function watchReflection(options: ReflectionWatchOptions) {

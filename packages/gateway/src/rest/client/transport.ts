@@ -67,7 +67,6 @@ const kinds = {
 
 /**
  * Creates a transport for `createClient` that calls a REST server by `google.api.http` rules.
- *
  * @throws {TypeError} for an option that there is not, or of another kind.
  */
 export function createRestTransport(options: RestTransportOptions): Transport {
