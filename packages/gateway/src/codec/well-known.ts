@@ -1,0 +1,103 @@
+/** JSON of the messages that are a value in it: https://protobuf.dev/programming-guides/json. */
+import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
+import {
+  DurationSchema,
+  FieldMaskSchema,
+  type ListValue,
+  ListValueSchema,
+  type Struct,
+  StructSchema,
+  TimestampSchema,
+  type Value,
+  ValueSchema,
+} from "@bufbuild/protobuf/wkt";
+
+/**
+ * How the JSON of each is read, by its name in the package `google.protobuf`. They throw for any
+ * other JSON, and for a Value in more Values than `depth`.
+ */
+export const valueReaders: Readonly<
+  Record<string, (json: JsonValue, depth: number) => { readonly $typeName: string }>
+> = {
+  Timestamp: readTimestamp,
+  Duration: readDuration,
+  FieldMask: readFieldMask,
+  Struct: (json, depth) => readStruct(json as JsonObject, depth),
+  ListValue: (json, depth) => readList(json as JsonValue[], depth),
+  Value: readValue,
+};
+
+const timestamp = /^(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?(Z|[+-]\d\d:\d\d)$/;
+
+/** In seconds: from the year 1 to the year 9999. */
+const secondsMin = -62_135_596_800;
+const secondsMax = 253_402_300_799;
+
+function readTimestamp(json: JsonValue) {
+  const [, time = "", fraction = "", zone = ""] = timestamp.exec(textOf(json)) ?? [];
+  // Date turns February 30 into March 2, and 24:00 into the next day.
+  const isDate = new Date(`${time}Z`).toISOString().startsWith(time);
+  const seconds = Date.parse(time + zone) / 1000;
+  if (!isDate || !(seconds >= secondsMin && seconds <= secondsMax)) throw new RangeError(time);
+  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: nanosOf(fraction) });
+}
+
+const durationSecondsMax = 315_576_000_000;
+
+function readDuration(json: JsonValue) {
+  const match = /^(-?)(\d+)(?:\.(\d{1,9}))?s$/.exec(textOf(json));
+  const [, sign, seconds, fraction = ""] = match ?? [];
+  if (!(Number(seconds) <= durationSecondsMax)) throw new RangeError(textOf(json));
+  const direction = sign === "-" ? -1 : 1;
+  return create(DurationSchema, {
+    seconds: BigInt(direction * Number(seconds)),
+    nanos: direction * nanosOf(fraction) || 0, // there is no -0
+  });
+}
+
+function nanosOf(fraction: string): number {
+  return Number(fraction.padEnd(9, "0"));
+}
+
+function readFieldMask(json: JsonValue) {
+  const text = textOf(json);
+  if (text.includes("_")) throw new TypeError(text);
+  const names = text.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  return create(FieldMaskSchema, { paths: names === "" ? [] : names.split(",") });
+}
+
+function textOf(json: JsonValue): string {
+  if (typeof json !== "string") throw new TypeError("it is no text");
+  return json;
+}
+
+function readStruct(json: JsonObject, depth: number): Struct {
+  if (typeof json !== "object" || json === null || Array.isArray(json)) throw new TypeError();
+  const struct = create(StructSchema);
+  struct.fields = Object.fromEntries(
+    Object.entries(json).map(([key, value]) => [key, readValue(value, depth)]),
+  );
+  return struct;
+}
+
+function readList(json: JsonValue[], depth: number): ListValue {
+  const list = create(ListValueSchema);
+  list.values = json.map((value) => readValue(value, depth));
+  return list;
+}
+
+function readValue(json: JsonValue, depth: number): Value {
+  if (depth <= 0) throw new RangeError("it nests too deep");
+  const value = create(ValueSchema);
+  value.kind = kindOf(json, depth - 1);
+  return value;
+}
+
+function kindOf(json: JsonValue, depth: number): Value["kind"] {
+  if (typeof json === "number") return { case: "numberValue", value: json };
+  if (typeof json === "string") return { case: "stringValue", value: json };
+  if (typeof json === "boolean") return { case: "boolValue", value: json };
+  if (json === null) return { case: "nullValue", value: 0 };
+  if (Array.isArray(json)) return { case: "listValue", value: readList(json, depth) };
+  return { case: "structValue", value: readStruct(json, depth) };
+}
