@@ -78,7 +78,7 @@ function failureOf(
 
 /** Quoted text must not look like another line or move the cursor. */
 function printable(lines: readonly string[]): readonly string[] {
-  return lines.map((line) => line.replaceAll(/\p{Cc}/gu, "\ufffd"));
+  return lines.map((line) => line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, "\ufffd"));
 }
 
 /** Below a long flag where there is no room beside it, or terminals would break words. */
