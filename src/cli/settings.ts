@@ -8,6 +8,7 @@ export function addSettingFlags(command: Command, ...only: readonly string[]): C
   return settings.addSettingFlags(plantStore, command, ...only);
 }
 
+/** Reads all settings, or those named. @throws {SettingsError} */
 export function readSettings(flags: Flags, ...only: readonly string[]) {
   return settings.readSettings(plantStore, flags, ...only);
 }

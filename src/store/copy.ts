@@ -10,6 +10,7 @@ export type OnCopyProgress = (phase: CopyPhase, done: number, total: number) => 
 
 export interface CopyResult {
   readonly plants: number;
+  /** How many of them the target already held. */
   readonly heldBefore: number;
 }
 

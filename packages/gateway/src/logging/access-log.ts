@@ -88,6 +88,7 @@ export function createAccessLog(options: AccessLogOptions): CallObserver {
   };
 }
 
+/** Of the request and of its answer, as most proxies write it. */
 export const requestIdHeader = "x-request-id";
 
 /** The id of a call's request, where there is an access log. */

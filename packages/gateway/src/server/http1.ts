@@ -177,7 +177,7 @@ export function limitConnections(server: http.Server, limits: PortLimits, refusa
   };
 }
 
-/** Its connection ends behind it, unless another request comes. */
+/** Ends the connection after an answer, unless another request comes. */
 export function closeAfter(response: http.ServerResponse): void {
   const { req } = response;
   const close = () => {

@@ -47,6 +47,7 @@ export interface Port {
   drain(timeoutMs: number): Promise<void>;
 }
 
+/** Observes connections, certificates, and requests rejected by the rules of HTTP. */
 export interface TrafficObserver {
   opened?(socket: Socket): void;
   readonly refused: OnRefusal;

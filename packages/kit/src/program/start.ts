@@ -20,6 +20,7 @@ export interface ProgramSettings
   extends SettingsOf<
     Common["listener"] & Common["admin"] & Common["drain"] & Common["log"] & Common["rateLimit"]
   > {
+  /** In place of host and port. */
   readonly socketPath?: string | undefined;
   readonly tls: TlsFiles | undefined;
   readonly auth: AuthSettings;
