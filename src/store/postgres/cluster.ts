@@ -26,8 +26,6 @@ export interface ClusterOptions {
 
 const queryCanceled = "57014";
 
-export type Cluster = ReturnType<typeof createCluster>;
-
 /**
  * The sessions of a store: on the host of its URL and, with Citus, on the coordinator and on
  * workers that accept statements directly, which hold their shards and need no second commit phase.

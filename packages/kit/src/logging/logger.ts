@@ -93,11 +93,11 @@ export function formatLine(json: string): string {
   const { time, level, msg = "", err, ...fields } = JSON.parse(json) as Line;
   const pairs = Object.entries(fields).map(([name, value]) => ` ${name}=${formatField(value)}`);
   const cause = err === undefined ? "" : `: ${err.stack}`;
-  return `${time} ${level} ${tame(msg)}${pairs.join("")}${tame(cause)}\n`;
+  return `${time} ${level} ${escapeText(msg)}${pairs.join("")}${escapeText(cause)}\n`;
 }
 
 /** Messages quote upstreams and clients: what they wrote must not look like another line or move the cursor. */
-function tame(text: string): string {
+function escapeText(text: string): string {
   return text
     .replaceAll(/[^\P{Cc}\n]|\p{Cf}|\p{Zl}|\p{Zp}/gu, escapeUnits)
     .replaceAll(/\n(?! )/g, "\n    ");
