@@ -57,6 +57,8 @@ const meanings: Readonly<Record<string, Meaning>> = {
   "08006": { remedy: "again", obstacle: "unreachable" },
   "22": ofRow, // data_exception
   "23": ofRow, // integrity_constraint_violation
+  "25P03": { remedy: "elsewhere" }, // idle_in_transaction_session_timeout
+  "25P04": { remedy: "elsewhere" }, // transaction_timeout
   // read_only_sql_transaction: no longer the primary
   "25006": { remedy: "elsewhere", obstacle: "read_only" },
   "28": {

@@ -30,7 +30,11 @@ const noHost = (...errors: readonly unknown[]) =>
 
 test.each<[Remedy, states: string, readonly unknown[]]>([
   ["again", "08006 40001 40P01 40003 55P03 57014", [new Unconfirmed("")]],
-  ["elsewhere", "08000 08003 08P01 25006 53300 57P01 57P02 57P03 57P05", [new ConnectionLost("")]],
+  [
+    "elsewhere",
+    "08000 08003 08P01 25006 25P03 25P04 53300 57P01 57P02 57P03 57P05",
+    [new ConnectionLost("")],
+  ],
   ["elsewhere", "", [noHost(serverError("28P01")), new StoreOpenError("inaccessible", "")]],
   ["none", "23503 42P01 42501 53100 53200 XX000 22021 28P01 3D000", [new TypeError("ours")]],
   // A system error that looks like an SQLSTATE.
