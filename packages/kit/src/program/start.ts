@@ -120,9 +120,9 @@ export interface Running {
 export async function runUntilStopped(program: StartedProgram, running: Running): Promise<void> {
   const { log, settings, authenticator } = program;
   async function reload(): Promise<void> {
+    log.info("SIGHUP: reading again what may have changed");
     await running.reload?.();
     await authenticator?.reload();
-    log.info("SIGHUP: tokens and keys were read again");
   }
   // Before anything says that the server runs.
   // A terminal that closes sends SIGHUP to end what runs in it. Elsewhere it asks for a reload.
