@@ -19,7 +19,6 @@ import { runOn } from "./postgres/disturb.ts";
 import { failOvers } from "./postgres/fail-overs.ts";
 import { power } from "./power/power.ts";
 import { race } from "./race.ts";
-import { space } from "./space.ts";
 import { upstream } from "./upstream/upstream.ts";
 
 /** In the order of a run, which divides its time among them. */
@@ -40,6 +39,5 @@ export const campaigns: readonly Campaign[] = [
   { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,
   race,
-  space,
   upstream,
 ];
