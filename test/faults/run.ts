@@ -20,7 +20,7 @@ npm run test:faults -- soak [--hours H] [--folder DIR] [--seed S]
   --minutes N  how long to run, about, divided among the campaigns; default: 3
   --only NAME  ${names.join(", ")}; may be repeated; default: all
   --hours H    how long a soak runs; default: 3
-  --folder DIR where its results are, and what the next piece of it goes on with; default: data/soak
+  --folder DIR where its results go, in a folder of each run; default: data/soak
   --seed S     a whole number; the same seed makes the same plan; default: a random one
 `;
 

@@ -23,12 +23,6 @@ export class Recorder {
   /** The number of requests by outcome. */
   readonly counts: Record<string, number> = {};
   readonly #reads: StoreRead[] = [];
-  readonly #note: (request: RequestRecord) => void;
-
-  /** @param note Called for each request. */
-  constructor(note: (request: RequestRecord) => void = () => {}) {
-    this.#note = note;
-  }
 
   /** Makes a request. If it throws, the campaign is broken. */
   async request(
@@ -37,9 +31,7 @@ export class Recorder {
   ): Promise<RequestOutcome> {
     const startMs = performance.now();
     const outcome = await ask();
-    const request = { ...asked, startMs, endMs: performance.now(), outcome };
-    this.adopt([request]);
-    this.#note(request);
+    this.adopt([{ ...asked, startMs, endMs: performance.now(), outcome }]);
     return outcome;
   }
 

@@ -17,7 +17,7 @@ import { createToken, renewCertificate, type Services } from "./services.ts";
 /** @returns a line for each broken promise. */
 type Operation = (
   services: Services,
-  /** The number is unique across all pieces. `over` aborts when clients start no new requests. */
+  /** The number is unique. `over` aborts when clients start no new requests. */
   turn: { readonly random: Random; readonly number: number; readonly over: AbortSignal },
 ) => Promise<readonly string[]>;
 
@@ -35,7 +35,8 @@ export const operations: Readonly<Record<string, Operation>> = {
     // Clients use it at once. Requests under way with the old token must not be rejected because of
     // it.
     await untilAnswered(services);
-    const [name = ""] = services.tokens.names.splice(0, 1, newName);
+    const { name } = services.tokens;
+    services.tokens.name = newName;
     const { code, stderr } = await run(services, ["token", "revoke", name]);
     if (code !== 0) return [`token revoke: ${stderr}`];
     await untilAll(services, "reject a revoked token", { token: old, status: 401 });

@@ -15,7 +15,7 @@ function samplesOf(growing?: MetricName): Sample[] {
       const grown = isGrowing
         ? { [growing]: level[growing] + (metrics[growing].limit * minute) / 30 }
         : {};
-      return { server, life: `1 ${server}`, atMs: minute * 60_000, values: { ...level, ...grown } };
+      return { server, atMs: minute * 60_000, values: { ...level, ...grown } };
     }),
   );
 }

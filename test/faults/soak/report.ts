@@ -27,8 +27,6 @@ export const metricNames = Object.keys(metrics) as readonly MetricName[];
 export interface Sample {
   /** Which server, and of which store. */
   readonly server: string;
-  /** From a server's start to its end. Values are not compared across lives. */
-  readonly life: string;
   /** Since the epoch. */
   readonly atMs: number;
   readonly values: Readonly<Record<MetricName, number>>;
@@ -42,12 +40,9 @@ export async function writeReport(folder: string, samples: readonly Sample[]): P
     "| --- | --- | --- | --- | --- | --- |",
   ];
   for (const [server, own] of Map.groupBy(samples, ({ server }) => server)) {
-    const lives = [...Map.groupBy(own, ({ life }) => life).values()];
     for (const name of metricNames) {
       const { title, unit, limit } = metrics[name];
-      const slope = slopeOf(
-        lives.map((life) => life.map(({ atMs, values }) => ({ atMs, value: values[name] }))),
-      );
+      const slope = slopeOf(own.map(({ atMs, values }) => ({ atMs, value: values[name] })));
       const isTooSteep = isGrowing(slope, limit);
       const values = own.map((sample) => sample.values[name]).sort((a, b) => a - b);
       const show = (value = 0) => Number(value.toFixed(2));

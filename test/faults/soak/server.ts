@@ -58,7 +58,7 @@ export async function startSoakServer({ name, folder, args, walBytes }: SoakServ
   });
   return {
     ...{ name, url },
-    async sample(life: string): Promise<Sample> {
+    async sample(): Promise<Sample> {
       const answer = once(child, "message");
       child.send("measure");
       const [usage] = await within(`what ${name} takes up`, answer, patienceMs);
@@ -66,7 +66,7 @@ export async function startSoakServer({ name, folder, args, walBytes }: SoakServ
       const mebibytes = Object.entries(bytes).map(([what, size]) => [what, Number(size) / 2 ** 20]);
       const files = readdirSync(`/proc/${child.pid}/fd`).length;
       const values = { ...Object.fromEntries(mebibytes), files, delay: delayMs };
-      return { server: name, life, atMs: Date.now(), values };
+      return { server: name, atMs: Date.now(), values };
     },
     /** Like logrotate's `copytruncate`. @returns a line for everything that the log must not have. */
     rotateLog(complaints: "any" | "no complaints"): string[] {

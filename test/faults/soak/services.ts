@@ -1,4 +1,4 @@
-/** Everything that runs in one piece of a soak. */
+/** Everything that runs in a soak. */
 import { copyFileSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { createCertificate } from "../../../packages/gateway/test/support/certificate.ts";
@@ -7,10 +7,8 @@ import { runChild } from "../../support/child.ts";
 import { startPostgres } from "../../support/postgres-server.ts";
 import { readPostgresPlants } from "../../support/store-place.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
-import { Recorder } from "../history/recorder.ts";
 import { openCallers } from "../load/caller.ts";
 import { createClients, openLoad } from "../load/load.ts";
-import { appendRequest, readRequests } from "./journal.ts";
 import { openIssuer } from "./keys.ts";
 import { type SoakServer, startSoakServer } from "./server.ts";
 
@@ -22,21 +20,13 @@ const clientCount = 2;
 const pauseMs = 800;
 const deadlinesMs = [10_000, 10_000] as const;
 
-/**
- * @param folder The directory of all pieces. Its SQLite store is kept; PostgreSQL is new for each
- * piece.
- */
-export async function openServices(
-  folder: string,
-  { piece, seed }: { readonly piece: number; readonly seed: number },
-) {
+export async function openServices(folder: string, seed: number) {
   await using stack = new AsyncDisposableStack();
   mkdirSync(join(folder, "data"), { recursive: true });
   const issuer = stack.use(await openIssuer());
-  const name = `piece-${piece}`;
-  const opaque = await createToken(folder, name);
+  const opaque = await createToken(folder, "first");
   /** The clients' credentials, changed while they use them. */
-  const tokens = { opaque, names: [name], jwt: await issuer.sign() };
+  const tokens = { opaque, name: "first", jwt: await issuer.sign() };
   let turn = 0;
   const token = () => (turn++ % 2 === 0 ? tokens.opaque : tokens.jwt);
   const certificate = { certFile: join(folder, "tls.crt"), keyFile: join(folder, "tls.key") };
@@ -50,12 +40,12 @@ export async function openServices(
   }
 
   /** @param index Of the store. */
-  function use(index: number, recorder: Recorder, servers: readonly SoakServer[]) {
+  function use(index: number, servers: readonly SoakServer[]) {
     const urls = servers.map(({ url }) => url);
     const callers = stack.use(openCallers(urls, token));
-    const first = piece * 100 + index * clientCount;
-    const clients = createClients({ count: clientCount, first, seed, deadlinesMs, recorder });
-    return { recorder, load: stack.use(openLoad(clients, callers, pauseMs)) };
+    const first = index * clientCount;
+    const clients = createClients({ count: clientCount, first, seed, deadlinesMs });
+    return { recorder: clients.recorder, load: stack.use(openLoad(clients, callers, pauseMs)) };
   }
 
   const file = join(folder, "data/plants.db");
@@ -73,18 +63,14 @@ export async function openServices(
   const startSecond = await start("PostgreSQL-second");
   const second = await startSecond();
 
-  const journal = join(folder, "requests.ndjson");
-  const earlier = readRequests(journal);
-  const recorder = new Recorder((request) => appendRequest(journal, request));
-  recorder.adopt(earlier);
   const sqlite = {
-    ...{ name: "SQLite", url, server, ...use(0, recorder, [server]) },
+    ...{ name: "SQLite", url, server, ...use(0, [server]) },
     read: async () => readStoredPlants(file),
   };
   /** The second of its servers is drained and restarted; the first stays. */
   const postgres = {
     ...{ name: "PostgreSQL", url: postgresUrl, server: first, second, startSecond, database },
-    ...use(1, new Recorder(), [first, second]),
+    ...use(1, [first, second]),
     read: () => readPostgresPlants(database, plants),
   };
   stack.defer(() => postgres.second[Symbol.asyncDispose]());

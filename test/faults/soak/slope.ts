@@ -8,7 +8,7 @@ export interface Point {
 
 const hourMs = 3_600_000;
 
-/** The beginning of each life is ignored: caches fill, code is compiled. */
+/** The beginning is ignored: caches fill, code is compiled. */
 const warmUp = { share: 0.25, msMax: 20 * 60_000 };
 
 /**
@@ -17,28 +17,25 @@ const warmUp = { share: 0.25, msMax: 20 * 60_000 };
  */
 const pointsMax = 40;
 
-/** A shorter life says nothing: much of the initial growth comes to an end. */
+/** A shorter time says nothing: much of the initial growth comes to an end. */
 const least = { points: 5, settledMs: 30 * 60_000 };
 
 /** Two-sided, 99 %: a run has a dozen slopes, and none may fail by chance. */
 const normalQuantile = 2.576;
 
 /**
- * Uses only pairs within a life, as in the seasonal Kendall slope estimator (R. O. Gilbert,
- * Statistical Methods for Environmental Pollution Monitoring, 1987, section 17.3).
+ * The interval is that of R. O. Gilbert, Statistical Methods for Environmental Pollution Monitoring,
+ * 1987, section 16.5.
  *
+ * @param life Of one server, from its start on.
  * @returns undefined if there is too little data.
  */
-export function slopeOf(lives: readonly (readonly Point[])[]) {
-  const settled = lives.map((life) => condense(afterWarmUp(life)));
-  const usable = settled.filter(
-    (points) => points.length >= least.points && lengthMs(points) >= least.settledMs,
-  );
-  if (usable.length === 0) return undefined;
-  const slopes = usable.flatMap(slopesWithin).sort((a, b) => a - b);
-  const variance = usable
-    .map(({ length: n }) => (n * (n - 1) * (2 * n + 5)) / 18)
-    .reduce((sum, part) => sum + part, 0);
+export function slopeOf(life: readonly Point[]) {
+  const points = condense(afterWarmUp(life));
+  const { length: n } = points;
+  if (n < least.points || lengthMs(points) < least.settledMs) return undefined;
+  const slopes = slopesWithin(points).sort((a, b) => a - b);
+  const variance = (n * (n - 1) * (2 * n + 5)) / 18;
   const reach = normalQuantile * Math.sqrt(variance);
   const at = (rank: number) =>
     slopes[Math.min(slopes.length - 1, Math.max(0, Math.round(rank)))] ?? Number.NaN;

@@ -3,11 +3,10 @@
  * operations that otherwise happen over months. Looks for growth.
  */
 import { appendFileSync, mkdirSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import type { Campaign, Run } from "../campaign.ts";
 import { createRandom } from "../random.ts";
-import { readLines } from "./journal.ts";
 import { operations } from "./operations.ts";
 import { type Sample, writeReport } from "./report.ts";
 import { openServices } from "./services.ts";
@@ -18,33 +17,30 @@ const longest = { sampleMs: 30_000, operationMs: 120_000 };
 /** In the shortest run: enough to see that everything works. */
 const least = { samples: 60, operations: 2 * Object.keys(operations).length };
 
-/** @param folder For results, and for the next piece of the same run. */
-export function soakIn(folder: string): Campaign {
-  return { name: "soak", run: (run) => runPiece(resolve(folder), run) };
+/** @param parent Each run has its own folder there. */
+export function soakIn(parent: string): Campaign {
+  const name = new Date().toISOString().replaceAll(":", "-");
+  return { name: "soak", run: (run) => runIn(resolve(parent, name), run) };
 }
 
-async function runPiece(folder: string, run: Run): Promise<void> {
+async function runIn(folder: string, run: Run): Promise<void> {
   if (process.platform !== "linux") return run.skip("it reads /proc");
   mkdirSync(folder, { recursive: true });
-  const samplesFile = join(folder, "samples.ndjson");
-  const samples = [...readLines<Sample>(samplesFile)];
-  const earlier = samples.length;
-  const piece = 1 + new Set(samples.map(({ life }) => life.split(" ")[0])).size;
-  await using services = await openServices(folder, { piece, seed: run.seed });
+  const samples: Sample[] = [];
+  await using services = await openServices(folder, run.seed);
   const stores = [services.sqlite, services.postgres];
   const runMs = Math.round(run.minutes * 60_000);
   const over = AbortSignal.any([run.signal, AbortSignal.timeout(runMs)]);
-  run.count("pieces");
 
   const sampling = repeat(Math.min(longest.sampleMs, runMs / least.samples), over, async () => {
     for (const { server } of stores) {
-      const sample = await server.sample(`${piece} ${server.name}`);
+      const sample = await server.sample();
       samples.push(sample);
-      appendFileSync(samplesFile, `${JSON.stringify(sample)}\n`);
+      appendFileSync(`${folder}/samples.ndjson`, `${JSON.stringify(sample)}\n`);
     }
   });
-  const random = createRandom(run.seed, `operations ${piece}`);
-  let number = piece * 10_000;
+  const random = createRandom(run.seed, "operations");
+  let number = 0;
   let names: string[] = [];
   const operationMs = Math.min(longest.operationMs, runMs / least.operations);
   const operating = repeat(operationMs, over, async () => {
@@ -54,7 +50,7 @@ async function runPiece(folder: string, run: Run): Promise<void> {
     run.find(name, wrong ?? []);
     run.count(name);
     if (names.length > 0) return;
-    run.log(`${samples.length - earlier} samples, ${JSON.stringify(run.tried)}`);
+    run.log(`${samples.length} samples, ${JSON.stringify(run.tried)}`);
   });
   await Promise.all([sampling, operating].map((one) => run.attempt("broke off", () => one)));
   for (const { name, load } of stores) await run.attempt(name, () => load.settle());
