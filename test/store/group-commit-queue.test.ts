@@ -1,7 +1,7 @@
 /** The commit queue: its limits, and callers that leave it. */
 import { getEventListeners } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
 import type { CommitLimits } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
@@ -143,18 +143,5 @@ describe("a caller that gives up", () => {
     end(await nextCommit(), leave);
     await Promise.allSettled([submitted]);
     expect(getEventListeners(signal, "abort")).toEqual([]);
-  });
-
-  test("may share its signal with a thousand others without a warning", async () => {
-    const warnings: Error[] = [];
-    const onWarning = (warning: Error) => warnings.push(warning);
-    process.on("warning", onWarning);
-    onTestFinished(() => void process.off("warning", onWarning));
-    const { submit, signal, leave } = beginLeaving();
-    const all = Array.from({ length: 1000 }, (_, id) => submit(id, signal));
-    leave();
-    for (const result of await Promise.allSettled(all)) expect(result).toMatchObject({ reason });
-    await nextTurn();
-    expect(warnings).toEqual([]);
   });
 });
