@@ -315,21 +315,6 @@ test.skipIf(!hasOpenssl)("TLS is spoken with a server whose CA is trusted alone"
   expect(at.stored()).toHaveLength(1);
 });
 
-test.each([
-  ["no server", () => "http://127.0.0.1:1", "ECONNREFUSED"],
-  [
-    "no TLS",
-    (port: number) => `https://127.0.0.1:${port}`,
-    "TLS failed: wrong version number; the server may speak plaintext",
-  ],
-])("that there is %s at the URL is told with it", async (_, urlOf, reason) => {
-  const at = await prepare("plants.csv", "id,name\n1,a\n");
-  const url = urlOf(at.server.port);
-  const { code, stderr } = await at.run("--url", url, "--retry-for", "0");
-  expect(code).toBe(1);
-  expect(stderr).toContain(`plant-store: ${url}: the server did not accept line 2: ${reason}`);
-});
-
 test("a server with a base path is reached by it alone", async () => {
   const at = await prepare("plants.ndjson", ndjsonOf([plantOf(1n)]), { basePath: "/api" });
   const stderr = expect.stringContaining("if it has a base path");

@@ -10,6 +10,7 @@ import {
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { createToken } from "connect-gateway-kit/auth/token-file";
 import { beforeAll, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -41,6 +42,7 @@ beforeAll(async () => {
     db.exec(`${pragma}`);
   }
   symlinkSync(join(folder, "plants.db"), join(folder, "link.db"));
+  await createToken(join(folder, "own"), "first", "plst_");
 });
 
 const away = "postgres://u:secret@127.0.0.1:1/a";
@@ -77,6 +79,9 @@ test.each<[line: string, code: number, message: RegExp]>([
   ["import a.csv --ca=", 1, /cannot read : no such file/],
   ["import a.csv --concurrency 0", 2, /a whole number from 1 to 1024/],
   ["import a.csv --format xml", 2, /Allowed choices are ndjson, csv/],
+  ["token create a/b --token-file @/own", 2, /a token name has 1 to 64 letters/],
+  ["token create first --token-file @/own", 1, /a token named first already exists/],
+  ["token revoke nobody --token-file @/own", 1, /no token is named nobody/],
   [`${serve} --token-file @/garbage`, 1, /garbage is a file of another kind/],
   [`${serve} --store sqlite:@/garbage`, 1, /garbage/],
   [`${serve} --host 192.0.2.1`, 1, /: 192\.0\.2\.1 is not an address of this mach/],

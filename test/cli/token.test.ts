@@ -61,16 +61,3 @@ test.skipIf(process.platform !== "linux").each([
   });
   expect((await token("list")).stdout).toBe("");
 });
-
-test.each([
-  ["create", "a name with spaces", 2, /a token name has 1 to 64 letters/],
-  ["create", "first", 1, /a token named first already exists/],
-  ["revoke", "nobody", 1, /no token is named nobody/],
-])("%s %j exits with %i and one line", async (verb, name, code, message) => {
-  const { token } = await prepare();
-  await token("create", "first");
-  const { stderr, ...result } = await token(verb, name);
-  expect(result).toEqual({ code, stdout: "" });
-  expect(stderr).toMatch(message);
-  expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
-});
