@@ -2,14 +2,9 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import type { Worker } from "node:worker_threads";
 import { afterAll, expect, onTestFinished } from "vitest";
-import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
+import { temporaryFolder } from "../../packages/kit/test/support/temporary-folder.ts";
 
-/** A new directory, removed at the end of the test. */
-export async function temporaryFolder(parent?: string): Promise<string> {
-  const folder = await createTemporaryFolder(parent);
-  onTestFinished(() => folder[Symbol.asyncDispose]());
-  return folder.path;
-}
+export { temporaryFolder };
 
 /** Where there is no database yet. */
 export async function temporaryPath(): Promise<string> {

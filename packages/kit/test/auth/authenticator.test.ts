@@ -11,9 +11,9 @@ import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.
 import { principalId } from "../../src/auth/verifier.ts";
 import { callGate } from "../support/auth/call-gate.ts";
 import { audience, createSigningKey, issuer, sign } from "../support/auth/issuer.ts";
-import { keySetOf, startKeyServer, status } from "../support/auth/key-server.ts";
+import { startKeyServer, status } from "../support/auth/key-server.ts";
 import { type AuthOptions, resolveAuth } from "../support/auth/resolve-auth.ts";
-import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let tokenFile: string;
 beforeEach(async () => {
@@ -45,17 +45,6 @@ test("without a key set, opaque tokens work and JWTs get unavailable", async () 
   expect(await ask(authenticator, "looks.like.a-JWT")).toBe("token:tokens#2");
   expect(await ask(authenticator, await sign(key))).toBe("Unavailable");
   expect(await ask(authenticator, "a-stranger")).toBe("Unauthenticated");
-});
-
-test("a reload reads tokens and keys, at once", async () => {
-  const server = await startKeyServer(keySetOf((await createSigningKey("ES256", "k")).jwk));
-  const ada = await createToken(tokenFile, "ada", "plst_");
-  const authenticator = await open({ tokenFile, jwksUrl: server.url.href, ...jwt });
-  await expect.poll(() => server.hits).toBe(1);
-  await revokeToken(tokenFile, "ada");
-  await authenticator.reload();
-  expect(await ask(authenticator, ada)).toBe("Unauthenticated");
-  expect(server.hits).toBe(2);
 });
 
 describe("the first token", () => {

@@ -14,7 +14,7 @@ import {
   type TokenFileErrorCode,
   tokenFileBytesMax,
 } from "../../src/auth/token-file.ts";
-import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;

@@ -15,7 +15,7 @@ import { openCollector } from "../../../gateway/test/support/collect-garbage.ts"
 import { createToken, digestToken, mintToken, revokeToken } from "../../src/auth/token-file.ts";
 import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
 import { unknownToken, type Verdict } from "../../src/auth/verifier.ts";
-import { temporaryFolder } from "../support/auth/temporary-folder.ts";
+import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;
