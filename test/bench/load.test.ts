@@ -7,7 +7,6 @@ import { fromBinary, fromJson } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
 import type { Load } from "../../bench/load/load.ts";
 import { runLoad } from "../../bench/load/run-load.ts";
-import { findWrk, runWrk } from "../../bench/load/wrk.ts";
 import { type IdOrder, plantId } from "../../bench/plant-ids.ts";
 import { answers, type Http1RequestKind, type RequestKind } from "../../bench/requests.ts";
 import {
@@ -120,22 +119,4 @@ test("what is sent to warm up is stored, and not measured", async () => {
   expect(created).toBe(answered);
   expect(answered).toBeGreaterThan(10);
   expect(p99Ms).toBeLessThan(slowMs); // what was slow was sent to warm up
-});
-
-const wrk = await findWrk();
-
-test.skipIf(wrk === undefined)("wrk repeats no id over its threads", async () => {
-  await using server = await openServer("rest", (n) => n % 2 === 1);
-  const stream = 5;
-  const load = { kind: "rest", stream, threads: 2, connections: 4, seconds: 1 } as const;
-  const { created, failed, unanswered } = await runWrk({ url: server.url, ...load });
-  expect(failed).toBeGreaterThan(0);
-  const { length } = server.plants;
-  expect(length).toBeGreaterThanOrEqual(created + failed);
-  expect(length).toBeLessThanOrEqual(created + failed + unanswered);
-  const ids = server.plants.map((plant) => Number(plant?.id));
-  expect(new Set(ids).size).toBe(length);
-  const streamOf = (id: number) =>
-    Math.floor((id - plantId({ stream: 0, order: "ascending" }, 0)) / 2 ** 32);
-  expect(new Set(ids.map(streamOf))).toEqual(new Set([stream, stream + 1]));
 });

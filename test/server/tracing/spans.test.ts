@@ -55,12 +55,12 @@ test.runIf(hasOpenssl)(
     }
     const names = ["POST /api/plants", "POST /api/plants", "GET", "grpc.health.v1.Health/Check"];
     const spans = await collector.until(4);
-  expect(spans).toMatchObject(names.map((name) => ({ name })));
-  expect(spans[0]).toMatchObject({
-    attributes: { "url.scheme": "https", "server.port": server.port },
-    resource: { "service.name": "basil-bed", region: "north" },
-  });
-  const sent = collector.exports.map(({ body }) => body.toString("latin1"));
+    expect(spans).toMatchObject(names.map((name) => ({ name })));
+    expect(spans[0]).toMatchObject({
+      attributes: { "url.scheme": "https", "server.port": server.port },
+      resource: { "service.name": "basil-bed", region: "north" },
+    });
+    const sent = collector.exports.map(({ body }) => body.toString("latin1"));
     expect(sent.join("")).not.toMatch(/Basil|access_token|a-token-for/);
   },
 );
