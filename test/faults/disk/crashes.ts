@@ -1,11 +1,9 @@
 import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { type NewPlant, plantFrom, type TextField, textFields } from "../../../src/plant.ts";
-import { readPages } from "../../../src/store/plant-reader.ts";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { valuesOf } from "../../../src/store/sqlite/messages.ts";
 import { createWriter } from "../../../src/store/sqlite/writer.ts";
-import { openPlantReader, openStore } from "../../support/open-store.ts";
 import { readRows } from "../../support/sqlite-rows.ts";
 import { checkSqlite } from "../history/integrity.ts";
 import type { Random } from "../random.ts";
@@ -43,9 +41,6 @@ export interface Crash {
   readonly acknowledged: ReadonlySet<number>;
 }
 
-/** The share verified through the whole store. The others are verified faster. */
-const throughStoreShare = 0.05;
-
 /** Simulates power failures at moments of a recording, and verifies what each one leaves. */
 export async function* tryCrashes(
   recording: Recording,
@@ -63,8 +58,7 @@ export async function* tryCrashes(
     made = Math.max(made, moment);
     const left = crash(disk, kind, random.next);
     const expected = { sizes: recording.sizes, acknowledged, triedBelow };
-    const use = random.chance(throughStoreShare) ? useStore : useDatabase;
-    const problem = await verify(left, join(folder, "crashed"), expected, use);
+    const problem = await verify(left, join(folder, "crashed"), expected);
     const call = calls[moment - 1];
     const where = call === undefined ? "before the first call" : `after ${call.kind} ${call.path}`;
     const how = `when the power failed after call ${moment} (${where}) and left ${kind}`;
@@ -81,11 +75,11 @@ interface Expected extends Pick<CrashOptions, "triedBelow"> {
 }
 
 /** Opens what a crash has left with the store's own code. @returns What is wrong with it. */
-async function verify(left: Tree, folder: string, expected: Expected, use: typeof useStore) {
+async function verify(left: Tree, folder: string, expected: Expected) {
   await materialise(left, folder);
   const path = join(folder, databaseName);
   try {
-    const found = await use(path, plantOfNumber(expected.triedBelow, expected.sizes));
+    const found = useDatabase(path, plantOfNumber(expected.triedBelow, expected.sizes));
     const damage = checkSqlite(path);
     return damage.length > 0 ? damage.join("; ") : compare(found, expected);
   } catch (error) {
@@ -95,25 +89,12 @@ async function verify(left: Tree, folder: string, expected: Expected, use: typeo
   }
 }
 
-/** With its thread, and a reader. @returns Its plants. Another plant can be created then. */
-async function useStore(path: string, next: NewPlant): Promise<Plants> {
-  const url = `sqlite:${path}`;
-  const store = await openStore(url);
-  try {
-    const reader = await openPlantReader(url);
-    const found: Plants = new Map();
-    for await (const page of readPages(reader))
-      for (const plant of page) found.set(plant.id, plant);
-    await reader.close();
-    await store.create(next);
-    return found;
-  } finally {
-    await store.close();
-  }
-}
-
-/** What the thread does, in this thread, in a tenth of the time. */
-async function useDatabase(path: string, next: NewPlant): Promise<Plants> {
+/**
+ * What the thread of a store does, in a tenth of the time. Another plant can be created then.
+ *
+ * @returns Its plants.
+ */
+function useDatabase(path: string, next: NewPlant): Plants {
   using db = openDatabase(path, 100);
   const everyPlant = "SELECT * FROM plants";
   const rows = readRows<{ id: bigint } & Record<TextField, string | null>>(db, everyPlant);
