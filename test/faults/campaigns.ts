@@ -11,7 +11,6 @@ import { outage } from "./outage/outage.ts";
 import { crowd } from "./overload/crowd.ts";
 import { drain } from "./overload/drain.ts";
 import { flood } from "./overload/flood.ts";
-import { memory } from "./overload/memory.ts";
 import { messages } from "./overload/messages.ts";
 import { starve } from "./overload/starve.ts";
 import { crashes } from "./postgres/crashes.ts";
@@ -34,7 +33,7 @@ export const campaigns: readonly Campaign[] = [
   outage,
   {
     name: "overload",
-    run: (run) => runParts(run, [flood, starve, memory, messages, crowd, drain]),
+    run: (run) => runParts(run, [flood, starve, messages, crowd, drain]),
   },
   { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,

@@ -21,7 +21,7 @@ import { bombs } from "./floods/bombs.ts";
 import { departures } from "./floods/excess.ts";
 import type { Flood, FloodResult } from "./floods/flood.ts";
 import { frameFloods } from "./floods/frames.ts";
-import { smallServer } from "./floods/hoards.ts";
+import { hoarding, smallServer } from "./floods/hoards.ts";
 import { openWitness } from "./witness.ts";
 
 /** Distinct attacks, in ten minutes. */
@@ -41,7 +41,7 @@ const growthMaxMiB = 64;
 const moreFilesMax = 8;
 /** What a leak exceeds after each repetition, garbage and clients that are leaving do not. */
 const repetitionsMax = 3;
-const floods: readonly Flood[] = [...frameFloods, bombs, departures];
+const floods: readonly Flood[] = [...frameFloods, bombs, departures, hoarding];
 
 export const hostile: Campaign = {
   name: "hostile",

@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { type RawRequest, rawProtocols } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
 import { smallHeap } from "../../server.ts";
+import type { Flood } from "./flood.ts";
 
 const MiB = 1024 * 1024;
 /** Of a caller that is no other: those with its token share what it may hold. */
@@ -14,7 +15,6 @@ const hoarderToken = "a-token-of-who-hoards";
 export const smallServer = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}` };
 
 interface Hoard extends RawRequest {
-  readonly what: string;
   /** Whether its body comes to an end. */
   readonly isWhole: boolean;
 }
@@ -28,24 +28,23 @@ const protocols = rawProtocols.filter(
 );
 
 /** A small one costs the sender nothing, so that many are unpacked at a time. */
-export const hoards: readonly Hoard[] = [
+const hoards: readonly Hoard[] = [
   ...[2, 200].flatMap((size) => {
     const packed = gzipSync(Buffer.alloc(size * MiB));
-    return protocols.map(({ name, request }) => ({
+    return protocols.map(({ request }) => ({
       ...request(packed, { ...options, coding: "gzip" }),
-      ...{ what: `gzip of ${size} MiB, ${name}`, isWhole: true },
+      isWhole: true,
     }));
   }),
-  ...protocols.map(({ name, encode, request }) => ({
+  ...protocols.map(({ encode, request }) => ({
     ...request(gzipSync(encode(largePlant)), { ...options, coding: "gzip" }),
-    ...{ what: `gzip of a plant of 2 MiB, ${name}`, isWhole: true },
+    isWhole: true,
   })),
   ...protocols
     .filter(({ name }) => /^(REST|gRPC) /.test(name))
-    .map(({ name, request }) => {
+    .map(({ request }) => {
       const whole = request(held, options);
-      const body = whole.body.subarray(0, held.length);
-      return { ...whole, body, what: `all but the last byte, ${name}`, isWhole: false };
+      return { ...whole, body: whole.body.subarray(0, held.length), isWhole: false };
     }),
 ];
 
@@ -54,8 +53,21 @@ const streams = 250;
 /** As a refused client is told. */
 const retryMs = 1000;
 
+const connectionCounts = [4, 100];
+const hoardMs = 4000;
+
+/** One kind in each round of a run. */
+export const hoarding: Flood = {
+  name: "bodies that take memory",
+  async run({ url, random }) {
+    const connections = random.pick(connectionCounts);
+    const count = await hoard(random.pick(hoards), { url, connections, ms: hoardMs });
+    return { count, found: [] };
+  },
+};
+
 /** @returns how many requests were sent. */
-export async function hoard(
+async function hoard(
   { path, headers, body, isWhole }: Hoard,
   { url, connections, ms }: { url: string; connections: number; ms: number },
 ): Promise<number> {
