@@ -45,24 +45,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await until("the end of the last one", async () => (await sessions()).length === 0);
   });
 
-  test("the stores of three processes on one database agree on every id", async () => {
-    const { url, kept } = await openDatabase(server.current);
-    const stores = await Promise.all([1, 2, 3].map(() => openTestStore(url)));
-    const results = await Promise.all(
-      stores.flatMap((store, index) =>
-        Array.from({ length: 500 }, async (_, id) => {
-          const plant = { id: BigInt(id % 100), name: `${index % 2} ${id % 3}` };
-          return { plant, result: await store.create(plant).then(Boolean, ({ code }) => code) };
-        }),
-      ),
-    );
-    const names = new Map((await kept()).map(({ id, name }) => [id, name]));
-    expect(names.size).toBe(100);
-    for (const { plant, result } of results) {
-      expect(result).toBe(names.get(plant.id) === plant.name ? true : "id_taken");
-    }
-  });
-
   test("different defaults of a database, role or server change nothing", async () => {
     const { database, query, kept } = await openDatabase(server.current);
     const role = await server.current.createRole();
