@@ -3,13 +3,10 @@ import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../src/plant.ts";
 import type { CopyPhase } from "../../src/store/copy.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants, type PlaceKind, placeKinds, seed } from "../store/reader-places.ts";
-import { temporaryFolder } from "../store/temporary.ts";
-import { spawnChild } from "../support/child.ts";
 import { copyPlants, openStore } from "../support/open-store.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres } from "../support/postgres-server.ts";
@@ -193,30 +190,6 @@ test.each([
   const stderr = expect.stringMatching(new RegExp(`^plant-store: .*${message}[^\n]*\n$`));
   expect(await run()).toMatchObject({ code: 1, stderr });
   expect(await target.read()).toEqual([]);
-});
-
-test.skipIf(!hasPostgres)("the command, killed in the middle of a page, goes on", async () => {
-  const { source, target, run } = await placesOf({ from: sqlite, to: postgres }, many);
-  await seed(target.url, []);
-  const rival = await openRival(target.url, 10_000n);
-  await using child = spawnChild(["copy", "--from", source.url, "--to", target.url], {
-    cwd: await temporaryFolder(),
-  });
-  const isWaiting = `SELECT 1 FROM pg_stat_activity
-    WHERE datname = '${new URL(target.url).pathname.slice(1)}' AND wait_event_type = 'Lock'`;
-  const untilWaiting = async () => {
-    while ((await sharedServer.current.query(isWaiting)).length === 0);
-  };
-  await within("a copy that waits", untilWaiting());
-  child.process.kill("SIGKILL");
-  await within("its end", child.exited);
-  await rival.end();
-  const left = await target.read();
-  expect(left.length).toBeGreaterThanOrEqual(3000);
-  // The server may have gone on with what waited.
-  expect(left.length).toBeLessThanOrEqual(4000);
-  expect(await run()).toMatchObject({ code: 0 });
-  expect(await target.read()).toStrictEqual(many);
 });
 
 /** Creates a plant as well, and has not committed yet: its page waits until the rival ends. */

@@ -1,10 +1,8 @@
 /** "The path is relative to {base_url}", and that may carry a path of its own. */
 import { describe, expect, test } from "vitest";
-import { createPlantClient } from "../../src/client.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";
 import { protocols } from "../support/protocol/protocols.ts";
-import { knownToken } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
 describe("under a base path", () => {
@@ -18,12 +16,6 @@ describe("under a base path", () => {
   test.each(protocols)("$name creates a plant", async ({ open }) => {
     using caller = open(server.url);
     expect(await caller.create({ id: 1n, name: "Basil" })).toEqual({ ok: { name: "Basil" } });
-  });
-
-  test("the client of the package creates a plant", async () => {
-    const client = createPlantClient({ baseUrl: server.url, token: knownToken });
-    const { plant } = await client.createPlant({ plant: { id: 1n, name: "Basil" } });
-    expect(plant?.name).toBe("Basil");
   });
 
   test.each(["/plants", createPlantPath, `${basePath}plants`, `/x${basePath}/plants`])(

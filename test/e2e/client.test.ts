@@ -7,7 +7,7 @@ import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
-const server = useTestServer();
+const server = useTestServer({ basePath: "/api" });
 
 function createClient(options?: Partial<PlantClientOptions>) {
   return createPlantClient({ baseUrl: server.url, token: knownToken, ...options });

@@ -7,7 +7,7 @@ import type { PlantStore } from "../../src/plant.ts";
 import { StoreOpenError } from "../../src/store/open-error.ts";
 import { openDatabase, openError } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
-import { failureCode, isFull, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
+import { failureCode, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
 import { valuesOf } from "../../src/store/sqlite/messages.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
 import { createWriter } from "../../src/store/sqlite/writer.ts";
@@ -83,6 +83,7 @@ test.each([
   [sqliteError(11 + 256), "damaged", "restore it"],
   // The disk is full.
   [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],
+  [sqliteError(10 + 6 * 256), "inaccessible", "no space left"],
   [systemError("ENOSPC"), "inaccessible", "no space left"],
   [sqliteError(10 + 4 * 256), "inaccessible", "disk reported an error"],
   [sqliteError(8), "inaccessible", "read-only"],
@@ -100,11 +101,6 @@ test("an error of the system is no damage of the store", () => {
   const error = Object.assign(systemError("EACCES"), { syscall: "open", path: "/a/migration" });
   const message = expect.stringMatching(/migration: permission/);
   expect(openError("/b", error)).toMatchObject({ code: "inaccessible", message });
-});
-
-test("a disk is full by more than one code", () => {
-  const codes = ["SQLITE_FULL", "SQLITE_IOERR_SHMSIZE", "SQLITE_IOERR_TRUNCATE", "SQLITE_IOERR"];
-  expect(codes.map(isFull)).toEqual([true, true, true, false]);
 });
 
 describe("a temporary failure", () => {

@@ -55,29 +55,6 @@ test("what has ended is sent when the service ends, without waiting for its time
   expect(collector.calls).toHaveLength(700);
 });
 
-test.each([
-  ["OTEL_EXPORTER_OTLP_ENDPOINT", "/otlp", "/otlp/v1/traces"],
-  ["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "/own", "/own"],
-])("%s says where, other variables how", async (name, path, expected) => {
-  await using collector = await openOtlpCollector();
-  await traceAndEnd({
-    [name]: collector.url + path,
-    OTEL_EXPORTER_OTLP_HEADERS: "x-key=a%20b",
-    OTEL_EXPORTER_OTLP_COMPRESSION: "gzip",
-  });
-  expect(collector.calls).toHaveLength(1);
-  expect(collector.exports).toMatchObject([
-    {
-      path: expected,
-      headers: {
-        "content-type": "application/x-protobuf",
-        "content-encoding": "gzip",
-        "x-key": "a b",
-      },
-    },
-  ]);
-});
-
 test("that a collector refuses is told once, and when it takes again", async () => {
   await using collector = await openOtlpCollector({
     answer: (index) => ({ status: index < 2 ? 400 : 200 }),
