@@ -12,13 +12,11 @@ import {
 import type { RawRequest } from "../../support/protocol/raw.ts";
 
 interface SentRequest extends Omit<RawRequest, "version"> {
-  /** Default: POST. */
-  readonly method?: string;
   /** Gives the request up. */
   readonly signal: AbortSignal;
 }
 
-/** Sends requests to one server on persistent connections. Over TLS, it accepts any certificate. */
+/** Posts to one server on persistent connections. Over TLS, it accepts any certificate. */
 export interface Sender extends Disposable {
   /** @throws if there was no whole answer. */
   send(request: SentRequest): Promise<HttpResponse>;
@@ -34,8 +32,8 @@ function overHttp1(url: string): Sender {
   const protocol = url.startsWith("https:") ? https : http;
   const agent = new protocol.Agent({ keepAlive: true, ...anyCertificate });
   return {
-    async send({ path, method = "POST", headers, body, signal }) {
-      const request = protocol.request(`${url}${path}`, { method, agent, headers, signal });
+    async send({ path, headers, body, signal }) {
+      const request = protocol.request(`${url}${path}`, { method: "POST", agent, headers, signal });
       // After an early answer, the rest of a body may find a closed connection.
       request.on("error", () => {});
       request.end(body);
@@ -58,8 +56,8 @@ function overHttp2(url: string): Sender {
   }
 
   return {
-    async send({ path, method = "POST", headers, body, signal }) {
-      const fields = { ":method": method, ":path": path, ...headers };
+    async send({ path, headers, body, signal }) {
+      const fields = { ":method": "POST", ":path": path, ...headers };
       const stream = open().request(fields, { signal });
       let head: http2.IncomingHttpHeaders & http2.IncomingHttpStatusHeader = {};
       let trailers = new Headers();
