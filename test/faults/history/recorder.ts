@@ -7,13 +7,13 @@ import {
   type StoreRead,
   type Violation,
 } from "./check.ts";
-import { checkIntegrity } from "./integrity.ts";
+import { checkSqlite } from "./integrity.ts";
 import { starvedMs } from "./starvation.ts";
 
 /** How a store is compared with what its clients were told. */
 export interface ReadableStore {
   read(): Promise<readonly StoredPlant[]>;
-  /** Where the engine checks its own files; undefined if it cannot. */
+  /** The file of SQLite, which checks it. */
   readonly url?: string;
 }
 
@@ -62,7 +62,8 @@ export class Recorder {
       run.count(`${where}: ${outcome}`, times);
     }
     run.find(where, linesOf(checkHistory({ requests, reads: this.#reads, starvedMs })));
-    if (store.url !== undefined) run.find(`${where}: damaged`, await checkIntegrity(store.url));
+    const [, file] = /^sqlite:(.*)$/.exec(store.url ?? "") ?? [];
+    if (file !== undefined) run.find(`${where}: damaged`, checkSqlite(file));
   }
 }
 

@@ -32,7 +32,7 @@ export async function crashes(run: PostgresRun): Promise<void> {
   };
   await disturb("crashes", run, {
     urls: proxies.map(({ port }) => url.replace(/:\d+\//, `:${port}/`)),
-    store: { url, read: () => readPostgresPlants(server, database) },
+    store: { read: () => readPostgresPlants(server, database) },
     async inject({ load, check }) {
       const plan = (Object.keys(full) as Fault[]).flatMap((fault) =>
         Array<Fault>(run.scaled(full[fault])).fill(fault),

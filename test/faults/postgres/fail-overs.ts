@@ -46,12 +46,7 @@ export async function failOvers(run: PostgresRun): Promise<void> {
 
   await disturb("fail-overs", run, {
     urls: [url, url],
-    store: {
-      read: () => readPostgresPlants(primary, database),
-      get url() {
-        return primary.url(database);
-      },
-    },
+    store: { read: () => readPostgresPlants(primary, database) },
     async inject({ load, check }) {
       for (let number = 0; number < run.scaled(fullPromotions); number++) {
         if (number > 0 && run.isOver()) break;
