@@ -1,16 +1,7 @@
 import { expect, test } from "vitest";
-import type { Plant } from "../../src/plant.ts";
 import { createBatchedStore } from "../../src/store/batched-store.ts";
 import { MemoryEngine } from "./memory-engine.ts";
 import { plantOf } from "./plant-of.ts";
-import { storeSuite } from "./suite.ts";
-
-// Runs the suite over the simplest possible engine, so that it asks for nothing that only one
-// database has.
-storeSuite("memory", async () => {
-  const plants = new Map<bigint, Plant>();
-  return async () => createBatchedStore(new MemoryEngine(plants));
-});
 
 test.each([
   ["an id above int64", { id: 2n ** 63n }, "id"],

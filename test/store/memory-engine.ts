@@ -12,7 +12,7 @@ type Hook = () => void | Promise<void>;
 
 /** An engine that stores plants in a map and can be made to fail, by hooks that throw. */
 export class MemoryEngine implements Engine {
-  readonly plants: Map<bigint, Plant>;
+  readonly plants = new Map<bigint, Plant>();
   readonly commits: (readonly NewPlant[])[] = [];
   /** Runs before the next commit writes. */
   before: Hook = () => {};
@@ -27,10 +27,6 @@ export class MemoryEngine implements Engine {
   readonly partOf = () => "";
   readonly isOfRow = () => false;
   readonly obstacle = () => this.knows;
-
-  constructor(plants: Map<bigint, Plant> = new Map()) {
-    this.plants = plants;
-  }
 
   async commit(batch: readonly NewPlant[]): Promise<readonly RowOutcome[]> {
     this.commits.push(batch);
