@@ -32,11 +32,15 @@ const both = (router: ConnectRouter) => {
 };
 
 async function openReflected(routes: (router: ConnectRouter) => void) {
-  const upstream = await openUpstream(routes);
+  let upstream = await openUpstream(routes);
   const transport = openGrpcTransport({ url: upstream.url });
   return {
-    upstream,
     transport,
+    /** Another server takes its place. */
+    async replace(routes: (router: ConnectRouter) => void) {
+      await upstream[Symbol.asyncDispose]();
+      upstream = await openUpstream(routes, { port: upstream.port });
+    },
     async [Symbol.asyncDispose]() {
       transport.close();
       await upstream[Symbol.asyncDispose]();
@@ -146,32 +150,23 @@ const library = (router: ConnectRouter) => {
 const dayMs = 24 * 3600 * 1000;
 
 test("a server that takes another's place is asked what it has, when a connection is lost", async () => {
-  const first = await openUpstream(library);
-  const transport = openGrpcTransport({ url: first.url });
-  using watched = openWatch({ transport, intervalMs: dayMs });
+  await using reflected = await openReflected(library);
+  using watched = openWatch({ transport: reflected.transport, intervalMs: dayMs });
   await watched.until([LibraryService.typeName]);
-  await first[Symbol.asyncDispose]();
-  await using _second = await openUpstream(both, { port: first.port });
+  await reflected.replace(both);
   await watched.until([FieldService.typeName, LibraryService.typeName]);
-  transport.close();
 });
 
 test("a wrong answer changes nothing, and the next right one is read", async () => {
-  const first = await openUpstream(library);
-  const transport = openGrpcTransport({ url: first.url });
-  using watched = openWatch({ transport });
+  await using reflected = await openReflected(library);
+  using watched = openWatch({ transport: reflected.transport });
   await watched.until([LibraryService.typeName]);
   const { descriptors } = watched.watch;
-  await first[Symbol.asyncDispose]();
-  const second = await openUpstream(telling([catalogFile], shop), {
-    port: first.port,
-  });
+  await reflected.replace(telling([catalogFile], shop));
   await watched.until("the upstream's reflection does not describe shop.v1.ShopService");
   expect(watched.watch.descriptors).toBe(descriptors);
-  await second[Symbol.asyncDispose]();
-  await using _third = await openUpstream(both, { port: first.port });
+  await reflected.replace(both);
   await watched.until([FieldService.typeName, LibraryService.typeName]);
-  transport.close();
 });
 
 test("what is told again as it was is no change", async () => {
@@ -219,8 +214,8 @@ test("where no gateway can be made of a change, those before stay", async () => 
 });
 
 test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
-  const first = await openUpstream(both);
-  const transport = openGrpcTransport({ url: first.url });
+  await using reflected = await openReflected(both);
+  const { transport } = reflected;
   using watched = openWatch({ transport, intervalMs: dayMs });
   await watched.until([FieldService.typeName, LibraryService.typeName]);
   const descriptors = watched.watch.descriptors as Descriptors;
@@ -228,10 +223,8 @@ test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
   await using gateway = await openHandler(
     gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport, onUnimplemented }) }),
   );
-  await first[Symbol.asyncDispose]();
-  await using _second = await openUpstream(library, { port: first.port });
+  await reflected.replace(library);
   const answer = await gateway.send(send("POST", "/v1/fields", { string: "a" }));
   expect(answer.status).toBe(501);
   await watched.until([LibraryService.typeName]);
-  transport.close();
 });

@@ -2,16 +2,12 @@ import { type KeySet, openKeySet } from "../../../src/auth/jwks.ts";
 import { createJwtVerifier } from "../../../src/auth/jwt.ts";
 import type { Verifier } from "../../../src/auth/verifier.ts";
 import { audience, issuer } from "./issuer.ts";
-import { type KeyServer, keySetOf, startKeyServer } from "./key-server.ts";
-
-/** A verifier that uses the key set server's current answer. */
-export function verifierAt(server: KeyServer, now = Date.now): Verifier {
-  const keys = openKeySet({ url: server.url, report: () => {} });
-  return createJwtVerifier({ keys, issuer, audience, now });
-}
+import { keySetOf, startKeyServer } from "./key-server.ts";
 
 export async function verifierOf(...jwks: readonly unknown[]): Promise<Verifier> {
-  return verifierAt(await startKeyServer(keySetOf(...jwks)));
+  const { url } = await startKeyServer(keySetOf(...jwks));
+  const keys = openKeySet({ url, report: () => {} });
+  return createJwtVerifier({ keys, issuer, audience });
 }
 
 /** The verdict in one word: the subject, the reason, or the kind. */
