@@ -279,25 +279,6 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
   const wide = { width: 1280, height: 844 };
   const narrow = { width: 390, height: 844 };
 
-  test("what has the focus is in view whole, backwards too", async () => {
-    await page.setViewportSize(wide);
-    await createAs("Connect", { Id: "400" });
-    await findAnswer();
-    await page.getByRole("link", { name: "API reference" }).last().focus();
-    const cut: string[] = [];
-    for (let i = 0; i < 13; i++) {
-      await page.keyboard.press("Shift+Tab");
-      const found = await page.evaluate(() => {
-        const focused = document.activeElement as HTMLInputElement;
-        const shown = focused.type === "radio" ? focused.closest("label") : focused;
-        const { top, bottom } = shown?.getBoundingClientRect() ?? { top: -1, bottom: -1 };
-        return top < 0 || bottom > innerHeight ? [`${focused.id || focused.value} ${top}`] : [];
-      });
-      cut.push(...found);
-    }
-    expect(cut).toEqual([]);
-  });
-
   test.each([
     ["a success", {}, ["#outcome", "#promise"]],
     ["an invalid id", { Id: "" }, ['label[for="id"]', "#id", "#id-error"]],

@@ -120,18 +120,6 @@ describe("a temporary failure", () => {
     expect(failures).toEqual([]);
   });
 
-  test("a lock that stays: those that come later do not wait for the full time again", async () => {
-    const { path, store } = await openFresh(2000);
-    openBeside(path).exec("BEGIN IMMEDIATE");
-    const before = performance.now();
-    const creating = [store.create(plantOf(1))];
-    for (let turn = 0; turn < 2; turn++) await nextTurn();
-    // Several commits of their own, which wait behind the first.
-    for (const plant of plantsOf(5000, 2)) creating.push(store.create(plant));
-    await expectUnavailable(creating, "SQLITE_BUSY");
-    expect(performance.now() - before).toBeLessThan(11_000);
-  });
-
   test("a full disk: nothing of the batch is stored, then back to normal", async () => {
     const db = openDatabase(await temporaryPath(), 50);
     onTestFinished(() => db.close());

@@ -85,19 +85,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ]);
   });
 
-  test.skipIf(process.platform === "win32")(
-    "closing does not wait for a server that hangs",
-    async () => {
-      const { url, sessions } = await openDatabase(server.current);
-      const engine = await openTestEngine(url, { connectTimeoutMs: 1000 });
-      const [session] = await sessions();
-      const signal = (name: NodeJS.Signals) => process.kill(Number(session?.["pid"]), name);
-      onTestFinished(() => void signal("SIGCONT"));
-      signal("SIGSTOP");
-      await engine.close();
-    },
-  );
-
   test("COMMIT itself fails: none of its plants is confirmed or stored", async () => {
     const { query, store, kept } = await openFresh();
     await query(

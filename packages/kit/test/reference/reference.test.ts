@@ -2,7 +2,6 @@
 import { createOpenApiDocument } from "connect-gateway/openapi";
 import { expect, test } from "vitest";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
-import { LibraryService } from "../../../gateway/test/gen/library/v1/library_pb.ts";
 import { type ApiDocument, renderReference } from "../../src/reference/reference.ts";
 
 const catalog = createOpenApiDocument([CatalogService], {
@@ -51,12 +50,6 @@ test("what operations share is told once: errors and types", () => {
   expect(html.match(/id="type-library.v1.Volume"/g)).toHaveLength(1);
   expect(text).toContain("array of library.v1.Volume");
   expect(text).not.toMatch(/\^\(\?:0\|-/); // The pattern of an int64.
-});
-
-test("a path says which of its methods OpenAPI cannot describe", () => {
-  const document = createOpenApiDocument([LibraryService]) as unknown as ApiDocument;
-  const page = textOf(renderReference(document));
-  expect(page).toContain("OpenAPI 3.1 cannot describe the method SEARCH here");
 });
 
 test("what a proto says is text, never HTML", () => {
