@@ -72,12 +72,6 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     expect(await target.read()).toStrictEqual(everything);
   });
 
-  test("copies an empty store to an empty store", async () => {
-    const { target, run } = await placesOf(pair, []);
-    expect((await run()).stdout).toMatch(verified(0));
-    expect(await target.read()).toEqual([]);
-  });
-
   // What the target holds without a gap is not written again, except the last plant of a whole copy.
   test.each([
     ["the first 2000", all.slice(0, 2000), 3000],

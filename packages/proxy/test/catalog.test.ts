@@ -8,7 +8,6 @@ import {
   get,
   json,
   send,
-  ulysses,
   versions,
   walden,
 } from "../../gateway/test/support/catalog.ts";
@@ -175,14 +174,6 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
     ])("%s %s is not allowed, but %s", async (method, path, allow) => {
       const { status, headers } = await sent({ method, path });
       expect([status, headers.get("allow")]).toEqual([405, allow]);
-    });
-
-    test("changes persist", async () => {
-      await sent(remove("a/volumes/1"));
-      await sent(send("POST", `/v1/${emma.name}:move`, { to }));
-      expect(await told(inShelf("a/volumes"))).toEqual({});
-      const volumes = [ulysses, { ...emma, name: `shelves/b/volumes/${big}` }];
-      expect(await told(inShelf("b/volumes"))).toEqual({ volumes });
     });
   },
 );
