@@ -16,7 +16,7 @@ import { hasPostgres, startPostgres } from "../../support/postgres-server.ts";
 import { sharedServer } from "../../support/shared-postgres.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
-import { expectKept } from "../suite.ts";
+import { expectKept, untilObstacle } from "../suite.ts";
 import { openDatabase, openTestStore, through, until, useServer } from "./fresh.ts";
 
 const latest = migrations.length;
@@ -165,6 +165,19 @@ describe.skipIf(!hasPostgres)("on a server with changeable settings", () => {
     await expectRefused(`${url}?allow_unsafe=${other}`, "not_durable", new RegExp(`${name}=off`));
     await (await openTestStore(`${url}?allow_unsafe=${name}`)).create(plantOf(1));
   });
+});
+
+test.skipIf(!hasPostgres)("a server that comes back with fsync=off is not written to", async () => {
+  await using server = await startPostgres();
+  const { url, kept } = await openDatabase(server);
+  const store = await openTestStore(url, { retryLimitMs: 300 });
+  await store.create(plantOf(1));
+  await server.stop("fast");
+  await server.start({ fsync: "off" });
+  await expect(store.create(plantOf(2))).rejects.toMatchObject({ code: "unavailable" });
+  await untilObstacle(store, "not_durable");
+  expect(await kept()).toEqual([plantOf(1)]);
+  await store.close();
 });
 
 test.skipIf(!hasPostgres || !hasOpenssl)(
