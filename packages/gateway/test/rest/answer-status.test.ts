@@ -39,21 +39,30 @@ function catalogOf(headers: Record<string, string>, error?: ConnectError): Catal
       set(context);
       yield { contentType: "image/png", data: Buffer.from("01") };
     },
+    createVolume(_request, context) {
+      set(context);
+      return { title: "Dune" };
+    },
+    async *watchVolumes() {
+      yield { title: "Dune" };
+    },
   };
 }
 
 const volume = "/v1/shelves/a/volumes/1";
 const calls: Readonly<Record<string, SentRequest>> = {
-  unary: get(volume),
-  "client stream": send("POST", "/v1/shelves/a/volumes:import", []),
-  HttpBody: get(`${volume}:download`),
-  "stream of HttpBody": get(`${volume}:stream`),
+  GetVolume: get(volume),
+  ImportVolumes: send("POST", "/v1/shelves/a/volumes:import", []),
+  DownloadVolume: get(`${volume}:download`),
+  StreamVolume: get(`${volume}:stream`),
+  CreateVolume: send("POST", "/v1/shelves/a/volumes", {}),
+  WatchVolumes: get("/v1/shelves/a/volumes:watch"),
 };
 
 const callOf = (name: string) => calls[name] ?? expect.unreachable();
 
 describe.each(versions)("over HTTP/%s:", (version) => {
-  const rows = Object.keys(calls).flatMap((call) =>
+  const rows = ["GetVolume", "ImportVolumes", "DownloadVolume", "StreamVolume"].flatMap((call) =>
     [
       ["202", {}],
       ["206", part],
@@ -80,11 +89,11 @@ describe.each(versions)("over HTTP/%s:", (version) => {
 
 test.each<[call: string, headers: Record<string, string>]>([
   ...["", "abc", "0xca", "2e2", "199", "226", "300", "304", "404", "500", "202, 202"].map(
-    (status) => ["unary", { "x-http-code": status }] as [string, Record<string, string>],
+    (status) => ["GetVolume", { "x-http-code": status }] as [string, Record<string, string>],
   ),
-  ["unary", { "x-http-code": "302" }], // without Location
-  ["unary", { "x-http-code": "206" }], // without Content-Range
-  ["stream of HttpBody", { "x-http-code": "204" }],
+  ["GetVolume", { "x-http-code": "302" }], // without Location
+  ["GetVolume", { "x-http-code": "206" }], // without Content-Range
+  ["StreamVolume", { "x-http-code": "204" }],
 ])("%s with %j is an internal error", async (call, headers) => {
   await using gateway = await openCatalogOf(catalogOf(headers), { mayFail: true });
   const response = await gateway.send(callOf(call));
@@ -118,42 +127,22 @@ test("a redirect is not confused with a version: If-None-Match does not apply", 
 
 const service = "library.v1.CatalogService";
 
-const found: Catalog = {
-  createVolume(_request, { responseHeader }) {
-    responseHeader.set("location", "/v1/shelves/a/volumes/1");
-    responseHeader.set("content-type", "text/html");
-    return { title: "Dune" };
-  },
-  getVolume: () => ({ title: "Dune" }),
-  async importVolumes(requests) {
-    for await (const _ of requests);
-    return { count: 2n };
-  },
-  async *watchVolumes() {
-    yield { title: "Dune" };
-  },
-};
-
-const requests: Readonly<Record<string, SentRequest>> = {
-  CreateVolume: send("POST", "/v1/shelves/a/volumes", {}),
-  GetVolume: get("/v1/shelves/a/volumes/1"),
-  ImportVolumes: send("POST", "/v1/shelves/a/volumes:import", []),
-  WatchVolumes: get("/v1/shelves/a/volumes:watch"),
-};
+const found = catalogOf({ ...location, "content-type": "text/html" });
 
 describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
-  const rows = Object.keys(requests).flatMap((method) => {
+  const methods = ["CreateVolume", "GetVolume", "ImportVolumes", "WatchVolumes"];
+  const rows = methods.flatMap((method) => {
     const statuses = method === "WatchVolumes" ? [201, 299] : [201, 204, 205, 299];
     return statuses.map((status) => [method, status] as const);
   });
 
   test.each(rows)("%s answers success with %s", async (method, status) => {
     const statuses = { [`${service}.${method}`]: status };
-    const request = { version, ...(requests[method] ?? expect.unreachable()) };
+    const request = { version, ...callOf(method) };
     const response = await askCatalogOf(found, request, { rest: { statuses } });
     expect(response.status).toBe(status);
     if (method === "CreateVolume") {
-      expect(response.headers.get("location")).toBe("/v1/shelves/a/volumes/1");
+      expect(response.headers.get("location")).toBe(location.location);
     }
     const isBodiless = status === 204 || status === 205;
     expect(response.body.length === 0).toBe(isBodiless);
@@ -164,8 +153,7 @@ describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
   test("other methods, and failures, keep their status", async () => {
     const statuses = { [`${service}.CreateVolume`]: 201 };
     await using gateway = await openCatalogOf(found, { rest: { statuses } });
-    const { GetVolume = get("") } = requests;
-    expect(await gateway.send({ version, ...GetVolume })).toMatchObject({ status: 200 });
+    expect(await gateway.send({ version, ...get(volume) })).toMatchObject({ status: 200 });
     const bad = send("POST", "/v1/shelves/a/volumes", { isbn: 1 });
     expect(await gateway.send({ version, ...bad })).toMatchObject({ status: 400 });
     const rpc = { path: `/${service}/CreateVolume`, headers: bad.headers ?? {}, body: "{}" };
@@ -180,8 +168,6 @@ describe("startup fails for rest.statuses of", () => {
     ["Nothing", 201, "REST serves no method of that name"],
     ["CreateVolume", 199, "199 is no status of success"],
     ["CreateVolume", 206, "206 is no status of success"],
-    ["CreateVolume", 300, "300 is no status of success"],
-    ["CreateVolume", 201.5, "201.5 is no status of success"],
     ["WatchVolumes", 204, "204 has no body, and the method answers a stream"],
     ["StreamVolume", 205, "205 has no body, and the method answers a stream"],
     ["ListVolumes", 201, "REST serves no method of that name"],

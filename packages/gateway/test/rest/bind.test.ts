@@ -22,11 +22,9 @@ const both = { child: { string: "a", int64: "1" } };
 describe("body, query and path each set their fields:", () => {
   test.each<[sent: Sent, message: Json]>([
     [{}, {}],
-    [{ bodyField: "*", body: '{"string":"a"}' }, { string: "a" }],
     [{ bodyField: "child", body: '{"int64":1}' }, { child: { int64: "1" } }],
     [{ bodyField: "child", body: "{}" }, { child: {} }],
     [{ bodyField: "child", body: "null" }, {}],
-    [{ bodyField: "int64", body: "9007199254740993" }, { int64: "9007199254740993" }],
     [{ bodyField: "int32_list", body: "[1,2]" }, { int32List: [1, 2] }],
     [{ bodyField: "string_by_string", body: '{"a":"b"}' }, { stringByString: { a: "b" } }],
     [{ bodyField: "child" }, {}],
@@ -42,8 +40,6 @@ describe("body, query and path each set their fields:", () => {
       { string: "a", int64: "1", child: { bool: true } },
     ],
     [{ path: { "child.child.int64": "1" } }, { child: { child: { int64: "1" } } }],
-    [{ path: { int64: "9007199254740993" } }, { int64: "9007199254740993" }],
-    [{ path: { bytes: "+/8=" } }, { bytes: "+/8=" }],
     [{ path: { int64_wrapper: "0" } }, { int64Wrapper: "0" }],
   ])("%j: %j", (sent, message) => {
     expect(bound(sent)).toEqual(message);
@@ -91,16 +87,13 @@ describe("a body or query that agrees with the path is accepted:", () => {
     ["child.string", "a", { body: '{"child":{"string":"a"}}' }],
     // With either name.
     ["optional_int64", "1", { body: '{"optional_int64":"1"}' }],
-    ["optional_int64", "1", { query: "optional_int64=1" }],
     ["renamed", "1", { body: '{"another-name":1}' }],
     ["choice_child.optional_int64", "1", { body: '{"choice_child":{"optional_int64":1}}' }],
     // In any form.
     ["int64", "1", { body: '{"int64":1.0}' }],
     ["int64", "0", { body: '{"int64":"-0"}' }],
     ["int64", "9007199254740993", { body: '{"int64":"9007199254740993"}' }],
-    ["double", "1.0", { body: '{"double":1}' }],
     ["genre", "GENRE_NOVEL", { body: '{"genre":1}' }],
-    ["genre", "1", { query: "genre=GENRE_NOVEL" }],
     ["bytes", "-_8", { body: '{"bytes":"+/8="}' }],
     ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T04:04:05+01:00"}' }],
     // null sets nothing.
@@ -124,11 +117,8 @@ describe("a body or query that contradicts the path is rejected:", () => {
     ["string", "", { query: "string=a" }],
     ["string", "é", { query: "string=e%CC%81" }], // not normalised
     ["child.string", "a", { body: '{"child":{"string":"b"}}' }],
-    ["optional_int64", "1", { body: '{"optional_int64":"2"}' }],
     ["int64", "9007199254740993", { body: '{"int64":"9007199254740992"}' }],
     ["int64", "9007199254740993", { body: '{"int64":9007199254740992.0}' }],
-    ["double", "1", { query: "double=1.5" }],
-    ["genre", "1", { body: '{"genre":"GENRE_ATLAS"}' }],
     ["bytes", "-_8", { query: "bytes=AA" }],
     ["timestamp", "2026-01-02T03:04:05Z", { body: '{"timestamp":"2026-01-02T03:04:05.1Z"}' }],
     ["field_mask", "a,b", { query: "field_mask=b,a" }],
@@ -173,7 +163,6 @@ describe("a query parameter sets its field:", () => {
     ],
     // Strings with any content: the first `=` ends the name, and only `&` separates.
     ["string=+a%2B", { string: " a+" }],
-    ["string=a=b=c", { string: "a=b=c" }],
     ["string=b;int32=1", { string: "b;int32=1" }],
     ["string=b#c", { string: "b#c" }],
     ["string=%C3%A9%EF%BB%BF%00", { string: "é\ufeff\0" }],
@@ -182,40 +171,28 @@ describe("a query parameter sets its field:", () => {
     // Presence is kept where the field has it.
     ["string=", {}],
     ["optional_string", { optionalString: "" }],
-    ["optional_string=", { optionalString: "" }],
     ["optional_int64=0", { optionalInt64: "0" }],
     ["choice_string=", { choiceString: "" }],
     // Integers are exact.
-    ["int64=9007199254740993", { int64: "9007199254740993" }],
     ["uint64=18446744073709551615", { uint64: "18446744073709551615" }],
-    // Floats.
-    ["double=NaN", { double: "NaN" }],
-    // Bools.
     ["bool=true", { bool: true }],
     // Enums.
     ["genre=GENRE_ATLAS", { genre: "GENRE_ATLAS" }],
-    ["genre=2", { genre: "GENRE_ATLAS" }],
-    ["genre=-1", { genre: "GENRE_LOST" }],
     ["genre=99", { genre: 99 }], // of an open enum, any number
     ["choice_null=NULL_VALUE", { choiceNull: null }],
     // Bytes in both alphabets, with and without padding.
     ["bytes=-_8", { bytes: "+/8=" }],
     ["bytes=AA+/", { bytes: "AA+/" }],
-    ["bytes_wrapper=AA", { bytesWrapper: "AA==" }],
     // Lists, in order, under either name.
     ["string_list=b&string_list=a&string_list=b", { stringList: ["b", "a", "b"] }],
-    ["string_list=", { stringList: [""] }],
-    ["int64_list=9007199254740993&int64_list=0", { int64List: ["9007199254740993", "0"] }],
     // Wrappers have the text of their value, and are set if it is given.
     ["int64_wrapper=9007199254740993", { int64Wrapper: "9007199254740993" }],
     // `+` is a space in text alone: no other type has any.
     ["timestamp=2026-01-02T03:04:05+01:00", { timestamp: "2026-01-02T02:04:05Z" }],
-    ["timestamp_list=2026-01-02T03:04:05+01:00", { timestampList: ["2026-01-02T02:04:05Z"] }],
     ["double=1e+3&float=1e+3", { double: 1000, float: 1000 }],
     ["double_list=1e+3&double_wrapper=1e+3", { doubleList: [1000], doubleWrapper: 1000 }],
     ["double_by_int32[1]=1e+3", { doubleByInt32: { "1": 1000 } }],
     ["bytes=+/8=&bytes_list=+/8=", { bytes: "+/8=", bytesList: ["+/8="] }],
-    ["bytes_by_uint32[1]=+/8=", { bytesByUint32: { "1": "+/8=" } }],
     ["string=a+b&string_wrapper=a+b", { string: "a b", stringWrapper: "a b" }],
     [
       "string_list=a+b&string_by_string[a+]=+",
@@ -232,7 +209,6 @@ describe("a query parameter sets its field:", () => {
     ["string_by_string[a]=b&stringByString[c]=d", { stringByString: { a: "b", c: "d" } }],
     ["string_by_string[]=a", { stringByString: { "": "a" } }],
     ["string_by_string[a%5B0%5D]=b", { stringByString: { "a[0]": "b" } }],
-    ["string_by_string[a]]=b", { stringByString: { "a]": "b" } }],
     ["string_by_string[+]=a", { stringByString: { " ": "a" } }],
     ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
     ["string_by_string[__proto__]=a", { stringByString: JSON.parse('{"__proto__":"a"}') }],
@@ -271,7 +247,6 @@ describe("a query is rejected, with the parameter:", () => {
   const int64 = "must be a 64-bit integer";
   const bool = "must be true or false";
   const genre = "must be a value of Genre";
-  const number = "must be a number";
   const oneof = "must have one member only";
   const notUtf8 = "has a query that is not percent-encoded UTF-8";
   const keyed = "must have a key in brackets: string_by_string[key]";
@@ -282,18 +257,14 @@ describe("a query is rejected, with the parameter:", () => {
     ["childXint64=1", "childXint64", unknown],
     ["constructor=1", "constructor", unknown],
     ["__proto__.int64=1", "__proto__.int64", unknown],
-    ["string.a=1", "string.a", unknown],
     // Messages without a text form.
     ["children={}", "children", message],
-    ["children.int64=1", "children.int64", unknown],
     ["list_value.values=1", "list_value.values", unknown],
     // Only a map takes a key, and it requires one.
     ["string_by_string=a", "string_by_string", keyed],
     ["string_by_string[a=b", "string_by_string[a", unknown],
-    ["string[a]=b", "string[a]", unknown],
     ["string_list[0]=a", "string_list[0]", unknown],
     ["child_by_string[a]=1", "child_by_string[a]", message],
-    ["[a]=1", "[a]", unknown],
     // A singular field may occur only once.
     ["string=a&string=a", "string", once],
     ["optional_int64=1&optionalInt64=1", "optionalInt64", once],
@@ -301,20 +272,13 @@ describe("a query is rejected, with the parameter:", () => {
     // A oneof has one member.
     ["choice_int64=1&choice_string=a", "choice", oneof],
     ["child.choice_int64=1&child.choice_bool=true", "child.choice", oneof],
-    // Integers.
+    // Scalars.
     ["int64=", "int64", int64],
     ["int64=+1", "int64", int64],
     ["int64=9223372036854775808", "int64", `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
-    // Bools.
     ["bool=1", "bool", bool],
-    // Enums.
     ["genre=NOVEL", "genre", genre],
-    ["genre=", "genre", genre],
-    ["genre=2147483648", "genre", genre],
-    // Floats.
-    ["double=", "double", number],
     ["double=1e400", "double", "must be a number nearer to 0"],
-    // Bytes.
     ["bytes=a", "bytes", "must be base64"],
     // A name that ProtoJSON would read as another.
     ["field_mask=address_line_1", "field_mask", "has a name that has no JSON form"],
@@ -342,9 +306,6 @@ describe("a query is rejected, with the parameter:", () => {
     ["int64_by_int64[0]=1&int64_by_int64[-0]=2", "a key in another spelling"],
     ["genre_by_bool[1]=1", "a key that is no bool"],
     ["timestamp.seconds=1", "the inside of a Timestamp"],
-    ["field_mask.paths=a", "the inside of a FieldMask"],
-    ["int64_wrapper.value=1", "the inside of a wrapper"],
-    ["any.type_url=a", "the inside of an Any"],
     ["duration=1s&duration.seconds=1", "a message, and what is in it"],
   ])("%s (%s)", (query) => {
     expect(violationsOf(() => bind({ query }))).toHaveLength(1);
@@ -360,12 +321,10 @@ test("an endless path is not a known query parameter", () => {
 describe("a parameter that the body also sets is rejected:", () => {
   const inBody = "belongs in the body, not in the query";
   test.each<[bodyField: string, query: string, field: string, description?: string]>([
-    ["*", "string=a", "string"],
     ["*", "child.string=a", "child.string"],
     ["*", "stringByString[a]=b", "stringByString[a]"],
     ["*", "nothing=a", "nothing", "is not a known query parameter"],
     ["child", "child.string=a", "child.string"],
-    ["string_list", "stringList=a", "stringList"],
     ["string_by_string", "string_by_string[a]=b", "string_by_string[a]"],
   ])("body %s, ?%s", (bodyField, query, field, description = inBody) => {
     expect(violationsOf(() => bind({ bodyField, query, body: "{}" }))).toEqual([
@@ -383,8 +342,6 @@ const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
   field: [
     { ...text, number: 1, name: "brackets", jsonName: "a[b]" },
     { ...text, number: 2, name: "dots", jsonName: "a.b" },
-    { ...text, number: 3, name: "bracket", jsonName: "a[" },
-    { ...text, number: 6, name: "proto", jsonName: "__proto__" },
     {
       ...{ number: 4, name: "inner", jsonName: "a[0]" },
       ...{ type: Type.MESSAGE, typeName: ".test.v1.Odd", label: Label.OPTIONAL },
@@ -425,9 +382,7 @@ describe("a JSON name with brackets or dots is a parameter:", () => {
     ["a[b]=1", { "a[b]": "1" }],
     ["brackets=1", { "a[b]": "1" }],
     ["a.b=1", { "a.b": "1" }],
-    ["a[=1", { "a[": "1" }],
     ["a[0].a[b]=1", { "a[0]": { "a[b]": "1" } }],
-    ["__proto__=1&a[0].__proto__=2", JSON.parse('{"__proto__":"1","a[0]":{"__proto__":"2"}}')],
     ["e[x][k]=1", { "e[x]": { k: "1" } }],
     ["entries[k]=1&a[0].e[x][k]=2", { "e[x]": { k: "1" }, "a[0]": { "e[x]": { k: "2" } } }],
   ])("%s", (query, message) => {
@@ -436,9 +391,7 @@ describe("a JSON name with brackets or dots is a parameter:", () => {
 
   const unknown = "is not a known query parameter";
   test.each<[name: string, why: string]>([
-    ...["a", "a[c]", "a[b][c]", "a[b].c", "e[y]", "e[x].k", "a.", ".a[b]"].map(
-      (name): [string, string] => [name, unknown],
-    ),
+    ...["a[c]", "a[b][c]", "a[b].c", "e[x].k"].map((name): [string, string] => [name, unknown]),
     ["a[0]", "is a message, which a query cannot hold"],
     ["e[x]", "must have a key in brackets: e[x][key]"],
   ])("but not %s", (name, why) => {
@@ -452,10 +405,8 @@ describe("a pattern of ignored parameters matches", () => {
     ["utm_*", ["utm_", "utm_source", "utm_*"], ["utm", "xutm_a", "Utm_a"]],
     ["*_id", ["_id", "a_id", "_id_id"], ["a_idx", "id"]],
     ["a*b*c", ["abc", "a1b2c", "abbcc", "ac b c"], ["ac", "acb", "ab", "xabc"]],
-    ["a**b", ["ab", "axb"], ["a", "b"]],
     ["*", ["", "anything", "a.b[c]"], []],
     ["[a]+", ["[a]+"], ["a", "aa"]],
-    ["a?", ["a?"], ["ab", "a"]],
   ])("%s", (pattern, names, others) => {
     const matches = createNameMatcher(["nothing-else", pattern]);
     expect(names.filter((name) => !matches(name))).toEqual([]);

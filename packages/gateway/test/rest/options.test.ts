@@ -12,8 +12,6 @@ describe("requestPathPrefix", () => {
     ["GET", "/v1/shelves/a/volumes/1", 404],
     ["GET", "/api", 404],
     ["GET", "/ape/v1/shelves/a/volumes/1", 404],
-    ["GET", "/apiv1/shelves/a/volumes/1", 404],
-    ["GET", "/api//v1/files", 404],
     ["PUT", "/api/v1/shelves/a/volumes/1", 405],
   ])("%s %s: %s", async (method, path, status) => {
     await using gateway = await openCatalog({ requestPathPrefix: "/api" });
@@ -80,7 +78,6 @@ describe("ignoreQueryParameters", () => {
 
   test.each<[request: SentRequest, status: number]>([
     [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
-    [send("POST", `${volumes}?utm_source=a`, { id: 4 }), 200],
     [get(`${volumes}?utm_source=%ff`), 400],
     // A parameter that matches a field is read, and must be valid.
     [get(`${volumes}?page_size=x`), 400],
@@ -101,14 +98,11 @@ describe("ignoreQueryParameters", () => {
 describe("an option that is wrong stops the start:", () => {
   test.each<[options: object, message: string]>([
     [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
-    [{ rest: { etag: "yes" } }, "rest.etag must be a boolean: yes"],
     [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
     [{ rest: [] }, "rest must be an object"],
-    [{ rest: null }, "rest must be an object"],
     [{ rest: { toString: undefined } }, "rest.toString is no option"],
     [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
-    [{ cors: { origins: "*" } }, "cors.origins must be a list: *"],
   ])("%o", async (options, message) => {
     await expect(openCatalog(options)).rejects.toThrow(message);
   });

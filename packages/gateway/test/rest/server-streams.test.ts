@@ -66,15 +66,11 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     ["application/json;Q=0.1, text/event-stream;q=0.9", "ndjson", sse],
     ["application/json, text/event-stream", "sse", sse],
     ["application/json, text/event-stream", "array", array],
-    ["application/json;q=0, text/event-stream;q=0.001", "ndjson", sse],
-    ["application/json+x", "ndjson", ndjson],
-    ["application/json;q=0.1, */*", "ndjson", ndjson],
     ["application/json, text/plain, */*", "ndjson", array],
     ["application/x-ndjson;q=0, */*", "ndjson", sse],
     ["text/*", "ndjson", sse],
     ["text/*;q=0.2, application/*;q=0.1, */*;q=0", "ndjson", sse],
     ["text/*;q=0, */*;q=0.001", "sse", ndjson],
-    ["text/*;q=0", "sse", sse],
     [",;,;q=1", "ndjson", ndjson],
   ])("Accept %j, and streamFormat %s: %s", async (accept, streamFormat, type) => {
     const headers: Record<string, string> = accept === "" ? {} : { accept };
