@@ -1,6 +1,6 @@
 /** What runs around a REST call, and what it sees: the same as around an RPC. */
 import { setImmediate } from "node:timers/promises";
-import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createTestLibrary, openLibraryOf } from "../support/library.ts";
@@ -71,17 +71,4 @@ describe("the context", () => {
       }
     },
   );
-
-  test("has its own values for each call", async () => {
-    const key = createContextKey(0);
-    const seen: number[] = [];
-    const requestGate = ({ values }: HandlerContext) => {
-      seen.push(values.get(key));
-      values.set(key, values.get(key) + 1);
-    };
-    await using gateway = await openLibraryOf(createTestLibrary(), { requestGate });
-    await gateway.send(rest);
-    await gateway.send(rest);
-    expect(seen).toEqual([0, 0]);
-  });
 });

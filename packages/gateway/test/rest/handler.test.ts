@@ -99,7 +99,6 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
       { displayName: "Reading room" },
     ],
     [{ method: "DELETE", path: "/v1/library" }, {}, {}],
-    [{ method: "GET", path: "/v1/library?" }, {}, expect.anything()],
   ];
 
   test.each(rows)("%j", async ({ json: body, ...request }, reached, answer) => {
@@ -160,14 +159,6 @@ describe("an invalid request is rejected:", () => {
     });
     expect(requests).toEqual([]);
   });
-
-  test("with a message that is well-formed, whatever was sent", async () => {
-    for (const body of ["[🌱]", '{"shelvesByRoom":{"\\ud800":{}}}']) {
-      const { answer } = await sendToLibrary({ method: "PUT", path: "/v1/library", body });
-      const { message } = answer.json as { message: string };
-      expect(message.isWellFormed(), body).toBe(true);
-    }
-  });
 });
 
 /** Sends to a method created for the rule. The implementation answers with the message. */
@@ -198,21 +189,15 @@ describe("response_body answers with only the field:", () => {
     ["child", { child: { int64: 1n } }, { int64: "1" }],
     ["child", {}, {}],
     ["string", { string: "a" }, "a"],
-    ["int32", { int32: -1 }, -1],
     ["children", { children: [{}] }, [{}]],
     ["int64_by_int64", { int64ByInt64: { "1": 2n } }, { "1": "2" }],
-    ["int64_by_int64", {}, {}],
     ["choice_int64", { choice: { case: "choiceInt64", value: 0n } }, "0"],
     ["int64_wrapper", { int64Wrapper: 0n }, "0"],
-    ["struct", { struct: { a: [1] } }, { a: [1] }],
     ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
     ["renamed", { renamed: 1n }, "1"],
     // Zero is a value, too.
     ["string", {}, ""],
-    ["int64", {}, "0"],
-    ["bytes", {}, ""],
     ["genre", {}, "GENRE_UNSPECIFIED"],
-    ["children", {}, []],
     ["timestamp", {}, null],
     ["value", {}, null],
     ["optional_string", {}, null],

@@ -41,12 +41,27 @@ describe("an error", () => {
       throw new ConnectError(message, code);
     });
     const byRest = await gateway.send(rest);
-    expect(byRest.status).toBe(status);
     expect(byRest.headers.get("content-type")).toBe("application/json");
     expect(jsonOf(byRest)).toEqual({ code, message, details: [] });
     const byConnect = await gateway.send(connect);
-    expect(byConnect.status).toBe(status);
     expect(jsonOf(byConnect)).toEqual({ code: codeToString(code), message });
+    for (const answer of [byRest, byConnect]) {
+      expect(answer.status).toBe(status);
+      // RFC 9110 section 15.5.2: a 401 says how to authenticate.
+      expect(answer.headers.get("www-authenticate")).toBe(status === 401 ? "Bearer" : null);
+    }
+  });
+
+  test("of a gate keeps the challenge that the gate has set", async () => {
+    await using gateway = await openLibrary(() => ({}), {
+      requestGate({ responseHeader }) {
+        responseHeader.set("www-authenticate", "Basic");
+        throw new ConnectError("no", Code.Unauthenticated);
+      },
+    });
+    for (const request of [rest, connect]) {
+      expect((await gateway.send(request)).headers.get("www-authenticate")).toBe("Basic");
+    }
   });
 
   test("includes its details, with their types", async () => {
@@ -74,7 +89,8 @@ describe("an error", () => {
   });
 
   test("includes its metadata as headers, except headers of HTTP itself", async () => {
-    await using gateway = await openLibrary(() => {
+    await using gateway = await openLibrary((_request, { responseHeader }) => {
+      responseHeader.set("x-before", "1");
       throw new ConnectError("why", Code.Unauthenticated, {
         "www-authenticate": 'Bearer realm="library"',
         "retry-after": "3",
@@ -87,20 +103,9 @@ describe("an error", () => {
     expect(headers.get("www-authenticate")).toBe('Bearer realm="library"');
     expect(headers.get("retry-after")).toBe("3");
     expect(headers.get("x-library")).toBe("a, b");
+    expect(headers.get("x-before")).toBe("1");
     expect(headers.get("content-type")).toBe("application/json");
     expect(headers.get("content-length")).toBe(String(body.length));
-  });
-
-  test("keeps the headers that were set before it", async () => {
-    await using gateway = await openLibrary((_request, { responseHeader }) => {
-      responseHeader.set("x-before", "1");
-      throw new ConnectError("why", Code.NotFound, { "x-error": "2" });
-    });
-    for (const request of [rest, connect]) {
-      const { headers } = await gateway.send(request);
-      expect(headers.get("x-before")).toBe("1");
-      expect(headers.get("x-error")).toBe("2");
-    }
   });
 
   test.each<[what: string, reason: unknown]>([
@@ -166,7 +171,7 @@ describe("Retry-After", () => {
 });
 
 describe("renderError", () => {
-  test("decides on status and body, and receives both status and error", async () => {
+  test("decides on status and body of REST alone, and receives both status and error", async () => {
     const told: RestError[] = [];
     const options = {
       rest: {
@@ -182,18 +187,8 @@ describe("renderError", () => {
     const { status, headers, body } = await gateway.send(rest);
     expect({ status, json: jsonOf({ body }) }).toEqual({ status: 418, json: { reason: "why" } });
     expect(headers.get("x-error")).toBe("1");
-    expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
-  });
-
-  test("is not called for RPC", async () => {
-    const renderError = () => expect.unreachable();
-    await using gateway = await openLibrary(
-      () => {
-        throw new ConnectError("why", Code.NotFound);
-      },
-      { rest: { renderError } },
-    );
     expect(jsonOf(await gateway.send(connect))).toEqual({ code: "not_found", message: "why" });
+    expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
   });
 });
 
