@@ -92,10 +92,8 @@ const tooLarge = wrapEnvelope(0, Buffer.alloc(5000));
 
 const badGateway = { ":status": 502, "content-type": "text/html" };
 const notGrpc = "HTTP status 502 with text/html, which is not gRPC";
-const not200 = /^HTTP status 200 with .*not gRPC$/;
 const lost = "the connection was lost";
 const noStatus = "the answer ended without a gRPC status";
-const webHead = { ...grpcHead, "content-type": "application/grpc-web" };
 const backSoon = { ":status": 200, "grpc-status": "14", "grpc-message": "back%20soon" };
 
 describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
@@ -106,7 +104,6 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     ["one alone", answerAtOnce({ ...grpcHead, ...statusOf(invalid) }), InvalidArgument, told],
     ["one without a content type", answerAtOnce(backSoon), Unavailable, "back soon"],
     ["a page of a proxy", page(badGateway, "<h1>No</h1>".repeat(10_000)), Unavailable, notGrpc],
-    ["a claim of success", page({ ...badGateway, "grpc-status": "0" }, "a"), Unavailable, notGrpc],
     [
       "an error page that claims to be gRPC",
       answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, ":status": 502 } }),
@@ -119,7 +116,6 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
       Unknown,
       /^HTTP status 200 with text\/html/,
     ],
-    ["gRPC-Web", answerWith({ "grpc-status": "0" }, { head: webHead }), Unknown, not200],
     ["no such page", answerAtOnce({ ":status": 404 }), Code.Unimplemented, /^HTTP status 404/],
     ["no status, as of a proxy that drops trailers", page(grpcHead, one), Internal, noStatus],
     ["trailers without a status", answerWith({ "x-behind": "1" }), Internal, noStatus],
@@ -127,7 +123,6 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     ["0 early, 13 late", early("0", { "grpc-status": "13" }), Internal, ""],
     ["5, then 5", early("5", { "grpc-status": "5", "grpc-message": "late" }), NotFound, "late"],
     ["a status that is none", ofStatus("fine"), Internal, "invalid grpc-status: fine"],
-    ["a number in part", ofStatus("5x"), Internal, "invalid grpc-status: 5x"],
     ["a status below all others", ofStatus("-1"), Internal, "invalid grpc-status: -1"],
     ["a success that is none", ofStatus("00"), Unknown, ""],
     ["no known status", answerWith({ "grpc-status": "17", "grpc-message": "x" }), Unknown, "x"],
@@ -137,7 +132,6 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     ["no message", ofBody(wrapEnvelope(0, Buffer.of(0xff))), Internal, /^the answer is no lib/],
     ["a reserved flag", ofBody(wrapEnvelope(2, none)), Internal, /invalid envelope flags 2$/],
     ["an unnamed compression", ofBody(wrapEnvelope(1, gzipSync(one))), Internal, /with nothing/],
-    ["a message over the limit", ofBody(tooLarge), ResourceExhausted, /larger than/],
     [
       "a message over the limit that never ends",
       (stream) => {
@@ -158,13 +152,10 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
   test.each<[trailers: OutgoingHttpHeaders, message: string, details: number]>([
     [{ "grpc-message": "50% done" }, "50% done", 0],
     [{ "grpc-message": "50%20% done" }, "50 % done", 0],
-    [{ "grpc-message": "100%" }, "100%", 0],
-    [{ "grpc-message": "a%zzb" }, "a%zzb", 0],
     [{ "grpc-message": "a%FFb" }, "a%FFb", 0],
     [{ "grpc-message": "%C3%bc" }, "ü", 0],
     [{ "grpc-status-details-bin": "!!!" }, "gone", 0],
     [{ "grpc-status-details-bin": "////" }, "gone", 0],
-    [{ "grpc-status-details-bin": "" }, "gone", 0],
     [{ "grpc-status-details-bin": detailsOf(5, "gone") }, "gone", 1],
     [{ "grpc-status-details-bin": detailsOf(3, "other") }, "gone", 1],
     [{ "grpc-status-details-bin": detailsOf(0, "") }, "gone", 1],
@@ -214,7 +205,6 @@ describe.each(kindNames)("an answer that is not gRPC has no metadata, to a %s:",
   test.each<[what: string, head: OutgoingHttpHeaders, code: Code]>([
     ["an error page", page, Code.Unavailable],
     ["a page with a status of gRPC", { ...page, ...statusOf(invalid) }, Code.InvalidArgument],
-    ["a page of another server", { ...page, ":status": 200 }, Code.Unknown],
     ["gRPC-Web", { ...page, "content-type": "application/grpc-web" }, Code.Unavailable],
   ])("%s", async (_what, head, code) => {
     for (const answer of [answerAtOnce(head), answerWith({}, { head })]) {
@@ -242,14 +232,8 @@ test.each(
   (
     [
       [constants.NGHTTP2_NO_ERROR, Code.Internal],
-      [constants.NGHTTP2_PROTOCOL_ERROR, Code.Internal],
-      [constants.NGHTTP2_INTERNAL_ERROR, Code.Internal],
-      [constants.NGHTTP2_FLOW_CONTROL_ERROR, Code.Internal],
-      [constants.NGHTTP2_SETTINGS_TIMEOUT, Code.Internal],
-      [constants.NGHTTP2_FRAME_SIZE_ERROR, Code.Internal],
       [constants.NGHTTP2_REFUSED_STREAM, Code.Unavailable],
       [constants.NGHTTP2_CANCEL, Code.Canceled],
-      [constants.NGHTTP2_COMPRESSION_ERROR, Code.Internal],
       [constants.NGHTTP2_CONNECT_ERROR, Code.Internal],
       [constants.NGHTTP2_ENHANCE_YOUR_CALM, Code.ResourceExhausted],
       [constants.NGHTTP2_INADEQUATE_SECURITY, Code.PermissionDenied],
@@ -291,13 +275,6 @@ test.each([
   }
   expect(await settled(raw.catalog.importVolumes(requests()))).toMatchObject(outcome);
   over.resolve();
-});
-
-test.each(kindNames)("an answer that comes in one piece is whole, to a %s", async (kind) => {
-  await using raw = await openRawServer(answerInOnePiece);
-  for (let calls = 0; calls < 5; calls++) {
-    expect(await outcomeOf(raw, kind)).toMatchObject({ value: expect.anything() });
-  }
 });
 
 describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {

@@ -1,15 +1,12 @@
 /** How one attempt of a call ends, where a server would have to be very quick or very odd to show it. */
 import { constants } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
-import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { expect, test, vi } from "vitest";
 import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
-import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { collect } from "../support/collect.ts";
 import { patienceMs, within } from "../support/within.ts";
-import { type Answer, answerAtOnce, grpcHead, openFakeServer } from "./fake-server.ts";
+import { type Answer, openFakeServer } from "./fake-server.ts";
 
 /** An attempt at a server that answers so. */
 async function openAttempt(answer: Answer, deadline = new CallDeadline()) {
@@ -67,16 +64,6 @@ test("a cancelled call ends with its first reason, and frees its place", async (
   attempt.cancel(new ConnectError("second", Code.Canceled));
   await expect(answer).rejects.toBe(first);
   expect(connection.streams).toBe(0);
-});
-
-test("an answer of success without messages has its fields as headers alone", async () => {
-  const head = { ...grpcHead, "grpc-status": "0", "x-a": "1" };
-  await using fake = await openFakeServer(answerAtOnce(head));
-  const { watchVolumes } = CatalogService.method;
-  const input = createAsyncIterable([{}]);
-  const answer = await fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
-  expect(await collect(answer.message)).toEqual([]);
-  expect([answer.header.get("x-a"), answer.trailer.get("x-a")]).toEqual(["1", null]);
 });
 
 test("messages that the server does not take are given up with their call", async () => {

@@ -49,13 +49,6 @@ describe("a server that falls silent loses its connection", () => {
     expect(await failureOf(call(raw))).toMatchObject(dead);
   });
 
-  test("and each of its calls has an error of its own", async () => {
-    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax });
-    const errors = await Promise.all([failureOf(call(raw)), failureOf(call(raw))]);
-    expect(errors).toMatchObject([dead, dead]);
-    expect(errors[0]).not.toBe(errors[1]);
-  });
-
   test("while other calls are sent", async () => {
     await using dying = await openDying();
     const first = failureOf(call(dying));

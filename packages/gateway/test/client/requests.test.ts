@@ -122,16 +122,6 @@ test.each<[form: string, header: HeadersInit]>([
   expect(valuesOf(raw, "x-id-bin")).toEqual(["AAE", "AP8B"]);
 });
 
-test("a header with several values is sent with each", async () => {
-  await using recorder = await openRecorder();
-  const header = new Headers([
-    ["x-many", "1"],
-    ["x-many", "2"],
-  ]);
-  await call(recorder.transport, header);
-  expect(recorder.seen).toMatchObject([{ "x-many": "1, 2" }]);
-});
-
 test.skipIf(!hasIpv6)("a server has an address of IPv6", async () => {
   await using recorder = await openRecorder({ host: "::1" });
   await call(recorder.transport);

@@ -65,12 +65,6 @@ test("a stream each way, one of requests, one of answers", async () => {
   expect(await textsOf(client.exchange(messages()))).toEqual(texts);
 });
 
-test("messages that are more than the server can hold all arrive", async () => {
-  await using fields = await openCaller();
-  const expected = Array.from({ length: 40 }, (_, index) => `${index} ${large}`);
-  expect(await textsOf(fields.client.exchange(messages(expected)))).toEqual(expected);
-});
-
 test.each<[what: string, end: (socket: Socket) => void]>([
   ["closes", (socket) => socket.end()],
   ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 300)],
@@ -358,16 +352,4 @@ test.each<[what: string, Answer]>([
   const stream = fake.transport.stream(watchVolumes, signal, undefined, undefined, input);
   await stream.then(({ message }) => collect(message)).catch(() => {});
   expect(getEventListeners(signal, "abort")).toEqual([]);
-});
-
-test("a call says of which method its answer is", async () => {
-  await using fake = await openFakeServer(answerOk);
-  const { getVolume, watchVolumes } = CatalogService.method;
-  const unary = await fake.transport.unary(getVolume, undefined, undefined, undefined, {});
-  expect(unary).toMatchObject({ stream: false, service: CatalogService, method: getVolume });
-  const input = createAsyncIterable([{}]);
-  const call = fake.transport.stream(watchVolumes, undefined, undefined, undefined, input);
-  expect(await call).toMatchObject({
-    ...{ stream: true, service: CatalogService, method: watchVolumes },
-  });
 });
