@@ -132,30 +132,18 @@ test("a service may have a health of its own", async () => {
   }
 });
 
-test("an isReady that throws is not ready, for all callers", async () => {
-  let isDown = false;
-  const isReady = () => {
-    if (isDown) throw new Error("the database is gone");
-    return true;
-  };
-  await using server = await openHealth({ isReady });
-  using caller = grpcProtocol.open(Health, server.origin);
-  const watch = readWatch(caller.client.watch({}));
-  expect(await watch.next()).toBe(SERVING);
-  isDown = true;
-  expect(await watch.next()).toBe(NOT_SERVING);
-  expect(await caller.client.check({})).toMatchObject({ status: NOT_SERVING });
-});
-
-test("whatever the reason of `draining`, a Watch ends as unavailable, without an error report", async () => {
+test.each([
+  [undefined, Code.Unavailable],
+  [new ConnectError("over", Code.Aborted), Code.Aborted],
+])("a Watch ends with the reason of `draining`, without a report: %s", async (reason, code) => {
   const draining = new AbortController();
   await using server = await openHealth({ draining: draining.signal });
   using caller = grpcProtocol.open(Health, server.origin);
   const watch = readWatch(caller.client.watch({}));
   expect(await watch.next()).toBe(SERVING);
-  draining.abort();
+  draining.abort(reason);
   expect(await watch.next()).toBe(NOT_SERVING);
-  expect(await watch.end()).toBe(Code.Unavailable);
+  expect(await watch.end()).toBe(code);
 });
 
 test("without `draining`, a drain ends a Watch after its timeout, like any other call", async () => {

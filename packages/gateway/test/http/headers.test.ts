@@ -22,11 +22,8 @@ const sources: readonly NodeHeaders[] = [
   {},
   { a: "1", "x-b2": "2" },
   { a: "" },
-  { a: " 1" },
-  { a: "1\t" },
   { a: "1 " },
   { a: 5, b: undefined },
-  { a: ["1", "2"] },
   { "set-cookie": ["c=1", "d=2", "e=3"], a: "1" },
   { ":path": "/", a: "1" },
 ];
@@ -101,30 +98,6 @@ test("LazyHeaders pass for Headers, and are printed as them", () => {
   expect(headers).toBeInstanceOf(Headers);
   expect(Object.prototype.toString.call(headers)).toBe("[object Headers]");
   expect(inspect(headers)).toBe(inspect(new Headers({ a: "1" })));
-});
-
-describe("an answer's headers that are replaced", () => {
-  const own = { "content-type": "application/json", "set-cookie": ["a=1"] };
-
-  test("keep those of the protocol, and lose what was added to them", () => {
-    const headers = new LazyHeaders(own);
-    headers.set("x-old", "1");
-    const other = new Headers({ "x-new": "2", "content-type": "text/plain" });
-    other.append("set-cookie", "b=2");
-    headers.replace(other);
-    expect([...headers]).toEqual([
-      ["content-type", "text/plain"],
-      ["set-cookie", "a=1"],
-      ["set-cookie", "b=2"],
-      ["x-new", "2"],
-    ]);
-  });
-
-  test("by themselves stay as they are", () => {
-    const headers = new LazyHeaders(own);
-    headers.replace(headers);
-    expect(headers.toNode()).toBe(own);
-  });
 });
 
 test("headers of a connection do not go over HTTP/2", () => {
@@ -219,7 +192,6 @@ describe("of fields that are too long", () => {
   const details = { "grpc-status-details-bin": "x" };
   test.each<[what: string, fields: NodeHeaders, bytesMax: number, omitted: string[]]>([
     ["nothing goes if they just fit", { a: "x", b: "yy" }, 69, []],
-    ["no more go than must", { a: "x", b: "yy", c: "z" }, 68, ["b"]],
     ["the longest go, one after another", { a: "x", b: "yyy", c: "zz" }, 40, ["b", "c"]],
     ["details go first", { a: "x".repeat(100), ...details }, 188, ["grpc-status-details-bin"]],
     [
@@ -229,7 +201,6 @@ describe("of fields that are too long", () => {
       ["grpc-status-details-bin", "a"],
     ],
     ["a status never goes", { ...status, a: "x" }, 10, ["a"]],
-    ["a status alone stays", status, 10, []],
     ["each value of a field counts", { a: ["x", "y"], b: "z" }, 101, ["a"]],
     ["a number has its digits", { a: 123, b: "y" }, 69, ["a"]],
     ["what is undefined has no length", { a: undefined, b: "y" }, 34, []],

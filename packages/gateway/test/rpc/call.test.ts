@@ -65,12 +65,14 @@ describe.each(kinds)("a call of %s", (kind) => {
       response.header.set("x-old", "1");
       response.trailer.set("x-old", "1");
       const header = new Headers({ "x-new": "header" });
+      for (const cookie of ["a=1", "b=2"]) header.append("set-cookie", cookie);
       return { ...response, header, trailer: new Headers({ "x-new": "trailer" }) };
     });
     expect([headers.get("x-new"), trailers.get("x-new"), status]).toEqual([
       ...["header", "trailer", "0"],
     ]);
     expect([headers.has("x-old"), trailers.has("x-old")]).toEqual([false, false]);
+    expect(headers.getSetCookie()).toEqual(["a=1", "b=2"]);
   });
 });
 

@@ -1,5 +1,5 @@
 /** What connect-es knows nothing of. All else is compared with it by test/differential. */
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import type { ServiceImpl } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { createEchoService, openFields } from "../support/echo.ts";
@@ -21,12 +21,6 @@ async function send(
 }
 
 const message = envelope('{"string":"a"}');
-
-test("a call of gRPC at a path where nothing is has its own media type", async () => {
-  const { headers } = await send("Echo", "grpc+json", message, { path: "/elsewhere" });
-  expect(headers.get("content-type")).toBe("application/grpc+json");
-  expect(headers.get("grpc-status")).toBe(`${Code.Unimplemented}`);
-});
 
 test.each([
   ["Exchange", "connect+json", 505],

@@ -78,12 +78,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
       details: [
         {
           "@type": "type.googleapis.com/buf.validate.Violations",
-          violations: [
-            expect.objectContaining({
-              ruleId: "string.max_len",
-              message: "must be at most 8 characters",
-            }),
-          ],
+          violations: [expect.objectContaining({ ruleId: "string.max_len" })],
         },
         {
           "@type": "type.googleapis.com/google.rpc.BadRequest",

@@ -1,7 +1,7 @@
 import { deflateSync, gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { expect, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
 import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { unpack } from "../../src/rpc/unpack.ts";
@@ -44,7 +44,6 @@ const rows: readonly (readonly [
   ["no more than deflate can make", "gzip", saying(9000, 4), 7, [4128]],
   ["twenty times as much where gzip says nothing", "gzip", Buffer.alloc(3), 7, [60]],
   ["twenty times as much for another compression", "br", saying(5), 801, [800, 6400]],
-  ["one byte for nothing of another", "br", new Uint8Array(0), 1, [1]],
 ];
 
 test.each(rows)("a message gets room for %s", async (_what, name, bytes, size, expected) => {
@@ -72,16 +71,9 @@ test("a message above the limit is refused, in our words", async () => {
   expect(room).toEqual([readMaxBytes]);
 });
 
-test("a compression that knows no limit is asked once", async () => {
-  const decompress = vi.fn(async () => new Uint8Array(readMaxBytes + 1));
-  const refused = unpack(saying(10), { name: "gzip", decompress } as never, { readMaxBytes });
-  await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
-  expect(decompress).toHaveBeenCalledOnce();
-});
-
 const text = "a text that is packed, ".repeat(10_000);
 
-test.each([0, 1, 63, 64, 65, 64 * 1024, 64 * 1024 + 1, text.length])(
+test.each([0, 1, 64, 65, 64 * 1024 + 1, text.length])(
   "a message of %d bytes is packed, and unpacked where it may just be that large",
   async (length) => {
     const bytes = Buffer.from(text.slice(0, length));
