@@ -68,9 +68,7 @@ describe("connectionsPerAddressMax", () => {
     else expect(await other.untilClosed()).toHaveLength(0);
   });
 
-  test.each([
-    ...["proxy.example", "1.2.3", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1", "/8", ""],
-  ])("%j is not an address", async (address) => {
+  test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", ""])("%j is none", async (address) => {
     const opening = openTestService({ limits: { connectionsExempt: [address] } });
     await expect(opening).rejects.toThrow(
       new TypeError(`must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${address}`),

@@ -26,7 +26,6 @@ import {
   greeting,
   http2Bytes,
   parseFrames,
-  preface,
   sees,
 } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
@@ -46,7 +45,6 @@ interface Row {
 /** None of these ends its side of the connection, whatever the server does. */
 const clients: readonly Row[] = [
   { what: "has said nothing", bytes: "", isIdle: true },
-  { what: "has said a part of the preface", bytes: preface.subarray(0, 10), isIdle: true },
   { what: "has said a part of its headers", bytes: http1Head.slice(0, 30) },
   { what: "has said a part of its body", bytes: `${http1Head}{` },
   {
@@ -60,7 +58,6 @@ const clients: readonly Row[] = [
     bytes: "garbage\r\n\r\n",
     isRead: (received) => received.includes("400"),
   },
-  { what: "has said the preface alone", bytes: preface, isRead: sees(frameType.settings) },
   {
     what: "rests on HTTP/2",
     bytes: http2Bytes(),

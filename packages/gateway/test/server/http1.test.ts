@@ -75,30 +75,6 @@ describe("an HTTP/1.1 connection", () => {
     expect(answers.map(({ status }) => status)).toEqual([401]);
   });
 
-  test("continues after a rejection, whether it had read the body or not", async () => {
-    using connection = await openRawConnection(server.port);
-    const tooLarge = `{"id":1,"title":"${"x".repeat(100_000)}"}`;
-    const stranger = post(tooLarge).replace(authorization, "");
-    const statuses: number[] = [];
-    for (const request of [stranger, post(tooLarge), post("{"), post(volume)]) {
-      connection.write(request);
-      const answers = await responses(connection, statuses.length + 1);
-      statuses.push(answers.at(-1)?.status ?? 0);
-    }
-    expect(statuses).toEqual([401, 413, 400, 200]);
-  });
-
-  test("continues after a rejection in the middle of an envelope", async () => {
-    using connection = await openRawConnection(server.port);
-    const envelope = `\0\0\u0002\0\0${"x".repeat(0x20000)}`;
-    const line = `POST ${createRpcPath} HTTP/1.1`;
-    connection.write(post(envelope, { line, type: "application/grpc-web" }));
-    const [refusal] = await responses(connection, 1);
-    expect(refusal?.body).toContain("grpc-status: 8");
-    connection.write(post(volume));
-    expect((await responses(connection, 2)).at(-1)?.status).toBe(200);
-  });
-
   test("continues after a handler stopped reading a body, with more of it waiting", async () => {
     const leave: NodeHandler = async (request, response) => {
       if (request.method === "POST") {
@@ -159,35 +135,11 @@ describe("an HTTP/1.1 connection", () => {
     expect(refused).toEqual(["malformed"]);
   });
 
-  test("accepts a chunked body, with extensions and trailers", async () => {
-    using connection = await openRawConnection(server.port);
-    connection.write(
-      post("").replace("Content-Length: 0", "Transfer-Encoding: chunked") +
-        '8;a=b\r\n{"id":1,\r\n0e\r\n"title":"Emma"\r\n1\r\n}\r\n0\r\nX-Checksum: 1\r\n\r\n',
-    );
-    expect(await responses(connection, 1)).toMatchObject([{ status: 200, body: answer }]);
-  });
-
-  test("accepts a request after empty lines", async () => {
-    using connection = await openRawConnection(server.port);
-    connection.write(`\r\n\r\n${post(volume)}`);
-    expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-  });
-
   test.each(["h2c", "websocket", "HTTP/2.0"])("ignores an upgrade to %s", async (protocol) => {
     using connection = await openRawConnection(server.port);
     const more = `Host: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: ${protocol}\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n`;
     connection.write(post(volume, { more }));
     expect(await responses(connection, 1)).toMatchObject([{ status: 200 }]);
-  });
-
-  test("ignores a request hidden in the body of another", async () => {
-    using connection = await openRawConnection(server.port);
-    const hidden = post('{"id":78,"title":"hidden"}');
-    connection.write(post(hidden) + post('{"id":79,"title":"plain"}'));
-    const answers = await responses(connection, 2);
-    expect(answers.map(({ status }) => status)).toEqual([400, 200]);
-    expect(server.created.some(({ id }) => id === 78n)).toBe(false);
   });
 
   test("ends the call of a quiet stream with the answer to HEAD, and continues", async () => {

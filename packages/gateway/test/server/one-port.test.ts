@@ -6,7 +6,7 @@ import { openCollector } from "../support/collect-garbage.ts";
 import { answer, data, headers, post, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import { frameType, greeting, parseFrames, preface } from "../support/raw-http2.ts";
+import { greeting, preface } from "../support/raw-http2.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
 
@@ -37,17 +37,6 @@ describe("a port", () => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test("accepts HTTP/1.1 and HTTP/2 side by side", async () => {
-    using one = await openRawConnection(server.port);
-    using two = await openRawConnection(server.port);
-    one.write(http1Request);
-    two.write(http2Request);
-    const [response] = parseHttp1Responses(await expectVolume(one));
-    expect(response).toMatchObject({ status: 200, body: answer });
-    const frames = parseFrames(await expectVolume(two));
-    expect(frames[0]?.type).toBe(frameType.settings);
-  });
-
   test.each(Array.from({ length: preface.length - 1 }, (_, i) => i + 1))(
     "accepts a preface that is split after byte %i",
     async (at) => {
@@ -74,11 +63,8 @@ describe("a port", () => {
   test.concurrent.each([
     ["nothing", ""],
     ["P", "P"],
-    ["PRI", "PRI"],
     ["all of the preface but a byte", preface.subarray(0, -1)],
     ["half of a request line", "POST /v1/sh"],
-    ["half of a header", http1Request.slice(0, http1Request.indexOf("Host: a") + 4)],
-    ["a body that does not end", http1Request.slice(0, -1)],
   ])("answers a client that sends %s and then waits with 408", async (_what, bytes) => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);

@@ -62,7 +62,6 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     [["h2", "http/1.1"], "h2"],
     [["http/1.1", "h2"], "h2"],
     [["http/1.1"], "http/1.1"],
-    [["h2"], "h2"],
     [undefined, false],
   ])("of the protocols %j it chooses %j", async (offered, chosen) => {
     expect((await greet(server.port, offered)).alpnProtocol).toBe(chosen);
@@ -327,15 +326,10 @@ describe("files for TLS", () => {
 
   const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
 
-  test.each([
-    ["empty", ""],
-    ["no PEM", "garbage"],
-    ["PEM of something else", pem],
-  ])("that are %s fail the start", async (_what, text) => {
+  test("that hold something else fail the start", async () => {
     await using folder = await createTemporaryFolder();
     const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
-    writeFileSync(files.certFile, text);
-    writeFileSync(files.keyFile, text);
+    for (const file of Object.values(files)) writeFileSync(file, pem);
     await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
   });
 

@@ -154,16 +154,6 @@ test("200 requests at once that end in an empty piece of their body get an answe
   await connection.until("200 answers", (bytes) => hasHeaders(bytes, 200));
 });
 
-test("200 requests at once that expect 100, and are cancelled, do no harm", async () => {
-  await using server = await openTestService({ requestGate: tokenGate });
-  using connection = await openRawConnection(server.port);
-  const requests = requestsOf(200, { flags: flag.endHeaders, more: [["expect", "100-continue"]] });
-  connection.write(http2Bytes(...requests, ...resets));
-  connection.end();
-  await connection.untilClosed();
-  await expectToServe(server.port);
-});
-
 test("100 connections that end at once after a rejection by the gate get an answer each", async () => {
   await using server = await openTestService({ requestGate: tokenGate });
   const connections = await openRawConnections(100, server.port);
