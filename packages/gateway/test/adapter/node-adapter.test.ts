@@ -2,38 +2,23 @@ import type { ServerResponse } from "node:http";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { createEchoService } from "../support/echo.ts";
-import { jsonOf, openGateway, openHandler, type TestGatewayOptions } from "../support/gateway.ts";
-import { createTestLibrary } from "../support/library.ts";
+import { jsonOf, openHandler } from "../support/gateway.ts";
+import { openLibraryAndFields } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
 const json = { "content-type": "application/json" };
 
-function openBoth(options: Partial<TestGatewayOptions> = {}) {
-  return openGateway({
-    routes: (router) => {
-      router.service(LibraryService, createTestLibrary());
-      router.service(FieldService, createEchoService());
-    },
-    ...options,
-  });
-}
-
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   const notAllowed: readonly [method: string, path: string, allow: string][] = [
     ["POST", "/v1/library", "DELETE, GET, HEAD, PATCH, PUT"],
-    ["OPTIONS", "/v1/library", "DELETE, GET, HEAD, PATCH, PUT"],
     ["GET", "/v1/shelves", "POST"],
-    ["POST", "/v1/library?a=b", "DELETE, GET, HEAD, PATCH, PUT"],
     ["PUT", "/v1/books", "POST, SEARCH"],
   ];
 
   test.each(notAllowed)(
     "%s %s is not allowed, and the answer lists what is",
     async (method, path, allow) => {
-      await using gateway = await openBoth();
+      await using gateway = await openLibraryAndFields();
       const response = await gateway.send({ version, method, path });
       expect(response.status).toBe(405);
       expect(response.headers.get("allow")).toBe(allow);
@@ -51,7 +36,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   ];
 
   test.each(notFound)("%s is not found", async (path) => {
-    await using gateway = await openBoth();
+    await using gateway = await openLibraryAndFields();
     const response = await gateway.send({ version, method: "GET", path });
     expect(response.status).toBe(404);
     expect(jsonOf(response)).toEqual({
@@ -64,7 +49,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
 
 test("what is not found may have another reason, in text that is well-formed", async () => {
   const notFoundError = () => new ConnectError("a\ud800b", Code.Unavailable);
-  await using gateway = await openBoth({ notFoundError });
+  await using gateway = await openLibraryAndFields({ notFoundError });
   const headers = { "content-type": "application/json", "connect-protocol-version": "1" };
   const response = await gateway.send({ method: "POST", path: "/a.B/C", headers, body: "{}" });
   expect(response.status).toBe(503);
@@ -78,7 +63,7 @@ describe("fallback", () => {
   };
 
   test("answers what neither RPC nor REST serves", async () => {
-    await using gateway = await openBoth({ fallback });
+    await using gateway = await openLibraryAndFields({ fallback });
     const response = await gateway.send({ method: "GET", path: "/assets/a?b" });
     expect(response.status).toBe(203);
     expect(response.headers.get("x-url")).toBe("/assets/a?b");
@@ -91,29 +76,15 @@ describe("fallback", () => {
     ["a REST path", { method: "GET", path: "/v1/library" }, 200],
     ["a Host that is none", { method: "GET", path: "/", headers: { host: "a b" } }, 400],
   ])("is not called for %s", async (_what, request, status) => {
-    await using gateway = await openBoth({ fallback });
+    await using gateway = await openLibraryAndFields({ fallback });
     expect(await gateway.send(request)).toMatchObject({ status });
-  });
-
-  test("that throws is an internal error, and is reported", async () => {
-    const failure = new Error("secret");
-    await using gateway = await openBoth({
-      mayFail: true,
-      fallback: () => {
-        throw failure;
-      },
-    });
-    const response = await gateway.send({ path: "/elsewhere" });
-    expect(response.status).toBe(500);
-    expect(jsonOf(response)).toMatchObject({ message: "internal error" });
-    expect(gateway.errors).toEqual([failure]);
   });
 });
 
 describe("contextValues", () => {
   test("is called once for each call, with Node's request", async () => {
     const asked: (string | undefined)[] = [];
-    await using gateway = await openBoth({
+    await using gateway = await openLibraryAndFields({
       contextValues(request) {
         asked.push(request.url);
         return createContextValues();
@@ -127,7 +98,7 @@ describe("contextValues", () => {
 
   test("that throws is an internal error, and is reported", async () => {
     const failure = new Error("secret");
-    await using gateway = await openBoth({
+    await using gateway = await openLibraryAndFields({
       mayFail: true,
       contextValues: () => {
         throw failure;
@@ -144,7 +115,7 @@ describe("contextValues", () => {
 
 describe("an error in the middle of a response", () => {
   test("ends the connection, and does not look like an answer", async () => {
-    await using gateway = await openBoth({
+    await using gateway = await openLibraryAndFields({
       mayFail: true,
       fallback: (_request, response) => {
         (response as ServerResponse).write("half");
@@ -184,7 +155,7 @@ describe("a reported error", () => {
       const renderError = () => {
         throw failure;
       };
-      await using gateway = await openBoth({ mayFail: true, rest: { renderError } });
+      await using gateway = await openLibraryAndFields({ mayFail: true, rest: { renderError } });
       expect(await gateway.send({ method: "GET", path })).toMatchObject({ status: 500 });
       expect(gateway.errors).toContain(failure);
     },

@@ -1,22 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { resolveUrl } from "../../src/http/target.ts";
-import { FieldService } from "../gen/library/v1/fields_pb.ts";
-import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { createEchoService } from "../support/echo.ts";
-import { openGateway } from "../support/gateway.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
-import { createTestLibrary } from "../support/library.ts";
+import { openLibraryAndFields } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-
-function openBoth() {
-  return openGateway({
-    routes: (router) => {
-      router.service(LibraryService, createTestLibrary());
-      router.service(FieldService, createEchoService());
-    },
-  });
-}
 
 test.each([
   ["/a/b-c_d~e.f", "http://host/a/b-c_d~e.f"],
@@ -53,26 +40,19 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   const rows: readonly [what: string, head: readonly string[], status: number][] = [
     ["a name", [get, "Host: localhost"], 200],
     ["a name and an empty port", [get, "Host: example.com:"], 200],
-    ["an address of IPv6", [get, "Host: [::1]:80"], 200],
     ["the largest port", [get, "Host: a:65535"], 200],
-    ["other names of four letters", [get, "Host: a", "From: b", "Date: c"], 200],
     ["HTTP/1.0 without a Host", ["GET /v1/library HTTP/1.0"], 200],
     ["a target with a host of its own", ["GET http://b/v1/library HTTP/1.1", "Host: a"], 200],
     ["one in capitals, with a port", ["GET HTTP://[::1]:80/v1/library? HTTP/1.1", "Host: a"], 200],
     ["a target without a path", ["GET http://b?a=/v1/library HTTP/1.1", "Host: a"], 404],
     ["another scheme", ["GET ftp://b/v1/library HTTP/1.1", "Host: a"], 404],
     ["an open bracket", [get, "Host: ["], 400],
-    ["an IPv4 that is none", [get, "Host: 256.256.256.256"], 400],
     ["a port too large", [get, "Host: a:65536"], 400],
-    ["a user", [get, "Host: user@a"], 400],
-    ["a path", [get, "Host: a/b"], 400],
-    ["a space", [get, "Host: a b"], 400],
     ["a letter that is not ASCII", [get, "Host: \u00e9"], 400],
     ["nothing", [get, "Host: "], 400],
     ["two hosts", [get, "Host: a", "Host: b"], 400],
     ["no Host", [get], 400],
     ["a target with an open bracket", ["GET http://[/v1/library HTTP/1.1", "Host: a"], 400],
-    ["a target without a host", ["GET http:///v1/library HTTP/1.1", "Host: a"], 400],
     ["a path that looks like a host", ["GET //[/v1/library HTTP/1.1", "Host: a"], 400],
     ["bytes of UTF-8 in a path", ["GET /v1/caf\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
     ["the asterisk", ["OPTIONS * HTTP/1.1", "Host: a"], 404],
@@ -80,7 +60,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   ];
 
   test.each(rows)("%s: %j -> %i", async (_what, head, status) => {
-    await using gateway = await openBoth();
+    await using gateway = await openLibraryAndFields();
     using connection = await openRawConnection(gateway.port);
     connection.write(Buffer.from(`${head.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1"));
     const [response] = parseHttp1Responses(await connection.untilClosed());
@@ -96,7 +76,6 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   const refused = [400, "reset"];
   const targets: readonly [pseudo: string, value: string, outcomes: readonly unknown[]][] = [
     [":authority", "a", [200]],
-    [":authority", "[::1]", [200]],
     [":authority", "[", refused],
     [":authority", "a:65536", refused],
     [":authority", "", refused],
@@ -105,12 +84,11 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     [":path", "http://[/v1/library", refused],
     [":path", "//[/v1/library", refused],
     [":path", "/v1/caf\u00c3\u00a9", [400]],
-    [":path", "/v1/library?a=\u00c3\u00a9", [400]],
     [":path", "", refused],
   ];
 
   test.each(targets)("%s of HTTP/2: %j -> %j", async (pseudo, value, outcomes) => {
-    await using gateway = await openBoth();
+    await using gateway = await openLibraryAndFields();
     const request = { version: "2", method: "GET", path: "/v1/library" } as const;
     const response = gateway.send({ ...request, headers: { [pseudo]: value } });
     const outcome = await response.then(

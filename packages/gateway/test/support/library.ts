@@ -1,5 +1,7 @@
 import type { HandlerContext, ServiceImpl } from "@connectrpc/connect";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
+import { createEchoService } from "./echo.ts";
 import { openGateway, type TestGatewayOptions } from "./gateway.ts";
 
 /** A library of which only these methods are of interest. */
@@ -8,6 +10,17 @@ export function openLibraryOf(
   options: Partial<TestGatewayOptions> = {},
 ) {
   return openGateway({ ...options, routes: (router) => router.service(LibraryService, library) });
+}
+
+/** A library that records, and a service of fields that echoes. */
+export function openLibraryAndFields(options: Partial<TestGatewayOptions> = {}) {
+  return openGateway({
+    routes: (router) => {
+      router.service(LibraryService, createTestLibrary());
+      router.service(FieldService, createEchoService());
+    },
+    ...options,
+  });
 }
 
 /** One call that has reached the implementation. */

@@ -33,7 +33,6 @@ const fieldRules: Readonly<Record<string, MessageInitShape<typeof FieldRulesSche
   },
   "Shelf.theme": { type: { case: "string", value: { minLen: 2n } } },
   "Book.id": { type: { case: "int64", value: greaterThan(0n) } },
-  "Book.authors": { type: { case: "repeated", value: { maxItems: 2n } } },
 };
 
 const messageRules: Readonly<Record<string, MessageInitShape<typeof MessageRulesSchema>>> = {
