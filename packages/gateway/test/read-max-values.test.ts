@@ -31,13 +31,9 @@ function parse(text: string, valuesMax: number) {
 
 describe("a JSON text", () => {
   const rows: [text: string, values: number][] = [
-    ["1", 1],
     ['"a, [b], {c}, \\"d, e"', 1],
-    ["[1, 2, 3]", 4],
     ['{"a": 1, "b": [2, {"c": null}]}', 6],
-    ["[[[[1]]]]", 5],
     ["[[],{},[{}]]", 5],
-    ["[true, false, null]", 4],
     ['{"a": true, "b": false}', 3],
   ];
   test.each(rows)("%s is read if that many are allowed, and otherwise rejected", (text, values) => {
@@ -61,12 +57,9 @@ describe("a JSON text", () => {
 });
 
 describe("text that is not JSON", () => {
-  test.each(["1 ", "1,", ", ", "1:", '"" ', "1a", "]", "\\"])(
-    "of repeated %j is rejected before its values are counted",
-    (text) => {
-      expect(() => parse(text.repeat(100), 50)).toThrow(/^the request is not valid JSON: /);
-    },
-  );
+  test.each(["1,", ", ", '"" ', "]"])("of repeated %j is rejected uncounted", (text) => {
+    expect(() => parse(text.repeat(100), 50)).toThrow(/^the request is not valid JSON: /);
+  });
 });
 
 function list(length: number, item: (i: number) => string): string {
@@ -128,18 +121,14 @@ describe("protobuf", () => {
 
 describe("by default", () => {
   const many = 100_000;
-  const item = Buffer.of(0x92, 0x02, 0); // an empty one of `children`
   const rows: [what: string, type: string, body: Buffer][] = [
-    ["empty messages in JSON", "json", Buffer.from(`{"children":[{}${",{}".repeat(many)}]}`)],
+    ["empty messages", "json", Buffer.from(`{"children":[{}${",{}".repeat(many)}]}`)],
     [
       "timestamps",
       "json",
       Buffer.from(`{"timestampList":[${list(many, () => '"2026-01-31T12:00:00Z"')}]}`),
     ],
-    ["dynamic values", "json", Buffer.from(`{"listValue":[1${",1".repeat(many)}]}`)],
-    ["entries", "json", Buffer.from(`{"stringByString":{${list(many, (i) => `"${i}":""`)}}}`)],
     ["members", "json", Buffer.from(`{${list(many, (i) => `"unknown${i}":1`)}}`)],
-    ["empty messages", "proto", Buffer.alloc(many * item.length, item)],
     ["unknown fields", "proto", Buffer.alloc(3 * many, Buffer.of(0x98, 0x3f, 1))],
   ];
 

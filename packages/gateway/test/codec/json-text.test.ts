@@ -28,10 +28,6 @@ describe("reads", () => {
     ['"\\u00e9\\uD83C\\uDF31"', "é🌱"],
     ['"\\u0000"', "\0"],
     ['"\\ud800"', "\ud800"], // a lone surrogate: the reader of the field rejects it
-    ['"{\\"a\\":1,\\"a\\":2}"', '{"a":1,"a":2}'],
-    ['{"a":"a","b":"a"}', { a: "a", b: "a" }], // a value may repeat
-    ['{"é":1,"e\\u0301":2}', { é: 1, "e\u0301": 2 }], // no normalisation
-    ['{"constructor":1,"toString":2}', { constructor: 1, toString: 2 }],
     // JSON.parse creates such objects; a literal would set the prototype.
     ['{"__proto__":{"a":1}}', JSON.parse('{"__proto__":{"a":1}}')],
   ];
@@ -50,10 +46,7 @@ describe("keeps the digits of", () => {
     // Anything else does.
     ["9007199254740993", new JsonNumber("9007199254740993")],
     ["1.0", new JsonNumber("1.0")],
-    ["1e1", new JsonNumber("1e1")],
-    ["1e-1", new JsonNumber("1e-1")],
     ["-0", new JsonNumber("-0")],
-    ["1.0000000000000000001", new JsonNumber("1.0000000000000000001")],
     ["0.10000000000000000000000000001", new JsonNumber("0.10000000000000000000000000001")],
     ["1e400", new JsonNumber("1e400")],
   ];
@@ -65,11 +58,6 @@ describe("keeps the digits of", () => {
       a: [0, { b: value }],
       c: value,
     });
-  });
-
-  test("a number of a million digits", () => {
-    const source = "9".repeat(1_000_000);
-    expect(parse(source)).toStrictEqual(new JsonNumber(source));
   });
 
   test("no string that looks like a number", () => {
@@ -85,9 +73,7 @@ describe("rejects bytes that are not UTF-8:", () => {
   const quote = 0x22;
   const rows: readonly [what: string, bytes: readonly number[]][] = [
     ["a lead byte of four, two missing", [0xf0, 0x9f]],
-    ["overlong slash in two", [0xc0, 0xaf]],
     ["the first surrogate, U+D800", [0xed, 0xa0, 0x80]],
-    ["U+110000, beyond the last", [0xf4, 0x90, 0x80, 0x80]],
     ["Latin-1", [0xe9]],
   ];
 
@@ -121,14 +107,12 @@ describe("rejects a duplicate member:", () => {
     ['{"a":1,"\\u0061":2}', '"\\u0061"'],
     ['{"\\u0061":1,"a":2}', '"a"'],
     ['{"🌱":1,"\\ud83c\\udf31":2}', '"\\ud83c\\udf31"'],
-    ['{"":1,"":2}', '""'],
     ['{"\\\\":1,"\\\\":2}', '"\\\\"'],
     ['{"__proto__":1,"__proto__":2}', '"__proto__"'],
-    ['{"x":{"a":1},"x":{"a":1}}', '"x"'],
     ['{"a":{"b":1},"b":[],"a":2}', '"a"'], // after a nested object and a list
     ['{"a":["}",{"a":"{"}],"a":2}', '"a"'], // brackets in strings do not count
-    ['{"a":"\\\\","a":2}', '"a"'], // an escaped backslash does not escape the quote
     ['{"a":9007199254740993,"a":1}', '"a"'],
+    ['{"a":"\\\\","a":2}', '"a"'], // an escaped backslash does not escape the quote
   ];
 
   test.each(rows)("%s", (text, token) => {

@@ -17,12 +17,10 @@ describe("int64 as number", () => {
   const rows: readonly [init: MessageInitShape<typeof EveryFieldSchema>, text: string][] = [
     [{ int64: least }, `{"int64":${least}}`],
     [{ uint64: most }, `{"uint64":${most}}`],
-    [{ optionalInt64: 0n }, '{"optionalInt64":0}'],
     [{ int64List: [1n, -big] }, `{"int64List":[1,${-big}]}`],
     [{ int64ByInt64: { "5": big } }, `{"int64ByInt64":{"5":${big}}}`],
     [{ choice: { case: "choiceInt64", value: big } }, `{"choiceInt64":${big}}`],
     [{ int64Wrapper: big }, `{"int64Wrapper":${big}}`],
-    [{ child: { int64: big } }, `{"child":{"int64":${big}}}`],
     [{ renamed: big }, `{"another-name":${big}}`],
     [{ asString: "5" }, '{"asString":5}'],
   ];
@@ -32,13 +30,9 @@ describe("int64 as number", () => {
   });
 
   test.each<[what: string, init: MessageInitShape<typeof EveryFieldSchema>]>([
-    ["text that looks like a number", { string: "5", stringList: ["5"] }],
     ["bytes", { bytes: new Uint8Array([0xd7, 0x6d, 0xf8]) }],
-    ["smaller integers", { int32: 5, uint32: 5, int32List: [5] }],
     ["doubles that are no numbers", { double: Number.NaN, doubleList: [Number.POSITIVE_INFINITY] }],
     ["a Struct", { struct: { int64: "5", value: "5", child: { int64: "5" } } }],
-    ["a map of Value", { valueByString: { a: { kind: { case: "stringValue", value: "5" } } } }],
-    ["a FieldMask", { fieldMask: { paths: ["int64"] } }],
     ["an enum", { genre: 1, genreList: [2, 77 as Genre] }],
   ])("leaves %s unchanged", (_what, init) => {
     const message = create(EveryFieldSchema, init);
@@ -50,12 +44,6 @@ describe("int64 as number", () => {
     const options = { int64: "number", useProtoFieldName: true } as const;
     const json = messageToJson(EveryFieldSchema, message, options);
     expect(JSON.stringify(json)).toBe(`{"int64_list":[${big}],"renamed":5}`);
-  });
-
-  test("in unset fields, if they are written", () => {
-    const options = { int64: "number", alwaysEmitImplicit: true } as const;
-    const json = messageToJson(EveryFieldSchema, create(EveryFieldSchema), options);
-    expect(JSON.parse(JSON.stringify(json))).toMatchObject({ int64: 0, uint64: 0, int64List: [] });
   });
 });
 
