@@ -11,11 +11,8 @@ test.each([
   ["x".repeat(129), false],
   ["", false],
   ["a b", false],
-  ["a,b", false],
   ['a"b', false],
   ["a\u0000", false],
-  ["é", false],
-  ["a\n", false],
 ])("the request id %j: kept is %s", (given, isKept) => {
   const id = requestIdOf({ "x-request-id": given });
   if (isKept) expect(id).toBe(given);

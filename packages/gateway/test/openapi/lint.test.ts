@@ -42,7 +42,6 @@ test.each<[string, readonly string[], OpenApiOptions]>([
   ["edition 2024", ["openapi.modern.v1.NoteService"], {}],
   ["what proto2 had", ["openapi.old.v1.OldService"], {}],
   ["masks and bodies of every form", ["openapi.books.v1.BookService"], {}],
-  ["the same in 3.2", ["openapi.books.v1.BookService"], { openapi: "3.2" }],
 ])("%s", async (_, names, options) => {
   const services: DescService[] = names.map(compiledService);
   const document = createOpenApiDocument(services, { ...common, ...options });

@@ -32,8 +32,6 @@ test.each([
   ["order", { schema: { type: "array", items: { $ref: "#/components/schemas/SizeName" } } }],
   ["labels", { style: "deepObject", explode: true, schema: { type: "object" } }],
   ["since", { schema: { $ref: "#/components/schemas/Timestamp" } }],
-  ["mask", { schema: { $ref: "#/components/schemas/FieldMask" } }],
-  ["token", { deprecated: true }],
 ])("%s is %j", (name, expected) => {
   expect(parameter(name)).toMatchObject(expected);
 });

@@ -1,14 +1,10 @@
 /** grpc.reflection: what tools request so that they need no proto file. */
 import { execFile } from "node:child_process";
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { promisify } from "node:util";
 import {
   create,
   createFileRegistry,
-  createRegistry,
   type DescService,
-  equals,
   fromBinary,
   type MessageInitShape,
 } from "@bufbuild/protobuf";
@@ -33,7 +29,6 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
-import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import {
   openTestService,
   type TestService,
@@ -209,38 +204,6 @@ test("a stream gets an import once, and what it requests always", async () => {
   const [first, second] = await ask(server.origin, [catalog, catalog]);
   expect(filesOf(first).length).toBeGreaterThan(3);
   expect(filesOf(second).map(({ name }) => name)).toEqual([catalogFile]);
-});
-
-/** What buf builds. Paths are relative to the root of the repository. */
-const gateway = "packages/gateway";
-const protos = ["--path", `${gateway}/test/proto/library`];
-const inputs = [
-  [".", "--config", `${gateway}/test/buf.workspace.yaml`, ...protos],
-  [`${gateway}/third_party`],
-];
-
-test("the files are those that buf compiles from the protos", async () => {
-  await using folder = await createTemporaryFolder();
-  const questions = services.map(symbol);
-  const files = (await ask(server.origin, questions)).flatMap(filesOf);
-  const registry = createRegistry();
-  const built = new Map<string, FileDescriptorProto>();
-  for (const input of inputs) {
-    const output = join(folder.path, "image.binpb");
-    const flags = ["--as-file-descriptor-set", "--exclude-source-info", "--output", output];
-    await promisify(execFile)("buf", ["build", ...input, ...flags]);
-    const { file } = fromBinary(FileDescriptorSetSchema, readFileSync(output));
-    for (const one of file) built.set(one.name, one);
-  }
-  expect(files.length).toBeGreaterThan(6);
-  // Every runtime has its own descriptor.proto.
-  for (const file of files.filter(({ name }) => name !== "google/protobuf/descriptor.proto")) {
-    const own = built.get(file.name);
-    if (own === undefined) throw new Error(`buf makes no ${file.name}`);
-    // For both, the options of google.api are unknown fields, which are compared.
-    const isSame = equals(FileDescriptorProtoSchema, file, own, { unknown: true, registry });
-    expect({ name: file.name, isSame }).toEqual({ name: file.name, isSame: true });
-  }
 });
 
 test("the number of requests on a stream is limited", async () => {
