@@ -12,10 +12,9 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { codeFromHttpStatus } from "@connectrpc/connect/protocol-grpc";
 import { type Status, StatusSchema } from "../../gen/google/rpc/status_pb.ts";
-import { smallBytes } from "../codec/decode.ts";
 import { passesOn, toBytes, unreadMessage } from "../codec/passed.ts";
 import { FieldViolation } from "../codec/violation.ts";
-import { assertWireFormat, hasLooseText } from "../codec/wire-format.ts";
+import { assertWireFormat } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { type EnvelopeErrors, type EnvelopeReading, wrapEnvelope } from "../rpc/envelope.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
@@ -125,7 +124,6 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
   readonly path: string;
   readonly #input: I;
   readonly #output: O;
-  #hasLooseText: boolean | undefined;
 
   constructor(path: string, input: I, output: O) {
     this.path = path;
@@ -152,9 +150,8 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
 
   readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
     try {
-      this.#hasLooseText ??= hasLooseText(this.#output);
       // Before anything is created from them, because a few bytes can become much.
-      if (this.#hasLooseText || bytes.length > smallBytes) assertWireFormat(this.#output, bytes);
+      assertWireFormat(this.#output, bytes);
       return fromBinary(this.#output, bytes);
     } catch (cause) {
       const isLarge = cause instanceof FieldViolation;

@@ -109,18 +109,6 @@ function isLoose({ utf8Validation }: DescField, scalar: ScalarType | undefined):
   return scalar === ScalarType.STRING && !utf8Validation;
 }
 
-/** Whether a message, or one in it, has text in which protobuf-es replaces what is not UTF-8. */
-export function hasLooseText(desc: DescMessage): boolean {
-  const all = new Set([fieldsOf(desc)]);
-  for (const shapes of all) {
-    for (const { isLooseText, inside } of shapes.values()) {
-      if (isLooseText) return true;
-      if (inside !== undefined) all.add(fieldsOf(inside));
-    }
-  }
-  return false;
-}
-
 function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
   switch (scalar) {
     case undefined:

@@ -156,6 +156,8 @@ describe("a message", () => {
 
   test.each([
     ["a field of another type", [...tagOf("string"), 1]],
+    ["a message for a number", [...tagOf("int32", 2), 2, ...tagOf("int64"), 5]],
+    ["a message past its end", [...tagOf("child", 2), 1, ...tagOf("int32"), 5]],
     ["text that is not UTF-8", [...tagOf("optionalString", 2), 1, 0xff]],
     ["a number of 13 bytes", [...tagOf("int32"), ...Array(12).fill(0x80), 1]],
   ])("with %s is passed on too, except as JSON", async (_what, bytes) => {
