@@ -143,8 +143,14 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
       intervalMs: settings.reflectionIntervalMs,
       onChange(descriptors) {
         const part = { upstream, descriptors, onUnimplemented: () => watch.refresh() };
-        use(serve([...new Map(parts).set(upstream, part).values()]));
         parts.set(upstream, part);
+        try {
+          use(serve([...parts.values()]));
+        } catch {
+          // Another one's may be wrong. Two that swap services are right only once both have told.
+          const others = current.parts.filter((one) => one.upstream !== upstream);
+          use(serve([...others, part]));
+        }
         failure = undefined;
         const names = descriptors.services.map(({ typeName }) => typeName).join(", ");
         log.info(`${place.url} serves ${names}`);

@@ -187,7 +187,8 @@ const typesMax = 1000;
 export function watchReflection(options: ReflectionWatchOptions) {
   assertOptions("watchReflection", options, optionKinds);
   const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
-  let current: { readonly descriptors: Descriptors; readonly digest: string } | undefined;
+  let current: Descriptors | undefined;
+  let usedDigest: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let readAt = 0;
   let isReading = false;
@@ -222,9 +223,12 @@ export function watchReflection(options: ReflectionWatchOptions) {
 
   function use(descriptors: Descriptors): void {
     const digest = digestOf(descriptors);
-    if (digest === current?.digest) return;
+    if (digest === usedDigest) return;
+    // If this throws, those before are a change when they are told again.
+    usedDigest = undefined;
     onChange(descriptors);
-    current = { descriptors, digest };
+    usedDigest = digest;
+    current = descriptors;
   }
 
   function refresh(): void {
@@ -238,7 +242,7 @@ export function watchReflection(options: ReflectionWatchOptions) {
   return {
     /** The last that were right; undefined until the first have come. */
     get descriptors() {
-      return current?.descriptors;
+      return current;
     },
     /** Asks the upstream, at most once a second: for `onUnimplemented` of `proxyServices`. */
     refresh,

@@ -106,6 +106,32 @@ test("the services of two servers are served together, if each has one server", 
   await expect.poll(called).toEqual([200, 200]);
 });
 
+test("servers may swap their services, and one that takes another's keeps nobody from a change", async () => {
+  const odd = (name: string) => oddFile({ name, path: `/v1/${name}` });
+  const told = [[fields], [odd("a")], [odd("b")]];
+  await using places = new AsyncDisposableStack();
+  const args = ["--reflection", "--reflection-interval", "20"];
+  for (const i of told.keys()) {
+    const upstream = await openUpstream((router) => {
+      addReflecting(router, () => told[i] ?? []).service(FieldService, {
+        echo: () => ({ int32: i }),
+      });
+    });
+    args.push("--upstream", places.use(upstream).url);
+  }
+  await using server = await start(...args);
+  await Promise.all(["a", "b"].map((name) => until(501, `${server.origin}/v1/${name}`)));
+  told[2] = [odd("b"), fields];
+  await expect.poll(server.errors).toContain(`${FieldService.typeName} is at`);
+  told[1] = [odd("a"), odd("c")];
+  await until(501, `${server.origin}/v1/c`);
+  told[0] = [odd("a"), odd("c")];
+  told[1] = [fields];
+  told[2] = [odd("b")];
+  const called = async () => await (await post(`${server.origin}/v1/fields`, "{}")).json();
+  await expect.poll(called).toEqual({ int32: 1 });
+});
+
 test("services that change are read again at an interval", async () => {
   let files = [fields];
   await using upstream = await openUpstream((router) => {
