@@ -18,6 +18,7 @@ import { assertWireFormat } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
 import { type EnvelopeErrors, type EnvelopeReading, wrapEnvelope } from "../rpc/envelope.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
+import { isTooLarge } from "../rpc/unpack.ts";
 import { omittedField } from "./header-filter.ts";
 
 export type Head = IncomingHttpHeaders & IncomingHttpStatusHeader;
@@ -163,11 +164,22 @@ export class MethodCodec<I extends DescMessage, O extends DescMessage> {
 }
 
 function compressionOf({ "grpc-encoding": encoding }: Head): Compression {
-  if (encoding === compressionGzip.name) return compressionGzip;
+  if (encoding === compressionGzip.name) return answerGzip;
   const message = `the answer is compressed with ${encoding ?? "nothing that it names"}`;
   const decompress = () => Promise.reject(new ConnectError(message, Code.Internal));
   return { name: `${encoding}`, compress: decompress, decompress };
 }
+
+/** What is wrong with an answer is not the caller's argument. */
+const answerGzip: Compression = {
+  ...compressionGzip,
+  decompress: (bytes, readMaxBytes) =>
+    compressionGzip.decompress(bytes, readMaxBytes).catch((cause) => {
+      if (isTooLarge(cause)) throw cause;
+      const message = "the answer cannot be decompressed";
+      throw new ConnectError(message, Code.Internal, undefined, undefined, cause);
+    }),
+};
 
 /** As clients of gRPC have it: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. */
 const answerErrors: EnvelopeErrors = {

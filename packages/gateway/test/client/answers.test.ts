@@ -88,6 +88,11 @@ const page =
 const ofStatus = (status: string) => answerWith({ "grpc-status": status });
 const ofBody = (body: Uint8Array) =>
   answerWith({ "grpc-status": "0" }, { body: Buffer.from(body) });
+const ofGzip = (message: Uint8Array) =>
+  answerWith(
+    { "grpc-status": "0" },
+    { head: { ...grpcHead, "grpc-encoding": "gzip" }, body: Buffer.from(wrapEnvelope(1, message)) },
+  );
 const tooLarge = wrapEnvelope(0, Buffer.alloc(5000));
 
 const badGateway = { ":status": 502, "content-type": "text/html" };
@@ -132,6 +137,8 @@ describe.each(kindNames)("an error is told as what it is, to a %s:", (kind) => {
     ["no message", ofBody(wrapEnvelope(0, Buffer.of(0xff))), Internal, /^the answer is no lib/],
     ["a reserved flag", ofBody(wrapEnvelope(2, none)), Internal, /invalid envelope flags 2$/],
     ["an unnamed compression", ofBody(wrapEnvelope(1, gzipSync(one))), Internal, /with nothing/],
+    ["what is no gzip", ofGzip(one), Internal, /cannot be decompressed/],
+    ["gzip cut short", ofGzip(gzipSync(one).subarray(0, -1)), Internal, /cannot be decompressed/],
     [
       "a message over the limit that never ends",
       (stream) => {

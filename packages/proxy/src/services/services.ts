@@ -245,7 +245,7 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
 /** connect-node has several codes for connections that fail, and names addresses. */
 function isOfNetwork({ cause }: ConnectError): boolean {
   const isSystem = cause instanceof Error && "code" in cause && typeof cause.code === "string";
-  return isSystem && /^(?!ERR_)|^ERR_(?:TLS|SSL)/.test(`${cause.code}`);
+  return isSystem && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(`${cause.code}`);
 }
 
 /** An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code. */

@@ -21,6 +21,7 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { envelope } from "../../../gateway/test/support/envelope.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
 import { useOpened } from "../../../kit/test/support/use-opened.ts";
@@ -166,6 +167,13 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   answer = ({ socket }) => socket.write(switching);
   const odd = await failureOf(client.getVolume({ id: 3n }));
   expect([odd.code, odd.rawMessage]).toEqual([Code.Unknown, "HTTP 101"]);
+  const [type, coding] =
+    protocol === "connect" ? ["proto", "content-encoding"] : ["grpc-web+proto", "grpc-encoding"];
+  answer = (_request, response) => {
+    response.writeHead(200, { "content-type": `application/${type}`, [coding]: "gzip" });
+    response.end(envelope("no gzip", 1));
+  };
+  expect((await failureOf(client.getVolume({ id: 3n }))).code).not.toBe(Code.Unavailable);
   answer = ({ socket }) => socket.destroy(); // then nobody listens
   for (const end of [() => {}, () => upstream[Symbol.asyncDispose]()]) {
     await end();
