@@ -131,17 +131,20 @@ async function* readEvents(
 ): AsyncGenerator<Value> {
   let event = "";
   let data: BodyBuffer | undefined;
+  let isAmid = false;
   for await (const raw of allLines(chunks, { valueBytesMax: bytesMax })) {
     const line = raw.at(-1) === 0x0d ? raw.subarray(0, -1) : raw;
     if (line.length === 0) {
-      if (event === "end") return;
       const isError = event === "error";
-      if (isError || data !== undefined) yield { text: data?.bytes ?? line, isError };
+      if (isError || data?.length) yield { text: data?.bytes ?? line, isError };
+      if (event === "end") return;
       event = "";
       data = undefined;
+      isAmid = false;
       continue;
     }
     const colon = line.includes(0x3a) ? line.indexOf(0x3a) : line.length;
+    isAmid ||= colon > 0; // not a comment
     const name = ascii.decode(line.subarray(0, colon));
     const value = line.subarray(line[colon + 1] === 0x20 ? colon + 2 : colon + 1);
     if (name === "event") event = ascii.decode(value);
@@ -151,8 +154,7 @@ async function* readEvents(
     if (data.length + value.length > bytesMax) throw messageTooLarge(bytesMax);
     void data.append(value);
   }
-  if (event === "" && data === undefined) return;
-  throw new ConnectError("the response ended amid an event", Code.Internal);
+  if (isAmid) throw new ConnectError("the response ended amid an event", Code.Internal);
 }
 
 const ascii = new TextDecoder();
