@@ -83,6 +83,7 @@ export function createDescriptors(files: readonly FileDescriptorProto[]): Descri
   const missing: string[] = [];
   const broken: string[] = [];
   const registry = createRegistryOf(sorted(files, missing), broken);
+  for (const type of registry) checkText(type);
   const all = [...registry].filter((type) => type.kind === "service");
   const services = all.filter(({ typeName }) => !isOfServer(typeName));
   return { services, registry, missing, broken };
@@ -97,6 +98,12 @@ function fillJsonNames(messages: readonly DescriptorProto[]): void {
     }
     fillJsonNames(nestedType);
   }
+}
+
+/** protobuf-es replaces what is not UTF-8 in proto2. No codec of ours reads an Any or an extension. */
+function checkText(type: DescType): void {
+  const fields = type.kind === "message" ? type.fields : type.kind === "extension" ? [type] : [];
+  for (const field of fields) Object.assign(field, { utf8Validation: true });
 }
 
 /** Imports before the files that import them. @param missing Gets those that are not there. */

@@ -1,9 +1,14 @@
 /** What proto2 has: required fields, and text that is read without a look at its encoding. */
 import { create, fromBinary } from "@bufbuild/protobuf";
+import { anyPack } from "@bufbuild/protobuf/wkt";
 import { Code, type ServiceImpl } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import { StatusSchema } from "../../../gateway/gen/google/rpc/status_pb.ts";
+import {
+  FieldService,
+  file_library_v1_fields,
+} from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import {
   file_openapi_old_v1_old,
   OldSchema,
@@ -111,6 +116,18 @@ test("text of an upstream that is not UTF-8 is an internal error in JSON, not re
   const path = `/${OldService.typeName}/Put`;
   const connect = await proxy.send({ path, headers: json, body: '{"id":1}' });
   expect(connect.status).toBe(500);
+});
+
+test("text of an upstream that is not UTF-8 is not replaced in an Any", async () => {
+  const set = descriptorSetOf(file_openapi_old_v1_old, file_library_v1_fields);
+  const { registry } = readDescriptors(set);
+  const any = anyPack(OldSchema, latin1);
+  await using proxy = await openProxyOf(
+    (router) => router.service(FieldService, { echo: () => ({ any }) }),
+    { jsonOptions: { registry }, mayFail: true },
+  );
+  const { status } = await proxy.send({ path: "/v1/fields", headers: json, body: "{}" });
+  expect(status).toBe(500);
 });
 
 test("path and body may name the same field of a message with required fields", async () => {
