@@ -120,13 +120,15 @@ function messageReader(desc: DescMessage): Reader {
 }
 
 function membersOf({ fields }: DescMessage): ReadonlyMap<string, Member> {
-  return new Map(
-    fields.flatMap((field) => {
-      const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
-      const member = { field, read: fieldReader(field), takesNull: !isPlural && takesNull(field) };
-      return [field.name, field.jsonName].map((name) => [name, member] as const);
-    }),
-  );
+  const members = fields.map((field): Member => {
+    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
+    return { field, read: fieldReader(field), takesNull: !isPlural && takesNull(field) };
+  });
+  // The JSON name of one field may be the proto name of another.
+  return new Map([
+    ...members.map((member) => [member.field.name, member] as const),
+    ...members.map((member) => [member.field.jsonName, member] as const),
+  ]);
 }
 
 function readMember(

@@ -1,5 +1,11 @@
 /** What body, query and path set, and fields that one of them repeats. */
-import { create, createFileRegistry, type MessageInitShape, toJson } from "@bufbuild/protobuf";
+import {
+  create,
+  createFileRegistry,
+  type DescMessage,
+  type MessageInitShape,
+  toJson,
+} from "@bufbuild/protobuf";
 import {
   type DescriptorProtoSchema,
   FileDescriptorProtoSchema,
@@ -8,10 +14,13 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { bindRequest, createNameMatcher } from "../../src/rest/request/bind.ts";
+import { bindRequest, createNameMatcher, type RequestParts } from "../../src/rest/request/bind.ts";
+import { changesIn } from "../../src/rest/request/update-mask.ts";
 import { type FieldPath, findFieldPath, jsonPath } from "../../src/rest/rule/field-path.ts";
+import { bindingsOf } from "../../src/rest/rule/rule.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { bind, bound, type Json, type Sent, violationsOf } from "../support/bind.ts";
+import { describeMethod } from "../support/described-method.ts";
 
 const notObject = "must be a JSON object";
 const notInt64 = "must be a 64-bit integer";
@@ -363,19 +372,61 @@ const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
   ],
 };
 
+/** The JSON name of one field is the proto name of the other. */
+const crossed: MessageInitShape<typeof DescriptorProtoSchema> = {
+  name: "Crossed",
+  field: [
+    { ...text, number: 1, name: "kind", jsonName: "type" },
+    { ...text, number: 2, name: "type", jsonName: "code" },
+  ],
+};
+
 const registry = createFileRegistry(
   create(FileDescriptorProtoSchema, {
-    ...{ name: "test/v1/odd.proto", package: "test.v1", syntax: "proto3", messageType: [odd] },
+    ...{ name: "test/v1/odd.proto", package: "test.v1", syntax: "proto3" },
+    messageType: [odd, crossed],
   }),
   () => undefined,
 );
 
-function boundOdd(query: string) {
-  const message = registry.getMessage("test.v1.Odd");
+function messageOf(name: string): DescMessage {
+  const message = registry.getMessage(`test.v1.${name}`);
   if (message === undefined) throw new Error("the message was not built");
-  const parts = { pathValues: [], query, bodyField: undefined, body: undefined };
+  return message;
+}
+
+function boundBy(message: DescMessage, given: Partial<RequestParts>) {
+  const parts = { pathValues: [], query: "", bodyField: undefined, body: undefined, ...given };
   return toJson(message, bindRequest(message, parts, {}));
 }
+
+const boundOdd = (query: string) => boundBy(messageOf("Odd"), { query });
+
+describe("a name that is one field's in JSON, and another's in the proto, is the first one's", () => {
+  const message = messageOf("Crossed");
+  const method = describeMethod(message, { pattern: { case: "get", value: "/{type}" } });
+  const both = { type: "a", code: "b" };
+
+  test.each(["type=a&code=b", "kind=a&code=b"])("in the query %s", (query) => {
+    expect(boundBy(message, { query })).toEqual(both);
+  });
+
+  test("in a body, but not in a path", () => {
+    expect(boundBy(message, { bodyField: "*", body: { ...both } })).toEqual(both);
+    const path = bindingsOf(method)[0]?.variables[0]?.path as FieldPath;
+    const pathValues = [{ path, text: "b" }];
+    expect(boundBy(message, { bodyField: "*", body: { type: "a" }, pathValues })).toEqual(both);
+  });
+
+  test("in a merge patch", () => {
+    const changes = changesIn(
+      { body: { message }, fixed: [] } as never,
+      { type: "a", code: null },
+      true,
+    );
+    expect(changes.map(({ names }) => names)).toEqual([["kind"], ["type"]]);
+  });
+});
 
 describe("a JSON name with brackets or dots is a parameter:", () => {
   test.each([

@@ -14,6 +14,7 @@ import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import {
   type FieldPath,
+  findField,
   findFieldPath,
   hasText,
   isMask,
@@ -157,7 +158,9 @@ function holderOf(tree: JsonObject, path: FieldPath): JsonObject {
 
 /** The spelling of a field in an object: JSON accepts the proto name as well as the JSON name. */
 function spellingIn(object: JsonObject, field: DescField): string | undefined {
-  return [field.jsonName, field.name].find((name) => Object.hasOwn(object, name));
+  return [field.jsonName, field.name].find(
+    (name) => Object.hasOwn(object, name) && findField(field.parent, name) === field,
+  );
 }
 
 /** Whether two JSON values set a field to the same value: `"1"` and `1.0` are the same number. */

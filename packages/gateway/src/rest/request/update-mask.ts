@@ -98,7 +98,8 @@ function* changes(
     const isMap = field.fieldKind === "map" && !isEntry;
     const inner = isMap ? (isPatch ? field : undefined) : field.message;
     if (isPatch && value === null) {
-      const isTwin = (name: string) => name !== key && Object.hasOwn(json, name);
+      const isTwin = (name: string) =>
+        name !== key && Object.hasOwn(json, name) && findField(field.parent, name) === field;
       if (!isEntry && [field.name, field.jsonName].some(isTwin)) {
         throw new FieldViolation(jsonPath(path), "must be given once");
       }

@@ -15,17 +15,18 @@ const depthMax = 100;
 /**
  * Finds the field that proto or JSON names lead to, with dots between, and the key of a map entry,
  * as in `labels[key]`. A JSON name may be any text, including `a[b]` or `a.b`. The longest matching
- * name wins.
+ * name wins. The proto name of one field may be the JSON name of another: then the kind that is first.
  */
 export function findFieldPath(
   message: DescMessage,
   name: string,
+  kinds: readonly ("jsonName" | "name")[] = ["jsonName", "name"],
 ): { readonly path: FieldPath; readonly key: string | undefined } | undefined {
   const path: DescField[] = [];
   let current: DescMessage | undefined = message;
   let rest = name;
   while (current !== undefined && path.length < depthMax) {
-    const { field, length } = longestName(current, rest);
+    const { field, length } = longestName(current, rest, kinds);
     if (field === undefined) return undefined;
     path.push(field);
     const fieldPath = path as unknown as FieldPath;
@@ -41,11 +42,17 @@ export function findFieldPath(
   return undefined;
 }
 
-function longestName({ fields }: DescMessage, text: string) {
+function longestName(
+  { fields }: DescMessage,
+  text: string,
+  kinds: readonly ("jsonName" | "name")[],
+) {
   let longest: { field: DescField | undefined; length: number } = { field: undefined, length: 0 };
-  for (const field of fields) {
-    const length = Math.max(lengthIn(text, field.name), lengthIn(text, field.jsonName));
-    if (length > longest.length) longest = { field, length };
+  for (const kind of kinds) {
+    for (const field of fields) {
+      const length = lengthIn(text, field[kind]);
+      if (length > longest.length) longest = { field, length };
+    }
   }
   return longest;
 }
@@ -57,8 +64,10 @@ function lengthIn(text: string, name: string): number {
   return next === undefined || next === "." || next === "[" ? name.length : 0;
 }
 
-export function findField(message: DescMessage, name: string): DescField | undefined {
-  return message.fields.find((field) => field.name === name || field.jsonName === name);
+export function findField({ fields }: DescMessage, name: string): DescField | undefined {
+  return (
+    fields.find(({ jsonName }) => jsonName === name) ?? fields.find((field) => field.name === name)
+  );
 }
 
 export function jsonPath(path: readonly DescField[]): string {

@@ -160,7 +160,7 @@ function variablePath(method: DescMethod, template: string, variable: Variable):
     const column = template.indexOf(`{${name}`) + 2;
     throw new RuleError(method, `${template}: column ${column}: ${reason}`);
   };
-  const path = findFieldPath(method.input, name)?.path;
+  const path = findFieldPath(method.input, name, ["name", "jsonName"])?.path;
   if (path === undefined) return fail(`${method.input.typeName} has no field ${name}`);
   const leaf = leafOf(path);
   if (leaf.fieldKind === "list" || leaf.fieldKind === "map") {
