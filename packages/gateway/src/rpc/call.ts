@@ -128,7 +128,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly refusal: ConnectError | undefined;
   declare readonly isAdmitted: boolean;
   declare readonly compression: Negotiated;
-  /** When the caller stops waiting, in milliseconds since the epoch. */
+  /** When the caller stops waiting, by `performance.now()`: the time of day may jump. */
   declare readonly deadline: number | undefined;
   /** Sends the head of an answer in messages. */
   declare sendHead: (() => void) | undefined;
@@ -200,7 +200,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     this.siblings = undefined;
     this.place = 0;
     Object.defineProperty(this, "signal", lazySignal);
-    const deadline = timeoutMs === undefined ? undefined : Math.trunc(Date.now() + timeoutMs);
+    const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.deadline = deadline;
     this.timeoutMs = deadline === undefined ? noTimeout : msUntil.bind(undefined, deadline);
     if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
@@ -304,7 +304,7 @@ const lazySignal: PropertyDescriptor = {
 const noMessages: AsyncIterable<Message> = (async function* () {})();
 
 function msUntil(deadline: number): number {
-  return deadline - Date.now();
+  return Math.trunc(deadline - performance.now());
 }
 
 function noTimeout(): undefined {}

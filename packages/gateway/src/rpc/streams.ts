@@ -128,16 +128,16 @@ export async function* untilAborted<T>(
 /** Ends a stream that is idle. @returns what to call for each message; undefined without a limit. */
 export function watchIdle(call: Call, idleMs: number | undefined): (() => void) | undefined {
   if (idleMs === undefined) return undefined;
-  let movedAt = Date.now();
+  let movedAt = performance.now();
   let timer: ReturnType<typeof setTimeout>;
   const look = () => {
-    const leftMs = movedAt + idleMs - Date.now();
+    const leftMs = movedAt + idleMs - performance.now();
     if (leftMs > 0) timer = setTimeout(look, leftMs);
     else call.abort(new ConnectError(`no message for ${idleMs} ms`, Code.DeadlineExceeded));
   };
   timer = setTimeout(look, idleMs);
   call.addEventListener("abort", { handleEvent: () => clearTimeout(timer) });
   return () => {
-    movedAt = Date.now();
+    movedAt = performance.now();
   };
 }

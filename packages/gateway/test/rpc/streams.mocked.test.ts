@@ -18,6 +18,7 @@ describe("a stream that rests", () => {
       vi.advanceTimersByTime(900);
       expect(call.aborted).toBe(false);
       moved?.();
+      vi.setSystemTime(Date.now() + 3_600_000); // a clock that is set
     }
     vi.advanceTimersByTime(999);
     expect(call.aborted).toBe(false);
@@ -116,4 +117,11 @@ describe("while no message comes", () => {
 test.each(["release", "abort"] as const)("a call that has ended has no timer: %s", (end) => {
   createCall({ timeoutMs: 1000 })[end](undefined);
   expect(vi.getTimerCount()).toBe(0);
+});
+
+test("the time that is left does not follow a clock that is set", () => {
+  const call = createCall({ timeoutMs: 1000 });
+  vi.setSystemTime(Date.now() - 3_600_000);
+  vi.advanceTimersByTime(400);
+  expect(call.timeoutMs()).toBe(600);
 });
