@@ -227,6 +227,8 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     return error;
   }
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
+  // Fields of an answer that is none, such as the page of a proxy in between: its length, its cookies.
+  for (const name of [...reason.metadata.keys()]) reason.metadata.delete(name);
   let message: string;
   switch (isOfNetwork(reason) ? Code.Unavailable : reason.code) {
     case Code.Unavailable:

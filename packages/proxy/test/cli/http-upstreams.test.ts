@@ -174,6 +174,14 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     response.end(envelope("no gzip", 1));
   };
   expect((await failureOf(client.getVolume({ id: 3n }))).code).not.toBe(Code.Unavailable);
+  answer = (_request, response) => {
+    response.writeHead(403, { "content-type": "text/html", "set-cookie": "a=b" });
+    response.write("<h1>"); // chunked
+    response.end("No</h1>");
+  };
+  const page = await fetch(`${server.origin}/v1/volumes/3`);
+  expect([page.status, page.headers.get("set-cookie")]).toEqual([403, null]);
+  expect(await page.json()).toMatchObject({ message: "HTTP 403" });
   answer = ({ socket }) => socket.destroy(); // then nobody listens
   for (const end of [() => {}, () => upstream[Symbol.asyncDispose]()]) {
     await end();
