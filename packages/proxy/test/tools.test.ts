@@ -64,6 +64,11 @@ describe.each(cases)("$how, $by,", ({ how, connect }) => {
     const downloaded = await client.call("download_volume", { name: walden.name });
     expect(downloaded).toMatchObject({ content: [{ type: "text", text: "Hi" }] });
     expect(downloaded.structuredContent).toBeUndefined();
+    const latin1 = { contentType: "text/plain; charset=latin1", data: "6Q==" };
+    await client.call("upload_volume", { name: emma.name, content: latin1 });
+    const { content: told } = await client.call("download_volume", { name: emma.name });
+    const resource = { mimeType: latin1.contentType, blob: latin1.data };
+    expect(told).toMatchObject([{ type: "resource", resource }]);
     const { structuredContent } = await client.call("stream_volume", { name: walden.name });
     expect(structuredContent).toMatchObject({ truncated: false });
   });

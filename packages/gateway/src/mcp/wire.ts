@@ -201,7 +201,9 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { length } = data;
   if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
-  if (textTypes.test(mimeType)) return { type: "text", text: new TextDecoder().decode(data) };
+  const text = textTypes.test(mimeType) ? new TextDecoder().decode(data) : undefined;
+  // Text of another encoding is exact as a resource alone.
+  if (text?.includes("\ufffd") === false) return { type: "text", text };
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];
   if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
   const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };
