@@ -107,7 +107,7 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
           resolve(new Response(content as BodyInit | null, { status, headers: received }));
         } catch (error) {
           outgoing.destroy();
-          reject(error); // a status or a header that there is not
+          reject(ConnectError.from(error)); // a status or a header that there is not
         }
       });
       if (!(body instanceof ReadableStream)) outgoing.end(body ?? undefined);

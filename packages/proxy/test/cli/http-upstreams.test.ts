@@ -241,6 +241,7 @@ describe("faults of a REST server", () => {
     ],
     ["a coding", says(200, gzip, "{}"), Unknown, "HTTP 200 in gzip, which was not asked for"],
     ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
+    ["a status that is none", says(999, json, "{}"), Unknown, "599"],
     ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
   ];
 
