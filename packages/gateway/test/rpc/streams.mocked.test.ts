@@ -124,4 +124,6 @@ test("the time that is left does not follow a clock that is set", () => {
   vi.setSystemTime(Date.now() - 3_600_000);
   vi.advanceTimersByTime(400);
   expect(call.timeoutMs()).toBe(600);
+  vi.advanceTimersByTime(700); // a timer that is late
+  expect(call.timeoutMs()).toBe(1);
 });
