@@ -392,7 +392,7 @@ function withNumbers(desc: DescMessage, json: JsonValue, key: "name" | "jsonName
   }
   if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
   for (const field of desc.fields) {
-    const member = json[field[key]];
+    const member = Object.hasOwn(json, field[key]) ? json[field[key]] : undefined;
     const convert = (value: JsonValue): JsonValue => {
       if (field.message !== undefined) return withNumbers(field.message, value, key);
       return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;

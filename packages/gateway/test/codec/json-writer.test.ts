@@ -1,4 +1,9 @@
-import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import { create, createFileRegistry, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  FileDescriptorProtoSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { messageFromJson, messageToJson, parseJson } from "../../src/codec/json-messages.ts";
@@ -8,6 +13,7 @@ import { anyMessage } from "../support/arbitrary-message.ts";
 const big = 9007199254740993n;
 const least = -(2n ** 63n);
 const most = 2n ** 64n - 1n;
+const text = { type: Type.STRING, label: Label.OPTIONAL };
 
 function textOf(message: EveryField, int64?: "string" | "number"): string {
   return JSON.stringify(messageToJson(EveryFieldSchema, message, { ...(int64 && { int64 }) }));
@@ -45,6 +51,16 @@ describe("int64 as number", () => {
     const json = messageToJson(EveryFieldSchema, message, options);
     expect(JSON.stringify(json)).toBe(`{"int64_list":[${big}],"renamed":5}`);
   });
+});
+
+test("a field that is named as what every object has is not written unless it is set", () => {
+  const names = ["constructor", "toString"];
+  const field = names.map((name, i) => ({ ...{ name, jsonName: name, number: i + 1 }, ...text }));
+  const proto = { name: "a.proto", syntax: "proto3", messageType: [{ name: "Car", field }] };
+  const file = create(FileDescriptorProtoSchema, proto);
+  const car = createFileRegistry(file, () => undefined).getMessage("Car");
+  if (car === undefined) throw new Error("the message was not built");
+  expect(Object.keys(messageToJson(car, create(car), { int64: "number" }) as object)).toEqual([]);
 });
 
 test.each([undefined, "string"] as const)("int64 is text if the option is %s", (int64) => {
