@@ -9,7 +9,7 @@ import { pauseUntil, readChunks } from "./windows.ts";
 const owner = Symbol("the exchange that an answer belongs to");
 
 /** A stream of HTTP/2, or a response of HTTP/1.1. */
-type Answer = Writable & { [owner]?: NodeExchange };
+type Answer = Writable & { readonly headersSent: boolean; [owner]?: NodeExchange };
 
 export function exchangeOf(answer: Writable): NodeExchange | undefined {
   return (answer as Answer)[owner];
@@ -33,7 +33,6 @@ export abstract class NodeExchange implements Exchange {
   declare url: string;
   declare problem: string | undefined;
   abstract readonly peerAddress: string | undefined;
-  abstract readonly isAnswered: boolean;
   /** After this, the body emits no more events, or ends as if it were complete. */
   abstract readonly isClosed: boolean;
   protected abstract readonly sentStatus: number | undefined;
@@ -54,7 +53,7 @@ export abstract class NodeExchange implements Exchange {
   /** Whether a body was announced. It may be empty. */
   declare hasBody: boolean;
   declare protected source: Readable;
-  declare protected readonly answer: Writable;
+  declare protected readonly answer: Answer;
   declare protected readonly close: () => void;
   declare private refusal: CallRefusal | undefined;
   declare reading: Reading | undefined;
@@ -62,7 +61,7 @@ export abstract class NodeExchange implements Exchange {
   declare private readonly budget: BodyBudget | undefined;
 
   // Fields are set here alone: initialisers would be a function more for each request.
-  constructor(source: Readable, answer: Writable, budget: BodyBudget | undefined) {
+  constructor(source: Readable, answer: Answer, budget: BodyBudget | undefined) {
     this.source = source;
     this.answer = answer;
     this.budget = budget;
@@ -77,7 +76,7 @@ export abstract class NodeExchange implements Exchange {
     this.refusal = undefined;
     this.reading = undefined;
     this.held = undefined;
-    (answer as Answer)[owner] = this;
+    answer[owner] = this;
     // Not an arrow function: V8 keeps objects for longer that have one of their own in a field.
     this.close = closeExchange.bind(undefined, this);
     answer.on("close", this.close);
@@ -86,6 +85,10 @@ export abstract class NodeExchange implements Exchange {
   get error(): ConnectError | undefined {
     if (this.refusal !== undefined) return this.refusal.error;
     return this.hasLeft || this.outcome === null ? clientLeft() : this.outcome;
+  }
+
+  get isAnswered(): boolean {
+    return this.answer.headersSent;
   }
 
   get status(): number | undefined {

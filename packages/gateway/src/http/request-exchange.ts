@@ -118,10 +118,6 @@ export class RequestExchange extends NodeExchange {
     return true;
   }
 
-  get isAnswered(): boolean {
-    return this.answer.headersSent;
-  }
-
   protected get sentStatus(): number | undefined {
     return this.isAnswered ? this.answer.statusCode : undefined;
   }

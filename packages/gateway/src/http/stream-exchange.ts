@@ -118,10 +118,6 @@ export class StreamExchange extends NodeExchange {
     return fitting as OutgoingHttpHeaders;
   }
 
-  get isAnswered(): boolean {
-    return this.answer.headersSent;
-  }
-
   protected get sentStatus(): number | undefined {
     const status = this.answer.sentHeaders?.[":status"];
     return status === undefined ? undefined : Number(status);
