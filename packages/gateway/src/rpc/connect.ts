@@ -38,7 +38,7 @@ import {
   type Wire,
 } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
-import { EnvelopeRoute } from "./envelope.ts";
+import { EnvelopeRoute, writeEnvelope } from "./envelope.ts";
 import { needsDuplex, type Route, RpcRoute, unsupportedMediaType } from "./face.ts";
 import { unpack } from "./unpack.ts";
 
@@ -200,7 +200,7 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    return this.envelope(call, this.variant.codec.serialize(message));
+    return writeEnvelope(call, this.variant.codec.serialize(message));
   }
 
   async end(call: Call, failure: Failure | undefined) {
@@ -210,7 +210,7 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
 
   #last(call: Call, error?: ConnectError): Uint8Array | Promise<Uint8Array> {
     const end = endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
-    return this.envelope(call, JSON.stringify(end), endStreamFlag);
+    return writeEnvelope(call, JSON.stringify(end), endStreamFlag);
   }
 }
 

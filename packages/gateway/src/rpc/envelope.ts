@@ -97,14 +97,14 @@ export async function* readEnvelopes<T>(
 
 /** Puts a message into an envelope. Compresses it if it is large enough. */
 export function writeEnvelope(
+  { compression: { response }, wire: { options } }: Pick<Call, "compression" | "wire">,
   body: Body,
-  compression: Compression | null,
-  compressMinBytes: number,
   flags = 0,
 ): Uint8Array | Promise<Uint8Array> {
   const data = bytesOf(body);
-  if (compression === null || data.byteLength < compressMinBytes) return wrapEnvelope(flags, data);
-  return compression.compress(data).then((bytes) => wrapEnvelope(flags | compressedFlag, bytes));
+  const isSmall = data.byteLength < options.compressMinBytes;
+  if (response === null || isSmall) return wrapEnvelope(flags, data);
+  return response.compress(data).then((bytes) => wrapEnvelope(flags | compressedFlag, bytes));
 }
 
 /** Parses a message as soon as it is complete. So an error in it is reported before one after it. */
@@ -300,10 +300,6 @@ export abstract class EnvelopeRoute extends RpcRoute {
   readAll({ exchange, compression: { request: compression } }: Call): AsyncIterable<Message> {
     const decoder = this.variant.isText ? new Base64Decoder() : undefined;
     return readEnvelopes(exchange, { ...this.#reading, compression, decoder });
-  }
-
-  protected envelope(call: Call, body: Body, flags?: number): Uint8Array | Promise<Uint8Array> {
-    return writeEnvelope(body, call.compression.response, this.options.compressMinBytes, flags);
   }
 }
 

@@ -91,9 +91,7 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
   }
 
   write(call: Call, message: Message): Awaitable<Response> {
-    const body = this.variant.codec.serialize(message);
-    const { compressMinBytes } = this.options;
-    const envelope = writeEnvelope(body, call.compression.response, compressMinBytes);
+    const envelope = writeEnvelope(call, this.variant.codec.serialize(message));
     if (envelope instanceof Promise) return envelope.then((one) => this.#respond(call, one));
     return this.#respond(call, envelope);
   }
@@ -115,7 +113,7 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
   }
 
   chunk(call: Call, message: Message): Uint8Array | Promise<Uint8Array> {
-    const envelope = this.envelope(call, this.variant.codec.serialize(message));
+    const envelope = writeEnvelope(call, this.variant.codec.serialize(message));
     if (!this.variant.isText) return envelope;
     return envelope instanceof Promise ? envelope.then(base64Of) : base64Of(envelope);
   }
@@ -154,7 +152,7 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
     const isOk = responseTrailer.source === okTrailer;
     if (isOk && compression.response === null) return okEnvelope;
     const lines = isOk ? okLines : grpcWeb.trailerSerialize(responseTrailer);
-    return this.envelope(call, lines, grpcWeb.trailerFlag);
+    return writeEnvelope(call, lines, grpcWeb.trailerFlag);
   }
 }
 

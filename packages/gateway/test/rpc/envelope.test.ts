@@ -1,7 +1,9 @@
 import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import type { Call } from "../../src/rpc/call.ts";
 import {
   type EnvelopeReading,
   EnvelopeSplitter,
@@ -228,7 +230,10 @@ test.each<[text: string, minBytes: number, isCompressed: boolean]>([
 ])("%j is compressed from %d bytes on: %s", async (text, minBytes, isCompressed) => {
   const flags = isCompressed ? 0x81 : 0x80;
   const data = isCompressed ? gzipSync(text) : text;
-  const written = await writeEnvelope(text, compressionGzip, minBytes, 0x80);
-  expect(Buffer.from(written)).toEqual(envelope(data, flags));
-  expect(Buffer.from(await writeEnvelope(text, null, minBytes))).toEqual(envelope(text));
+  const write = (response: Compression | null, flags?: number) => {
+    const call = { compression: { response }, wire: { options: { compressMinBytes: minBytes } } };
+    return writeEnvelope(call as Call, text, flags);
+  };
+  expect(Buffer.from(await write(compressionGzip, 0x80))).toEqual(envelope(data, flags));
+  expect(Buffer.from(await write(null))).toEqual(envelope(text));
 });
