@@ -126,15 +126,8 @@ export function callUnary(
   readMaxBytes: number,
   holding?: Holding,
 ): Promise<UnaryAnswer> {
-  const answer = answerOf(attempt, readMaxBytes, holding);
-  // Not in a function with listeners, or they would keep it for as long as they are kept.
-  attempt.stream.end(body);
-  return answer;
-}
-
-function answerOf(attempt: Attempt, readMaxBytes: number, holding?: Holding): Promise<UnaryAnswer> {
   const { stream } = attempt;
-  return new Promise((resolve, reject) => {
+  const answer = new Promise<UnaryAnswer>((resolve, reject) => {
     const received = new EnvelopeSplitter(readMaxBytes, holding);
     const settle = () => {
       const { endFailure, head = {}, trailer } = attempt;
@@ -161,6 +154,9 @@ function answerOf(attempt: Attempt, readMaxBytes: number, holding?: Holding): Pr
     });
     stream.on("close", settle);
   });
+  // Not in the listeners, or they would keep it for as long as they are kept.
+  stream.end(body);
+  return answer;
 }
 
 /** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */

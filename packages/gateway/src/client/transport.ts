@@ -73,13 +73,6 @@ interface Outgoing {
   readonly triesMax: number;
 }
 
-/** Unix sockets as in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path. */
-function parseTarget(url: string) {
-  const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
-  const { origin, pathname } = new URL(socketPath === undefined ? url : "http://localhost");
-  return { origin, pathname, socketPath };
-}
-
 /** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
 export class GrpcTransport implements Transport {
   readonly #channel: Channel;
@@ -92,9 +85,11 @@ export class GrpcTransport implements Transport {
   readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
 
   constructor(options: GrpcTransportOptions) {
-    const { origin, pathname, socketPath } = parseTarget(options.url);
-    const { tls = () => ({}), quietMsMax = 5000 } = options;
+    const { url, tls = () => ({}), quietMsMax = 5000 } = options;
     const { readMaxBytes = 4 * 1024 * 1024, readMaxValues = readMaxValuesDefault } = options;
+    // As in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path.
+    const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
+    const { origin, pathname } = new URL(socketPath === undefined ? url : "http://localhost");
     const onDisconnect = () => {
       for (const listener of this.#listeners) listener();
     };
@@ -201,7 +196,9 @@ export class GrpcTransport implements Transport {
     run: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
     // Before a place is taken, because headers that are none throw.
-    const own = header && withoutConnection(nodeHeaders(header));
+    const given = header && (header instanceof Headers ? header : new Headers(header));
+    // With lower-case names, as those that they must not replace.
+    const own = given && withoutConnection(toNodeHeaders(given));
     for (let tries = 1; ; tries++) {
       if (deadline.error !== undefined) throw deadline.error;
       const connection = await this.#channel.acquire(deadline);
@@ -251,11 +248,6 @@ export class GrpcTransport implements Transport {
 
 /** Different callers share a connection and its header compression: RFC 7541, section 7.1. */
 const secrets = ["authorization", "cookie"];
-
-/** With lower-case names, as those that they must not replace. */
-function nodeHeaders(header: HeadersInit): NodeHeaders {
-  return toNodeHeaders(header instanceof Headers ? header : new Headers(header));
-}
 
 /** gRPC allows at most eight digits. */
 function timeoutOf(ms: number): string {
