@@ -73,11 +73,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
     begin(request) {
       const { name, attributes } = describeRequest(request, scheme);
       const caller = propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
-      const described = {
-        kind: SpanKind.SERVER,
-        attributes: { ...attributes, ...describeForSpan(request) },
-      };
-      const span = tracer.startSpan(name, described, caller);
+      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, caller);
       spanContexts.set(request, span.spanContext());
       const context = trace.setSpan(caller, span);
       return {
@@ -109,26 +105,41 @@ function isHttp(protocol: ProtocolName): boolean {
 
 /** The name of a call's span, and attributes available to a sampler. */
 function describeRequest(
-  { protocol, method, pathTemplate, requestMethod }: ObservedRequest,
+  { protocol, method, pathTemplate, requestMethod, headers, peerAddress }: ObservedRequest,
   scheme: Scheme,
 ): { readonly name: string; readonly attributes: Attributes } {
+  const [, host, port] =
+    authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
+  const peer = peerAddress();
+  const ends = {
+    ...(host !== undefined && { "server.address": host }),
+    ...(port !== undefined && { "server.port": Number(port) }),
+    ...(peer !== undefined && { "network.peer.address": peer }),
+  };
   if (!isHttp(protocol)) {
     const system = protocol === "connect" ? "connectrpc" : "grpc";
     const called = method && methodNameOf(method);
-    const attributes = { "rpc.system.name": system, "rpc.method": called ?? "_OTHER" };
+    const attributes = { "rpc.system.name": system, "rpc.method": called ?? "_OTHER", ...ends };
     return { name: called ?? system, attributes };
   }
   const isKnown = httpMethods.test(requestMethod);
   const label = isKnown ? requestMethod : "HTTP";
+  // A path with variables, or an unknown one, may contain anything: ids, names, tokens.
+  const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
   return {
     name: pathTemplate === undefined ? label : `${label} ${pathTemplate}`,
     attributes: {
       "http.request.method": isKnown ? requestMethod : "_OTHER",
       "url.scheme": scheme,
       ...(pathTemplate !== undefined && { "http.route": pathTemplate }),
+      ...(isFixed && { "url.path": pathTemplate }),
+      ...ends,
     },
   };
 }
+
+/** A name or address of at most the DNS length, and a port. */
+const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;
 
 function describeEnding(
   { protocol }: ObservedRequest,
@@ -163,22 +174,3 @@ const serverErrors: ReadonlySet<Code> = new Set([
   ...[Code.Unknown, Code.DeadlineExceeded, Code.Unimplemented],
   ...[Code.Internal, Code.Unavailable, Code.DataLoss],
 ]);
-
-/** Attributes only for spans: clients choose the host, and there are many peers. */
-export function describeForSpan(request: ObservedRequest): Attributes {
-  const { protocol, pathTemplate, headers, peerAddress } = request;
-  // A path with variables, or an unknown one, may contain anything: ids, names, tokens.
-  const isFixed = pathTemplate !== undefined && !/[{*]/.test(pathTemplate);
-  const [, host, port] =
-    authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
-  const peer = peerAddress();
-  return {
-    ...(isHttp(protocol) && isFixed && { "url.path": pathTemplate }),
-    ...(host !== undefined && { "server.address": host }),
-    ...(port !== undefined && { "server.port": Number(port) }),
-    ...(peer !== undefined && { "network.peer.address": peer }),
-  };
-}
-
-/** A name or address of at most the DNS length, and a port. */
-const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;

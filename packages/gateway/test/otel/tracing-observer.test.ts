@@ -15,7 +15,6 @@ import type { ObservedRequest } from "../../src/index.ts";
 import {
   callContextKey,
   createTracingObserver,
-  describeForSpan,
   type TracingObserverOptions,
 } from "../../src/otel/tracing-observer.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
@@ -326,7 +325,13 @@ test.each([
   expect(Object.fromEntries(named)).toEqual(expected);
 });
 
-test("without a host, a span has none", () => {
-  const request = { protocol: "rest", headers: {}, peerAddress: () => undefined };
-  expect(describeForSpan(request as unknown as ObservedRequest)).toEqual({});
+test("without a host, a span has none", async () => {
+  const spans = recordSpans();
+  const request = { protocol: "rest", requestMethod: "GET", headers: {}, peerAddress() {} };
+  const { tracer } = spans;
+  const observer = createTracingObserver({ tracer });
+  const observation = observer.begin(request as unknown as ObservedRequest);
+  observation?.end({ code: undefined, error: undefined, status: undefined });
+  const [span] = await spans.until(1);
+  expect(span?.attributes).toEqual({ "http.request.method": "GET", "url.scheme": "http" });
 });
