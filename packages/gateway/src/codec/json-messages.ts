@@ -73,10 +73,7 @@ function rejected(error: unknown): unknown {
   return error instanceof FieldViolation ? badRequest([error]) : error;
 }
 
-type Context = JsonOptions & {
-  readonly recursionLimit: number;
-  depth: number;
-};
+type Context = JsonOptions & { readonly recursionLimit: number; depth: number };
 
 type Reader = ReaderOf<unknown, Context>;
 
@@ -190,14 +187,8 @@ function fieldReader(field: DescField | DescExtension): Reader {
     if (json === null && !takesNull(field)) throw new FieldViolation("", "must not be null");
     return read(json, context);
   };
-  switch (field.fieldKind) {
-    case "list":
-      return listReader(readElement);
-    case "map":
-      return mapReader(field.mapKey, readElement);
-    default:
-      return read;
-  }
+  if (field.fieldKind === "list") return listReader(readElement);
+  return field.fieldKind === "map" ? mapReader(field.mapKey, readElement) : read;
 }
 
 /** The reader for one value of a field: an item of a list, or a value of a map. */
@@ -398,14 +389,11 @@ function withNumbers(desc: DescMessage, json: JsonValue, key: "name" | "jsonName
       return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
     };
     if (member === undefined || member === null) continue;
-    if (field.fieldKind === "list" && Array.isArray(member)) {
-      json[field[key]] = member.map(convert);
-    } else if (field.fieldKind === "map" && isJsonObject(member)) {
+    if (Array.isArray(member)) json[field[key]] = member.map(convert);
+    else if (field.fieldKind === "map") {
       const entries = Object.entries(member).map(([name, value]) => [name, convert(value)]);
       json[field[key]] = Object.fromEntries(entries);
-    } else {
-      json[field[key]] = convert(member);
-    }
+    } else json[field[key]] = convert(member);
   }
   return json;
 }
