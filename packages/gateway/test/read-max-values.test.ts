@@ -3,7 +3,7 @@ import { create, toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { beginMessage, endMessage, messageValues } from "../src/codec/decode.ts";
+import { decode, messageValues } from "../src/codec/decode.ts";
 import { parseJsonText } from "../src/codec/json-text.ts";
 import { EveryFieldSchema, FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService, openFields } from "./support/echo.ts";
@@ -21,12 +21,8 @@ async function send(request: SentRequest, readMaxValues?: number) {
 }
 
 function parse(text: string, valuesMax: number) {
-  beginMessage(valuesMax);
-  try {
-    return parseJsonText(Buffer.from(text));
-  } finally {
-    endMessage();
-  }
+  const decoding = { parse: parseJsonText, readMaxValues: valuesMax };
+  return decode(Buffer.from(text), decoding, undefined);
 }
 
 describe("a JSON text", () => {

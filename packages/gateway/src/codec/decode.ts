@@ -17,26 +17,16 @@ export const valueBytes = 64;
 export const smallBytes = 4096;
 
 /** The message that is being decoded: always one, because decoding is synchronous. */
-const decoding = { values: 0, max: Number.POSITIVE_INFINITY };
+const current = { values: 0, max: Number.POSITIVE_INFINITY };
 
 /**
  * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
  * takes more memory or time counts as several. @throws {FieldViolation} above the limit.
  */
 export function countValues(values: number): void {
-  decoding.values += values;
-  if (decoding.values <= decoding.max) return;
-  throw new FieldViolation("", `has more than ${decoding.max} values`);
-}
-
-export function beginMessage(valuesMax: number): void {
-  decoding.values = 0;
-  decoding.max = valuesMax;
-}
-
-export function endMessage(): number {
-  decoding.max = Number.POSITIVE_INFINITY;
-  return decoding.values;
+  current.values += values;
+  if (current.values <= current.max) return;
+  throw new FieldViolation("", `has more than ${current.max} values`);
 }
 
 const known = new WeakMap<DescMessage, number>();
@@ -115,11 +105,13 @@ function decodeNow<T>(
 ): T | Promise<T> {
   let values = 0;
   let message: T;
-  beginMessage(readMaxValues);
+  current.values = 0;
+  current.max = readMaxValues;
   try {
     message = parse(bytes);
   } finally {
-    values = endMessage();
+    current.max = Number.POSITIVE_INFINITY;
+    values = current.values;
     if (values > fewValues) spend(callerOf(holding), values);
   }
   if (values <= fewValues || holding === undefined) return message;
