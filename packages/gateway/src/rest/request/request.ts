@@ -96,38 +96,32 @@ const streamTypes = ["application/x-ndjson", "application/json"];
  * checked without one, too. An empty body without a Content-Type has no messages, as in NDJSON.
  */
 export async function* readMessages(rest: Rest, request: Exchange): AsyncGenerator<Message> {
-  let isEmpty = true;
-  for await (const message of readStream(rest, request)) {
-    isEmpty = false;
-    yield message;
-  }
-  if (isEmpty) bind(rest, request, undefined);
-}
-
-async function* readStream(rest: Rest, request: Exchange): AsyncGenerator<Message> {
   const { isHttpBody, options } = rest;
+  let isEmpty = true;
   if (isHttpBody.request) {
     for await (const chunk of streamBody(request, options)) {
+      isEmpty = false;
       yield withHttpBody(rest, request, chunk);
     }
-    return;
+  } else if (!headerOf(request, "content-type")) {
+    await readNothing(request, options, streamTypes, () => {});
+  } else {
+    const type = assertMediaType(request, streamTypes);
+    const split = type === "application/json" ? splitArray : splitLines;
+    const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
+    const reading = textOf(rest, request);
+    let held = 0;
+    for await (const text of split(streamBody(request, options), limits)) {
+      isEmpty = false;
+      yield decode(text, reading, request.holding, (bytes) => {
+        held = bytes;
+      });
+      // Whoever asks for the next message is done with this one.
+      if (held > 0) request.holding?.give(held);
+      held = 0;
+    }
   }
-  if (!headerOf(request, "content-type")) {
-    return await readNothing(request, options, streamTypes, () => {});
-  }
-  const type = assertMediaType(request, streamTypes);
-  const split = type === "application/json" ? splitArray : splitLines;
-  const limits = { valueBytesMax: options.readMaxBytes, holding: request.holding };
-  const reading = textOf(rest, request);
-  let held = 0;
-  for await (const text of split(streamBody(request, options), limits)) {
-    yield decode(text, reading, request.holding, (bytes) => {
-      held = bytes;
-    });
-    // Whoever asks for the next message is done with this one.
-    if (held > 0) request.holding?.give(held);
-    held = 0;
-  }
+  if (isEmpty) bind(rest, request, undefined);
 }
 
 function textOf(rest: Rest, request: Exchange, isPatch = false): Decoding<Message> {

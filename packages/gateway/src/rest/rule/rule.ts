@@ -106,13 +106,11 @@ function createBinding(method: DescMethod, rule: HttpRule, whole: HttpRule): Bin
     path: variablePath(method, path, variable),
   }));
   const body = rule.body === "*" ? "*" : topField(method, "input", rule.body);
-  const conflict = findConflict([
-    ...variables.map((variable) => variable.path),
-    ...(typeof body === "object" ? [[body] as const] : []),
-  ]);
-  if (conflict !== undefined) throw new RuleError(method, `${path}: ${conflict}`);
-  const loss = findLoss(method.input, { variables, body });
-  if (loss !== undefined) throw new RuleError(method, `${path}: ${loss}`);
+  const paths = variables.map((variable) => variable.path);
+  const problem =
+    findConflict(typeof body === "object" ? [...paths, [body]] : paths) ??
+    findLoss(method.input, { variables, body });
+  if (problem !== undefined) throw new RuleError(method, `${path}: ${problem}`);
   if (body !== undefined && (verb === "GET" || verb === "HEAD")) {
     throw new RuleError(method, `${verb} ${path} must not have a body`);
   }
