@@ -161,16 +161,14 @@ export function createHealthHandlers(
   assertOptions("createHealthHandlers", options, handlerKinds);
   const { prefixes = [""], renderError = renderStatus, ...readiness } = options;
   const { isReady } = resolveReadiness(readiness);
+  const refuse = (error: ConnectError) => errorResponse(error, { renderError });
   const answerTo = (method: string | undefined, isWell: boolean) => {
     if (method === "GET" || method === "HEAD") {
       if (isWell) return jsonResponse('{"status":"ok"}');
-      const notReady = new ConnectError("the server is not ready", Code.Unavailable);
-      return errorResponse(notReady, { renderError });
+      return refuse(new ConnectError("the server is not ready", Code.Unavailable));
     }
     const [text, allow] = ["the method must be GET or HEAD", "GET, HEAD"];
-    return errorResponse(new RestFailure(405, Code.Unimplemented, text, { allow }), {
-      renderError,
-    });
+    return refuse(new RestFailure(405, Code.Unimplemented, text, { allow }));
   };
   const serve = (isWell: () => boolean): NodeHandler => {
     return ({ method }, response) => {

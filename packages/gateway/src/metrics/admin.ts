@@ -39,18 +39,34 @@ export async function openAdmin(
   });
   server.maxConnections = 16; // scrapers are few
   server.setTimeout(idleTimeoutMs);
-  const { contentType } = metrics;
   let rendering: Promise<string> | undefined;
-  // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
-  const render = () => {
-    rendering ??= metrics.render().finally(() => {
-      rendering = undefined;
-    });
-    return rendering;
-  };
-  const shared = { contentType, render, isReady: () => metrics.isReady() };
+
+  async function answer({ method, url = "", headers: { host = "" } }: http.IncomingMessage) {
+    const { path } = parseRequestTarget(url);
+    if (!paths.includes(path)) return plain(404, `there is only ${paths.join(", ")}`);
+    if (method !== "GET" && method !== "HEAD") {
+      return plain(405, "the method must be GET or HEAD", { allow: "GET, HEAD" });
+    }
+    if (path === "/healthz") return plain(200, "the process runs");
+    if (path === "/readyz" && !metrics.isReady()) return plain(503, "the server is not ready");
+    if (path === "/readyz") return plain(200, "the server is ready");
+    if (isRebindable(host) && URL.parse(`http://${host}`)?.hostname !== place.host.toLowerCase()) {
+      return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
+    }
+    try {
+      // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
+      rendering ??= metrics.render().finally(() => {
+        rendering = undefined;
+      });
+      const body = await rendering;
+      return { status: 200, header: { "content-type": metrics.contentType }, body };
+    } catch {
+      return plain(500, "the metrics could not be read");
+    }
+  }
+
   server.on("request", (request, response) => {
-    void answer(request, shared, place.host).then(({ status, header, body }) => {
+    void answer(request).then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
       response.end(body); // Node leaves the body of an answer to HEAD out by itself
     });
@@ -71,30 +87,6 @@ export async function openAdmin(
   }
 
   return { address: server.address() as AddressInfo, close };
-}
-
-async function answer(
-  { method, url = "", headers: { host = "" } }: http.IncomingMessage,
-  metrics: MetricsSource,
-  ownHost: string,
-) {
-  const { path } = parseRequestTarget(url);
-  if (!paths.includes(path)) return plain(404, `there is only ${paths.join(", ")}`);
-  if (method !== "GET" && method !== "HEAD") {
-    return plain(405, "the method must be GET or HEAD", { allow: "GET, HEAD" });
-  }
-  if (path === "/healthz") return plain(200, "the process runs");
-  if (path === "/readyz" && !metrics.isReady()) return plain(503, "the server is not ready");
-  if (path === "/readyz") return plain(200, "the server is ready");
-  if (isRebindable(host) && URL.parse(`http://${host}`)?.hostname !== ownHost.toLowerCase()) {
-    return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
-  }
-  try {
-    const body = await metrics.render();
-    return { status: 200, header: { "content-type": metrics.contentType }, body };
-  } catch {
-    return plain(500, "the metrics could not be read");
-  }
 }
 
 const paths = ["/metrics", "/healthz", "/readyz"];
