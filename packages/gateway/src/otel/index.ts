@@ -1,9 +1,2 @@
 /** OpenTelemetry for calls: spans, created with your tracer. */
-export {
-  callContextKey,
-  createTracingObserver,
-  isServerError,
-  type Scheme,
-  type TracingObserver,
-  type TracingObserverOptions,
-} from "./tracing-observer.ts";
+export * from "./tracing-observer.ts";
