@@ -7,9 +7,8 @@ import { type HttpBody, HttpBodySchema } from "../../../gen/google/api/httpbody_
 type Part = "*" | DescField | undefined;
 
 export function isHttpBody(message: DescMessage, part: Part): boolean {
-  const desc = part === "*" || part === undefined ? message : part.message;
-  const isAlone = part === "*" || part === undefined || part.fieldKind === "message";
-  return isAlone && desc?.typeName === HttpBodySchema.typeName;
+  if (typeof part !== "object") return message.typeName === HttpBodySchema.typeName;
+  return part.fieldKind === "message" && part.message.typeName === HttpBodySchema.typeName;
 }
 
 export function setHttpBody(
