@@ -1,7 +1,5 @@
 /** Serves a store on a port. */
-
-import type { ConnectRouter } from "@connectrpc/connect";
-import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, type HandlerContext } from "@connectrpc/connect";
 import {
   cancellationOf,
   gatewayNodeAdapter,
