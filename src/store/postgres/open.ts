@@ -33,29 +33,26 @@ export async function openEngine(
   limits: PostgresLimits,
   onUnreachable?: OnUnreachable,
 ): Promise<ReturnType<typeof createPostgresEngine>> {
-  return await withPatience(limits, async () => {
-    const session = await connectToAny(address, limits);
-    return await orDestroy(session, async () => {
-      const version = await readSchemaVersion(session);
-      if (version < migrations.length) await migrate(session, limits);
-      const found = { ...address, schema: session.schema };
-      const inspection = createInspection(found, limits);
-      await inspection.runWhole(session);
-      await tryInsert(session);
-      const pool = createPool(() => connectToAny(found, limits), limits, session);
-      // Connecting to a node that hangs is given up as soon as a statement would be.
-      const nodeTimeoutMs = Math.min(limits.connectTimeoutMs, 2 * limits.aliveIntervalMs);
-      const connectTo = (host: Host) =>
-        connectToAny({ ...found, hosts: [host] }, limits, nodeTimeoutMs);
-      const engine = createPostgresEngine(pool, inspection, {
-        connectionsMax: address.connectionsMax,
-        connectTo,
-        limits,
-        onUnreachable,
-      });
-      await engine.openNodes();
-      return engine;
+  return await connectPatiently(address, limits, async (session) => {
+    const version = await readSchemaVersion(session);
+    if (version < migrations.length) await migrate(session, limits);
+    const found = { ...address, schema: session.schema };
+    const inspection = createInspection(found, limits);
+    await inspection.runWhole(session);
+    await tryInsert(session);
+    const pool = createPool(() => connectToAny(found, limits), limits, session);
+    // Connecting to a node that hangs is given up as soon as a statement would be.
+    const nodeTimeoutMs = Math.min(limits.connectTimeoutMs, 2 * limits.aliveIntervalMs);
+    const connectTo = (host: Host) =>
+      connectToAny({ ...found, hosts: [host] }, limits, nodeTimeoutMs);
+    const engine = createPostgresEngine(pool, inspection, {
+      connectionsMax: address.connectionsMax,
+      connectTo,
+      limits,
+      onUnreachable,
     });
+    await engine.openNodes();
+    return engine;
   });
 }
 
@@ -72,9 +69,8 @@ async function withSession<T>(
   address: PostgresAddress,
   work: (session: Session) => Promise<T>,
 ): Promise<T> {
-  return await withPatience(defaultPostgresLimits, async () => {
-    const session = await connectToAny(address, defaultPostgresLimits);
-    const result = await orDestroy(session, () => work(session));
+  return await connectPatiently(address, defaultPostgresLimits, async (session) => {
+    const result = await work(session);
     await session.close();
     return result;
   });
@@ -82,36 +78,34 @@ async function withSession<T>(
 
 export async function openPostgresReader(address: PostgresAddress): Promise<PlantReader> {
   const limits = defaultPostgresLimits;
-  return await withPatience(limits, async () => {
-    const session = await connectToAny(address, limits);
-    return await orDestroy(session, async () => {
-      const version = await readSchemaVersion(session);
-      if (version < migrations.length) {
-        const problem = `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`;
-        throw new StoreOpenError("unsupported", problem);
-      }
-      await assertTable(session);
-      return await beginReading(session, limits);
-    });
+  return await connectPatiently(address, limits, async (session) => {
+    const version = await readSchemaVersion(session);
+    if (version < migrations.length) {
+      const problem = `${describeAddress(address)} has schema version ${version}, but version ${migrations.length} is required; check the store URL, or run plant-store migrate up --store URL first`;
+      throw new StoreOpenError("unsupported", problem);
+    }
+    await assertTable(session);
+    return await beginReading(session, limits);
   });
 }
 
-async function orDestroy<T>(session: Session, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    session.destroy();
-    throw error;
-  }
-}
-
-/** Retries while the server is up but reports that it is not ready yet. */
-async function withPatience<T>(limits: PostgresLimits, work: () => Promise<T>): Promise<T> {
+/**
+ * Works in a new session, which is destroyed if that fails. Retries while the server is up but
+ * reports that it is not ready yet.
+ */
+async function connectPatiently<T>(
+  address: PostgresAddress,
+  limits: PostgresLimits,
+  work: (session: Session) => Promise<T>,
+): Promise<T> {
   const begin = performance.now();
   for (let tries = 1; ; tries++) {
+    let session: Session | undefined;
     try {
-      return await work();
+      session = await connectToAny(address, limits);
+      return await work(session);
     } catch (error) {
+      session?.destroy();
       const pauseMs = backoffMs(tries, limits);
       const isLate = performance.now() + pauseMs - begin > limits.retryLimitMs;
       if (isLate || !isPassing(error)) throw openError(error);

@@ -2,7 +2,6 @@ import { createHash } from "node:crypto";
 import type { DescService } from "@bufbuild/protobuf";
 import type { NodeHandler } from "connect-gateway";
 import { createOpenApiDocument, type OpenApiOptions } from "connect-gateway/openapi";
-
 import { hasAuth } from "connect-gateway-kit/auth/settings";
 import { type ApiDocument, renderReference } from "connect-gateway-kit/reference";
 import type { Settings } from "./settings.ts";
