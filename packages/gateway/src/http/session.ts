@@ -128,7 +128,7 @@ const handles = new FinalizationRegistry<unknown>(() => {});
 
 /**
  * For `maxSessionMemory`. Above it, Node refuses each stream whose headers arrive, because answers of
- * others are unread. `Windows` bounds these instead. Node counts in 32 bits: 4,295 overflow.
+ * others are unread. `createWindows` bounds these instead. Node counts in 32 bits: 4,295 overflow.
  */
 export const sessionMegabytesMax = 4000;
 

@@ -36,6 +36,14 @@ interface Session {
   isAsked: boolean;
 }
 
+interface WindowLimits {
+  /** Of a new connection's streams. */
+  readonly firstWindowBytes: number;
+  readonly windowBytesMax: number;
+  /** Of all streams in the process. */
+  readonly unreadBytesMax: number;
+}
+
 /**
  * The windows of all connections of a process, in one role.
  *
@@ -46,49 +54,39 @@ interface Session {
  * connection that holds the most. Servers that we call are trusted to stop: their streams are unread
  * because callers of ours are slow.
  */
-export class Windows {
-  readonly #sessions = new Map<Session, StreamTable<Http2Stream>>();
-  /** Of all streams in the process. */
-  readonly #unreadBytesMax: number;
-  readonly #windowBytesMax: number;
-  /** Of a new connection's streams. */
-  readonly firstWindowBytes: number;
-  #windowBytes: number;
+export function createWindows({ firstWindowBytes, windowBytesMax, unreadBytesMax }: WindowLimits) {
+  const sessions = new Map<Session, StreamTable<Http2Stream>>();
+  let windowBytes = firstWindowBytes;
   /** Falls slowly, or short calls would change windows at each look. */
-  #recentStreams = 0;
-  #timer: ReturnType<typeof setTimeout> | undefined;
-
-  constructor(limits: Record<"firstWindowBytes" | "windowBytesMax" | "unreadBytesMax", number>) {
-    this.firstWindowBytes = limits.firstWindowBytes;
-    this.#windowBytesMax = limits.windowBytesMax;
-    this.#windowBytes = limits.firstWindowBytes;
-    this.#unreadBytesMax = limits.unreadBytesMax;
-    this.#adapt(0, 0, Number.POSITIVE_INFINITY);
-  }
+  let recentStreams = 0;
+  let isWatching = false;
+  adapt(0, 0, Number.POSITIVE_INFINITY);
+  return { firstWindowBytes, add, watch };
 
   /** Call for a new session whose first settings have `firstWindowBytes`. @returns its open streams. */
-  add(session: Http2Session): Iterable<Http2Stream> {
+  function add(session: Http2Session): Iterable<Http2Stream> {
     const streams = keepStreamsInTables(session);
-    const one = { session, windowBytes: this.firstWindowBytes, isAsked: false };
+    const one = { session, windowBytes: firstWindowBytes, isAsked: false };
     const open = () => {
       if (session.destroyed) return; // it connects even then
-      session.setLocalWindowSize(connectionWindows * this.firstWindowBytes);
+      session.setLocalWindowSize(connectionWindows * firstWindowBytes);
       if (streams === undefined) session.settings({ initialWindowSize: windowBytesMin });
-      else if (this.#windowBytes < this.firstWindowBytes) this.#tell(one);
+      else if (windowBytes < firstWindowBytes) tell(one);
     };
     if (session.connecting) session.once("connect", open);
     else open();
     if (streams === undefined) return [];
-    this.#sessions.set(one, streams);
-    session.once("close", () => this.#sessions.delete(one));
+    sessions.set(one, streams);
+    session.once("close", () => sessions.delete(one));
     return streams;
   }
 
-  watch(): void {
-    this.#timer ??= setTimeout(this.#look, lookIntervalMs).unref();
+  function watch(): void {
+    if (!isWatching) setTimeout(look, lookIntervalMs).unref();
+    isWatching = true;
   }
 
-  readonly #look = () => {
+  function look(): void {
     const begun = performance.now();
     const held = new Map<Http2Stream, number>();
     const seen = new Set<ArrayBufferLike>();
@@ -96,7 +94,7 @@ export class Windows {
     let unreadStreams = 0;
     let ofClients = 0;
     let openStreams = 0;
-    for (const [{ session }, streams] of this.#sessions) {
+    for (const [{ session }, streams] of sessions) {
       for (const stream of streams) {
         if (!stateOf(stream).ended) openStreams++;
         if (stream.readableLength === 0) continue;
@@ -108,76 +106,73 @@ export class Windows {
         ofClients += bytes;
       }
     }
-    const tooMany = ofClients - excessMax * this.#unreadBytesMax;
-    if (tooMany > 0) unread -= this.#end(held, tooMany + this.#unreadBytesMax);
-    this.#recentStreams = Math.max(openStreams, 0.95 * this.#recentStreams);
-    this.#adapt(unread, unreadStreams, this.#recentStreams);
-    for (const [one, streams] of this.#sessions) {
-      const hasMore = one.windowBytes > Math.max(this.firstWindowBytes, this.#windowBytes);
-      if (streams.size > 0 || hasMore) this.#tell(one);
+    const tooMany = ofClients - excessMax * unreadBytesMax;
+    if (tooMany > 0) unread -= end(held, tooMany + unreadBytesMax);
+    recentStreams = Math.max(openStreams, 0.95 * recentStreams);
+    adapt(unread, unreadStreams, recentStreams);
+    for (const [one, streams] of sessions) {
+      const hasMore = one.windowBytes > Math.max(firstWindowBytes, windowBytes);
+      if (streams.size > 0 || hasMore) tell(one);
     }
-    this.#timer = undefined;
-    const isSmall = this.#windowBytes < this.firstWindowBytes;
-    if (openStreams === 0 && unread === 0 && !isSmall) return;
+    isWatching = openStreams > 0 || unread > 0 || windowBytes < firstWindowBytes;
+    if (!isWatching) return;
     // At most a fiftieth of the time.
     const pauseMs = Math.max(lookIntervalMs, 50 * (performance.now() - begun));
-    this.#timer = setTimeout(this.#look, pauseMs).unref();
-  };
-
-  /** Halves windows at once, and doubles them step by step, with a margin. */
-  #adapt(unread: number, unreadStreams: number, openStreams: number): void {
-    const parts = Math.max(2, unreadStreams / 2);
-    const room = (this.#unreadBytesMax - unread) / parts;
-    const few = (excessMax * this.#unreadBytesMax) / openStreams;
-    const mayGrow = this.#windowBytes < this.firstWindowBytes || few >= 3 * this.#windowBytes;
-    // Larger ones will hold more.
-    const next = room - unread / parts;
-    if (mayGrow && room >= 3 * this.#windowBytes && next >= 2 * this.#windowBytes) {
-      this.#windowBytes *= 2;
-    }
-    const share = Math.min(room, Math.max(few, this.firstWindowBytes), this.#windowBytesMax);
-    while (share < this.#windowBytes && this.#windowBytes > windowBytesMin) this.#windowBytes /= 2;
+    setTimeout(look, pauseMs).unref();
   }
 
-  #tell(one: Session): void {
+  /** Halves windows at once, and doubles them step by step, with a margin. */
+  function adapt(unread: number, unreadStreams: number, openStreams: number): void {
+    const parts = Math.max(2, unreadStreams / 2);
+    const room = (unreadBytesMax - unread) / parts;
+    const few = (excessMax * unreadBytesMax) / openStreams;
+    const mayGrow = windowBytes < firstWindowBytes || few >= 3 * windowBytes;
+    // Larger ones will hold more.
+    const next = room - unread / parts;
+    if (mayGrow && room >= 3 * windowBytes && next >= 2 * windowBytes) windowBytes *= 2;
+    const share = Math.min(room, Math.max(few, firstWindowBytes), windowBytesMax);
+    while (share < windowBytes && windowBytes > windowBytesMin) windowBytes /= 2;
+  }
+
+  function tell(one: Session): void {
     const { session } = one;
-    const windowBytes = this.#windowBytes;
-    if (one.isAsked || one.windowBytes === windowBytes) return;
+    const told = windowBytes;
+    if (one.isAsked || one.windowBytes === told) return;
     if (session.closed || session.destroyed || session.connecting) return;
     one.isAsked = true;
-    session.settings({ initialWindowSize: windowBytes }, () => {
-      one.windowBytes = windowBytes;
+    session.settings({ initialWindowSize: told }, () => {
+      one.windowBytes = told;
       one.isAsked = false;
     });
   }
+}
 
-  /** Ends large streams, first those of the session that holds the most. @returns the bytes that they held. */
-  #end(held: ReadonlyMap<Http2Stream, number>, wanted: number): number {
-    let ended = 0;
-    const all = new Map<Http2Session | undefined, number>();
-    for (const [{ session }, bytes] of held) all.set(session, (all.get(session) ?? 0) + bytes);
-    const ofSession = ({ session }: Http2Stream) => all.get(session) ?? 0;
-    const order = [...held].sort(([a, x], [b, y]) => ofSession(b) - ofSession(a) || y - x);
-    for (const [stream, bytes] of order) {
-      if (ended >= wanted) break;
-      if (bytes <= 2 * windowBytesMin) continue;
-      ended += bytes;
-      stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
-      stream.destroy();
-    }
-    return ended;
+/** Ends large streams, first those of the session that holds the most. @returns the bytes that they held. */
+function end(held: ReadonlyMap<Http2Stream, number>, wanted: number): number {
+  let ended = 0;
+  const all = new Map<Http2Session | undefined, number>();
+  for (const [{ session }, bytes] of held) all.set(session, (all.get(session) ?? 0) + bytes);
+  const ofSession = ({ session }: Http2Stream) => all.get(session) ?? 0;
+  const order = [...held].sort(([a, x], [b, y]) => ofSession(b) - ofSession(a) || y - x);
+  for (const [stream, bytes] of order) {
+    if (ended >= wanted) break;
+    if (bytes <= 2 * windowBytesMin) continue;
+    ended += bytes;
+    stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+    stream.destroy();
   }
+  return ended;
 }
 
 /** Of clients. With windows of 16 MiB for all, a hundred connections took a server above 512 MiB. */
-export const requestWindows: Windows = new Windows({
+export const requestWindows = createWindows({
   firstWindowBytes: 2 * MiB,
   windowBytesMax: 8 * MiB,
   unreadBytesMax: 32 * MiB,
 });
 
 /** Of servers that we call. As much as grpc-go's windows can grow to: 160 MB/s at 100 ms. */
-export const answerWindows: Windows = new Windows({
+export const answerWindows = createWindows({
   firstWindowBytes: 16 * MiB,
   windowBytesMax: 16 * MiB,
   unreadBytesMax: 64 * MiB,

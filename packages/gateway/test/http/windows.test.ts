@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } from "node:http2";
 import { expect, test } from "vitest";
-import { Windows } from "../../src/http/windows.ts";
+import { createWindows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
 import { createPath, data, headers } from "../support/create-volume.ts";
 import { listen } from "../support/free-port.ts";
@@ -55,7 +55,7 @@ test("windows grow while streams are few", async () => {
 });
 
 const openWindows = (unreadBytesMax: number) =>
-  new Windows({ firstWindowBytes: windowBytesMax, windowBytesMax, unreadBytesMax });
+  createWindows({ firstWindowBytes: windowBytesMax, windowBytesMax, unreadBytesMax });
 
 /** A server that reads nothing until it is told, with little room for what is unread. */
 async function openUnread(bytesMax: number) {
