@@ -120,46 +120,38 @@ function parseDetails(base64: string | string[] = ""): Pick<Status, "message" | 
 
 export type ReadLimits = Pick<EnvelopeReading<unknown>, "readMaxBytes" | "readMaxValues">;
 
+export type MethodCodec<I extends DescMessage, O extends DescMessage> = ReturnType<
+  typeof createMethodCodec<I, O>
+>;
+
 /** Shared by the calls of a method: its path, and the form of its messages. */
-export class MethodCodec<I extends DescMessage, O extends DescMessage> {
-  readonly path: string;
-  readonly #input: I;
-  readonly #output: O;
-
-  constructor(path: string, input: I, output: O) {
-    this.path = path;
-    this.#input = input;
-    this.#output = output;
-  }
-
-  serialize(init: MessageInitShape<I>): Uint8Array {
-    return wrapEnvelope(0, toBytes(this.#input, create(this.#input, init)));
-  }
-
-  /** @param values May have `passesOn`. */
-  reading(
-    head: Head,
-    limits: ReadLimits,
-    values?: ContextValues,
-  ): EnvelopeReading<MessageShape<O>> {
-    const compression = compressionOf(head);
-    const parse = values?.get(passesOn) ? this.#pass : this.#parse;
-    return { ...limits, compression, endFlag: 0, parse, errors: answerErrors };
-  }
-
-  readonly #pass = (bytes: Uint8Array) => unreadMessage(this.#output, bytes);
-
-  readonly #parse = (bytes: Uint8Array): MessageShape<O> => {
+export function createMethodCodec<I extends DescMessage, O extends DescMessage>(
+  path: string,
+  input: I,
+  output: O,
+) {
+  const pass = (bytes: Uint8Array) => unreadMessage(output, bytes);
+  const parse = (bytes: Uint8Array): MessageShape<O> => {
     try {
       // Before anything is created from them, because a few bytes can become much.
-      assertWireFormat(this.#output, bytes);
-      return fromBinary(this.#output, bytes);
+      assertWireFormat(output, bytes);
+      return fromBinary(output, bytes);
     } catch (cause) {
       const isLarge = cause instanceof FieldViolation;
-      const message = `the answer ${isLarge ? cause.description : `is no ${this.#output.typeName}`}`;
+      const message = `the answer ${isLarge ? cause.description : `is no ${output.typeName}`}`;
       const code = isLarge ? Code.ResourceExhausted : Code.Internal;
       throw new ConnectError(message, code, undefined, undefined, cause);
     }
+  };
+  return {
+    path,
+    serialize: (init: MessageInitShape<I>) => wrapEnvelope(0, toBytes(input, create(input, init))),
+    /** @param values May have `passesOn`. */
+    reading(head: Head, limits: ReadLimits, values?: ContextValues) {
+      const compression = compressionOf(head);
+      const own = { compression, endFlag: 0, errors: answerErrors };
+      return { ...limits, ...own, parse: values?.get(passesOn) ? pass : parse };
+    },
   };
 }
 

@@ -20,7 +20,7 @@ import { methodNameOf } from "../rpc/call-names.ts";
 import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
 import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, optionKinds } from "../rpc/options.ts";
-import { MethodCodec, type ReadLimits } from "./answer.ts";
+import { createMethodCodec, type MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
@@ -240,7 +240,7 @@ export class GrpcTransport implements Transport {
     const known = this.#methods.get(method) as MethodCodec<I, O> | undefined;
     if (known !== undefined) return known;
     const path = `${this.#basePath}/${methodNameOf(method)}`;
-    const codec = new MethodCodec(path, method.input, method.output);
+    const codec = createMethodCodec(path, method.input, method.output);
     this.#methods.set(method, codec as unknown as MethodCodec<DescMessage, DescMessage>);
     return codec;
   }

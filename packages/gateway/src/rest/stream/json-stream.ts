@@ -34,7 +34,7 @@ export async function* allLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(limits);
+  const value = createValueBuffer(limits);
   for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
@@ -56,7 +56,7 @@ export async function* splitArray(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  const value = new ValueBuffer(limits);
+  const value = createValueBuffer(limits);
   let depth = 0;
   let isDone = false;
   let inString = false;
@@ -134,31 +134,22 @@ function isBlank(text: Uint8Array): boolean {
   return text.every(isSpace);
 }
 
-class ValueBuffer {
-  readonly #bytesMax: number;
-  readonly #bytes: BodyBuffer;
-  #room: Promise<void> | undefined;
-
-  constructor({ valueBytesMax, holding }: ValueLimits) {
-    this.#bytesMax = valueBytesMax;
-    this.#bytes = new BodyBuffer(holding);
-  }
-
-  /** Passes chunks on while there is room for the parts that are kept. */
-  async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-    for await (const chunk of chunks) {
-      yield chunk;
-      this.#bytes.settle();
-      await this.#room;
-    }
-  }
-
-  add(piece: Uint8Array): void {
-    if (this.#bytes.length + piece.byteLength > this.#bytesMax) throw tooLarge(this.#bytesMax);
-    if (piece.byteLength > 0) this.#room = this.#bytes.append(piece);
-  }
-
-  take(): Uint8Array {
-    return this.#bytes.take(this.#bytes.length);
-  }
+function createValueBuffer({ valueBytesMax, holding }: ValueLimits) {
+  const bytes = new BodyBuffer(holding);
+  let room: Promise<void> | undefined;
+  return {
+    /** Passes chunks on while there is room for the parts that are kept. */
+    async *holdAll(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+      for await (const chunk of chunks) {
+        yield chunk;
+        bytes.settle();
+        await room;
+      }
+    },
+    add(piece: Uint8Array): void {
+      if (bytes.length + piece.byteLength > valueBytesMax) throw tooLarge(valueBytesMax);
+      if (piece.byteLength > 0) room = bytes.append(piece);
+    },
+    take: (): Uint8Array => bytes.take(bytes.length),
+  };
 }
