@@ -127,7 +127,6 @@ const other = "other";
 function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserver {
   const { nameOf, names = [], namesMax = names.length } = options;
   const labels = new Set(names);
-  const known = new WeakMap<DescMethod, string>();
   let inFlight = 0;
   const total = "Requests that have ended, by method, protocol and google.rpc code.";
   const requests = new Counter({
@@ -147,16 +146,9 @@ function observeCalls(named: Naming, options: ServiceMetricsOptions): CallObserv
 
   function labelOf(method: DescMethod | undefined): string {
     if (method === undefined) return other;
-    let label = known.get(method);
-    if (label === undefined) {
-      label = nameOf(method);
-      if (!labels.has(label)) {
-        if (labels.size < namesMax) labels.add(label);
-        else label = other;
-      }
-      known.set(method, label);
-    }
-    return label;
+    const label = nameOf(method);
+    if (labels.size < namesMax) labels.add(label);
+    return labels.has(label) ? label : other;
   }
 
   return {
