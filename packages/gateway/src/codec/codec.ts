@@ -30,10 +30,7 @@ export interface Codec {
   readonly serialize: (message: Message) => Body;
 }
 
-export interface Codecs {
-  readonly binary: Codec;
-  readonly json: Codec;
-}
+export type Codecs = Readonly<Record<"binary" | "json", Codec>>;
 
 type CodecOptions = Pick<
   UniversalHandlerOptions,

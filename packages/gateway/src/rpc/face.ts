@@ -55,7 +55,7 @@ export abstract class RpcRoute<P = unknown> implements Route {
   readonly options: Endpoint["options"];
   /** Whether both sides send at the same time. */
   readonly isBidi: boolean;
-  readonly #allowed: readonly string[];
+  readonly allow: () => readonly string[];
 
   constructor({ spec, options, rpc, passesOn }: Endpoint, terms: Terms, contentType: string) {
     this.protocol = terms.protocol;
@@ -67,11 +67,7 @@ export abstract class RpcRoute<P = unknown> implements Route {
     this.spec = spec;
     this.options = options;
     this.isBidi = spec.kind === "bidi_streaming";
-    this.#allowed = rpc.allowedMethods;
-  }
-
-  allow(): readonly string[] {
-    return this.#allowed;
+    this.allow = () => rpc.allowedMethods;
   }
 
   headDelayMs(): number {

@@ -211,13 +211,9 @@ type LayeredSocket = Socket & { readonly _parent?: Socket | null };
  * Clients may have the certificate of a CA whose own one is signed by another that the file lacks, as
  * in Go. Node's servers do not pass on the option `allowPartialTrustChain`.
  */
-function trustIntermediates(server: object & { readonly _sharedCreds?: SharedContext }): void {
-  server._sharedCreds?.context.setAllowPartialTrustChain?.();
-}
-
-/** The undocumented context of all connections of a server with TLS. */
-interface SharedContext {
-  readonly context: { setAllowPartialTrustChain?(): void };
+function trustIntermediates(server: object): void {
+  // The undocumented context of all connections of a server with TLS.
+  Reflect.get(server, "_sharedCreds")?.context.setAllowPartialTrustChain?.();
 }
 
 async function listen(
