@@ -63,13 +63,6 @@ export interface CommonOptions extends ConnectRouterOptions, OwnOptions {
   /** Stores the address of each client under `peerAddressKey`, for gate and interceptors. Default: no. */
   readonly exposePeerAddress?: boolean;
   /**
-   * Called once for a call that fails with anything but a ConnectError, thrown by the implementation,
-   * an interceptor or the gate. Clients get "internal error". Also called for an answer that could
-   * not be created or was cut. Not called for what is thrown after the client has left or the
-   * deadline has passed. Default: `console.error`.
-   */
-  readonly onError?: (error: unknown) => void;
-  /**
    * The error for a path at which nothing is served: unavailable, for example, while the services
    * are not known yet. Default, also for undefined: 404, and UNIMPLEMENTED over gRPC.
    */

@@ -6,7 +6,12 @@ import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequestDetail, FieldViolation, violationsMax } from "../codec/violation.ts";
 
 export interface ErrorListener {
-  /** Called once for each call that fails with an error other than a ConnectError. */
+  /**
+   * Called once for a call that fails with anything but a ConnectError, thrown by the implementation,
+   * an interceptor or the gate. Clients get "internal error". Also called for an answer that could
+   * not be created or was cut. Not called for what is thrown after the client has left or the
+   * deadline has passed. Default: `console.error`.
+   */
   readonly onError?: (error: unknown) => void;
 }
 
