@@ -98,13 +98,9 @@ export function addHealth(
   const { services, watchesMax = 1024, ...given } = options;
   const { isReady, draining } = resolveReadiness(given);
   const enter = createStreamLimit(watchesMax, "there are too many watches");
+  // Asked by calls, when the router has all its services.
   const names = () => ["", ...(services ?? servicesOf(router)).map(({ typeName }) => typeName)];
-  let known: ReadonlySet<string> | undefined;
-  // On first use, when the router has all its services.
-  const isKnown = (name: string) => {
-    known ??= new Set(names());
-    return known.has(name);
-  };
+  const isKnown = (name: string) => names().includes(name);
   const statusWhen = (ready: boolean) => (ready ? Status.SERVING : Status.NOT_SERVING);
 
   const health: ServiceImpl<typeof Health> = {
