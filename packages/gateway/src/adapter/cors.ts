@@ -42,21 +42,21 @@ export function createCors(options: CorsOptions): ApplyCors {
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
   if (isForAll && credentials) throw new TypeError("cors.credentials needs origins by name, not *");
-  const allowedHeaders = listOf(
-    cors.allowedHeaders,
+  const allowedHeaders = [
+    ...cors.allowedHeaders,
     // Traced pages, or pages that set request ids, send these: https://www.w3.org/TR/trace-context/
-    ["Authorization", "Traceparent", "Tracestate", "X-Request-Id", "If-None-Match"],
+    ...["Authorization", "Traceparent", "Tracestate", "X-Request-Id", "If-None-Match"],
     // Clients of gRPC-Web for .NET send these.
-    ["Grpc-Encoding", "Grpc-Accept-Encoding", "Grpc-Previous-Rpc-Attempts"],
-    ["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
-    options.allowedHeaders,
-  );
-  const exposedHeaders = listOf(
-    cors.exposedHeaders,
-    ["WWW-Authenticate", "Retry-After", "X-Request-Id", "ETag", "Allow", "Accept-Query"],
-    ["Grpc-Encoding", "Grpc-Retry-Pushback-Ms"],
-    options.exposedHeaders,
-  );
+    ...["Grpc-Encoding", "Grpc-Accept-Encoding", "Grpc-Previous-Rpc-Attempts"],
+    ...["MCP-Protocol-Version", "Mcp-Method", "Mcp-Name"],
+    ...(options.allowedHeaders ?? []),
+  ].join(", ");
+  const exposedHeaders = [
+    ...cors.exposedHeaders,
+    ...["WWW-Authenticate", "Retry-After", "X-Request-Id", "ETag", "Allow", "Accept-Query"],
+    ...["Grpc-Encoding", "Grpc-Retry-Pushback-Ms"],
+    ...(options.exposedHeaders ?? []),
+  ].join(", ");
 
   return (exchange, route) => {
     const { origin, [askedMethod]: asked } = exchange.headers;
@@ -75,10 +75,6 @@ export function createCors(options: CorsOptions): ApplyCors {
     if (isAsking) exchange.respond({ status: 204, header, body: "" });
     else exchange.addHeader(header);
   };
-}
-
-function listOf(...lists: readonly (readonly string[] | undefined)[]): string {
-  return lists.flatMap((list) => list ?? []).join(", ");
 }
 
 const askedMethod = "access-control-request-method";

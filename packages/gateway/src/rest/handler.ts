@@ -3,7 +3,7 @@ import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-messages.ts";
 import { errorResponse, restErrorFrom } from "../errors/http-error.ts";
 import { headerOf } from "../http/exchange.ts";
-import { type NodeHeaders, withoutLength } from "../http/headers.ts";
+import { withoutLength } from "../http/headers.ts";
 import { Call, headDelayMs, noTrailer, type StreamWire } from "../rpc/call.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import { type Face, methodNotAllowed, type Route } from "../rpc/face.ts";
@@ -74,8 +74,6 @@ export function createRest(
 /** As the standard of server-sent events advises. */
 const commentMs = 15_000;
 
-const noHeader: NodeHeaders = {};
-
 const terms = { protocol: "rest", timeout: "connect-timeout-ms", parseTimeout } as const;
 
 interface Stream {
@@ -92,7 +90,7 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
   const isStream = spec.kind === "server_streaming" && !isHttpBody.answer;
   const route: RestRoute = {
     ...{ protocol: "rest", terms, spec, options, method, pathTemplate: binding.template.text },
-    ...{ header: noHeader, trailer: noTrailer, allow, read: createReader(rest) },
+    ...{ header: {}, trailer: noTrailer, allow, read: createReader(rest) },
     open(exchange, values) {
       if (!isStream) return new Call(route, exchange, values);
       const format = chooseStreamFormat(headerOf(exchange, "accept"), settings.streamFormat);
