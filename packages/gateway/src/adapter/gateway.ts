@@ -4,7 +4,6 @@ import {
   ConnectError,
   type ConnectRouter,
   type ConnectRouterOptions,
-  type ContextKey,
   type ContextValues,
   createContextKey,
   createContextValues,
@@ -37,10 +36,9 @@ import { type CallObservation, type CallObserver, protocolOf } from "./observer.
 import { type CreateFace, createRoutes } from "./routes.ts";
 
 /** The address of the client, if `exposePeerAddress` is set. */
-export const peerAddressKey: ContextKey<string | undefined> = createContextKey<string | undefined>(
-  undefined,
-  { description: "the address of the peer" },
-);
+export const peerAddressKey = createContextKey<string | undefined>(undefined, {
+  description: "the address of the peer",
+});
 
 /** The options of a Connect router, with the same meaning, and those of REST. */
 export interface CommonOptions extends ConnectRouterOptions, OwnOptions {
