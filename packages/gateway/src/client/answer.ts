@@ -49,9 +49,8 @@ export function headError(head: Head): ConnectError | undefined {
   const { ":status": status = 0, "content-type": type = "no content type" } = head;
   const isGrpc = grpcType.test(type);
   if (status === 200 && isGrpc) {
-    return head[omittedField] === undefined || head["grpc-status"] !== undefined
-      ? undefined
-      : tooLarge();
+    const isUsable = head[omittedField] === undefined || head["grpc-status"] !== undefined;
+    return isUsable ? undefined : tooLarge();
   }
   // Even an answer that is not gRPC may have a gRPC status. Its other fields are no metadata: the error
   // page of a proxy in between may set cookies, or allow caches to keep it.

@@ -137,9 +137,8 @@ export class FetchExchange implements Exchange {
     return {
       write: (chunk) => {
         write(chunk);
-        return writer.desiredSize === null || writer.desiredSize > 0
-          ? undefined
-          : writer.ready.catch(() => {});
+        const isFull = writer.desiredSize !== null && writer.desiredSize <= 0;
+        return isFull ? writer.ready.catch(() => {}) : undefined;
       },
       end: ({ body, error }) => {
         if (this.isClosed) return;

@@ -104,9 +104,8 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
     // Proxies close a connection on which nothing moves, often after 60 s.
     quiet({ parts: stream }) {
       const comment = stream?.format.comment;
-      return comment === undefined
-        ? undefined
-        : { chunk: utf8.encode(comment), everyMs: commentMs };
+      if (comment === undefined) return undefined;
+      return { chunk: utf8.encode(comment), everyMs: commentMs };
     },
     head({ responseHeader, parts: stream }, first) {
       if (stream !== undefined) {

@@ -31,17 +31,10 @@ export function bodyTypesOf(updateMask: UpdateMask | undefined): readonly string
 /** The mask of a binding: only for a PATCH whose body is a field of message type. */
 export function updateMaskOf(input: DescMessage, binding: Binding): UpdateMask | undefined {
   const { method, body, variables } = binding;
-  if (method !== "PATCH" || typeof body !== "object" || body.fieldKind !== "message") {
-    return undefined;
-  }
-  const field = maskFieldOf(input);
-  if (
-    field === undefined ||
-    field.oneof !== undefined ||
-    hasCustomJsonRepresentation(body.message)
-  ) {
-    return undefined;
-  }
+  const field = method === "PATCH" ? maskFieldOf(input) : undefined;
+  if (field === undefined || field.oneof !== undefined) return undefined;
+  if (typeof body !== "object" || body.fieldKind !== "message") return undefined;
+  if (hasCustomJsonRepresentation(body.message)) return undefined;
   const fixed = variables
     .filter(({ path }) => path[0] === body)
     .map(({ path }) => path.slice(1) as unknown as FieldPath);

@@ -116,10 +116,8 @@ export function messageText({ spec, binding, writerOptions }: Rest, message: Mes
   const options = { ...writerOptions, alwaysEmitImplicit: true };
   const zeros = messageToJson(output, message, options);
   if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
-  const { fieldKind, message: type } = responseBody;
-  return fieldKind === "message" && type !== undefined && !hasCustomJsonRepresentation(type)
-    ? "{}"
-    : "null";
+  const isMessage = responseBody.fieldKind === "message";
+  return isMessage && !hasCustomJsonRepresentation(responseBody.message) ? "{}" : "null";
 }
 
 /**
