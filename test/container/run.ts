@@ -12,6 +12,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { Code } from "@connectrpc/connect";
 import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
+import { createTally } from "../../packages/gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
@@ -19,7 +20,6 @@ import { parseContainerfile } from "../deploy/containerfile.ts";
 import { collectOutput } from "../support/output.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
-import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const run = promisify(execFile);

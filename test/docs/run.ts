@@ -8,12 +8,12 @@ import { globSync } from "node:fs";
 import { mkdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { createTally } from "../../packages/gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { environmentWithoutSettings } from "../support/child.ts";
 import { collectOutput } from "../support/output.ts";
-import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 import { needsCitus, startCitusNodes } from "./citus-nodes.ts";
 

@@ -7,10 +7,10 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { stripVTControlCharacters } from "node:util";
+import { createTally } from "../../packages/gateway/test/support/tally.ts";
 import { fetchTool, runTool, Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
-import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 import { openLossyProxy } from "./lossy-proxy.ts";
 

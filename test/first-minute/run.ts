@@ -9,12 +9,12 @@ import { mkdir, readdir, rm, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { promisify } from "node:util";
+import { createTally } from "../../packages/gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { environmentWithoutSettings } from "../support/child.ts";
 import { collectOutput } from "../support/output.ts";
-import { createTally } from "../support/tally.ts";
 
 const pairs = [
   { node: "20.20.2", npm: "10.8.2" },

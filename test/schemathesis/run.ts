@@ -8,10 +8,10 @@ import { createOpenApiDocument } from "connect-gateway/openapi";
 import { CatalogService } from "../../packages/gateway/test/support/catalog.ts";
 import { startCatalog } from "../../packages/gateway/test/support/catalog-process.ts";
 import { createVenv } from "../../packages/gateway/test/support/python-venv.ts";
+import { createTally } from "../../packages/gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { runTool } from "../../packages/gateway/test/support/tool.ts";
 import { spawnServer } from "../support/child-server.ts";
-import { createTally } from "../support/tally.ts";
 import { knownToken } from "../support/test-server.ts";
 
 const maxExamples = "50";

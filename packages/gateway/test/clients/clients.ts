@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { install } from "../runtimes/project.ts";
 import { createVenv } from "../support/python-venv.ts";
-import { fetchTool, runTool, Unavailable } from "../support/tool.ts";
+import { fetchTool, runTool } from "../support/tool.ts";
 
 export interface Client {
   /** Also the folder of its program. */
@@ -21,9 +21,7 @@ export const clients: readonly Client[] = [
   {
     name: "typescript",
     async prepare(folder, document) {
-      await install(folder, []).catch((reason: unknown) => {
-        throw new Unavailable(String(reason));
-      });
+      await install(folder, []);
       const bin = (name: string) => join(folder, "node_modules", name);
       const generator = bin("openapi-typescript/bin/cli.js");
       await runTool(folder, [process.execPath, generator, document, "--output", "catalog.d.ts"]);
@@ -88,9 +86,7 @@ async function compileTypeScript(
   folder: string,
   [generator = "", ...args]: readonly string[],
 ): Promise<readonly [string, ...string[]]> {
-  await install(folder, []).catch((reason: unknown) => {
-    throw new Unavailable(String(reason));
-  });
+  await install(folder, []);
   const bin = (name: string) => join(folder, "node_modules", name);
   await runTool(folder, [process.execPath, bin(generator), ...args]);
   await runTool(folder, [process.execPath, bin("typescript/bin/tsc"), "--project", "."]);

@@ -9,8 +9,9 @@ import { createOpenApiDocument } from "../../src/openapi/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { BookService } from "../gen/openapi/books/v1/books_pb.ts";
 import { startServer } from "../runtimes/server-process.ts";
+import { createTally } from "../support/tally.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { runTool, Unavailable } from "../support/tool.ts";
+import { runTool } from "../support/tool.ts";
 import { bookRules } from "./books.ts";
 import { type Client, clients } from "./clients.ts";
 import { lintBySpectral } from "./lint.ts";
@@ -25,45 +26,24 @@ const operations = [...JSON.stringify(document).matchAll(/"operationId":"[A-Za-z
 );
 const [, , only] = process.argv;
 const program = join(import.meta.dirname, "server.ts");
-const counts = { passed: 0, failed: 0, skipped: 0 };
 
+using tally = createTally("clients");
 await using folder = await createTemporaryFolder();
 const path = join(folder.path, "openapi.json");
 await writeFile(path, JSON.stringify(document));
-try {
-  print(`spectral: no error in ${await lintBySpectral(folder.path)} documents`);
-  counts.passed++;
-} catch (error) {
-  counts[error instanceof Unavailable ? "skipped" : "failed"]++;
-  print(`spectral: ${error}`);
-}
+await tally.add("spectral", async () => `${await lintBySpectral(folder.path)} documents`);
 for (const client of clients.filter(({ name }) => only === undefined || name === only)) {
-  try {
-    await tryClient(client);
-  } catch (error) {
-    const outcome = error instanceof Unavailable ? "skipped" : "failed";
-    counts[outcome] += operations.length;
-    print(`${client.name}: ${outcome}: ${error}`);
-  }
+  await tally.add(client.name, () => tryClient(client));
 }
-const { passed, failed, skipped } = counts;
-print(`\nclients: ${passed} passed, ${failed} failed, ${skipped} skipped`);
-if (failed > 0) process.exitCode = 1;
 
-async function tryClient({ name, prepare }: Client): Promise<void> {
+async function tryClient({ name, prepare }: Client): Promise<string> {
   const own = join(folder.path, name);
   await cp(join(import.meta.dirname, name), own, { recursive: true });
   await cp(join(import.meta.dirname, "operations.ts"), join(own, "operations.ts"));
   const [command, ...args] = await prepare(own, path);
   await using server = await startServer([process.execPath, program, "0"], own);
   const output = await runTool(own, [command, ...args, `http://127.0.0.1:${server.port}`]);
-  const passed = operations.filter((id) => output.split("\n").includes(`passed ${id}`));
-  counts.passed += passed.length;
-  counts.failed += operations.length - passed.length;
-  print(`${name}: ${passed.length} of ${operations.length} operations passed`);
-  for (const line of output.split("\n").filter((one) => one.startsWith("failed "))) print(line);
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  const missing = operations.filter((id) => !output.split("\n").includes(`passed ${id}`));
+  if (missing.length > 0) throw new Error(`${missing.join(", ")}\n${output}`);
+  return `${operations.length} operations`;
 }

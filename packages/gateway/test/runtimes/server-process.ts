@@ -1,8 +1,8 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { environment } from "../support/tool.ts";
 import { within } from "../support/within.ts";
-import { environment } from "./project.ts";
 
 /** Node, for a program that imports our packages: it gets their sources. */
 export const nodeOfSources = [process.execPath, "--conditions=connect-gateway-source"] as const;

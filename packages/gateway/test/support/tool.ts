@@ -1,9 +1,13 @@
 /** Runs programs of others. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { environment } from "../runtimes/project.ts";
 
 const run = promisify(execFile);
+
+/** Without npm's own variables, and without the condition that selects the gateway's sources. */
+export const environment: NodeJS.ProcessEnv = Object.fromEntries(
+  Object.entries(process.env).filter(([name]) => !/^(npm_|NODE_OPTIONS$)/.test(name)),
+);
 
 /** A toolchain or a registry is not available. This is not a failure of what is tested. */
 export class Unavailable extends Error {}

@@ -3,7 +3,6 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescFile } from "@bufbuild/protobuf";
 import { beforeAll } from "vitest";
-import { environment } from "../../../gateway/test/runtimes/project.ts";
 import {
   nodeOfSources,
   type ServerProcess,
@@ -11,6 +10,7 @@ import {
 } from "../../../gateway/test/runtimes/server-process.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
+import { environment } from "../../../gateway/test/support/tool.ts";
 import { patienceMs, within } from "../../../gateway/test/support/within.ts";
 import { runInProcess } from "../../../kit/test/support/run-in-process.ts";
 import { runCommand as run } from "../../src/cli/program.ts";

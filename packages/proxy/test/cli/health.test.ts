@@ -5,9 +5,9 @@ import { stat, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { environment } from "../../../gateway/test/runtimes/project.ts";
 import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { environment } from "../../../gateway/test/support/tool.ts";
 import { main, runProcess, useFolder } from "./command.ts";
 
 const folder = useFolder();

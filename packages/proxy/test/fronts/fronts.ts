@@ -4,8 +4,8 @@ import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { environment } from "../../../gateway/test/runtimes/project.ts";
 import { isListening } from "../../../gateway/test/support/is-listening.ts";
+import { environment } from "../../../gateway/test/support/tool.ts";
 
 const page = readFileSync(join(import.meta.dirname, "../../docs/behind.md"), "utf8");
 

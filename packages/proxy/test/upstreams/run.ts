@@ -8,8 +8,9 @@ import { cp, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { nodeOfSources, startServer } from "../../../gateway/test/runtimes/server-process.ts";
+import { createTally } from "../../../gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
-import { runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
+import { runTool } from "../../../gateway/test/support/tool.ts";
 import { type UpstreamProgram, upstreamPrograms } from "./upstreams.ts";
 
 const root = join(import.meta.dirname, "../../../..");
@@ -17,28 +18,19 @@ const suites = ["catalog", "tools"].map((name) => `packages/proxy/test/${name}.t
 const proto = "packages/gateway/test/proto/library/v1/catalog.proto";
 const command = join(root, "packages/proxy/src/cli/main.ts");
 
-const counts = { passed: 0, differing: 0, failed: 0, skipped: 0 };
 const wanted = process.argv.slice(2);
 
+using tally = createTally("upstreams");
 await using folder = await createTemporaryFolder();
 const image = join(folder.path, "catalog.binpb");
 const config = ["--config", "packages/gateway/test/buf.workspace.yaml"];
 await runTool(root, ["buf", "build", ...config, "--path", proto, "--output", image]);
 for (const program of upstreamPrograms) {
   if (wanted.length > 0 && !wanted.includes(program.name)) continue;
-  try {
-    await tryUpstream(program);
-  } catch (error) {
-    const outcome = error instanceof Unavailable ? "skipped" : "failed";
-    counts[outcome]++;
-    print(`${program.name}: ${outcome}: ${error}`);
-  }
+  await tally.add(program.name, () => tryUpstream(program));
 }
-const { passed, differing, failed, skipped } = counts;
-print(`\nupstreams: ${passed} passed, ${differing} differ, ${failed} failed, ${skipped} skipped`);
-if (failed > 0) process.exitCode = 1;
 
-async function tryUpstream(program: UpstreamProgram): Promise<void> {
+async function tryUpstream(program: UpstreamProgram): Promise<string> {
   const own = join(folder.path, program.name);
   const source = join(import.meta.dirname, program.name);
   await cp(source, own, { recursive: true, filter: (path) => path !== join(source, "target") });
@@ -55,7 +47,7 @@ async function tryUpstream(program: UpstreamProgram): Promise<void> {
     await ready(origin);
     origins.push([`by ${services[0]}`, origin]);
   }
-  judge(program, await runSuite(origins, join(own, "results.json")));
+  return judge(program, await runSuite(origins, join(own, "results.json")));
 }
 
 /** The services of a reflection, and the health of the upstream, are known soon. */
@@ -94,24 +86,14 @@ async function runSuite(
   });
 }
 
-function judge({ name, differences }: UpstreamProgram, results: readonly Result[]) {
-  const before = { ...counts };
-  for (const { fullName, status, failureMessages } of results) {
-    const [expected, reason] =
-      Object.entries(differences).find(([title]) => fullName.endsWith(title)) ?? [];
-    if (status === "passed" && expected === undefined) counts.passed++;
-    else if (status === "failed" && expected !== undefined) {
-      counts.differing++;
-      print(`  differs: ${fullName}: ${reason}`);
-    } else {
-      counts.failed++;
-      print(`  ${status} against expectation: ${fullName}\n${failureMessages.join("\n")}`);
-    }
+function judge({ differences }: UpstreamProgram, results: readonly Result[]): string {
+  const isDifferent = ({ fullName }: Result) =>
+    Object.keys(differences).some((title) => fullName.endsWith(title));
+  const wrong = results.filter((one) => one.status !== (isDifferent(one) ? "failed" : "passed"));
+  if (wrong.length > 0) {
+    const said = wrong.map((one) => `${one.status} against expectation: ${one.fullName}`);
+    const why = wrong.flatMap(({ failureMessages }) => failureMessages);
+    throw new Error([...said, ...why].join("\n"));
   }
-  const passed = counts.passed - before.passed;
-  print(`${name}: ${passed} of ${results.length} cases passed`);
-}
-
-function print(line: string): void {
-  process.stdout.write(`${line}\n`);
+  return `${results.length} cases, ${results.filter(isDifferent).length} of them differ as listed`;
 }

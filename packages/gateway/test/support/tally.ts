@@ -1,4 +1,4 @@
-import { Unavailable } from "../../packages/gateway/test/support/tool.ts";
+import { Unavailable } from "./tool.ts";
 
 /** Counts the checks of a program, prints each, and at its end the line that tools read. */
 export function createTally(program: string) {
