@@ -1,14 +1,13 @@
 import { once } from "node:events";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { createGzip } from "node:zlib";
-import { Code, createClient } from "@connectrpc/connect";
-import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
 import { describe, expect, test } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { connectCalls, grpcWebCalls, restCalls } from "../runtimes/calls.ts";
 import { big, get, send, versions } from "../support/catalog.ts";
+import { listen } from "../support/free-port.ts";
 import { jsonOf, openHandler, type SentRequest } from "../support/gateway.ts";
 import { exchange, type HttpResponse } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -24,52 +23,31 @@ interface MountedGateway extends AsyncDisposable {
 async function open({ prefix, open: openServer }: Mount): Promise<MountedGateway> {
   const errors: unknown[] = [];
   const server = await openServer((error) => errors.push(error));
-  server.listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url: origin, [Symbol.asyncDispose]: close } = await listen(server);
   return {
     url: origin + prefix,
     errors,
     send: (request) => exchange({ origin, version: "1.1", ...request }),
-    async [Symbol.asyncDispose]() {
-      const closed = once(server, "close");
-      server.close();
+    [Symbol.asyncDispose]() {
       server.closeAllConnections();
-      await closed;
+      return close();
     },
   };
 }
 
-const emma = { name: `shelves/a/volumes/${big}`, id: big, title: "Emma" };
 const createEmma = send("POST", "/v1/shelves/a/volumes", { id: big, title: "Emma" });
 
 describe.each(mounts)("$name:", (mount) => {
   const { prefix } = mount;
-  const at = (request: SentRequest) => ({ ...request, path: prefix + request.path });
 
-  test("REST", async () => {
+  test.each([
+    ["REST", restCalls],
+    ["Connect", connectCalls],
+    ["gRPC-Web", grpcWebCalls],
+  ])("%s, and its streams", async (_protocol, calls) => {
     await using gateway = await open(mount);
-    expect(jsonOf(await gateway.send(at(createEmma)))).toEqual(emma);
-    expect(jsonOf(await gateway.send(at(get(`/v1/volumes/${big}`))))).toEqual(emma);
-    const lost = await gateway.send(at(get("/v1/volumes/2?unknown=1")));
-    expect(lost.status).toBe(400);
+    for (const call of calls) await call.run({ origin: gateway.url });
     expect(gateway.errors).toEqual([]);
-  });
-
-  test("streams of REST", async () => {
-    await using gateway = await open(mount);
-    const lines = { "content-type": "application/x-ndjson" };
-    const imported = await gateway.send(
-      at({
-        method: "POST",
-        path: "/v1/shelves/a/volumes:import",
-        headers: lines,
-        body: '{"id":1}\n{"id":2}\n',
-      }),
-    );
-    expect(jsonOf(imported)).toEqual({ count: "2" });
-    const watched = await gateway.send(at(get("/v1/shelves/a/volumes:watch")));
-    expect(watched.body.toString().trim().split("\n")).toHaveLength(2);
   });
 
   test("a body that a method leaves early is no part of the next request", async () => {
@@ -85,24 +63,6 @@ describe.each(mounts)("$name:", (mount) => {
       /HTTP\/1\.1 400.*HTTP\/1\.1 404/s.test(bytes.toString()),
     );
     expect(received.toString().match(/HTTP\/1\.1 /g)).toHaveLength(2);
-  });
-
-  const transports = [
-    ["Connect", createConnectTransport],
-    ["gRPC-Web", createGrpcWebTransport],
-  ] as const;
-  test.each(transports)("%s", async (_protocol, createTransport) => {
-    await using gateway = await open(mount);
-    const transport = createTransport({ baseUrl: gateway.url, httpVersion: "1.1" });
-    const client = createClient(CatalogService, transport);
-    const parent = "shelves/a";
-    await client.createVolume({ parent, volume: { id: BigInt(big), title: "Emma" } });
-    const watched: bigint[] = [];
-    for await (const { id } of client.watchVolumes({ parent })) watched.push(id);
-    expect(watched).toEqual([BigInt(big)]);
-    await expect(client.getVolume({ name: "shelves/a/volumes/2" })).rejects.toMatchObject({
-      code: Code.NotFound,
-    });
   });
 });
 

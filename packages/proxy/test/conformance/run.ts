@@ -6,6 +6,8 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { join, resolve } from "node:path";
+import { createTally } from "../../../gateway/test/support/tally.ts";
+import { Unavailable } from "../../../gateway/test/support/tool.ts";
 
 const root = resolve(import.meta.dirname, "../../../..");
 const folder = "packages/proxy/test/conformance";
@@ -32,30 +34,22 @@ const knownFlaky = ["unary", "server-stream"].map(
  */
 const knownFailing = ["Connect with GET/**/success"];
 
-if (spawnSync("go", ["version"]).error === undefined) {
-  try {
-    const suite = go("tool", "-n", "connectconformance");
-    const grpcGo = go("tool", "-n", "grpcserver");
-    const connectGo = go("tool", "-n", "referenceserver");
-    generateCode();
-    runSuite("conformance", { suite, of: "server", args: [], known: [] });
-    const known = knownFailing;
-    runSuite("conformance of the proxy", { suite, of: "server", args: [grpcGo], known });
-    const args = [connectGo];
-    runSuite("conformance of the proxy, connect-go", { suite, of: "server", args, known: [] });
-    runSuite("conformance of the client", { suite, of: "client", args: [], known: [] });
-  } catch (error) {
-    close("conformance", `failed (${(error as Error).message})`, false);
-  }
-} else {
-  close("conformance", "skipped (no Go)", true);
-}
-
-/** Prints the one line that tools read. */
-function close(name: string, outcome: string, isWell: boolean): void {
-  process.stdout.write(`\n${name}: ${outcome}\n`);
-  if (!isWell) process.exitCode = 1;
-}
+using tally = createTally("conformance");
+await tally.add("the suite", async () => {
+  if (spawnSync("go", ["version"]).error !== undefined) throw new Unavailable("no Go");
+  const suite = go("tool", "-n", "connectconformance");
+  const grpcGo = go("tool", "-n", "grpcserver");
+  const connectGo = go("tool", "-n", "referenceserver");
+  generateCode();
+  const of = "server";
+  const runs: Readonly<Record<string, Run>> = {
+    "the gateway": { suite, of, args: [], known: [] },
+    "the proxy": { suite, of, args: [grpcGo], known: knownFailing },
+    "the proxy, connect-go": { suite, of, args: [connectGo], known: [] },
+    "the client": { suite, of: "client", args: [], known: [] },
+  };
+  for (const [name, run] of Object.entries(runs)) await tally.add(name, async () => runSuite(run));
+});
 
 /** Generates the code for the server and the client, and checks their types. */
 function generateCode(): void {
@@ -72,7 +66,8 @@ interface Run {
   readonly known: readonly string[];
 }
 
-function runSuite(name: string, { suite, of, args, known }: Run): void {
+/** @returns the counts. */
+function runSuite({ suite, of, args, known }: Run): string {
   const { status, stdout } = spawnSync(
     suite,
     [
@@ -92,7 +87,8 @@ function runSuite(name: string, { suite, of, args, known }: Run): void {
   // The suite counts tests that it could not run as neither.
   const [missing = "0"] = /(?<=Another )\d+(?= could not be run)/.exec(stdout) ?? [];
   const outcome = `${counts}, ${expected} known to fail, ${missing} not run`;
-  close(name, outcome, status === 0 && missing === "0");
+  if (status !== 0 || missing !== "0") throw new Error(outcome);
+  return outcome;
 }
 
 /** The output of a `go` command. The first one downloads and compiles the suite. */

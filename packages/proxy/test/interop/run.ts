@@ -4,6 +4,7 @@
  */
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
+import { createTally } from "../../../gateway/test/support/tally.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { fetchTool, runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
 
@@ -11,7 +12,8 @@ const root = join(import.meta.dirname, "../../../..");
 const own = "packages/proxy/test/interop";
 const folder = import.meta.dirname;
 
-try {
+using tally = createTally("interop");
+await tally.add("the programs of grpc-go", async () => {
   if (spawnSync("go", ["version"]).error !== undefined) throw new Unavailable("no Go");
   await fetchTool(folder, ["go", "mod", "download"]);
   const tool = async (name: string) =>
@@ -22,13 +24,8 @@ try {
   const caFile = join((await runTool(folder, module)).trim(), "testdata/ca.pem");
   await generateCode();
   const { runInterop } = await import("./suite.ts");
-  const { passed, failures } = await runInterop({ server, client, caFile });
-  for (const failure of failures) process.stdout.write(`  ${failure}\n`);
-  close(`${passed} passed, ${failures.length} failed`, failures.length === 0);
-} catch (error) {
-  const isSkipped = error instanceof Unavailable;
-  close(`${isSkipped ? "skipped" : "failed"} (${(error as Error).message})`, isSkipped);
-}
+  await runInterop({ server, client, caFile }, tally.add);
+});
 
 /** From the descriptors, and checks the types. */
 async function generateCode(): Promise<void> {
@@ -38,10 +35,4 @@ async function generateCode(): Promise<void> {
   const template = ["--clean", "--template", `${own}/buf.gen.yaml`];
   await runTool(root, ["buf", "generate", image, ...template]);
   await runTool(root, ["tsc", "--project", own]);
-}
-
-/** Prints the one line that tools read. */
-function close(outcome: string, isWell: boolean): void {
-  process.stdout.write(`\ninterop: ${outcome}\n`);
-  if (!isWell) process.exitCode = 1;
 }

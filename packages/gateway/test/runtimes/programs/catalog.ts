@@ -16,7 +16,7 @@ export function createCatalog(): Catalog {
     },
     getVolume({ id }) {
       const found = volumes.find((volume) => volume.id === id);
-      if (found === undefined) throw new ConnectError(`there is no ${id}`, Code.NotFound);
+      if (found === undefined) throw new ConnectError(`there is no volume ${id}`, Code.NotFound);
       return found;
     },
     async *watchVolumes() {
