@@ -14,9 +14,7 @@ import {
   volume,
 } from "../support/create-volume.ts";
 import { envelope } from "../support/envelope.ts";
-import { findFreePort } from "../support/free-port.ts";
 import { exchange, type HttpVersion } from "../support/http-exchange.ts";
-import { isListening } from "../support/is-listening.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import {
@@ -103,7 +101,6 @@ const refusals = faces.flatMap(([name, path, type, refusal]) => {
   return versions.map((version) => ({ name, version, path, type, refusal }));
 });
 
-const versions: readonly HttpVersion[] = ["1.1", "2"];
 const request = { parent: "shelves/a", volume: { id: 1n, title: "Emma" } };
 
 describe("a drain", () => {
@@ -199,20 +196,6 @@ describe("a drain", () => {
     },
   );
 
-  test.each(openProtocols)("lets running calls finish, over $name", async ({ open }) => {
-    await using server = await openTestService({ port: await findFreePort() });
-    using hold = server.hold();
-    using caller = open(CatalogService, server.origin);
-    const called = caller.client.createVolume(request);
-    await hold.untilBegun();
-    const drained = server.drain(600_000);
-    expect(await isListening(server.port)).toBe(false);
-    hold.release();
-    expect(await called).toMatchObject({ title: "Emma" });
-    caller[Symbol.dispose]();
-    await within("the drain", drained);
-  });
-
   test.each(openProtocols)(
     "aborts calls after its timeout as unavailable, over $name",
     async ({ open }) => {
@@ -231,19 +214,6 @@ describe("a drain", () => {
       const drained = server.drain(50);
       expect(await Promise.all(codes)).toEqual([Code.Unavailable, Code.Unavailable]);
       caller[Symbol.dispose]();
-      await within("the drain", drained);
-    },
-  );
-
-  test.each(versions)(
-    "aborts calls after its timeout as 503, over REST and HTTP/%s",
-    async (version) => {
-      await using server = await openTestService();
-      using hold = server.hold();
-      const response = exchange({ origin: server.origin, version, ...createRequest });
-      await hold.untilBegun();
-      const drained = server.drain(50);
-      expect(await response).toMatchObject({ status: 503 });
       await within("the drain", drained);
     },
   );

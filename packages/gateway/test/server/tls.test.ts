@@ -182,36 +182,6 @@ async function hash(chunks: Iterable<string> | AsyncIterable<Buffer>): Promise<s
   return sum.digest("hex");
 }
 
-describe.skipIf(!hasOpenssl)("renewed certificates", () => {
-  test("are used once both files match, without a restart", async () => {
-    await using folder = await createTemporaryFolder();
-    const first = createCertificate(folder.path, "first");
-    const second = createCertificate(folder.path, "second");
-    const files = {
-      certFile: join(folder.path, "live.crt"),
-      keyFile: join(folder.path, "live.key"),
-    };
-    copyFileSync(first.certFile, files.certFile);
-    copyFileSync(first.keyFile, files.keyFile);
-    const onTlsError = vi.fn();
-    await using server = await openTestService({ tls: files, onTlsError });
-    expect((await greet(server.port)).name).toBe("first");
-
-    renameSync(second.certFile, files.certFile);
-    // There is no event for the start of watching, so change the file until it is noticed.
-    const seen = () => {
-      utimesSync(files.certFile, new Date(), new Date());
-      return onTlsError.mock.lastCall;
-    };
-    await expect.poll(seen, { interval: 300 }).toEqual([expect.any(TlsFilesError)]);
-    expect((await greet(server.port)).name).toBe("first");
-
-    renameSync(second.keyFile, files.keyFile);
-    // Only a handshake shows when a server uses a certificate.
-    await expect.poll(async () => (await greet(server.port)).name).toBe("second");
-  });
-});
-
 describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
   /** A server, and clients of its CA and of another. */
   async function openForClients() {
