@@ -182,20 +182,6 @@ describe("the admin listener", () => {
     expect((await get(without.url, "/metrics")).status).toBe(404);
   });
 
-  test.each([
-    ["GET", "/metrics", 200],
-    ["GET", "/metrics?x=1", 200],
-    ["HEAD", "/metrics", 200],
-    ["POST", "/metrics", 405],
-    ["GET", "/", 404],
-  ])("answers %s %s with %i", async (method, path, status) => {
-    const { origin } = new URL(server.running.metricsUrl ?? "");
-    const answer = await exchange({ origin, version: "1.1", method, path });
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get("allow")).toBe(status === 405 ? "GET, HEAD" : null);
-    if (method === "HEAD") expect(answer.body).toHaveLength(0);
-  });
-
   test("that finds its port taken leaves nothing open, and says which setting it is", async () => {
     const adminPort = Number(new URL(server.running.metricsUrl ?? "").port);
     const second = openTestServer({ adminPort });

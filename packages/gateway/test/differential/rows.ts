@@ -3,17 +3,7 @@ import { create, type Message } from "@bufbuild/protobuf";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
-import { envelope } from "../support/envelope.ts";
-import {
-  type Call,
-  type Door,
-  isEnveloped,
-  isGet,
-  isGrpc,
-  isUnary,
-  requestOf,
-  service,
-} from "./call.ts";
+import { type Call, type Door, isGet, isGrpc, isUnary, requestOf, service } from "./call.ts";
 import { type App, type Case, type Setup, valueKey } from "./side.ts";
 
 export interface Row {
@@ -68,6 +58,7 @@ const negotiation: readonly Row[] = [
       ...["application/grpc+", "application/grpc+thrift", "application/grpcweb"],
       ...["application/grpc-web", "application/jsonp", "application/grpc-web+json"],
       ...["application/json, application/proto", "Application/GRPC+Proto"],
+      ...["application/json; charset=utf-16", "application/grpc-web-text+xml"],
     ],
     (type) => ({ on: isUnaryPost, call: { headers: { "content-type": type }, body: [] } }),
   ),
@@ -171,9 +162,7 @@ const negotiation: readonly Row[] = [
   ),
 ];
 
-const isJsonStream = (door: Door) => isEnveloped(door) && door.codec === "json";
-
-/** How many messages, and how large. */
+/** How large a message is. How many there are is in rpc/envelope.test.ts. */
 const messages: readonly Row[] = [
   { what: "an empty message", call: { message: {} } },
   { what: "a message above the limit", setup: { readMaxBytes: 1000 }, call: long },
@@ -183,16 +172,6 @@ const messages: readonly Row[] = [
     call: { ...long, packed: "gzip" },
   },
   { what: "an answer above the limit", setup: { writeMaxBytes: 1000 }, call: long },
-  ...rowsOf<[what: string, body: readonly Uint8Array[]]>(
-    "body:",
-    [
-      ["no message", []],
-      ["two messages", [envelope("{}"), envelope("{}")]],
-      ["a message cut short", [envelope("{}").subarray(0, -1)]],
-      ["an unknown compression", [envelope("{}", 1)]],
-    ],
-    ([, body]) => ({ on: isJsonStream, call: { body } }),
-  ),
 ];
 
 const encodings: readonly Row[] = [

@@ -48,21 +48,17 @@ export interface App {
   readonly implement?: (message: Message, context: HandlerContext, shutDown: () => void) => unknown;
 }
 
+/** Options that are data. */
+type Plain = Omit<
+  ConnectNodeAdapterOptions,
+  "routes" | "acceptCompression" | "contextValues" | "fallback"
+>;
+
 /** The options of an adapter, as data. */
-export interface Setup {
-  readonly readMaxBytes?: number;
-  readonly writeMaxBytes?: number;
-  readonly maxTimeoutMs?: number;
-  readonly compressMinBytes?: number;
-  readonly jsonOptions?: NonNullable<ConnectNodeAdapterOptions["jsonOptions"]>;
+export interface Setup extends Readonly<Plain> {
   readonly acceptCompression?: readonly ("gzip" | "br")[];
-  readonly requireConnectProtocolHeader?: boolean;
-  readonly requestPathPrefix?: string;
   readonly contextValues?: "set" | "throws";
   readonly fallback?: boolean;
-  readonly grpc?: boolean;
-  readonly grpcWeb?: boolean;
-  readonly connect?: boolean;
   readonly shutdown?: "open" | "aborted";
   /** Whether it has a gate and interceptors, which see every call. Default: where the case needs it. */
   readonly watched?: boolean;

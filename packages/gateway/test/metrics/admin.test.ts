@@ -68,7 +68,7 @@ test.each([
   },
 );
 
-test("probes learn whether the service is ready", async () => {
+test("probes learn whether the service is ready, and nothing else is served", async () => {
   let isReady = false;
   const source = { contentType: "a/b", render: async () => "", isReady: () => isReady };
   const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
@@ -80,6 +80,9 @@ test("probes learn whether the service is ready", async () => {
     isReady = true;
     expect(await statusOf("/readyz")).toBe(200);
     expect(await statusOf("/")).toBe(404);
+    expect(await statusOf("/metrics?x=1")).toBe(200);
+    const refused = await fetch(`${origin}/metrics`, { method: "POST" });
+    expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
   } finally {
     await listener.close();
   }

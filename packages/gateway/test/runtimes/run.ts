@@ -67,7 +67,8 @@ async function tryProgram(
     throw new Unavailable("no openssl to make a certificate with");
   }
   const files = certificate === undefined ? [] : [certificate.certFile, certificate.keyFile];
-  const starting = startServer([...command, `${name}.ts`, ...files], programsFolder);
+  const program = name === "serve" ? ["serve.ts"] : ["adapter.ts", name, ...files];
+  const starting = startServer([...command, ...program], programsFolder);
   const refusal = refuses?.[name];
   if (refusal !== undefined) {
     // The program must say so, instead of failing calls.
