@@ -1,7 +1,7 @@
 /** TLS on the single port: ALPN, renewed certificates, files that contradict each other. */
 import { createHash } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { copyFileSync, renameSync, utimesSync } from "node:fs";
 import type { IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
@@ -292,24 +292,5 @@ describe("files for TLS", () => {
     await expect(openTestService({ tls: given })).rejects.toThrow(TlsFilesError);
     await expect(openTestService({ tls: given })).rejects.toThrow(message);
     await expect(openTestService({ tls: given })).rejects.toThrow(reason);
-  });
-
-  const pem = "-----BEGIN CERTIFICATE-----\nbm90IG9uZQ==\n-----END CERTIFICATE-----\n";
-
-  test("that hold something else fail the start", async () => {
-    await using folder = await createTemporaryFolder();
-    const files = { certFile: join(folder.path, "a.crt"), keyFile: join(folder.path, "a.key") };
-    for (const file of Object.values(files)) writeFileSync(file, pem);
-    await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
-  });
-
-  test.skipIf(!hasOpenssl)("that do not match fail the start", async () => {
-    await using folder = await createTemporaryFolder();
-    const one = createCertificate(folder.path, "one");
-    const two = createCertificate(folder.path, "two");
-    const files = { certFile: one.certFile, keyFile: two.keyFile };
-    await expect(openTestService({ tls: files })).rejects.toThrow(TlsFilesError);
-    const swapped = { certFile: one.keyFile, keyFile: one.certFile };
-    await expect(openTestService({ tls: swapped })).rejects.toThrow(TlsFilesError);
   });
 });
