@@ -239,20 +239,29 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
       message = `the upstream's response is too large: ${reason.rawMessage}`;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
       return new RestFailure(500, reason.code, message);
+    case Code.InvalidArgument:
+      if (nodeCodeOf(reason) === undefined) return reason;
+      // connect-node has this code for broken gzip, too, which is not the caller's argument.
+      message = "the upstream's response cannot be decompressed";
+      return new ConnectError(message, Code.Internal, undefined, undefined, reason);
     default:
       return reason;
   }
 }
 
 /** connect-node has several codes for connections that fail, and names addresses. */
-function isOfNetwork({ cause }: ConnectError): boolean {
-  const isSystem = cause instanceof Error && "code" in cause && typeof cause.code === "string";
-  return isSystem && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(`${cause.code}`);
+function isOfNetwork(reason: ConnectError): boolean {
+  return /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(nodeCodeOf(reason) ?? "ERR_");
 }
 
 /** An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code. */
-function isReset({ cause }: ConnectError): boolean {
-  return cause instanceof Error && "code" in cause && cause.code === "ERR_HTTP2_STREAM_ERROR";
+function isReset(reason: ConnectError): boolean {
+  return nodeCodeOf(reason) === "ERR_HTTP2_STREAM_ERROR";
+}
+
+function nodeCodeOf({ cause }: ConnectError): string | undefined {
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  return typeof code === "string" ? code : undefined;
 }
 
 function known(detail: Detail, registry: Registry): Detail {
