@@ -303,9 +303,9 @@ const lazySignal: PropertyDescriptor = {
 /** Until the request is read. */
 const noMessages: AsyncIterable<Message> = (async function* () {})();
 
-/** Never 0, which clients that it is passed to take for no deadline. */
+/** Not 0 before it has passed: clients that it is passed to take that for no deadline. */
 function msUntil(deadline: number): number {
-  return Math.max(1, Math.trunc(deadline - performance.now()));
+  return Math.ceil(deadline - performance.now());
 }
 
 function noTimeout(): undefined {}

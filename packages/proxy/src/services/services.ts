@@ -128,13 +128,13 @@ async function callUnary(
   forwarding: Forwarding,
   context: HandlerContext,
 ): Promise<Message> {
-  const { transport, metadataOf, timeoutMs } = forwarding;
+  const { transport, metadataOf } = forwarding;
   const metadata = metadataOf(context);
   try {
     const answer = await transport.unary(
       method as DescMethodUnary,
       signalFor(transport, context),
-      context.timeoutMs() ?? timeoutMs?.(method),
+      timeoutFor(method, forwarding, context),
       metadata,
       message,
       valuesFor(context),
@@ -154,14 +154,14 @@ async function* callStream(
   forwarding: Forwarding,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { transport, metadataOf, timeoutMs } = forwarding;
+  const { transport, metadataOf } = forwarding;
   const metadata = metadataOf(context);
   let isAnswered = false;
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
       signalFor(transport, context),
-      context.timeoutMs() ?? timeoutMs?.(method),
+      timeoutFor(method, forwarding, context),
       metadata,
       messages,
       valuesFor(context),
@@ -176,6 +176,12 @@ async function* callStream(
     if (!isAnswered) addErrorHeader(error, context);
     throw failed(error, forwarding);
   }
+}
+
+/** At least 1 for a deadline that has just passed: transports take less for none. */
+function timeoutFor(method: DescMethod, { timeoutMs }: Forwarding, context: HandlerContext) {
+  const left = context.timeoutMs();
+  return left === undefined ? timeoutMs?.(method) : Math.max(1, left);
 }
 
 function isOurs(transport: Transport): boolean {

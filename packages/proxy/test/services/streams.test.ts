@@ -1,7 +1,7 @@
 /** Calls through a proxy: each way as fast as the slower side, to their end by either side, in time. */
 import { randomBytes } from "node:crypto";
 import { constants } from "node:http2";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { answerOk, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
@@ -30,6 +30,23 @@ test("in a stream each way, each answer may wait for the one before", async () =
   }
   asking.close();
   expect(await answers.next()).toMatchObject({ done: true });
+});
+
+test("a deadline that has passed is one for the upstream, too", async () => {
+  const asked = Promise.withResolvers<unknown>();
+  const call = (...[, , timeoutMs]: unknown[]) => {
+    asked.resolve(timeoutMs);
+    return Promise.reject(new ConnectError("away"));
+  };
+  const interceptor: Interceptor = (next) => (request) => {
+    for (const begun = performance.now(); performance.now() < begun + 100; ); // no timer runs
+    return next(request);
+  };
+  const proxy = { transport: { unary: call, stream: call } };
+  await using gateway = await openProxy({ url: "http://a", proxy, interceptors: [interceptor] });
+  using caller = grpcProtocol.open(CatalogService, gateway.origin("2"));
+  await expect(caller.client.getVolume({}, { timeoutMs: 50 })).rejects.toThrow();
+  expect(await within("the call of the upstream", asked.promise)).toBe(1);
 });
 
 /** Of a message that is large beside what a stream may send unread, compressed as well. */
