@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { text } from "node:stream/consumers";
 import type { AccessEntry } from "connect-gateway/logging";
 import { describe, expect, test } from "vitest";
+import { hasIpv6 } from "../../packages/gateway/test/support/has-ipv6.ts";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { type ChildServer, spawnServer } from "../support/child-server.ts";
@@ -36,6 +37,16 @@ function watchLines({ stderr, url }: ChildServer) {
 
 const server = useOpened(() => spawnServer({ args: logged }));
 const hasty = useOpened(() => spawnServer({ args: [...logged, "--request-timeout-ms", "1000"] }));
+
+test.skipIf(!hasIpv6)("an address of IPv4 is told as such on a socket for both", async () => {
+  await using both = await spawnServer({ args: [...logged, "--host", "::"] });
+  const readLines = watchLines(both);
+  const call = { origin: `http://127.0.0.1:${both.port}`, version: "2", path: "/plants" } as const;
+  await exchange({ ...call, headers });
+  await exchange({ ...call, headers: { ...headers, "x-long": "a".repeat(20_000) } });
+  const lines = [...(await readLines("request")), ...(await readLines("refused"))];
+  expect(lines.map(({ peer }) => peer)).toEqual(["127.0.0.1", "127.0.0.1"]);
+});
 
 test("tells of every protocol's calls: what was called, by whom, and what came of it", async () => {
   const readLines = watchLines(server);

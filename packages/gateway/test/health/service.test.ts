@@ -144,6 +144,9 @@ test.each([
   draining.abort(reason);
   expect(await watch.next()).toBe(NOT_SERVING);
   expect(await watch.end()).toBe(code);
+  await using late = await openHealth({ draining: draining.signal });
+  using other = grpcProtocol.open(Health, late.origin);
+  expect(await other.client.check({})).toMatchObject({ status: NOT_SERVING });
 });
 
 test("without `draining`, a drain ends a Watch after its timeout, like any other call", async () => {
