@@ -351,6 +351,7 @@ const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
   field: [
     { ...text, number: 1, name: "brackets", jsonName: "a[b]" },
     { ...text, number: 2, name: "dots", jsonName: "a.b" },
+    { ...text, number: 6, name: "proto", jsonName: "__proto__" },
     {
       ...{ number: 4, name: "inner", jsonName: "a[0]" },
       ...{ type: Type.MESSAGE, typeName: ".test.v1.Odd", label: Label.OPTIONAL },
@@ -434,6 +435,7 @@ describe("a JSON name with brackets or dots is a parameter:", () => {
     ["brackets=1", { "a[b]": "1" }],
     ["a.b=1", { "a.b": "1" }],
     ["a[0].a[b]=1", { "a[0]": { "a[b]": "1" } }],
+    ["__proto__=1&a[0].__proto__=2", JSON.parse('{"__proto__":"1","a[0]":{"__proto__":"2"}}')],
     ["e[x][k]=1", { "e[x]": { k: "1" } }],
     ["entries[k]=1&a[0].e[x][k]=2", { "e[x]": { k: "1" }, "a[0]": { "e[x]": { k: "2" } } }],
   ])("%s", (query, message) => {

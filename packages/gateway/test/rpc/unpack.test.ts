@@ -71,6 +71,12 @@ test("a message above the limit is refused, in our words", async () => {
   expect(room).toEqual([readMaxBytes]);
 });
 
+test("a compression that knows no limit is held to it", async () => {
+  const decompress = async () => new Uint8Array(readMaxBytes + 1);
+  const refused = unpack(saying(10), { name: "gzip", decompress } as never, { readMaxBytes });
+  await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
+});
+
 const text = "a text that is packed, ".repeat(10_000);
 
 test.each([0, 1, 64, 65, 64 * 1024 + 1, text.length])(
