@@ -56,6 +56,7 @@ describe("the violation names", () => {
       notInt64,
     ],
     ['{"shelvesByRoom":{"7":{"books":{"x":true}}}}', 'shelvesByRoom["7"].books["x"]', notObject],
+    ['{"shelvesByRoom":{"\\ud800":{}}}', 'shelvesByRoom["\ufffd"]', notInt64],
     ['{"shelves":[{"annex":{"annex":{"theme":false}}}]}', "shelves[0].annex.annex.theme", notText],
     [
       '{"shelves":[{"new_books":[{"authors":["a","b",3]}]}]}',
