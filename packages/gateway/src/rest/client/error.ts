@@ -8,11 +8,19 @@ import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { BodyBuffer } from "../../http/body.ts";
 
-/** The error of a connection that failed. Whether the server has processed the call is unknown. */
+/** The error of a connection that failed, or of a body. Whether the server has processed the call is unknown. */
 export function lost(cause: unknown): ConnectError {
   if (cause instanceof ConnectError) return cause;
-  const message = "the connection failed or was lost";
-  return new ConnectError(message, Code.Unavailable, undefined, undefined, cause);
+  const [message, code] = isOfZlib(cause)
+    ? ["the response cannot be decompressed", Code.Internal]
+    : ["the connection failed or was lost", Code.Unavailable];
+  return new ConnectError(message, code, undefined, undefined, cause);
+}
+
+/** Node's fetch unpacks bodies. */
+function isOfZlib(error: unknown): boolean {
+  const cause = error instanceof Error ? error.cause : undefined;
+  return cause instanceof Error && "code" in cause && /^Z_/.test(`${cause.code}`);
 }
 
 /** The end of a call aborts its signal, which releases the rest. @throws {ConnectError} if it is cut. */

@@ -443,8 +443,14 @@ describe("faults of the way", () => {
 
   const head = { ...json, "content-length": 1000 };
 
-  test.each<[what: string, answer: RequestListener, ids: bigint[]]>([
+  test.each<[what: string, answer: RequestListener, ids: bigint[], code?: Code]>([
     ["a connection that closes", (request) => void request.socket.destroy(), []],
+    [
+      "what is no gzip",
+      (_, response) => response.writeHead(200, { ...json, "content-encoding": "gzip" }).end("[1"),
+      [],
+      Code.Internal,
+    ],
     [
       "a body that is cut",
       (_, response) => void response.writeHead(200, head).write("[1", () => response.destroy()),
@@ -456,15 +462,15 @@ describe("faults of the way", () => {
         void response.writeHead(200, json).write('{"id":1}\n', () => response.destroy()),
       [1n],
     ],
-  ])("%s", async (_what, answer, ids) => {
+  ])("%s", async (_what, answer, ids, code = Code.Unavailable) => {
     await using server = await open(answer);
     const { client } = server;
-    expect((await failureOf(client.getVolume({ id }))).code).toBe(Code.Unavailable);
+    expect((await failureOf(client.getVolume({ id }))).code).toBe(code);
     const got: bigint[] = [];
     const stream = async () => {
       for await (const one of client.watchVolumes({ parent: "shelves/a" })) got.push(one.id);
     };
-    expect((await failureOf(stream())).code).toBe(Code.Unavailable);
+    expect((await failureOf(stream())).code).toBe(code);
     expect(got).toEqual(ids);
   });
 
