@@ -201,13 +201,21 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { length } = data;
   if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
-  const text = textTypes.test(mimeType) ? new TextDecoder().decode(data) : undefined;
-  // Text of another encoding is exact as a resource alone.
-  if (text?.includes("\ufffd") === false) return { type: "text", text };
+  const text = textTypes.test(mimeType) ? textOf(data) : undefined;
+  if (text !== undefined) return { type: "text", text };
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];
   if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
   const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };
   return { type: "resource", resource };
+}
+
+/** Undefined for text of another encoding: it is exact as a resource alone. */
+function textOf(data: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(data);
+  } catch {
+    return undefined;
+  }
 }
 
 function event(json: string): Uint8Array {
