@@ -235,39 +235,29 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
   // Fields of an answer that is none, such as the page of a proxy in between: its length, its cookies.
   for (const name of [...reason.metadata.keys()]) reason.metadata.delete(name);
+  const { cause } = reason;
+  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
+  // connect-node has several codes for connections that fail, and names addresses.
+  const isOfNetwork = typeof code === "string" && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(code);
   let message: string;
-  switch (isOfNetwork(reason) ? Code.Unavailable : reason.code) {
+  switch (isOfNetwork ? Code.Unavailable : reason.code) {
     case Code.Unavailable:
       message = "the upstream is away";
       return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
     case Code.ResourceExhausted:
-      if (isReset(reason)) return reason;
+      // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
+      if (code === "ERR_HTTP2_STREAM_ERROR") return reason;
       message = `the upstream's response is too large: ${reason.rawMessage}`;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
       return new RestFailure(500, reason.code, message);
     case Code.InvalidArgument:
-      if (nodeCodeOf(reason) === undefined) return reason;
+      if (typeof code !== "string") return reason;
       // connect-node has this code for broken gzip, too, which is not the caller's argument.
       message = "the upstream's response cannot be decompressed";
       return new ConnectError(message, Code.Internal, undefined, undefined, reason);
     default:
       return reason;
   }
-}
-
-/** connect-node has several codes for connections that fail, and names addresses. */
-function isOfNetwork(reason: ConnectError): boolean {
-  return /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(nodeCodeOf(reason) ?? "ERR_");
-}
-
-/** An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code. */
-function isReset(reason: ConnectError): boolean {
-  return nodeCodeOf(reason) === "ERR_HTTP2_STREAM_ERROR";
-}
-
-function nodeCodeOf({ cause }: ConnectError): string | undefined {
-  const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
-  return typeof code === "string" ? code : undefined;
 }
 
 function known(detail: Detail, registry: Registry): Detail {
