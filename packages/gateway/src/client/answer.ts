@@ -144,7 +144,8 @@ export function createMethodCodec<I extends DescMessage, O extends DescMessage>(
   };
   return {
     path,
-    serialize: (init: MessageInitShape<I>) => wrapEnvelope(0, toBytes(input, create(input, init))),
+    serialize: (init: MessageInitShape<I>): Uint8Array =>
+      wrapEnvelope(0, toBytes(input, create(input, init))),
     /** @param values May have `passesOn`. */
     reading(head: Head, limits: ReadLimits, values?: ContextValues) {
       const compression = compressionOf(head);
