@@ -233,9 +233,10 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     return error;
   }
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
-  // Fields of an answer that is none, such as the page of a proxy in between: its length, its cookies.
-  for (const name of [...reason.metadata.keys()]) reason.metadata.delete(name);
   const { cause } = reason;
+  // Without the fields of an answer that is none, such as the page of a proxy in between: its cookies.
+  const error = new ConnectError(reason.rawMessage, reason.code, undefined, undefined, cause);
+  error.details = reason.details;
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   // connect-node has several codes for connections that fail, and names addresses.
   const isOfNetwork = typeof code === "string" && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(code);
@@ -246,17 +247,17 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
       return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
     case Code.ResourceExhausted:
       // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
-      if (code === "ERR_HTTP2_STREAM_ERROR") return reason;
+      if (code === "ERR_HTTP2_STREAM_ERROR") return error;
       message = `the upstream's response is too large: ${reason.rawMessage}`;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
       return new RestFailure(500, reason.code, message);
     case Code.InvalidArgument:
-      if (typeof code !== "string") return reason;
+      if (typeof code !== "string") return error;
       // connect-node has this code for broken gzip, too, which is not the caller's argument.
       message = "the upstream's response cannot be decompressed";
       return new ConnectError(message, Code.Internal, undefined, undefined, reason);
     default:
-      return reason;
+      return error;
   }
 }
 

@@ -88,6 +88,15 @@ describe("its details", () => {
   });
 });
 
+test("an error that is none of the upstream's stays as it is, for others", async () => {
+  const error = new ConnectError("over", Code.Aborted, { "x-a": "b" });
+  const call = () => Promise.reject(error);
+  const proxied = { transport: { unary: call, stream: call } };
+  await using proxy = await openProxy({ url: "http://a", proxy: proxied });
+  const { status, headers } = await proxy.send(request);
+  expect([status, headers.get("x-a"), error.metadata.get("x-a")]).toEqual([409, null, "b"]);
+});
+
 test("headers and metadata of an error are passed on", async () => {
   const metadata = { "www-authenticate": "Bearer", "x-id-bin": "AP8B" };
   const endings: unknown[] = [];
