@@ -9,6 +9,7 @@ const environments: readonly [wanted: string, env: Record<string, string>, unkno
   ["", { OTEL_SERVICE_NAME: "plants", OTEL_TRACES_SAMPLER: "always_on" }],
   ["", { OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: "http://collector:4318" }],
   ["otlp", endpoint],
+  ["otlp", { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: "http://collector:4318" }],
   ["otlp", { OTEL_TRACES_EXPORTER: "otlp" }],
   ["console", { OTEL_TRACES_EXPORTER: " console ", ...endpoint }],
   ["otlp,console", { OTEL_TRACES_EXPORTER: "console, otlp" }],
