@@ -1,4 +1,14 @@
-import { chmodSync, linkSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  closeSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -7,7 +17,7 @@ import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts"
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
 import { migrations } from "../../src/store/sqlite/schema.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
-import { openStore } from "../support/open-store.ts";
+import { openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { openBeside, temporaryFolder, temporaryPath, watchWorkers } from "./temporary.ts";
@@ -94,6 +104,29 @@ describe("a location that cannot hold a store is rejected", () => {
     const path = join(await temporaryFolder(), name);
     prepare(path);
     await expectRefused(`sqlite:${path}`, { code: "inaccessible" }, message);
+  });
+
+  const places: readonly [string, (path: string) => void][] = [
+    ["a folder", (path) => mkdirSync(path)],
+    // Held open at both ends, as nothing could end a test that waits for one.
+    [
+      "a named pipe",
+      (path) => {
+        execFileSync("mkfifo", [path]);
+        const pipe = openSync(path, "r+");
+        onTestFinished(() => closeSync(pipe));
+      },
+    ],
+  ];
+  test.skipIf(process.platform === "win32").each(places)("%s, to read", async (_, prepare) => {
+    const path = await temporaryPath();
+    prepare(path);
+    const expected = expect.objectContaining({
+      message: `${path} is not a file; name one in the store URL`,
+    });
+    for (const read of [openPlantReader, readSchemaState]) {
+      await expect(read(`sqlite:${path}`)).rejects.toThrow(expected);
+    }
   });
 
   test.skipIf(process.getuid?.() === 0).each([

@@ -4,6 +4,7 @@ import type { SchemaState } from "../options.ts";
 import { assertDriver, type Database, inTransaction, openFile, readValue } from "./driver.ts";
 import { failureCode, isFull, primaryCode } from "./failure.ts";
 import {
+  assertFile,
   assertNoLostLog,
   assertOurs,
   busyTimeoutMs,
@@ -47,8 +48,9 @@ export function openDatabase(path: string, timeoutMs: number): Database {
 
 export function assertExists(path: string): void {
   assertNoLostLog(path);
-  if (fileId(path) !== undefined) return;
-  throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
+  if (fileId(path) !== undefined) assertFile(path);
+  else
+    throw new StoreOpenError("inaccessible", `there is no store at ${path}; check the store URL`);
 }
 
 export function openForReading(path: string): Database {

@@ -22,10 +22,14 @@ export function createFile(path: string): void {
   try {
     fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600));
-    if (fs.statSync(path).isFile()) return;
   } catch (error) {
     throw inaccessible(path, error);
   }
+}
+
+/** Opening a named pipe would wait for its other end. @throws {StoreOpenError} `inaccessible` */
+export function assertFile(path: string): void {
+  if (statsOf(path)?.isFile()) return;
   throw new StoreOpenError("inaccessible", `${path} is not a file; name one in the store URL`);
 }
 
@@ -37,6 +41,7 @@ export function createFile(path: string): void {
  * @throws {StoreOpenError} `foreign`, `inaccessible`, `damaged`
  */
 export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
+  assertFile(path);
   const header = readHead(path, headerBytes, flags);
   if (header.byteLength === 0) return;
   if (header.every((byte) => byte === 0) && fs.existsSync(`${path}-journal`)) {
