@@ -49,7 +49,7 @@ export function createComponents(
   place = "#/components/schemas",
   isTyped = false,
 ) {
-  const schemas: { [name: string]: JsonObject } = {};
+  const schemas: { [name: string]: JsonObject } = Object.create(null);
   const names = createNames(style);
   return {
     schemas,

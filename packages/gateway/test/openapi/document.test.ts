@@ -1,4 +1,10 @@
 /** The parts of a document besides paths, bodies and parameters. */
+import { create, createFileRegistry, type DescMessage } from "@bufbuild/protobuf";
+import {
+  FileDescriptorProtoSchema,
+  FieldDescriptorProto_Label as Label,
+  FieldDescriptorProto_Type as Type,
+} from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
@@ -7,7 +13,7 @@ import { LegacyService } from "../gen/openapi/legacy/v1/legacy_pb.ts";
 import { NoteService } from "../gen/openapi/modern/v1/notes_pb.ts";
 import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { ListProductsResponseSchema, ShopService } from "../gen/openapi/shop/v1/shop_pb.ts";
-import type { Rule } from "../support/described-method.ts";
+import { describeMethod, type Rule } from "../support/described-method.ts";
 import { compiledService } from "./compiled.ts";
 import { type Any, documentOf, operationOf, validatorOf } from "./document-of.ts";
 
@@ -22,6 +28,32 @@ function namesIn({ paths, components, tags }: Any): string[] {
 }
 
 describe("names", () => {
+  test.each(["", "a"])("may be those of what every object has, in the package %j", (name) => {
+    const names = ["constructor", "toString", "__proto__"];
+    const field = names.map((one, i) => {
+      const typeName = `.${name && `${name}.`}${one}`;
+      return { name: `f${i}`, number: i + 1, type: Type.MESSAGE, label: Label.OPTIONAL, typeName };
+    });
+    const file = create(FileDescriptorProtoSchema, {
+      ...{ name: "a.proto", package: name, syntax: "proto3" },
+      messageType: [{ name: "Root", field }, ...names.map((one) => ({ name: one }))],
+    });
+    const root = createFileRegistry(file, () => undefined).getMessage(
+      name ? `${name}.Root` : "Root",
+    );
+    const { parent } = describeMethod(root as DescMessage, {
+      pattern: { case: "post", value: "/a" },
+      body: "*",
+    });
+    const { schemas } = documentOf(parent).components;
+    for (const one of names) {
+      expect(Object.getOwnPropertyDescriptor(schemas, one)?.value).toMatchObject({
+        type: "object",
+      });
+      expect(schemas[one]).not.toHaveProperty("examples");
+    }
+  });
+
   test("are short", () => {
     const alone = documentOf(ItemsOfA);
     expect(alone.tags).toEqual([{ name: "ItemService" }]);

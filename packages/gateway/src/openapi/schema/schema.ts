@@ -64,7 +64,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     const wellKnown = wellKnownSchema(message);
     if (wellKnown !== undefined) return components.refer(namesOf(message), () => wellKnown);
     const suffix = place === "patch" ? "Patch" : suffixOf(message, place === "response");
-    const example = options.examples[message.typeName];
+    const example = new Map(Object.entries(options.examples)).get(message.typeName);
     return components.refer(namesOf(message, suffix), () => ({
       ...forFields(message, place),
       ...(example !== undefined && { examples: [example] }),
