@@ -61,8 +61,8 @@ NDJSON is {"id": 1, "name": "Basil", "tag": "herb"}, one object per line. CSV is
 header id,name,tag. An empty field means no tag, a quoted empty field ("") an empty tag.
 You can run an import again after any outcome: rows that are already stored succeed again.
 Rejected rows are written to a file, each with its line, the reason and the row. Fix the rows and
-import that file. If the rows come from standard input, they go to standard error. Without a server,
---dry-run cannot find ids that are taken.
+import that file. If the rows come from standard input or a pipe, they go to standard error. Without a
+server, --dry-run cannot find ids that are taken.
 Exit codes: 0 all stored, 3 all but the rejected rows, 1 failed or interrupted, 2 wrong usage.`;
 
 function wholeFrom(min: number, max: number) {

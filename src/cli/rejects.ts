@@ -17,7 +17,8 @@ export function openRejects(
   { rejects, force }: { readonly rejects?: string; readonly force: boolean },
   beforeWrite: () => void,
 ) {
-  const path = rejects ?? (source === "-" ? undefined : `${source}.rejects.ndjson`);
+  const isFile = source !== "-" && statsOf(source)?.isFile() === true;
+  const path = rejects ?? (isFile ? `${source}.rejects.ndjson` : undefined);
   if (path !== undefined) assertMayReplace(path, source, force);
   let output: OutputFile | undefined;
   /** Rejections come from concurrent calls and are written one at a time. */

@@ -1,4 +1,5 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
+import { execFileSync, spawn } from "node:child_process";
 import { lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -229,6 +230,18 @@ test("standard input is read, and its rejected rows go to standard error", async
   await using other = at.pipe("no plant\n", "--rejects", "-");
   expect(await within("its end", other.exited)).toMatchObject({ code: 2 });
   expect(await readdir(at.folder)).toEqual(["unused"]);
+});
+
+// As the shell's `<(…)`: no file can be made beside /dev/fd/63.
+test.skipIf(process.platform === "win32")("and so do those of a named pipe", async () => {
+  const at = await prepare("unused", "");
+  const pipe = join(at.folder, "rows.ndjson");
+  execFileSync("mkfifo", [pipe]);
+  const writer = spawn("sh", ["-c", 'echo "no plant" > "$0"', pipe]);
+  onTestFinished(() => void writer.kill());
+  const stderr = expect.stringMatching(/^\{"line":1,.*\n.*rejected 1 of 1 row, see above/);
+  expect(await at.runOf(pipe)).toMatchObject({ code: 3, stderr });
+  expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
 });
 
 test.skipIf(process.platform !== "linux")(
