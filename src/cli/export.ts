@@ -14,7 +14,7 @@ import {
   writePlants,
 } from "../transfer/format.ts";
 import { zip } from "../transfer/unzip.ts";
-import { type OutputFile, openOutputFile } from "./output-file.ts";
+import { type OutputFile, openOutputFile, statsOf } from "./output-file.ts";
 import { createProgress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
@@ -45,7 +45,9 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   const { store } = (await readSettings(flags, "store")).settings;
   const { format, output } = flags;
   const name = format ?? formatOfFile(output) ?? "ndjson";
-  using stop = listenForStop();
+  // A stream has nothing to clean up, and its reader may keep the process waiting.
+  const isStream = output === "-" || statsOf(output)?.isFile() === false;
+  using stop = isStream ? undefined : listenForStop();
   const reader = await openPlantReader(parseStoreUrl(store));
   const progress = createProgress();
   try {
@@ -55,7 +57,7 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
         ? standardOutput()
         : await openOutputFile({ path: output, kind: "a file of plants", force });
     const onPage = (done: number) => {
-      if (stop.signal.aborted) throw new CommandFailure(1, "interrupted");
+      if (stop?.signal.aborted) throw new CommandFailure(1, "interrupted");
       progress.update("exporting", done, reader.count);
     };
     const content = writePlants(readPages(reader), formats[name], onPage);

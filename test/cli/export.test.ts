@@ -1,9 +1,10 @@
 /** `plant-store export`: a store as a file, whole or not at all. */
-import { spawnSync } from "node:child_process";
-import { chmod, lstat, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { chmod, lstat, open, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
@@ -63,6 +64,25 @@ test.skipIf(process.platform === "win32")("writes to what is not a file as it is
   const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const piped = spawnSync("/bin/sh", ["-c", '"$0" "$@" | cat', ...args], { env });
   expect(String(piped.stdout) + piped.stderr).toBe(formats.ndjson.write(plantOf(1n)));
+});
+
+test.skipIf(process.platform === "win32").each([
+  ["standard output", []],
+  ["a named pipe", ["-o", "pipe"]],
+])("a signal ends it though nobody reads %s", async (_, to) => {
+  const { folder, store } = await storeOf(many);
+  const path = join(folder, "pipe");
+  spawnSync("mkfifo", [path]);
+  await using pipe = await open(path, "r+");
+  const child = spawn(process.execPath, [started, "export", "--store", store, ...to], {
+    cwd: folder,
+    env: { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) },
+    stdio: ["ignore", pipe.fd, "ignore"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  await pipe.read(Buffer.alloc(1));
+  child.kill("SIGTERM");
+  expect(await within("its end", once(child, "exit"))).toEqual([null, "SIGTERM"]);
 });
 
 test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
