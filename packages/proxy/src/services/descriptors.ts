@@ -169,7 +169,7 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
     try {
       add(file);
     } catch (cause) {
-      const reason = (cause as Error).message || unnamedFault(file, files);
+      const reason = (cause as Error).message || unnamedFault;
       broken.push(`${file.name} cannot be used: ${reason}`);
       add(emptyFile(file.name));
     }
@@ -202,38 +202,9 @@ function clashesOf(type: DescType): readonly (readonly [file: string, clash: str
   });
 }
 
-/** Checks that protobuf-es does not make: the type of a repeated field, and an entry of a map. */
-function unnamedFault(
-  { package: parent, messageType }: FileDescriptorProto,
-  files: readonly FileDescriptorProto[],
-): string {
-  const declared = new Set<string>();
-  for (const file of files) {
-    for (const { name } of file.enumType) declared.add(`.${file.package}.${name}`);
-    for (const [name, { enumType }] of messagesOf(file.package, file.messageType)) {
-      declared.add(name);
-      for (const one of enumType) declared.add(`${name}.${one.name}`);
-    }
-  }
-  for (const [name, { field: fields }] of messagesOf(parent, messageType)) {
-    const field = fields.find(({ typeName }) => typeName !== "" && !declared.has(typeName));
-    if (field === undefined) continue;
-    return `${name.slice(1)}.${field.name} has the type ${field.typeName.slice(1)}, which no file declares`;
-  }
-  return "the entry of a map has other fields than key and value";
-}
-
-/** With those inside others, by their full names, which begin with a dot. */
-function messagesOf(
-  parent: string,
-  messages: readonly DescriptorProto[],
-): readonly (readonly [name: string, DescriptorProto])[] {
-  const scope = parent === "" || parent.startsWith(".") ? parent : `.${parent}`;
-  return messages.flatMap((message) => {
-    const name = `${scope}.${message.name}`;
-    return [[name, message] as const, ...messagesOf(name, message.nestedType)];
-  });
-}
+/** protobuf-es says nothing of these. What is not declared is most often in a file that is missing. */
+const unnamedFault =
+  "a repeated field has a type that no file declares, or the entry of a map is not a key and a value";
 
 /** Descriptor sets without imports lack them, and so do servers whose language has no code for them. */
 export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
