@@ -1,10 +1,11 @@
 /** Bodies that take memory while they are under way: packed ones, and those that never end. */
 import http2 from "node:http2";
+import { tmpdir } from "node:os";
 import { setTimeout as delay } from "node:timers/promises";
 import { gzipSync } from "node:zlib";
 import { type RawRequest, rawProtocols } from "../../../support/protocol/raw.ts";
 import { knownToken } from "../../../support/test-server.ts";
-import { smallHeap } from "../../server.ts";
+import { smallHeap, startProxy, watchMemory } from "../../server.ts";
 import type { Flood } from "./flood.ts";
 
 const MiB = 1024 * 1024;
@@ -56,13 +57,16 @@ const retryMs = 1000;
 const connectionCounts = [4, 100];
 const hoardMs = 4000;
 
-/** One kind in each round of a run. */
+/** One kind in each round of a run, to the server or through a proxy before it. */
 export const hoarding: Flood = {
   name: "bodies that take memory",
   async run({ url, random }) {
+    await using proxy = await startProxy(url, { cwd: tmpdir(), env: smallServer });
+    using watch = watchMemory(proxy);
+    const target = { url: random.pick([url, proxy.url]), ms: hoardMs };
     const connections = random.pick(connectionCounts);
-    const count = await hoard(random.pick(hoards), { url, connections, ms: hoardMs });
-    return { count, found: [] };
+    const count = await hoard(random.pick(hoards), { ...target, connections });
+    return { count, found: watch.problems };
   },
 };
 
