@@ -28,29 +28,28 @@ function namesIn({ paths, components, tags }: Any): string[] {
 }
 
 describe("names", () => {
-  test.each(["", "a"])("may be those of what every object has, in the package %j", (name) => {
+  test("may be those of what every object has", () => {
     const names = ["constructor", "toString", "__proto__"];
-    const field = names.map((one, i) => {
-      const typeName = `.${name && `${name}.`}${one}`;
-      return { name: `f${i}`, number: i + 1, type: Type.MESSAGE, label: Label.OPTIONAL, typeName };
-    });
+    const common = { type: Type.MESSAGE, label: Label.OPTIONAL };
+    const field = names.map((name, i) => ({
+      ...common,
+      name,
+      number: i + 1,
+      typeName: `.${name}`,
+    }));
+    const messageType = [{ name: "Root", field }, ...names.map((name) => ({ name }))];
     const file = create(FileDescriptorProtoSchema, {
-      ...{ name: "a.proto", package: name, syntax: "proto3" },
-      messageType: [{ name: "Root", field }, ...names.map((one) => ({ name: one }))],
+      name: "a.proto",
+      syntax: "proto3",
+      messageType,
     });
-    const root = createFileRegistry(file, () => undefined).getMessage(
-      name ? `${name}.Root` : "Root",
-    );
-    const { parent } = describeMethod(root as DescMessage, {
-      pattern: { case: "post", value: "/a" },
-      body: "*",
-    });
-    const { schemas } = documentOf(parent).components;
-    for (const one of names) {
-      expect(Object.getOwnPropertyDescriptor(schemas, one)?.value).toMatchObject({
-        type: "object",
-      });
-      expect(schemas[one]).not.toHaveProperty("examples");
+    const root = createFileRegistry(file, () => undefined).getMessage("Root") as DescMessage;
+    const rule = { pattern: { case: "post", value: "/a" }, body: "*" } as const;
+    const { schemas } = documentOf(describeMethod(root, rule).parent).components;
+    for (const name of names) {
+      const schema = Object.getOwnPropertyDescriptor(schemas, name)?.value;
+      expect(schema).toMatchObject({ type: "object" });
+      expect(schema).not.toHaveProperty("examples");
     }
   });
 

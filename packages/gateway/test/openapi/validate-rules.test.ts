@@ -42,6 +42,7 @@ const lte = <T>(value: T) => ({ lessThan: { case: "lte" as const, value } });
 const long = (value: object): TypeRules => ({ case: "int64", value });
 const int = (value: object): TypeRules => ({ case: "int32", value });
 const double = (value: object): TypeRules => ({ case: "double", value });
+const mood = (value: object): TypeRules => ({ case: "enum", value });
 const list = (value: object): TypeRules => ({ case: "repeated", value });
 const map = (value: object): TypeRules => ({ case: "map", value });
 
@@ -117,22 +118,13 @@ const rows: readonly Row[] = [
   row("wrapper", long(gte(2n)), [2, none], [0], { ignore: 1 }),
   row("double", double(gt(0.5)), [0.6], [0.5, none]),
   row("double", double({ finite: true }), [1, none], []),
-  row("enum", { case: "enum", value: { definedOnly: true } }, ["MOOD_GOOD", none], [3]),
-  row(
-    "enum",
-    { case: "enum", value: { in: [1] } },
-    ["MOOD_GOOD"],
-    ["MOOD_BAD", "MOOD_UNSPECIFIED", none],
-  ),
-  row(
-    "enum",
-    { case: "enum", value: { in: [1] } },
-    ["MOOD_GOOD", "MOOD_UNSPECIFIED", none],
-    ["MOOD_BAD"],
-    { ignore: 1 },
-  ),
-  row("enum", { case: "enum", value: { in: [7, 8] } }, [7], ["MOOD_GOOD", 9, none]),
-  row("enum", { case: "enum", value: { notIn: [0] } }, ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
+  row("enum", mood({ definedOnly: true }), ["MOOD_GOOD", none], [3]),
+  row("enum", mood({ in: [1] }), ["MOOD_GOOD"], ["MOOD_BAD", "MOOD_UNSPECIFIED", none]),
+  row("enum", mood({ in: [1] }), ["MOOD_GOOD", "MOOD_UNSPECIFIED", none], ["MOOD_BAD"], {
+    ignore: 1,
+  }),
+  row("enum", mood({ in: [7, 8] }), [7], ["MOOD_GOOD", 9, none]),
+  row("enum", mood({ notIn: [0] }), ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
   row(
     "strings",
     list({ minItems: 1n, maxItems: 2n, unique: true }),
