@@ -348,14 +348,4 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
       ).toEqual([]);
     }
   });
-
-  test("forced colours show what is chosen", async () => {
-    await page.emulateMedia({ forcedColors: "active" });
-    await visit("/");
-    const backgrounds = await page
-      .locator("#form .choices label")
-      .evaluateAll((labels) => labels.map((label) => getComputedStyle(label).backgroundColor));
-    expect(backgrounds[0]).not.toBe(backgrounds[1]);
-    await page.emulateMedia({ forcedColors: null });
-  });
 });
