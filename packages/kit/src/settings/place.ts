@@ -12,10 +12,13 @@ export function isThisMachine(host: string): boolean {
   return loopback.check(name, isIP(name) === 4 ? "ipv4" : "ipv6");
 }
 
-const anyAddresses: Readonly<Record<string, string>> = { "0.0.0.0": "127.0.0.1", "::": "::1" };
+const anyAddresses: ReadonlyMap<string, string> = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["::", "::1"],
+]);
 
 export function reachable(host: string): string {
-  return anyAddresses[host] ?? host;
+  return anyAddresses.get(host) ?? host;
 }
 
 /** The URL by which this machine reaches a listener. */
@@ -26,5 +29,5 @@ export function localUrl(scheme: "http" | "https", host: string, port: number): 
 
 /** What to add to the URL of a listener, for people. */
 export function describeReach(host: string): string {
-  return host in anyAddresses ? ` (${host}: every address of this machine)` : "";
+  return anyAddresses.has(host) ? ` (${host}: every address of this machine)` : "";
 }
