@@ -169,12 +169,7 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
 const trigger = "CREATE TRIGGER t BEFORE INSERT ON plants BEGIN SELECT raise(ABORT, 't'); END";
 
 test.each([
-  [
-    "no store takes",
-    "UPDATE plants SET name = 'a' || char(0)",
-    "",
-    "1 .*must not contain U\\+0000",
-  ],
+  ["none takes", "UPDATE plants SET name = 'a' || char(0)", "", "1 .*must not contain U\\+0000"],
   ["the target does not take now", "", trigger, "did not confirm plant 1 .t .SQLITE.* again"],
 ])("a plant that %s is named", async (_, atSource, atTarget, message) => {
   const { source, target, run } = await placesOf({ from: sqlite, to: sqlite }, [plantOf(1n)]);

@@ -31,10 +31,7 @@ export const campaigns: readonly Campaign[] = [
   io,
   kill,
   outage,
-  {
-    name: "overload",
-    run: (run) => runParts(run, [flood, starve, messages, crowd, drain]),
-  },
+  { name: "overload", run: (run) => runParts(run, [flood, starve, messages, crowd, drain]) },
   { name: "postgres", run: (run) => runOn(findPostgres(), run, [10, crashes, failOvers]) },
   power,
   race,

@@ -171,11 +171,7 @@ describe("CSV that cannot be told apart into rows", () => {
       /^the row of line 3 .* doubled; it and all behind it were not read$/,
     ],
     ["the same in the last field", csv('2,b,"c"d"\n3,c,\n'), /^the row of line 2 has a quote in/],
-    [
-      "no closing quote",
-      csv('1,a"b,\n4,h,"i\n5,j,k'),
-      /^the row of line 3 has a quoted field without/,
-    ],
+    ["no end quote", csv('1,a"b,\n4,h,"i\n5,j,k'), /^the row of line 3 has a quoted field without/],
     ["no line breaks", `id,name,tag\n${",".repeat(2000)}`, /^line 2 has more than 1000 fields$/],
   ])("%s", async (_, file, message) => {
     const reading = read("csv", Buffer.from(file), 64, 200);

@@ -86,12 +86,7 @@ describe.each(versions.flatMap((version) => ways.map((how) => ({ version, how })
 
       ["a volume is created", create(dune), 200, { ...dune, ...created("5") }],
       ["from a number as well, exactly", create(`{"id":${big}}`), 200, created(big)],
-      [
-        "what is beside the body is in the query",
-        create({}, "?validateOnly=true"),
-        200,
-        unnumbered,
-      ],
+      ["what is beside the body", create({}, "?validateOnly=true"), 200, unnumbered],
       ["a body cut short", create("{"), 400, refused("")],
       ["a body that is not there", create(""), 200, unnumbered],
       ["a member that no field has", create({ isbn: 1 }), 400, { code: Code.InvalidArgument }],

@@ -158,12 +158,7 @@ const citusWaits: readonly Wait[] = waitsOf("Citus", openCitus, [
   ["a coordinator that is down", "briefly", ({ coordinator }) => kill(coordinator)],
   ["a coordinator that hangs", "briefly", ({ coordinator }) => hang(coordinator)],
   ["a lock on the coordinator's table", "all", ({ url }) => lockTable(url)],
-  [
-    "a start while a worker hangs",
-    "some",
-    (cluster) => hang(firstOf(cluster)),
-    { isAtStart: true },
-  ],
+  ["a start as a worker hangs", "some", (cluster) => hang(firstOf(cluster)), { isAtStart: true }],
 ]);
 
 const sqliteWaits: readonly Wait[] = [
@@ -180,8 +175,4 @@ const sqliteWaits: readonly Wait[] = [
   },
 ];
 
-export const waits = {
-  SQLite: sqliteWaits,
-  PostgreSQL: postgresWaits,
-  Citus: citusWaits,
-} as const;
+export const waits = { SQLite: sqliteWaits, PostgreSQL: postgresWaits, Citus: citusWaits } as const;

@@ -21,11 +21,7 @@ test.each<[what: string, valueAt: (minute: number) => number, isFound: boolean]>
   ["a leak within noise", (minute) => 100 + minute / 10 + noise(), true],
   ["a leak of less than the limit", (minute) => 100 + minute / 30 + noise(), false],
   ["noise", () => 100 + noise(), false],
-  [
-    "outliers, more of them at the end",
-    (minute) => 100 + (random.chance(minute / 600) ? 500 : 0),
-    false,
-  ],
+  ["outliers, more at the end", (minute) => 100 + (random.chance(minute / 600) ? 500 : 0), false],
 ])("%s", (_what, valueAt, isFound) => {
   expect(isGrowing(slopeOf(life(valueAt)), limit)).toBe(isFound);
 });

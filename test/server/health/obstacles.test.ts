@@ -77,7 +77,7 @@ test.for<[what: string, canRun: boolean, open: () => Promise<Trouble>, reason: s
   ["a full disk", canMount, openOnSmallDisk, "the disk of the store is full"],
   ["a lock of another process", true, openLocked, "the store is locked by another program"],
   [
-    "a table made unlogged",
+    "an unlogged table",
     hasPostgres,
     openUnlogged,
     "the store would not keep plants through a crash",

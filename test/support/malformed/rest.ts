@@ -49,9 +49,7 @@ export const rows: readonly Row[] = [
   ...badBody(/^the request is not valid UTF-8$/, {
     "an overlong U+0000": Buffer.from('{"id":1,"name":"a\xc0\x80"}', "latin1"),
   }),
-  ...badBody(/^plant (must be a JSON object|is required)$/, {
-    null: "null",
-  }),
+  ...badBody(/^plant (must be a JSON object|is required)$/, { null: "null" }),
   ...badBody(/^id is required; name is required$/, { "no body": "", "an empty object": "{}" }),
   ...badBody(/^id must be a 64-bit integer/, {
     "a fraction over 2^53": '{"id":9007199254740993.5,"name":"Basil"}',

@@ -105,11 +105,7 @@ export const differences: readonly Difference[] = [
     ours: { status: 400, seen: [] },
   },
   {
-    ...{
-      what: "malformed protobuf",
-      on: of("proto", connect),
-      call: { bytes: Buffer.of(0x72, 9) },
-    },
+    ...{ what: "broken protobuf", on: of("proto", connect), call: { bytes: Buffer.of(0x72, 9) } },
     ours: { status: 400, body: "invalid_argument" },
   },
   {
@@ -119,11 +115,7 @@ export const differences: readonly Difference[] = [
     ours: status(Code.InvalidArgument),
   },
   {
-    ...{
-      what: "base64 that is none",
-      on: get,
-      call: { query: "encoding=proto&base64=1&message=c" },
-    },
+    ...{ what: "broken base64", on: get, call: { query: "encoding=proto&base64=1&message=c" } },
     ours: { status: 400 },
   },
   {
@@ -154,11 +146,7 @@ export const differences: readonly Difference[] = [
     ours: status(Code.Internal),
   },
   {
-    ...{
-      what: "two ends of gRPC-Web",
-      on: of("proto", web),
-      call: { body: [end, end, envelope("")] },
-    },
+    ...{ what: "two end frames", on: of("proto", web), call: { body: [end, end, envelope("")] } },
     ours: { body: [[0x80, { "grpc-status": ["3"] }]] },
   },
   {
@@ -174,11 +162,7 @@ export const differences: readonly Difference[] = [
     ours: status(Code.Unimplemented),
   },
   {
-    ...{
-      what: "a bare 401",
-      on: connect,
-      app: throws(new ConnectError("app", Code.Unauthenticated)),
-    },
+    ...{ what: "a 401", on: connect, app: throws(new ConnectError("app", Code.Unauthenticated)) },
     ours: { status: 401, headers: { "www-authenticate": ["Bearer"] } },
   },
   {

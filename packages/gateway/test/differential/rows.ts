@@ -468,7 +468,7 @@ const ends: readonly Row[] = [
   ),
   { what: "a deadline that is told", on: isUnary, call: { timeoutMs: 9000 } },
   {
-    what: "a deadline that is too long",
+    what: "a long deadline",
     on: isUnary,
     setup: { maxTimeoutMs: 8999 },
     call: { timeoutMs: 9000 },

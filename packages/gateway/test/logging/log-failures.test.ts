@@ -19,12 +19,7 @@ const requests = {
 
 describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
   test.each<[what: string, error: unknown, status: number, lines: object[]]>([
-    [
-      "an error that nobody meant",
-      broken,
-      500,
-      [{ level: "error", message: "GetVolume failed", cause: broken }],
-    ],
+    ["a mistake", broken, 500, [{ level: "error", message: "GetVolume failed", cause: broken }]],
     [
       "an unavailable store",
       new ConnectError("try again", Code.Unavailable, undefined, undefined, lost),

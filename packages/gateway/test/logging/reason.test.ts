@@ -12,11 +12,7 @@ upstream.isWireError = true;
 test.each([
   ["a message", new ConnectError("too many requests", Code.ResourceExhausted), "too many requests"],
   ["a quoted text", new ConnectError('has "secret" twice', Code.InvalidArgument), "has …"],
-  [
-    "a quoted token",
-    new ConnectError("Unexpected token 's'", Code.InvalidArgument),
-    "Unexpected token …",
-  ],
+  ["a token", new ConnectError("Unexpected token 's'", Code.InvalidArgument), "Unexpected token …"],
   ["a message of many lines", new ConnectError('it is "a\nb" there', Code.Internal), "it is …"],
   ["a long message", new ConnectError("x".repeat(300), Code.Internal), "x".repeat(200)],
   ["an upstream", upstream, "another service answered with this error"],

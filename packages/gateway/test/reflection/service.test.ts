@@ -230,9 +230,7 @@ test("the number of open streams is limited, and one that ends makes room", asyn
     reflection.client.serverReflectionInfo(kept())[Symbol.asyncIterator](),
   );
   await within("an answer to each", Promise.all(streams.map((stream) => stream.next())));
-  await expect(ask(server.origin, [list])).rejects.toMatchObject({
-    code: Code.ResourceExhausted,
-  });
+  await expect(ask(server.origin, [list])).rejects.toMatchObject({ code: Code.ResourceExhausted });
   end.resolve();
   await within("their ends", Promise.all(streams.map((stream) => stream.next())));
   await expect.poll(() => ask(server.origin, [list]).catch(() => [])).toHaveLength(1);

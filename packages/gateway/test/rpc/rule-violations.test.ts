@@ -18,9 +18,7 @@ type LibraryInit = MessageInitShape<typeof LibrarySchema>;
 function open(interceptors: Interceptor[] = [createValidateInterceptor()]) {
   return openGateway({
     routes: (router) => {
-      router.service(validatedLibrary, {
-        updateLibrary: (library) => library,
-      });
+      router.service(validatedLibrary, { updateLibrary: (library) => library });
     },
     interceptors,
   });

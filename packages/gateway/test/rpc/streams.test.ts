@@ -96,11 +96,7 @@ describe("an answer of messages", () => {
   });
 
   test.each([
-    [
-      "has its head when the implementation says so",
-      { headDelayMs: () => 1000 },
-      ["head undefined"],
-    ],
+    ["has its head when that is said", { headDelayMs: () => 1000 }, ["head undefined"]],
     ["has not, where the head is that of a message", {}, []],
   ])("%s", async (_what, wire, expected) => {
     const { messages } = endless();

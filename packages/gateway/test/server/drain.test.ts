@@ -51,17 +51,8 @@ const clients: readonly Row[] = [
     isRead: (received) => received.includes("ok"),
     isIdle: true,
   },
-  {
-    what: "was refused by the parser",
-    bytes: "garbage\r\n\r\n",
-    isRead: (received) => received.includes("400"),
-  },
-  {
-    what: "rests on HTTP/2",
-    bytes: http2Bytes(),
-    isRead: sees(frameType.settings),
-    isIdle: true,
-  },
+  { what: "was refused", bytes: "garbage\r\n\r\n", isRead: (received) => received.includes("400") },
+  { what: "rests on HTTP/2", bytes: http2Bytes(), isRead: sees(frameType.settings), isIdle: true },
   {
     what: "has a stream whose body does not come",
     bytes: http2Bytes(headers(1)),

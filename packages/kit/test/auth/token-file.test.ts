@@ -147,12 +147,7 @@ describe("an unusable file", () => {
     code: TokenFileErrorCode,
     message: RegExp,
   ][] = [
-    [
-      "writable by the group",
-      () => writable(0o620),
-      "unsafe",
-      /other users can write it.*chmod 600/,
-    ],
+    ["its group can write", () => writable(0o620), "unsafe", /other users can write it.*chmod 600/],
     ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
     // Nothing waits for who writes it.

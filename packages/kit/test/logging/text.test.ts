@@ -5,28 +5,16 @@ const head = { level: "info", time: "2026-01-02T03:04:05.678Z" };
 
 test.each<[string, object, string]>([
   ["a message", { msg: "stopped" }, "stopped"],
-  [
-    "fields, in their order",
-    { method: "a.B/C", durationMs: 1.5, msg: "x" },
-    "x method=a.B/C durationMs=1.5",
-  ],
+  ["fields", { method: "a.B/C", durationMs: 1.5, msg: "x" }, "x method=a.B/C durationMs=1.5"],
   ["what is not plain, quoted", { path: "/a b", msg: "x" }, 'x path="/a b"'],
   ["quotes, told from ours", { path: '"', msg: "x" }, 'x path="\\""'],
-  [
-    "an escape sequence, harmless",
-    { principal: "\u001b[2J", msg: "x" },
-    'x principal="\\u001b[2J"',
-  ],
+  ["an escape sequence", { principal: "\u001b[2J", msg: "x" }, 'x principal="\\u001b[2J"'],
   [
     "what JSON leaves alone, harmless",
     { principal: "\u009b\u202e\u007f", msg: "x" },
     'x principal="\\u009b\\u202e\\u007f"',
   ],
-  [
-    "an error, by its stack",
-    { err: { stack: "Error: y\n    at z" }, msg: "x" },
-    "x: Error: y\n    at z",
-  ],
+  ["an error", { err: { stack: "Error: y\n    at z" }, msg: "x" }, "x: Error: y\n    at z"],
   [
     "what others wrote in an error or a message, neither a line nor an escape sequence",
     {

@@ -126,11 +126,7 @@ describe("what is wrong", () => {
         "proxy: --upstream: must not contain a user name or password\n",
       ],
     ),
-    [
-      "two upstreams",
-      `${set} ${all.replace(/1$/, "2")}`,
-      `${catalog} is at http://127.0.0.1:1 and`,
-    ],
+    ["two places", `${set} ${all.replace(/1$/, "2")}`, `${catalog} is at http://127.0.0.1:1 and`],
     [
       "no such service",
       `${set} --upstream a.B=http://a`,

@@ -73,9 +73,7 @@ test.skipIf(!hasOpenssl)(
     await using server = await folder.start(...upstream, ...args, "--admin-port", "0");
     const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
     const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
-    expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({
-      exitCode: 0,
-    });
+    expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({ exitCode: 0 });
     expect(await folder.run(...ofPort)).toMatchObject({
       exitCode: 2,
       stderr: expect.stringContaining("set --admin-port"),

@@ -32,10 +32,7 @@ export function oddFile({
       { name: "Odd", field: [{ name: "text", jsonName: "text", number: 1, type: 9, label: 1 }] },
     ],
     service: [
-      {
-        name: "OddService",
-        method: [{ name: "Echo", inputType, outputType: inputType, options }],
-      },
+      { name: "OddService", method: [{ name: "Echo", inputType, outputType: inputType, options }] },
     ],
   });
 }

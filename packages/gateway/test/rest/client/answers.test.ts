@@ -325,14 +325,14 @@ describe("streams", () => {
     ["a cut id", 'data: {"id":"1"}\n\ndata: {"id":2}\n\nid: 3\n:\n', events, Code.Internal],
     ["a cut comment", 'data: {"id":"1"}\n\ndata: {"id":2}\n\n: keep-al', events],
     [
-      "a line that is too long",
+      "a long line",
       `{"id":"1"}\n{"id":2}\n{"title":"${"x".repeat(5e6)}"}\n`,
       lines,
       Code.ResourceExhausted,
     ],
     ["a line of too many values", `{"id":"1"}\n{"id":2}\n${many}\n`, lines, Code.Internal],
     [
-      "an event that is too long",
+      "a long event",
       `data: {"id":"1"}\n\ndata: {"id":2}\n\n${`data: ${"x".repeat(1e6)}\n`.repeat(5)}\n`,
       events,
       Code.ResourceExhausted,
