@@ -169,7 +169,8 @@ function readUnknown(
     within(nameOf(key), () => {
       if (json === null && (extension.fieldKind === "list" || !takesNull(extension))) return;
       const value = fieldReader(extension)(json, context);
-      if (value !== undefined) setExtension(message, extension, value as never);
+      if (value === undefined) return;
+      whole(extension.message, () => setExtension(message, extension, value as never));
     });
   } else if (context.ignoreUnknownFields !== true) {
     throw new FieldViolation(nameOf(key), "is not a known field");
@@ -307,13 +308,18 @@ function readAny(json: ExactJson, context: Context) {
     throw new FieldViolation(nameOf(unknown), "is not a known field");
   }
   const message = messageReader(desc)(hasValue ? value : rest, context) as Local;
-  try {
-    anyPack(desc, message, any);
-    if (url !== typeName) any.typeUrl = url;
-  } catch (cause) {
-    throw new FieldViolation("", `must be a whole ${typeName}`, { cause }); // proto2: required fields
-  }
+  whole(desc, () => anyPack(desc, message, any));
+  if (url !== typeName) any.typeUrl = url;
   return any;
+}
+
+/** Runs what writes a message as bytes, which fails if a required field of proto2 is missing. */
+function whole(desc: DescMessage | undefined, write: () => void): void {
+  try {
+    write();
+  } catch (cause) {
+    throw new FieldViolation("", `must be a whole ${desc?.typeName}`, { cause });
+  }
 }
 
 function asObject(json: ExactJson): { [key: string]: ExactJson } {

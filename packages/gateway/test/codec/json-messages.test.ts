@@ -34,7 +34,11 @@ const ofNull = { type: Type.ENUM, typeName: ".google.protobuf.NullValue" };
 const files = [file_library_v1_card, file_google_protobuf_struct];
 const file = create(FileDescriptorProtoSchema, {
   ...{ name: "a.proto", package: "a", dependency: files.map(({ name }) => `${name}.proto`) },
+  messageType: [
+    { name: "Whole", field: [{ name: "id", number: 1, type: Type.INT64, label: Label.REQUIRED }] },
+  ],
   extension: [
+    { name: "whole", number: 100, type: Type.MESSAGE, typeName: ".a.Whole" },
     { name: "value", number: 101, ...ofValue },
     { name: "none", number: 102, ...ofNull },
     { name: "list", number: 103, ...ofValue, label: Label.REPEATED },
@@ -114,6 +118,11 @@ describe("JSON:", () => {
     const text = '{"[library.v1.barcode]":1}';
     expect(refusalOf(() => read(CardSchema, text))).not.toBe("accepted");
     expect(refusalOf(() => read(CardSchema, text, { ignoreUnknownFields: true }))).toBe("accepted");
+  });
+
+  test("an extension's message lacks a field that proto2 requires", () => {
+    const refusal = refusalOf(() => read(CardSchema, '{"[a.whole]":{}}', extended));
+    expect(refusal).toMatchObject({ violations: [["[a.whole]", "must be a whole a.Whole"]] });
   });
 
   test("null means not set, except for a Value and a NullValue", () => {
