@@ -80,9 +80,9 @@ function rpcProtocolsOf({ grpc, grpcWeb, connect }: ConnectRouterOptions): strin
 }
 
 function rpcOf(method: DescMethod, protocolNames: string[]): Rpc {
-  const { parent: service, name, idempotency } = method;
+  const { parent: service, name, idempotency, methodKind } = method;
   const isSafe = idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
-  const hasGet = isSafe && protocolNames.includes("connect");
+  const hasGet = isSafe && methodKind === "unary" && protocolNames.includes("connect");
   const requestPath = `/${service.typeName}/${name}`;
   const allowedMethods = hasGet ? ["POST", "GET"] : ["POST"];
   return { method, service, requestPath, protocolNames, allowedMethods };

@@ -1,6 +1,7 @@
 /** Options of a service for REST. Those for RPC are compared with connect-es by test/differential. */
 
 import { gzipSync } from "node:zlib";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import {
   Code,
   ConnectError,
@@ -117,4 +118,15 @@ test("registered routes can be read from the router, as in connect-es", () => {
       ...["Echo", "Collect", "Repeat", "Exchange"],
     ]);
   });
+});
+
+test("a GET of Connect is for unary methods alone", async () => {
+  const idempotency = MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS;
+  const repeat = { ...FieldService.method.repeat, idempotency } as const;
+  await using gateway = await openGateway({
+    routes: (router) => router.rpc(repeat, () => expect.unreachable()),
+  });
+  const path = "/library.v1.FieldService/Repeat?encoding=json&message=%7B%7D";
+  const { status, headers } = await gateway.send({ method: "GET", path });
+  expect([status, headers.get("allow")]).toEqual([405, "POST"]);
 });
