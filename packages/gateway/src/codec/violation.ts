@@ -10,10 +10,11 @@ export class FieldViolation extends Error {
   readonly description: string;
 
   constructor(field: string, description: string, options?: { cause: unknown }) {
-    const subject = field === "" ? "the request" : leafOf(field);
-    super(quotable(`${subject} ${description}`), options);
-    this.field = quotable(field);
-    this.description = quotable(description);
+    const path = quotablePath(field);
+    const rule = quotable(description);
+    super(`${path === "" ? "the request" : leafOf(path)} ${rule}`, options);
+    this.field = path;
+    this.description = rule;
   }
 
   /** The same violation, seen from the message that holds it under `name`. */
@@ -51,8 +52,8 @@ export const violationsMax = 100;
 /** Longer lists help nobody, and messages are sent in headers of limited size. */
 const quotedMax = 200;
 
-/** The expression for the end of a path takes quadratic time. A key may be as long as the body. */
-const searchedMax = 1000;
+/** Leaves room for the rule in a message of 256 characters. */
+const pathMax = 160;
 
 /** Text that quotes a request: valid Unicode and short, whatever was sent. */
 function quotable(text: string): string {
@@ -60,7 +61,14 @@ function quotable(text: string): string {
   return (isShort ? text : `${text.slice(0, quotedMax)}…`).toWellFormed();
 }
 
+/** The same for a path, whose end names what is wrong. A key of a map may be as long as the body. */
+function quotablePath(path: string): string {
+  const half = pathMax / 2;
+  const text = path.length > pathMax ? `${path.slice(0, half)}…${path.slice(-half)}` : path;
+  return text.toWellFormed();
+}
+
 /** The name of the field without its path. Names of extensions contain dots. */
 function leafOf(field: string): string {
-  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field.slice(-searchedMax))?.[0] ?? field;
+  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
 }
