@@ -88,7 +88,7 @@ function bindParameter(
   const found = findFieldPath(input, name);
   if (found === undefined) {
     if (ignoresParameter?.(name)) return;
-    throw new FieldViolation(name, "is not a known query parameter");
+    throw new FieldViolation(name || '[""]', "is not a known query parameter");
   }
   const { path, key } = found;
   const field = leafOf(path);
