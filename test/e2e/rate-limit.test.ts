@@ -43,7 +43,7 @@ test.each(protocols)("refuses what is over it, until a second has passed: $name"
         ratelimit: '"token";r=0;t=1',
       },
     });
-    for (const field of response.trailers.keys()) expect(field).not.toMatch(/^r(ate|etry)/);
+    expect([...response.trailers]).toEqual([]); // of gRPC: its clients retry after headers alone
   }
   clock.seconds++;
   expect(await create(3n)).toEqual({ ok: { name: "Basil" } });

@@ -3,7 +3,10 @@ import { addressKey, peerAddressKey } from "connect-gateway";
 import { RetryInfoSchema } from "connect-gateway/protos";
 import { principalId, principalKey } from "../auth/verifier.ts";
 
-type GateContext = Pick<HandlerContext, "requestHeader" | "responseHeader" | "values">;
+type GateContext = Pick<
+  HandlerContext,
+  "protocolName" | "requestHeader" | "responseHeader" | "values"
+>;
 
 /** Accepts a call, or throws, before any of its body is read. */
 type Gate = (context: GateContext) => void | Promise<void>;
@@ -46,8 +49,8 @@ function callerOf({ values }: GateContext): string {
 }
 
 /**
- * draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (6.2). Not as metadata: gRPC sends
- * it as trailers, where the draft forbids them.
+ * draft-ietf-httpapi-ratelimit-headers-11, in rejections alone (6.2). It forbids them in trailers,
+ * where gRPC-Web sends metadata. gRPC sends metadata as headers, if that is all: clients may retry.
  */
 function countBy(
   policy: "address" | "token",
@@ -67,10 +70,13 @@ function countBy(
   return (context) => {
     const waitSeconds = buckets.take(keyOf(context));
     if (waitSeconds === 0) return;
-    for (const [name, value] of Object.entries(headers)) context.responseHeader.set(name, value);
+    const isGrpc = context.protocolName === "grpc";
+    for (const [name, value] of isGrpc ? [] : Object.entries(headers)) {
+      context.responseHeader.set(name, value);
+    }
     const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
     const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
-    throw new ConnectError(message, Code.ResourceExhausted, undefined, details);
+    throw new ConnectError(message, Code.ResourceExhausted, isGrpc ? headers : {}, details);
   };
 }
 

@@ -17,7 +17,8 @@ const now = () => 1000;
 
 function contextFrom(address: string) {
   const values = createContextValues().set(peerAddressKey, address);
-  return { values, requestHeader: new Headers(), responseHeader: new Headers() };
+  const [requestHeader, responseHeader] = [new Headers(), new Headers()];
+  return { protocolName: "rest", values, requestHeader, responseHeader };
 }
 
 describe("rate limits", () => {
