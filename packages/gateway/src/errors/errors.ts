@@ -45,13 +45,14 @@ export function connectErrorFrom(reason: unknown): ConnectError {
     return new ConnectError("internal error", Code.Internal, undefined, undefined, reason);
   }
   const error = withBadRequest(reason);
-  // A lone surrogate has no form in a header, nor in UTF-8.
-  if (error.rawMessage.isWellFormed()) return error;
+  // A lone surrogate has no form in UTF-8. To TypeScript any number is a code, and 0 says success.
+  if (error.rawMessage.isWellFormed() && error.code in Code) return error;
   return withMessage(error, error.rawMessage.toWellFormed());
 }
 
 function withMessage(error: ConnectError, message: string, details = error.details): ConnectError {
-  const { code, metadata, cause, isWireError } = error;
+  const { metadata, cause, isWireError } = error;
+  const code = error.code in Code ? error.code : Code.Unknown;
   const changed = new ConnectError(message, code, metadata, undefined, cause);
   return Object.assign(changed, { details, isWireError });
 }

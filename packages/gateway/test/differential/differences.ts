@@ -177,6 +177,10 @@ export const differences: readonly Difference[] = [
     ...{ what: "undefined is thrown", on: grpc, app: throws(undefined) },
     ours: status(Code.Internal),
   },
+  ...[0, 99].map((code) => ({
+    ...{ what: `the code ${code}`, on: grpc, app: throws(new ConnectError("app", code)) },
+    ours: status(Code.Unknown),
+  })),
   {
     ...{
       what: "a lone surrogate",

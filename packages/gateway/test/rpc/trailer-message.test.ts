@@ -9,11 +9,11 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
 
-async function fail(message: string, headers: Record<string, string> = {}) {
+async function fail(message: string, headers: Record<string, string> = {}, code = Code.Aborted) {
   const details = [{ desc: BadRequestSchema, value: {} }];
   await using gateway = await openFields({
     echo: () => {
-      throw new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
+      throw new ConnectError(message, code, { "x-kept": "yes" }, details);
     },
   });
   const { headers: trailers } = await gateway.send({
@@ -49,4 +49,9 @@ test("a message is encoded only where it must be: grpc-js decodes no other signs
 test("a message that quotes a long header arrives", async () => {
   const { error } = await fail("", { "grpc-timeout": "é".repeat(12_000) });
   expect(error?.code).toBe(Code.InvalidArgument);
+});
+
+test.each([0, 99])("an error is UNKNOWN if its code is %d, which none is", async (code) => {
+  const { error } = await fail("", {}, code);
+  expect(error?.code).toBe(Code.Unknown);
 });
