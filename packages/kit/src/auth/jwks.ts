@@ -160,11 +160,12 @@ export const signatureAlgorithms: readonly string[] = [
   ...["ES256", "ES384", "ES512", "EdDSA", "Ed25519"],
 ];
 
-type Member = { readonly [name in "kid" | "use" | "alg"]?: unknown };
+type Member = { readonly [name in "kid" | "use" | "alg" | "key_ops"]?: unknown };
 
 /**
- * The members (RFC 7517, section 5) that jose can be given: it fails for keys that cannot be
- * parsed, and takes RSA keys that anybody can sign with, which are reported.
+ * The keys (RFC 7517, section 5) in the form that jose can be given: it fails for keys that cannot
+ * be parsed and for operations beside `verify`, and takes RSA keys that anybody can sign with, which
+ * are reported.
  */
 export function findUsableKeys(
   members: readonly unknown[],
@@ -176,17 +177,20 @@ export function findUsableKeys(
     const problem = key && findRsaProblem(key);
     if (problem !== undefined) onRefused(`${nameOf(member)} ${problem}`);
     if (key === undefined || problem !== undefined) return [];
-    return [member.use === undefined ? member : { ...member, use: "sig" }];
+    return [{ ...key.export({ format: "jwk" }), kid: member.kid, alg: member.alg ?? undefined }];
   });
 }
 
 /** A published private key (`d`) is known to everybody: nothing it signed can be trusted. */
 function isForVerifying(member: unknown): member is Member {
   if (typeof member !== "object" || member === null || "d" in member) return false;
-  const { use = "sig", alg }: Member = member;
+  // Some issuers write null for what is absent.
+  const { use, alg, key_ops }: Member = member;
+  const operations = key_ops ?? ["verify"];
+  if (!Array.isArray(operations) || !operations.includes("verify")) return false;
   // In bundles of SPIFFE, keys for JWTs have a use of their own.
-  const isForTokens = use === "sig" || use === "jwt-svid";
-  return isForTokens && (alg === undefined || signatureAlgorithms.includes(String(alg)));
+  const isForTokens = use == null || use === "sig" || use === "jwt-svid";
+  return isForTokens && (alg == null || signatureAlgorithms.includes(String(alg)));
 }
 
 function parsePublicKey(jwk: object): KeyObject | undefined {

@@ -8,8 +8,12 @@ const ignore = () => {};
 const pair = generateKeyPairSync("rsa", { modulusLength: 2048 });
 const rsa = pair.publicKey.export({ format: "jwk" }) as JWK;
 
-test("a key of a SPIFFE bundle is kept, in the form that jose takes", () => {
-  expect(findUsableKeys([{ ...rsa, use: "jwt-svid" }], ignore)).toEqual([{ ...rsa, use: "sig" }]);
+test.each([
+  ["of a SPIFFE bundle", { use: "jwt-svid" }],
+  ["for more operations", { key_ops: ["sign", "verify", "wrapKey"], ext: "true" }],
+  ["with nulls", { use: null, alg: null, key_ops: null }],
+])("a key %s is kept, in the form that jose takes", (_what, members) => {
+  expect(findUsableKeys([{ ...rsa, ...members }], ignore)).toEqual([rsa]);
 });
 
 const leftOut: readonly [what: string, member: unknown][] = [
@@ -19,6 +23,7 @@ const leftOut: readonly [what: string, member: unknown][] = [
   ["alg HS256 on a public key", { ...rsa, alg: "HS256" }],
   ["use enc, and weak", { ...rsa, use: "enc", e: "AQ" }],
   ["another alg", { ...rsa, alg: "RSA-OAEP" }],
+  ["other operations", { ...rsa, key_ops: ["sign"] }],
   ["no modulus", { ...rsa, n: undefined }],
   ["a point off its curve", { kty: "EC", crv: "P-256", x: "AA".repeat(16), y: "AA".repeat(16) }],
 ];
