@@ -16,7 +16,7 @@ export async function run(call: Call): Promise<Response | Messages> {
   try {
     if (!call.isAdmitted) {
       const gate = requestGate?.(call);
-      if (gate !== undefined) await gate;
+      if (gate !== undefined) await call.race(Promise.resolve(gate));
       admit?.(call);
     }
     if (call.refusal !== undefined) throw call.refusal;

@@ -43,6 +43,17 @@ test.each(["CreateVolume", "WatchVolumes"])(
   },
 );
 
+test.each(["/v1/fields", "/library.v1.FieldService/Echo"])(
+  "a call of %s whose gate hangs ends at its deadline",
+  async (path) => {
+    const requestGate = () => new Promise<void>(() => {});
+    await using gateway = await openFields({}, { requestGate });
+    const headers = { "content-type": "application/json", "connect-timeout-ms": "50" };
+    const answer = within("the answer", gateway.send({ path, headers, body: "{}" }));
+    expect(await answer).toMatchObject({ status: 504 });
+  },
+);
+
 test.each(["", "-1", "1.5", "soon", "12345678901"])(
   "the deadline %j is rejected, by REST and Connect",
   async (timeout) => {
