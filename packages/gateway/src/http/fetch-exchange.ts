@@ -159,7 +159,9 @@ export class FetchExchange implements Exchange {
   #send(head: Head, body: BodyInit | null): void {
     const headers = fromNodeHeaders(withoutConnection(mergeHeaders(head.header, this.#added)));
     const { status } = head;
-    this.#answer(new Response(this.method === "HEAD" ? null : body, { status, headers }));
+    // Workers would otherwise apply the Content-Encoding once more.
+    const init = { status, headers, encodeBody: "manual" };
+    this.#answer(new Response(this.method === "HEAD" ? null : body, init));
     this.status = status;
   }
 

@@ -1,5 +1,5 @@
 /** The programs of docs/fetch.md, exactly as they stand there, with the bookshop of docs/start.md. */
-import { deepEqual, match } from "node:assert/strict";
+import { deepEqual, equal, match } from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { cp, mkdir, readFile, writeFile } from "node:fs/promises";
@@ -229,4 +229,11 @@ export const pageCalls: readonly { name: string; run(url: string): Promise<void>
       match((await send(`${url}${rpc}/${method}`, `application/${type}`, body)).text, expected);
     },
   })),
+  {
+    name: "REST: an answer that is compressed",
+    async run(url) {
+      const large = JSON.stringify({ id: "2", title: "Emma".repeat(1000) });
+      equal((await send(`${url}/v1/books`, "application/json", large)).text, large);
+    },
+  },
 ];
