@@ -41,7 +41,7 @@ export function openKeySet(options: KeySetOptions) {
   return {
     /** Finds the key for a token's header among the present ones. Called by jose. */
     resolve: ((header, token) => current(header, token)) as JWTVerifyGetKey,
-    ...{ isReady, hasNewerThan, reload },
+    ...{ isReady, hasNewerThan, reload: reloadAnew },
     get version() {
       return version;
     },
@@ -65,6 +65,12 @@ export function openKeySet(options: KeySetOptions) {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
     if (version === known && mayFetch) await reload();
     return version !== known;
+  }
+
+  /** A fetch that began earlier may bring a key that was removed since. */
+  async function reloadAnew(): Promise<void> {
+    await fetching;
+    await reload();
   }
 
   /** Fetches now. Never rejects. */

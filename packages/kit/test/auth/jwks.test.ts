@@ -212,6 +212,17 @@ test("newer keys that arrived in the meantime need no fetch", async () => {
   expect(server.hits).toBe(2);
 });
 
+test("a reload brings the keys of now, also while an earlier fetch is under way", async () => {
+  const server = await startKeyServer((request, response) => {
+    server.answer = keySetOf(rotated.jwk);
+    keySetOf(old.jwk)(request, response);
+  });
+  const keys = openKeys(server);
+  await Promise.all([keys.reload(), keys.reload()]);
+  expect(await kids(keys)).toEqual(["rotated"]);
+  expect(server.hits).toBe(2);
+});
+
 describe("time", () => {
   const minutes = 60_000;
 
