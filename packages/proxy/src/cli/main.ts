@@ -2,9 +2,9 @@
 import { setDefaultHighWaterMark } from "node:stream";
 
 // An older Node cannot load the modules that could read `engines`.
-if (Number.parseInt(process.versions.node, 10) < 22) {
+if ("22.10".localeCompare(process.versions.node, undefined, { numeric: true }) > 0) {
   process.stderr.write(
-    `connect-gateway-proxy: needs Node 22 or later; this is Node ${process.versions.node}\n`,
+    `connect-gateway-proxy: needs Node 22.10 or later; this is Node ${process.versions.node}\n`,
   );
   process.exitCode = 1;
 } else {
