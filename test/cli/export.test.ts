@@ -97,6 +97,17 @@ test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
   },
 );
 
+test.skipIf(process.platform !== "linux")("a disk that takes only a part of it fails", async () => {
+  const { folder, store } = await storeOf(many.slice(0, 1000));
+  // 64 KiB: more than the index of the log, and less than the plants, which are written at once.
+  const script = `trap "" XFSZ; ulimit -f 128; exec "$0" "$@" > out`;
+  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+  const args = ["-c", script, process.execPath, started, "export", "--store", store];
+  const { status, stderr } = spawnSync("/bin/sh", args, { cwd: folder, env, encoding: "utf8" });
+  const message = "plant-store: cannot write -: file too large\n";
+  expect({ status, stderr }).toEqual({ status: 1, stderr: message });
+});
+
 test("ends in silence when whoever reads it has enough", async () => {
   const { folder, store } = await storeOf(many);
   await using child = spawnChild(["export", "--store", store], { cwd: folder });

@@ -1,3 +1,4 @@
+import { fstatSync, writeFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { getSystemErrorMap } from "node:util";
 import { type Command, CommanderError, Help } from "commander";
@@ -29,6 +30,7 @@ export async function runCommandLine(
   };
   process.stdout.on("error", onError);
   try {
+    writeWhole();
     assertUtf8(args);
     await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
     await setImmediate(); // an error of a write is emitted after it
@@ -42,6 +44,21 @@ export async function runCommandLine(
     return exitCode;
   } finally {
     process.stdout.off("error", onError);
+  }
+}
+
+/** To a file on a disk that fills up, Node writes a part of the bytes, and says that it wrote all. */
+function writeWhole(): void {
+  for (const stream of [process.stdout, process.stderr]) {
+    if (!fstatSync(stream.fd).isFile()) continue;
+    stream._write = (bytes, _encoding, done) => {
+      try {
+        writeFileSync(stream.fd, bytes);
+        done();
+      } catch (error) {
+        done(error as Error);
+      }
+    };
   }
 }
 
