@@ -140,6 +140,12 @@ const onAll = "CREATE TABLE audit (id); CREATE TRIGGER a AFTER INSERT ON plants 
 
 test.each([
   ["CONSTRAINT_UNIQUE", "CREATE UNIQUE INDEX u ON plants (name)"],
+  [
+    "CONSTRAINT_UNIQUE",
+    `ALTER TABLE plants RENAME TO x;
+     CREATE TABLE plants (id INTEGER PRIMARY KEY, name TEXT UNIQUE ON CONFLICT REPLACE, tag TEXT);
+     INSERT INTO plants SELECT * FROM x`,
+  ],
   ["CONSTRAINT_TRIGGER", `${whenBad} SELECT raise(ABORT, 'no'); END`],
   ["CONSTRAINT_TRIGGER", `${whenBad} SELECT raise(ROLLBACK, 'no'); END`],
   ["ERROR", "CREATE INDEX j ON plants (CASE id WHEN 5 THEN json_extract(name, '$.a') END)"],

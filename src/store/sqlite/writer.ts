@@ -26,8 +26,9 @@ const framesPerLook = 256;
 
 export function createWriter(db: Database) {
   const folder = dirname(db.location() ?? "");
+  // ABORT: whatever ON CONFLICT says in the table, such as to replace other plants.
   const insert = db.prepare(
-    `INSERT INTO plants (id, ${textFields.join(", ")})
+    `INSERT OR ABORT INTO plants (id, ${textFields.join(", ")})
      VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
   );
   const isSame = textFields
