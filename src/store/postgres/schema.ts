@@ -147,7 +147,8 @@ const columnTypes: Readonly<Record<string, string>> = {
   ...Object.fromEntries(textFields.map((field) => [field, "25"])),
 };
 
-const triggersOnInsert = 4;
+/** Bits of tgtype. Statements that lock what they find run the UPDATE triggers for each statement. */
+const triggersOn = { row: 1, insert: 4, update: 16 } as const;
 
 /** NOT NULL, because a name is null if the settings of a commit have no effect. */
 const findColumns = `
@@ -157,7 +158,8 @@ const findColumns = `
   )
   SELECT attname::text, atttypid::bigint::text, persistence, has_others, EXISTS (
     SELECT FROM pg_trigger JOIN tables ON tgrelid = tables.oid
-    WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & ${triggersOnInsert} <> 0)
+    WHERE NOT tgisinternal AND tgenabled <> 'D' AND (tgtype & ${triggersOn.insert} <> 0
+      OR tgtype & ${triggersOn.row | triggersOn.update} = ${triggersOn.update}))
   FROM pg_attribute, (
     SELECT string_agg(DISTINCT relpersistence::text, '') AS persistence,
       bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others

@@ -105,6 +105,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     [kept, trigger("BEFORE", "NEW.name = 'another'; RETURN NEW;")],
     [kept, trigger("AFTER", "UPDATE plants SET tag = 'x' WHERE id = NEW.id; RETURN NULL;")],
     [kept, trigger("AFTER", "DELETE FROM plants WHERE id = NEW.id; RETURN NULL;")],
+    [
+      kept,
+      `CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS
+         $$ BEGIN DELETE FROM plants WHERE length(name) > 99; RETURN NULL; END $$;
+       CREATE TRIGGER t AFTER UPDATE ON plants EXECUTE FUNCTION f()`,
+    ],
   ])("a plant that the table does not keep is rejected alone: %s %s", async (cause, sql) => {
     const { store, query, role } = await openFresh();
     await query(`${sql}; GRANT DELETE ON plants TO ${role}`);
