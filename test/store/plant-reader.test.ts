@@ -10,6 +10,7 @@ import {
   readPages,
 } from "../../src/store/plant-reader.ts";
 import { openPlantReader } from "../support/open-store.ts";
+import { openPostgresClient } from "../support/postgres-client.ts";
 import { password } from "../support/postgres-databases.ts";
 import { hasPostgres, startPostgres } from "../support/postgres-server.ts";
 import { sharedServer } from "../support/shared-postgres.ts";
@@ -144,6 +145,17 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
     await reader.close();
     await until("the end of its session", async () => (await sessions()).length === 0);
+  });
+
+  test("a table that is rewritten meanwhile is not taken for an empty one", async () => {
+    const { url, sessions } = await seeded();
+    await using other = await openPostgresClient(url);
+    await other.query("BEGIN; ALTER TABLE plants ADD rewritten float DEFAULT random()");
+    const opening = open(url);
+    const waiting = "wait_event_type = 'Lock' AND application_name = 'plant-store'";
+    await until("a lock that is waited for", async () => (await sessions(waiting)).length > 0);
+    await other.query("COMMIT");
+    expect(await pagesOf(await opening)).toEqual([[plantOf(1)]]);
   });
 
   test("a role that can only read is enough", async () => {

@@ -7,15 +7,20 @@ import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
 /**
- * Reads in one transaction. Neither the server nor vacuum waits for it.
+ * Reads in one transaction. Neither the server nor vacuum waits for it. The lock comes before the
+ * snapshot: in an older one, a table that ALTER TABLE or TRUNCATE has rewritten since is empty.
  * @param session Owned by the reader from now on.
  */
 export async function beginReading(
   session: Session,
   { readTimeoutMs: timeoutMs }: PostgresLimits,
 ): Promise<PlantReader> {
-  await session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", timeoutMs);
-  await session.query(configure, [String(timeoutMs)], timeoutMs);
+  await session.execute(
+    `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${timeoutMs};
+     LOCK TABLE @schema@.plants IN ACCESS SHARE MODE`,
+    timeoutMs,
+  );
+  await session.query(configure, [], timeoutMs);
   const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
   return {
     count: Number(row?.[0]),
@@ -40,11 +45,9 @@ export async function beginReading(
  * transaction allow.
  */
 const configure = `
-  SELECT set_config(name, CASE name WHEN 'statement_timeout' THEN $1 WHEN 'row_security' THEN 'off'
-    ELSE '0' END, true)
+  SELECT set_config(name, CASE name WHEN 'row_security' THEN 'off' ELSE '0' END, true)
   FROM pg_settings
-  WHERE name IN ('row_security', 'statement_timeout', 'idle_in_transaction_session_timeout',
-    'transaction_timeout')`;
+  WHERE name IN ('row_security', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
 
 const columns = ["id", ...textFields].join(", ");
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
