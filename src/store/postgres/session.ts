@@ -59,7 +59,7 @@ export async function openSession(host: Host, options: SessionOptions) {
   });
   const timer = setTimeout(() => {
     isSilent = true;
-    socket.destroy(new Error("timeout"));
+    socket.destroy(Object.assign(new Error("timeout"), { code: "ETIMEDOUT" }));
   }, connectTimeoutMs);
   try {
     await client.connect();
