@@ -33,7 +33,7 @@ interface ImportFlags {
 }
 
 export function createImportCommand(): Command {
-  const { lineBytesMax } = defaultRowLimits;
+  const { lineBytesMax: max } = defaultRowLimits;
   return new Command("import")
     .description("Create the plants of a file on a running server, over gRPC.")
     .argument("<file>", "NDJSON or CSV, also with gzip; - is standard input")
@@ -43,12 +43,7 @@ export function createImportCommand(): Command {
     .addOption(new Option("--format <name>", "default: by the file name").choices(formatNames))
     .option("--concurrency <number>", "calls in flight", wholeFrom(1, 1024), 128)
     .option("--retry-for <seconds>", "how long rows are retried", wholeFrom(0, 86_400), 60)
-    .option(
-      "--line-bytes-max <number>",
-      "longest row, in bytes",
-      wholeFrom(64, 2 ** 28),
-      lineBytesMax,
-    )
+    .option("--line-bytes-max <number>", "longest row, in bytes", wholeFrom(64, 2 ** 28), max)
     .option("--rejects <file>", "file for rejected rows (default: FILE.rejects.ndjson)")
     .option("--force", "replace an existing file of rejected rows", false)
     .option("--dry-run", "check each row, and send none", false)

@@ -41,15 +41,10 @@ export async function serve(
   const interceptors = [logFailures(log)];
   /** Health and reflection need no token, and no other interceptor. */
   const open = { requestGate() {}, interceptors };
-  const listed = [
-    PlantService,
-    ...(health ? [Health] : []),
-    ServerReflection,
-    ServerReflectionAlpha,
-  ];
+  const all = [PlantService, ...(health ? [Health] : []), ServerReflection, ServerReflectionAlpha];
   const openServices = (router: ConnectRouter) => {
     if (health) addHealth(router, { ...readiness, services: [PlantService] }, open);
-    if (reflection) addReflection(router, { draining: draining.signal, services: listed }, open);
+    if (reflection) addReflection(router, { draining: draining.signal, services: all }, open);
   };
   const { common, own } = serveOptions(program);
   const shared = { ...common, rest: { renderError: renderPlantError } };

@@ -67,9 +67,7 @@ function causesOf(error: unknown): readonly Error[] {
 
 function retryDelayMs(error: ConnectError): number | undefined {
   const [info] = error.findDetails(RetryInfoSchema);
-  if (info?.retryDelay !== undefined) {
-    return durationMs(info.retryDelay);
-  }
+  if (info?.retryDelay !== undefined) return durationMs(info.retryDelay);
   const header = error.metadata.get("retry-after");
   return header !== null && /^\d{1,6}$/.test(header) ? Number(header) * 1000 : undefined;
 }

@@ -28,11 +28,7 @@ const passing: ReadonlySet<string> = new Set([
   "SQLITE_NOMEM",
 ]);
 
-const ofRow: ReadonlySet<string> = new Set([
-  "SQLITE_CONSTRAINT",
-  "SQLITE_MISMATCH",
-  "SQLITE_TOOBIG",
-]);
+const ofRow = new Set(["SQLITE_CONSTRAINT", "SQLITE_MISMATCH", "SQLITE_TOOBIG"]);
 
 export function isFull(code: string): boolean {
   return full.has(code);

@@ -43,12 +43,8 @@ export function createNames(style: NameStyle) {
 
 export type Components = ReturnType<typeof createComponents>;
 
-/** @param place Of the schemas. @param isTyped Whether references say the type, for readers that follow none. */
-export function createComponents(
-  style: NameStyle,
-  place = "#/components/schemas",
-  isTyped = false,
-) {
+/** @param base Of the schemas. @param isTyped Whether references say the type, for readers that follow none. */
+export function createComponents(style: NameStyle, base = "#/components/schemas", isTyped = false) {
   const schemas: { [name: string]: JsonObject } = Object.create(null);
   const names = createNames(style);
   return {
@@ -62,7 +58,7 @@ export function createComponents(
         Object.assign(schema, create());
       }
       const { type } = schemas[name] ?? {};
-      return { ...(isTyped && type !== undefined && { type }), $ref: `${place}/${name}` };
+      return { ...(isTyped && type !== undefined && { type }), $ref: `${base}/${name}` };
     },
     has: (full: string) => ["", "-Input", "-Output"].some((suffix) => names.has(full + suffix)),
   };

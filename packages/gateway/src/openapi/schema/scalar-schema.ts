@@ -106,11 +106,7 @@ export function enumNames(desc: DescEnum): JsonObject {
 /** An open enum accepts any number, because later versions may have values without a name here. */
 export function enumNumbers({ open, values }: DescEnum): JsonObject {
   if (open) return integerNumber("int32", { min: -(2n ** 31n), max: 2n ** 31n - 1n });
-  return {
-    type: "integer",
-    format: "int32",
-    enum: [...new Set(values.map(({ number }) => number))],
-  };
+  return { type: "integer", format: "int32", enum: [...new Set(values.map((one) => one.number))] };
 }
 
 function enumDescription(desc: DescEnum): string {

@@ -233,12 +233,8 @@ function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>):
 }
 
 /** What an object must not contain, as code generators create types for `oneOf` and `anyOf`. */
-function choiceSchema(
-  message: DescMessage,
-  fields: readonly DescField[],
-  place: Place,
-): JsonObject {
-  const refused = choicesOf(message).flatMap((choice) => {
+function choiceSchema(desc: DescMessage, fields: readonly DescField[], place: Place): JsonObject {
+  const refused = choicesOf(desc).flatMap((choice) => {
     const left = choice.fields.filter((field) => fields.includes(field));
     const names = left.map(({ jsonName }) => jsonName);
     const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
