@@ -76,12 +76,7 @@ async function expectEverywhere(server: TestServer, isReady: boolean): Promise<v
 test.for<[what: string, canRun: boolean, open: () => Promise<Trouble>, reason: string]>([
   ["a full disk", canMount, openOnSmallDisk, "the disk of the store is full"],
   ["a lock of another process", true, openLocked, "the store is locked by another program"],
-  [
-    "an unlogged table",
-    hasPostgres,
-    openUnlogged,
-    "the store would not keep plants through a crash",
-  ],
+  ["unlogged plants", hasPostgres, openUnlogged, "the store would not keep plants through a crash"],
 ])(
   "%s takes the server out of service, and it comes back by itself",
   async ([, canRun, open, reason], { skip }) => {

@@ -54,11 +54,7 @@ const notText = "must be a string";
 
 describe("the violation names", () => {
   const rows: readonly [text: string, field: string, description: string][] = [
-    [
-      '{"shelves":[{},{},{"books":{"a":{},"x":{"id":"1.5"}}}]}',
-      'shelves[2].books["x"].id',
-      notInt64,
-    ],
+    ['{"shelves":[{},{},{"books":{"x":{"id":"1.5"}}}]}', 'shelves[2].books["x"].id', notInt64],
     ['{"shelvesByRoom":{"7":{"books":{"x":true}}}}', 'shelvesByRoom["7"].books["x"]', notObject],
     ['{"shelvesByRoom":{"\\ud800":{}}}', 'shelvesByRoom["\ufffd"]', notInt64],
     ['{"shelves":[{"annex":{"annex":{"theme":false}}}]}', "shelves[0].annex.annex.theme", notText],
@@ -67,11 +63,7 @@ describe("the violation names", () => {
       "shelves[0].new_books[0].authors[2]",
       notText,
     ],
-    [
-      '{"shelves":[{"books":{"x":{"isbn":null}}}]}',
-      'shelves[0].books["x"].isbn',
-      "is not a known field",
-    ],
+    ['{"shelves":[{"books":{"x":{"n":null}}}]}', 'shelves[0].books["x"].n', "is not a known field"],
   ];
 
   test.each(rows)("%s: %s", (text, field, description) => {

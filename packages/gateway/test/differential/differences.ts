@@ -182,11 +182,7 @@ export const differences: readonly Difference[] = [
     ours: status(Code.Unknown),
   })),
   {
-    ...{
-      what: "a lone surrogate",
-      on: grpc,
-      app: throws(new ConnectError("app\ud800", Code.Aborted)),
-    },
+    ...{ what: "a surrogate", on: grpc, app: throws(new ConnectError("app\ud800", Code.Aborted)) },
     ours: { headers: { "grpc-message": ["app\ufffd"] } },
   },
   {

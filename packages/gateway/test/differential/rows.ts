@@ -22,11 +22,7 @@ export function caseOf(door: Door, { call = {}, setup = {}, app = {} }: Row): Ca
   return { setup: watched, app, request: { ...requestOf(door, call), http: door.http } };
 }
 
-function rowsOf<T>(
-  what: string,
-  values: readonly T[],
-  row: (value: T) => Omit<Row, "what">,
-): Row[] {
+function rowsOf<T>(what: string, values: readonly T[], row: (value: T) => Omit<Row, "what">) {
   return values.map((value) => ({ what: `${what} ${labelOf(value)}`, ...row(value) }));
 }
 
@@ -466,12 +462,7 @@ const ends: readonly Row[] = [
     }),
   ),
   { what: "a deadline that is told", on: isUnary, call: { timeoutMs: 9000 } },
-  {
-    what: "a long deadline",
-    on: isUnary,
-    setup: { maxTimeoutMs: 8999 },
-    call: { timeoutMs: 9000 },
-  },
+  { what: "a long timeout", on: isUnary, setup: { maxTimeoutMs: 8999 }, call: { timeoutMs: 9000 } },
   {
     what: "a deadline that passes",
     on: (door) => !/client|bidi/.test(door.kind),

@@ -31,12 +31,7 @@ const post = ({ headers = {}, body }: Sent) => ({
   body: typeof body === "string" ? body : JSON.stringify(body),
 });
 
-const request = (method: string, params: object = {}) => ({
-  jsonrpc: "2.0",
-  id: 1,
-  method,
-  params,
-});
+const request = (method: string, params = {}) => ({ jsonrpc: "2.0", id: 1, method, params });
 
 const initialize = (protocolVersion: string) => request("initialize", { protocolVersion });
 
@@ -46,11 +41,7 @@ const older = (method: string, params?: object): Sent => ({
   body: request(method, params),
 });
 
-const current = (
-  method: string,
-  params: object = {},
-  headers: Record<string, string> = {},
-): Sent => ({
+const current = (method: string, params = {}, headers: Record<string, string> = {}): Sent => ({
   headers: { "mcp-protocol-version": modern, "mcp-method": method, ...headers },
   body: request(method, { ...params, _meta: meta }),
 });

@@ -299,11 +299,7 @@ describe("options", () => {
       /no message openapi\.shop\.v1\.None/,
     ],
     ["an error that is no status", { errors: { "4": { description: "" } } }, /"4" is not a status/],
-    [
-      "an unknown option",
-      { prefix: "/api" } as object,
-      /createOpenApiDocument.prefix is no option/,
-    ],
+    ["no such option", { prefix: "/api" } as object, /createOpenApiDocument.prefix is no option/],
   ])("%s is rejected", (_, options, message) => {
     expect(() => documentOf(ShopService, options)).toThrow(message);
   });

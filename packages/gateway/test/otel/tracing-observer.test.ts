@@ -60,7 +60,7 @@ type RpcProtocol = "grpc" | "grpc-web" | "connect";
 function rpc(
   method: string,
   protocol: RpcProtocol,
-  ending: Readonly<Record<string, string>>,
+  ending: Record<string, string>,
   request: Pick<SentRequest, "headers" | "body">,
 ): DescribedCall {
   const name = `library.v1.LibraryService/${method}`;

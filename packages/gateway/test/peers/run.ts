@@ -34,12 +34,8 @@ await tally.add(described.join(", "), async () => {
     filter: (path) => !["dist", "node_modules"].includes(basename(path)),
   });
   cpSync("tsconfig.json", join(folder.path, "tsconfig.json"));
-  const manifest = {
-    type: "module",
-    dependencies: { ...dependencies, ...lowest },
-    devDependencies,
-  };
-  writeFileSync(join(folder.path, "package.json"), JSON.stringify(manifest));
+  const project = { type: "module", dependencies: { ...dependencies, ...lowest }, devDependencies };
+  writeFileSync(join(folder.path, "package.json"), JSON.stringify(project));
   run("npm", ["install", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel", "error"]);
   run(process.execPath, ["node_modules/typescript/bin/tsc", "--noEmit"]);
   // A busy machine may be late once. Late twice is a difference of the versions.

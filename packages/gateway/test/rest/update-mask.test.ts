@@ -160,11 +160,7 @@ describe("JSON: zeros of typed clients change nothing, values and nulls do:", ()
 });
 
 describe("merge-patch, RFC 7396: members are set, merged, or removed:", () => {
-  type Row = [
-    body: string,
-    paths: readonly string[],
-    book: MessageInitShape<never> | Partial<Book>,
-  ];
+  type Row = [body: string, mask: readonly string[], book: MessageInitShape<never> | Partial<Book>];
   test.each<Row>([
     ['{"title":"","inPrint":false}', ["title", "in_print"], { title: "" }],
     ['{"title":null}', ["title"], { title: "" }],

@@ -182,11 +182,7 @@ test.each([
 });
 
 test.each<[what: string, request: string, status: number]>([
-  [
-    "coded content",
-    post("").replace(/Content-Length: .*/, "Transfer-Encoding: gzip, chunked"),
-    501,
-  ],
+  ["a coding", post("").replace(/Content-Length: .*/, "Transfer-Encoding: gzip, chunked"), 501],
   ["HEAD, half a body", "HEAD /v1/volumes/1 HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n", 400],
 ])("%s is rejected", async (_what, request, status) => {
   await using service = await openTestService();

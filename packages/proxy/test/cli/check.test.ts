@@ -127,11 +127,7 @@ describe("what is wrong", () => {
       ],
     ),
     ["two places", `${set} ${all.replace(/1$/, "2")}`, `${catalog} is at http://127.0.0.1:1 and`],
-    [
-      "no such service",
-      `${set} --upstream a.B=http://a`,
-      `no such service; choose from ${catalog}`,
-    ],
+    ["no service", `${set} --upstream a.B=http://a`, `no such service; choose from ${catalog}`],
     ["a flag for no upstream", `${set} --upstream-ca a.B=ca.pem`, "; add --upstream a.B=URL"],
     ["all pages", `${set} --cors-origin * --cors-credentials`, "name the origins"],
     ["CORS without origins", `${set} --cors-exposed-headers a`, "without origins"],

@@ -151,12 +151,7 @@ test.each<
     "in use; choose another with --port",
   ],
   ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
-  [
-    "a tool has no method",
-    () => [...described, "--mcp", "library.v1.No"],
-    "--mcp library.v1.No: no",
-    2,
-  ],
+  ["no such tool", () => [...described, "--mcp", "library.v1.No"], "--mcp library.v1.No: no", 2],
 ])("a start that fails ends the process: %s", async (_what, args, message, code = 1) => {
   await using upstream = await openUpstream(catalog);
   const wrong = "http: { rules: [{ selector: library.v1.No, get: /a }] }";

@@ -128,11 +128,7 @@ async function unlessUnavailable(work: () => Promise<void>): Promise<void> {
 }
 
 /** @returns the program. @throws {Unavailable} */
-async function build(
-  what: string,
-  source: string,
-  excluded: readonly string[] = [],
-): Promise<string> {
+async function build(what: string, source: string, excluded: string[] = []): Promise<string> {
   const own = join(folder.path, what);
   await cp(source, own, { recursive: true });
   const image = join(own, "catalog.binpb");

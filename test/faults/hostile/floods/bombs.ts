@@ -69,11 +69,7 @@ const unpacked: readonly ContentAttack[] = [
   ...Object.entries(fields).flatMap(([what, bytes]) => large("Connect binary", what, bytes)),
   // Without a Content-Length, so the bytes must be counted.
   ...large("REST", "white space over the limit", overLimit('{"id":2,"name":"bomb"}')),
-  ...large(
-    "Connect JSON",
-    "a message over the limit",
-    overLimit('{"plant":{"id":2,"name":"bomb"}}'),
-  ),
+  ...large("Connect JSON", "a message over it", overLimit('{"plant":{"id":2,"name":"bomb"}}')),
 ];
 
 function head(lines: string): Attack {

@@ -96,11 +96,7 @@ const piece = fc.oneof(
 );
 
 /** Texts that a variable's pattern mostly matches. */
-function fill(
-  message: EveryField,
-  { template, variables }: Binding,
-  pieces: readonly string[],
-): void {
+function fill(message: EveryField, { template, variables }: Binding, pieces: string[]): void {
   for (const { path, from, to } of variables) {
     const segments = template.segments.slice(from, to);
     const value = segments
