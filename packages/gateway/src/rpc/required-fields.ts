@@ -186,11 +186,10 @@ export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
   return isOne && field.message.typeName === FieldMaskSchema.typeName ? field : undefined;
 }
 
-/** Undefined for a mask that is empty, or covers all fields. */
+/** Undefined for a mask that names no field: an empty one, or `*`. */
 function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | undefined {
   const request = reflect(desc, message);
   const { paths } = request.get(maskFieldOf(desc) as MessageField).message as FieldMask;
-  if (paths.length === 0 || paths.includes("*")) return undefined;
   const all = paths.map(parsePath);
   const resource = request.fields.find(
     (one) => one.fieldKind === "message" && all.some(([name]) => fieldOf(one.message, name)),
