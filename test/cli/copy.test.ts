@@ -62,6 +62,8 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     if (file !== undefined) expect(await readdir(dirname(file))).toEqual(["plants.db"]);
     // A session that is left keeps the command from ending.
     const place = pair.from === postgres ? source : target;
+    const exported = await runInProcess(["export", "--store", place.url]);
+    expect(exported.stdout.split("\n")).toHaveLength(1212);
     if (hasPostgres) await expect.poll(() => place.execute(otherSessions)).toEqual([]);
     expect(await target.read()).toStrictEqual(everything);
     expect(await source.read()).toStrictEqual(everything);
