@@ -213,7 +213,8 @@ test.each([
 test("a dry run checks each row, and sends none", async () => {
   const at = await prepare("plants.csv", 'id,name\n1,a\n2,"a\0b"\n');
   const stderr = expect.stringMatching(/rejected 1 of 2 rows.*would store the other 1/);
-  expect(await at.runWith({}, "--dry-run")).toMatchObject({ code: 3, stderr });
+  const least = ["--retry-for", "0", "--concurrency", "1"];
+  expect(await at.runWith({}, "--dry-run", ...least)).toMatchObject({ code: 3, stderr });
   expect(await readFile(`${at.file}.rejects.ndjson`, "utf8")).toContain("U+0000");
   expect(at.stored()).toEqual([]);
 });
