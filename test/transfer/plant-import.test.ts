@@ -135,7 +135,7 @@ test("a row that is rejected for too long ends the import, and all before it are
 });
 
 test.each([
-  ["while others are accepted", 9, 0, 3, "complete"],
+  ["while others are accepted", 9, 0, 4, "complete"],
   ["after a time in which the process was stopped", 1, 90_000, 3, "complete"],
   ["until the time is over", 1, 20_000, 5, "failed"],
 ])("a row is tried again %s", async (_, rows, pauseMs, triesOfFirst, kind) => {
