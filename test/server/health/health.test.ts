@@ -31,7 +31,8 @@ test.each(["", "/api"])("all is well, at %j, without a token", async (prefix) =>
 });
 
 test("when the store has failed, all say so, and creates say when to try again", async () => {
-  await using own = await openTestServer();
+  // More than the test would wait: the watch must end when the drain begins.
+  await using own = await openTestServer({ drainTimeoutMs: 600_000 });
   using health = grpcProtocol.open(Health, own.url);
   const watch = readWatch(health.client.watch({ service: plants }));
   expect(await watch.next()).toBe(SERVING);
