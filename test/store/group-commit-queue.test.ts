@@ -75,6 +75,16 @@ describe("a caller that gives up", () => {
     expect((await nextCommit()).ids).toEqual([4n, 6n]);
   });
 
+  test("because its time is over frees its place, too", async () => {
+    const { submit, nextCommit } = begin({ waitingRowsMax: 1, answerTimeoutMs: 1 });
+    void submit(0);
+    const first = await nextCommit();
+    await expect(submit(2)).rejects.toMatchObject({ code: "unavailable" });
+    void submit(4);
+    first.succeed();
+    expect((await nextCommit()).ids).toEqual([4n]);
+  });
+
   test("with most of the others leaves those that stay, and nothing in memory", async () => {
     const collect = openCollector();
     const { group, submit, nextCommit, signal, leave } = beginLeaving();
