@@ -130,6 +130,7 @@ test("calls before the services are known are logged, counted and answered to pa
       const answer = await exchange({ version, origin, path, method: "PATCH", headers });
       expect(answer.status).toBe(protocol.startsWith("grpc") ? 200 : 503);
       expect(answer.headers.get("access-control-allow-origin")).toBe(page.origin);
+      expect(answer.headers.get("access-control-allow-credentials")).toBe("true");
       const toRead = answer.headers.get("access-control-expose-headers");
       expect(toRead).toMatch(/x-request-id.*x-region/i);
       // Of the access log.
