@@ -97,7 +97,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     const slow = { origin: hasty.url, version, path: "/plants", headers, body: "{" };
     await exchange({ ...slow, unfinished: true }).catch(() => {}); // Node's client may see a reset
     const reason = "the request took too long to arrive";
-    const lines = [{ code: "DEADLINE_EXCEEDED", status: 408, reason }];
+    const lines = [{ code: "DEADLINE_EXCEEDED", status: 408, reason, peer: "127.0.0.1" }];
     await expect.poll(() => readLines("request")).toMatchObject(lines);
     expect(await readLines("refused")).toEqual([]);
   });
