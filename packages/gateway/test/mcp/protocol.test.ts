@@ -155,10 +155,8 @@ describe("a request", () => {
 });
 
 describe("the gate", () => {
-  const refuse = () => {
-    throw new ConnectError("no token", Code.Unauthenticated, {
-      "www-authenticate": "Bearer realm=a",
-    });
+  const refuse = (_context?: unknown, challenge = "Bearer realm=a") => {
+    throw new ConnectError("no token", Code.Unauthenticated, { "www-authenticate": challenge });
   };
 
   test.each([
@@ -218,15 +216,19 @@ describe("the gate", () => {
     expect(asked).toContain("DeleteVolume");
   });
 
-  test("says where to get a token", async () => {
+  test.each([
+    ["Bearer realm=a", "Bearer realm=a,"],
+    ["Bearer", "Bearer"],
+  ])("that asks for a %s says where to get a token", async (challenge, asked) => {
     const resource = "https://api.example.com/mcp?a=1";
     const issuers = ["https://issuer.example.com"];
     const authorization = { resource, issuers, scopes: ["volumes"] };
-    await using gateway = await open({ requestGate: refuse }, { authorization });
+    const requestGate = (context: object) => refuse(context, challenge);
+    await using gateway = await open({ requestGate }, { authorization });
     const path = "/.well-known/oauth-protected-resource";
     const response = await gateway.send(post(call()));
     expect(response.headers.get("www-authenticate")).toBe(
-      `Bearer realm=a, resource_metadata="https://api.example.com${path}/mcp?a=1"`,
+      `${asked} resource_metadata="https://api.example.com${path}/mcp?a=1"`,
     );
     for (const one of [path, `${path}/mcp?a=1`]) {
       expect(jsonOf(await gateway.send({ method: "GET", path: one }))).toEqual({
