@@ -127,6 +127,12 @@ describe("HTTP methods:", () => {
     expect(paths["/v1/volumes"]).toMatchObject({ get: { operationId: "Described_Get" }, ...item });
     expect(Object.keys(paths["/v1/volumes"])).toHaveLength(2);
   });
+
+  test("all that 3.2 has no name for are there", () => {
+    const rules = { Find: custom("SEARCH", "/v1/volumes"), Lock: custom("LOCK", "/v1/volumes") };
+    const { paths } = documentOf(describeAll(rules), { openapi: "3.2" });
+    expect(Object.keys(paths["/v1/volumes"].additionalOperations)).toEqual(["SEARCH", "LOCK"]);
+  });
 });
 
 describe("is rejected:", () => {
