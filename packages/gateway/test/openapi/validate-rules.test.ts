@@ -117,6 +117,7 @@ const rows: readonly Row[] = [
   row("wrapper", long(gte(2n)), [2, "3", none], [1, 0]),
   row("wrapper", long(gte(2n)), [2, none], [0], { ignore: 1 }),
   row("double", double(gt(0.5)), [0.6], [0.5, none]),
+  row("double", double({ ...gte(1), ...lte(1) }), [1], [0.5, 2, none]),
   row("double", double({ finite: true }), [1, none], []),
   row("enum", mood({ definedOnly: true }), ["MOOD_GOOD", none], [3]),
   row("enum", mood({ in: [1] }), ["MOOD_GOOD"], ["MOOD_BAD", "MOOD_UNSPECIFIED", none]),
