@@ -61,3 +61,10 @@ test.skipIf(process.platform !== "linux").each([
   });
   expect((await token("list")).stdout).toBe("");
 });
+
+test.skipIf(process.platform !== "linux")("a pipe whose reader has left is no failure", () => {
+  const script = '{ "$0" "$1" config show; echo $? >&2; } | true';
+  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+  const { stderr } = spawnSync("/bin/sh", ["-c", script, process.execPath, started], { env });
+  expect(`${stderr}`).toBe("0\n");
+});
