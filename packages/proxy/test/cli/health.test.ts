@@ -37,6 +37,7 @@ test.each([
     1,
     "connect-gateway-proxy: /healthz answers 404: health is off there, or it is another server\n",
   ],
+  [307, 1, "connect-gateway-proxy: /healthz answers 307\n"],
   [503, 1, "connect-gateway-proxy: /healthz answers 503\n"],
 ])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, stderr) => {
   const path = join(folder.path, `${status}.sock`);
