@@ -49,8 +49,12 @@ test("the last line before the end is not lost", () => {
 
 test.runIf(process.platform === "linux")("a disk that is full ends nothing", () => {
   const full = openSync("/dev/full", "w");
+  const own = `(await import("${module}")).getLogger("auto").info("of a program");`;
   const much = 'for (let i = 0; i < 2000; i++) log.info("x".repeat(100));';
-  const end = run(`${much} setImmediate(() => { log.info("on"); console.log("alive"); });`, full);
+  const end = run(
+    `${own} ${much} setImmediate(() => { log.info("on"); console.log("alive"); });`,
+    full,
+  );
   closeSync(full);
   expect(end).toMatchObject({ status: 0, stdout: "alive\n" });
 });
