@@ -47,6 +47,7 @@ test("an operation shows its parameters, what it takes and what it returns", () 
 
 test("what operations share is told once: errors and types", () => {
   expect(html.match(/<h2>Errors/g)).toHaveLength(1);
+  expect(html).toContain(">others</td>");
   expect(html.match(/id="type-library.v1.Volume"/g)).toHaveLength(1);
   expect(text).toContain("array of library.v1.Volume");
   expect(text).not.toMatch(/\^\(\?:0\|-/); // The pattern of an int64.
@@ -80,12 +81,15 @@ test.each([
   [{ type: "object", additionalProperties: { type: "number", format: "double" } }, "map of double"],
   [{ anyOf: [{ format: "int64" }, { format: "int64" }, { type: "null" }] }, "int64 or null"],
   [{ enum: ["HERB", "TREE"] }, "&quot;HERB&quot;, &quot;TREE&quot;"],
+  [{ const: "HERB" }, "&quot;HERB&quot;"],
 ])("%j is named %s", (schema, name) => {
   const get = {
     operationId: "get",
+    deprecated: true,
     parameters: [{ name: "it", in: "query", schema }],
     responses: {},
   };
   const shown = operation({ paths: { "/x": { get } } }, "GET /x");
+  expect(shown).toContain("Deprecated.");
   expect(shown.replaceAll(/ (?=,)/g, "")).toContain(` it in query ${name} no `);
 });
