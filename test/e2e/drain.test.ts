@@ -157,7 +157,8 @@ test("SIGHUP has tokens and keys read again, and ends nothing", async () => {
   expect(await statusOf(second)).toBe(401); // a fetch was just before
   server.process.kill("SIGHUP");
   await server.stderr.until(/SIGHUP: reading again/);
-  await expect.poll(() => statusOf(second)).toBe(200);
+  // Long before the time in which tokens have the keys fetched again.
+  await expect.poll(() => statusOf(second), { timeout: 20_000 }).toBe(200);
   expect(await statusOf(first)).toBe(401);
   server.process.kill("SIGTERM");
   await expectEnd(server);
