@@ -1,7 +1,14 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
-import { plantHeaders, postPlant, statusOfCreate } from "../support/plant-request.ts";
+import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
+import {
+  basil,
+  plantHeaders,
+  plantOverHttp1,
+  postPlant,
+  statusOfCreate,
+} from "../support/plant-request.ts";
 import { refusalOf } from "../support/protocol/protocol.ts";
 import { protocols } from "../support/protocol/protocols.ts";
 import { rawProtocols } from "../support/protocol/raw.ts";
@@ -58,6 +65,10 @@ test("a limit per address counts guesses, and a token that is right with them", 
   expect(statuses).toEqual([401, 401, 401, 429, 429]);
   const { headers } = await postPlant(server.url);
   expect(headers.get("ratelimit-policy")).toBe('"address";q=3;w=1');
+  if (process.platform !== "linux") return;
+  using other = await openRawConnection(server.port, { localAddress: "127.0.0.2" });
+  other.write(plantOverHttp1(basil, "Connection: close"));
+  expect(`${await other.untilClosed()}`).toMatch(/^HTTP\/1\.1 200 /);
 });
 
 test("a limit per token is each token's own, and no stranger's", async () => {
