@@ -1,6 +1,7 @@
 /** What operators set of the command: who may call, how often and how long, and what REST looks like. */
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { create } from "@bufbuild/protobuf";
 import { Code, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
@@ -32,6 +33,10 @@ function catalogOf(seen: Headers[] = []) {
         seen.push(requestHeader);
         if (name !== "") await new Promise(() => {});
         return volume;
+      },
+      async *watchVolumes() {
+        await delay(200);
+        yield volume;
       },
     });
 }
@@ -115,6 +120,8 @@ test.each([
   await using server = await open({ yaml });
   const answer = server.get("/v1/shelves/a/volumes/1");
   expect((await within("the answer", answer)).status).toBe(504);
+  // A stream may take longer.
+  expect((await server.get("/v1/shelves/a/volumes:watch")).status).toBe(200);
   if (!yaml.includes("max-timeout-ms")) return;
   // One that is too long is refused, and an answer that is known is not sent again.
   const get = (ms: string, headers: Record<string, string> = {}) =>
