@@ -23,7 +23,7 @@ import {
   reflectServices,
   watchReflection,
 } from "../../src/services/index.ts";
-import { addReflecting } from "../cli/reflecting.ts";
+import { addReflecting, oddFile } from "../cli/reflecting.ts";
 import { openUpstream } from "./open-proxy.ts";
 
 const both = (router: ConnectRouter) => {
@@ -185,6 +185,16 @@ test("what is told again as it was is no change", async () => {
   await watched.until([LibraryService.typeName]);
   for (let i = 0; i < 3; i++) await within("a reading", once(readings, "reading"));
   expect(watched.told).toEqual([[LibraryService.typeName]]);
+});
+
+test("services that stay are told again when what describes them has changed", async () => {
+  let files = [oddFile()];
+  let changes = 0;
+  await using reflected = await openReflected((router) => addReflecting(router, () => files));
+  using watched = openWatch({ transport: reflected.transport, onChange: () => void changes++ });
+  await watched.until(["odd.v1.OddService"]);
+  files = [oddFile({ path: "/odd" })];
+  await expect.poll(() => changes).toBe(2);
 });
 
 test("what may have changed while it was read is read again soon", async () => {
