@@ -1,3 +1,4 @@
+import { constants } from "node:http2";
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { anyPack } from "@bufbuild/protobuf/wkt";
@@ -95,6 +96,13 @@ test("an error that is none of the upstream's stays as it is, for others", async
   await using proxy = await openProxy({ url: "http://a", proxy: proxied });
   const { status, headers } = await proxy.send(request);
   expect([status, headers.get("x-a"), error.metadata.get("x-a")]).toEqual([409, null, "b"]);
+});
+
+test("a reset that asks for calm is a refusal, and no response that is too large", async () => {
+  const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
+  await using fake = await openFakeServer((stream) => stream.close(calm));
+  await using proxy = await openProxy({ url: fake.url });
+  expect((await proxy.send(request)).status).toBe(429);
 });
 
 test("headers and metadata of an error are passed on", async () => {
