@@ -198,8 +198,9 @@ test.each([
     ),
   );
   const write = (rule: string) => writeFile(join(folder.path, "changing.yaml"), rule);
+  const unknown = kind === "gRPC" ? ", { selector: a.v1.B.C, get: /c }" : "";
   const rule = (path: string) =>
-    write(`http: { rules: [{ selector: ${FieldService.typeName}.Echo, get: ${path} }] }`);
+    write(`http: { rules: [{ selector: ${FieldService.typeName}.Echo, get: ${path} }${unknown}] }`);
   await rule("/one");
   const upstream = ["--upstream", `${prefix}${(kind === "gRPC" ? grpc : rest).url}`];
   await using server = await start(...upstream, ...args, "--rules", "changing.yaml");
@@ -213,6 +214,8 @@ test.each([
   server.hangUp();
   await expect.poll(server.errors).toContain("the old services and rules stay in use");
   await answer("/two");
+  // Nor is it told again, as it was told at the start.
+  expect(server.errors().match(/a\.v1\.B\.C/g)?.length).toBe(unknown ? 1 : undefined);
 });
 
 test("the type of an Any that only the upstream knows is asked for, and others are logged once, up to a limit", async () => {
