@@ -52,3 +52,10 @@ test.each([
   const response = await fetch(`${server.url}/healthz`);
   expect(await response.json()).toEqual({ status: "ok" });
 });
+
+test("what fails to close leaves nothing else open", async () => {
+  const { running, database, port } = await openTestServer();
+  running.program.defer(() => Promise.reject(new Error("stuck")));
+  await expect(running.close()).rejects.toThrow("stuck");
+  await (await openTestServer({ database, port })).close();
+});
