@@ -140,11 +140,7 @@ const commands: readonly (readonly [line: string, changes: readonly Kind[]])[] =
   ["copy --from sqlite:STORE --to sqlite:PATH", migrated],
 ];
 
-const stores: readonly Kind[] = [
-  "the store",
-  "a hard link to the store",
-  "a symbolic link to the store",
-];
+const stores: Kind[] = ["the store", "a hard link to the store", "a symbolic link to the store"];
 
 const server = useTestServer();
 

@@ -64,11 +64,7 @@ const allowed: readonly Case[] = [
 
 const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   created_twice: [
-    [
-      "no tag and an empty one, both stored",
-      [ask(untagged, 0, 10), ask(emptyTag, 20, 30)],
-      [read(100, untagged)],
-    ],
+    ["no tag, an empty tag", [ask(untagged, 0, 10), ask(emptyTag, 20, 30)], [read(100, untagged)]],
   ],
   lost: [
     ["an acknowledged plant that is missing for a while", [acknowledged], thereLater],
@@ -82,11 +78,7 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
   ],
   taken_by_nobody: [
     ["ALREADY_EXISTS, and nobody has the id", [ask(mine, 0, 10, taken)], empty],
-    [
-      "ALREADY_EXISTS before the winner had asked",
-      [ask(mine, 0, 10, taken), ask(yours, 20, 30)],
-      [read(100, yours)],
-    ],
+    ["taken before the winner", [ask(mine, 0, 10, taken), ask(yours, 20, 30)], [read(100, yours)]],
   ],
   unasked: [
     ["another plant than the one that was asked for", [cutOff], [read(100, renamed)]],

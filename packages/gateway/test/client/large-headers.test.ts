@@ -35,11 +35,7 @@ const base64 = (kib: number) => Buffer.alloc(kib * 768).toString("base64");
 
 /** Where the large fields are, and what the call fails with. */
 const places: readonly [place: string, code: Code, answer: (kib: number) => Answer][] = [
-  [
-    "headers of nothing but an error",
-    Code.NotFound,
-    (kib) => answerAtOnce({ ...grpcHead, ...failed, ...five(kib) }),
-  ],
+  ["headers alone", Code.NotFound, (kib) => answerAtOnce({ ...grpcHead, ...failed, ...five(kib) })],
   ["a trailer of an error", Code.NotFound, (kib) => answerWith({ ...failed, ...large(kib) })],
   ["trailers of an error", Code.NotFound, (kib) => answerWith({ ...failed, ...five(kib) })],
   [

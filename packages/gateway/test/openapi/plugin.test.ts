@@ -21,11 +21,7 @@ function request(parameter: string, fileToGenerate: readonly string[] = [shop]):
   return toBinary(CodeGeneratorRequestSchema, create(CodeGeneratorRequestSchema, message));
 }
 
-function run(
-  parameter: string,
-  files: Readonly<Record<string, object>> = {},
-  protos?: readonly string[],
-) {
+function run(parameter: string, files: Record<string, object> = {}, protos?: readonly string[]) {
   const readText = (path: string) => {
     const file = files[path];
     if (file === undefined) throw new Error(`no file ${path}`);

@@ -82,18 +82,14 @@ function uncalled(name: string, method: string, status: number) {
   return { name, attributes: { ...about, "url.scheme": "http" } };
 }
 
-function unary(method: string, protocol: RpcProtocol, ending: Readonly<Record<string, string>>) {
+function unary(method: string, protocol: RpcProtocol, ending: Record<string, string>) {
   const isConnect = protocol === "connect";
   const type = isConnect ? "application/json" : `application/${protocol}+json`;
   const body = isConnect ? "{}" : envelope("{}");
   return rpc(method, protocol, ending, { headers: { "content-type": type }, body });
 }
 
-function stream(
-  title: "good" | "bad",
-  protocol: RpcProtocol,
-  ending: Readonly<Record<string, string>>,
-) {
+function stream(title: "good" | "bad", protocol: RpcProtocol, ending: Record<string, string>) {
   const headers = { "content-type": `application/${protocol}+json` };
   return rpc("FollowBook", protocol, ending, {
     headers,

@@ -55,12 +55,7 @@ function skipped(value: string): Result {
   return { case: "skipped", value };
 }
 
-async function readJson(
-  gateway: Gateway,
-  method: DescMethod,
-  json: string,
-  output: WireFormat,
-): Promise<Result> {
+async function readJson(gateway: Gateway, method: DescMethod, json: string, output: WireFormat) {
   const outcome = await gateway.call(method, json);
   if (outcome.received === undefined) return refusal(outcome);
   return output === WireFormat.PROTOBUF

@@ -116,11 +116,7 @@ async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
 
 const head = { ":status": 200, "content-type": "application/grpc" } as const;
 
-async function answer(
-  stream: ServerHttp2Stream,
-  { id, plan }: Planned,
-  answers: number,
-): Promise<void> {
+async function answer(stream: ServerHttp2Stream, { id, plan }: Planned, answers: number) {
   if ("afterMs" in plan && plan.afterMs > 0) await setTimeout(plan.afterMs);
   if (stream.destroyed) return;
   const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: id }));
