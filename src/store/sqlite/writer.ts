@@ -26,19 +26,13 @@ const framesPerLook = 256;
 
 export function createWriter(db: Database) {
   const folder = dirname(db.location() ?? "");
-  // ABORT: whatever ON CONFLICT says in the table, such as to replace other plants.
-  const insert = db.prepare(
-    `INSERT OR ABORT INTO plants (id, ${textFields.join(", ")})
-     VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
-  );
   const isSame = textFields
     .map((field, index) => `${field} COLLATE BINARY IS ?${index + 2}`)
     .join(" AND ");
   const selectStored = db.prepare(`SELECT ${isSame} AS isSame FROM plants WHERE id = ?1`);
   const selectChanges = db.prepare("SELECT total_changes() AS count");
   const selectSchema = db.prepare("PRAGMA schema_version");
-  // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
-  insert.setReadBigInts(true);
+  let insert: ReturnType<Database["prepare"]>;
   /** SQLite's count of changes to the schema when the table was last looked at. */
   let schemaSeen: unknown;
   /** Written since the length of the log was last read, at most. An earlier process leaves some. */
@@ -92,6 +86,14 @@ export function createWriter(db: Database) {
     const schema = selectSchema.get()?.["schema_version"];
     if (schema === schemaSeen) return;
     assertUsable(db);
+    // ABORT overrides ON CONFLICT of the table, such as to replace plants, but also OR IGNORE in triggers.
+    const hasRule = "SELECT sql LIKE '%CONFLICT%' FROM sqlite_schema WHERE name LIKE 'plants'";
+    insert = db.prepare(
+      `INSERT ${readValue(db, hasRule) === 1 ? "OR ABORT" : ""} INTO plants (id, ${textFields.join(", ")})
+       VALUES (?${", ?".repeat(textFields.length)}) ON CONFLICT (id) DO NOTHING`,
+    );
+    // Otherwise `run` throws after inserting an id beyond 2^53, because it reports the id.
+    insert.setReadBigInts(true);
     schemaSeen = schema;
   }
 
