@@ -160,7 +160,7 @@ async function passGate(call: Call<ToolCall>, { options }: ToolWire, isNamed: bo
     hasAsked ||= name === "method" || name === "service";
     return target[name];
   };
-  await requestGate?.(isNamed ? call : new Proxy(call, { get }));
+  await call.race(Promise.resolve(requestGate?.(isNamed ? call : new Proxy(call, { get }))));
   if (isNamed) admit?.(call);
   return hasAsked;
 }

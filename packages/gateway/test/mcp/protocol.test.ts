@@ -5,6 +5,7 @@ import type { CallEnding, ObservedRequest } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 import { CatalogService, openCatalogOf, walden } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
+import { within } from "../support/within.ts";
 
 const tools = [CatalogService.typeName];
 
@@ -174,6 +175,14 @@ describe("the gate", () => {
     });
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe("Bearer realm=a");
+  });
+
+  test("does not hold a call that a shutdown ends", async () => {
+    const stop = new AbortController();
+    const requestGate = () => new Promise<void>(() => stop.abort(new ConnectError("stopping", 14)));
+    await using gateway = await open({ requestGate, shutdownSignal: stop.signal });
+    const answer = within("the answer", gateway.send(post(call())));
+    expect((await answer).status).toBe(503);
   });
 
   test("is passed once, and leaves what it knows", async () => {
