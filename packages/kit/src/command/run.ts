@@ -1,4 +1,4 @@
-import { fstatSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { setImmediate } from "node:timers/promises";
 import { getSystemErrorMap } from "node:util";
 import { type Command, CommanderError, Help } from "commander";
@@ -30,7 +30,7 @@ export async function runCommandLine(
   };
   process.stdout.on("error", onError);
   try {
-    writeWhole();
+    writeWhole(process.stdout);
     assertUtf8(args);
     await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
     await setImmediate(); // an error of a write is emitted after it
@@ -48,18 +48,16 @@ export async function runCommandLine(
 }
 
 /** To a file on a disk that fills up, Node writes a part of the bytes, and says that it wrote all. */
-function writeWhole(): void {
-  for (const stream of [process.stdout, process.stderr]) {
-    if (!fstatSync(stream.fd).isFile()) continue;
-    stream._write = (bytes, _encoding, done) => {
-      try {
-        writeFileSync(stream.fd, bytes);
-        done();
-      } catch (error) {
-        done(error as Error);
-      }
-    };
-  }
+function writeWhole(output: typeof process.stdout & { readonly _type?: string }): void {
+  if (output._type !== "fs") return;
+  output._write = (bytes, _encoding, done) => {
+    try {
+      writeFileSync(output.fd, bytes);
+      done();
+    } catch (error) {
+      done(error as Error);
+    }
+  };
 }
 
 /** Node reads bytes that are not UTF-8 as U+FFFD: such a path would name another file. Shows no secret. */
