@@ -3,13 +3,8 @@ import { addressKey, peerAddressKey } from "connect-gateway";
 import { RetryInfoSchema } from "connect-gateway/protos";
 import { principalId, principalKey } from "../auth/verifier.ts";
 
-type GateContext = Pick<
-  HandlerContext,
-  "protocolName" | "requestHeader" | "responseHeader" | "values"
->;
-
 /** Accepts a call, or throws, before any of its body is read. */
-type Gate = (context: GateContext) => void | Promise<void>;
+type Gate = (context: HandlerContext) => void | Promise<void>;
 
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
@@ -40,9 +35,9 @@ function inOrder(first: Gate, second: Gate): Gate {
   };
 }
 
-type KeyOf = (context: GateContext) => string;
+type KeyOf = (context: HandlerContext) => string;
 
-function callerOf({ values }: GateContext): string {
+function callerOf({ values }: HandlerContext): string {
   const principal = values.get(principalKey);
   if (principal === undefined) throw new Error("the gate let somebody in without a principal");
   return principalId(principal);
@@ -70,13 +65,12 @@ function countBy(
   return (context) => {
     const waitSeconds = buckets.take(keyOf(context));
     if (waitSeconds === 0) return;
-    const isGrpc = context.protocolName === "grpc";
-    for (const [name, value] of isGrpc ? [] : Object.entries(headers)) {
-      context.responseHeader.set(name, value);
-    }
     const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
     const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
-    throw new ConnectError(message, Code.ResourceExhausted, isGrpc ? headers : {}, details);
+    const error = new ConnectError(message, Code.ResourceExhausted, undefined, details);
+    const target = context.protocolName === "grpc" ? error.metadata : context.responseHeader;
+    for (const [name, value] of Object.entries(headers)) target.set(name, value);
+    throw error;
   };
 }
 

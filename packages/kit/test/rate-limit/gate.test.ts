@@ -1,4 +1,4 @@
-import { createContextValues } from "@connectrpc/connect";
+import { createContextValues, type HandlerContext } from "@connectrpc/connect";
 import { peerAddressKey } from "connect-gateway";
 import { describe, expect, test } from "vitest";
 import type { createBearerGate } from "../../src/auth/bearer.ts";
@@ -17,8 +17,7 @@ const now = () => 1000;
 
 function contextFrom(address: string) {
   const values = createContextValues().set(peerAddressKey, address);
-  const [requestHeader, responseHeader] = [new Headers(), new Headers()];
-  return { protocolName: "rest", values, requestHeader, responseHeader };
+  return { values, responseHeader: new Headers() } as Partial<HandlerContext> as HandlerContext;
 }
 
 describe("rate limits", () => {
