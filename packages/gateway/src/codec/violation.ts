@@ -10,8 +10,9 @@ export class FieldViolation extends Error {
   readonly description: string;
 
   constructor(field: string, description: string, options?: { cause: unknown }) {
-    const path = quotablePath(field);
-    const rule = quotable(description);
+    // The end of a path says where. A key of a map may be as long as the body.
+    const path = quotable(field, 80, 80);
+    const rule = quotable(description, 200, 0);
     super(`${path === "" ? "the request" : leafOf(path)} ${rule}`, options);
     this.field = path;
     this.description = rule;
@@ -49,23 +50,11 @@ export function badRequestDetail(violations: readonly FieldViolation[]) {
 /** A request of 1 MiB may have thousands: details are a trailer in gRPC, and have to fit into it. */
 export const violationsMax = 100;
 
-/** Longer lists help nobody, and messages are sent in headers of limited size. */
-const quotedMax = 200;
-
-/** Leaves room for the rule in a message of 256 characters. */
-const pathMax = 160;
-
-/** Text that quotes a request: valid Unicode and short, whatever was sent. */
-function quotable(text: string): string {
-  const isShort = text.length <= quotedMax;
-  return (isShort ? text : `${text.slice(0, quotedMax)}…`).toWellFormed();
-}
-
-/** The same for a path, whose end names what is wrong. A key of a map may be as long as the body. */
-function quotablePath(path: string): string {
-  const half = pathMax / 2;
-  const text = path.length > pathMax ? `${path.slice(0, half)}…${path.slice(-half)}` : path;
-  return text.toWellFormed();
+/** Text that quotes a request: valid Unicode and short, as headers are, whatever was sent. */
+function quotable(text: string, begin: number, end: number): string {
+  const isShort = text.length <= begin + end;
+  const short = isShort ? text : `${text.slice(0, begin)}…${text.slice(text.length - end)}`;
+  return short.toWellFormed();
 }
 
 /** The name of the field without its path. Names of extensions contain dots. */
