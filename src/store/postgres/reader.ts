@@ -9,6 +9,8 @@ import type { Session } from "./session.ts";
 /**
  * Reads in one transaction. Neither the server nor vacuum waits for it. The lock comes before the
  * snapshot: in an older one, a table that ALTER TABLE or TRUNCATE has rewritten since is empty.
+ * Where row-level security would hide plants, a query fails instead. Between two pages, writing may
+ * take longer than limits of a database or a role allow.
  * @param session Owned by the reader from now on.
  */
 export async function beginReading(
@@ -17,10 +19,11 @@ export async function beginReading(
 ): Promise<PlantReader> {
   await session.execute(
     `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; SET LOCAL statement_timeout = ${timeoutMs};
+     SET LOCAL row_security = off; SET LOCAL idle_in_transaction_session_timeout = 0;
      LOCK TABLE @schema@.plants IN ACCESS SHARE MODE`,
     timeoutMs,
   );
-  await session.query(configure, [], timeoutMs);
+  await session.query(setTransactionTimeout, [], timeoutMs);
   const [row] = await session.query("SELECT count(*) FROM @schema@.plants", [], timeoutMs);
   return {
     count: Number(row?.[0]),
@@ -39,15 +42,9 @@ export async function beginReading(
   };
 }
 
-/**
- * For the transaction. Where row-level security would hide plants, a query fails instead. Between
- * two pages, writing may take longer than limits of a database, a role or, from 17 on, a
- * transaction allow.
- */
-const configure = `
-  SELECT set_config(name, CASE name WHEN 'row_security' THEN 'off' ELSE '0' END, true)
-  FROM pg_settings
-  WHERE name IN ('row_security', 'idle_in_transaction_session_timeout', 'transaction_timeout')`;
+/** From PostgreSQL 17 on. It changes no setting that is not there. */
+const setTransactionTimeout =
+  "SELECT set_config(name, '0', true) FROM pg_settings WHERE name = 'transaction_timeout'";
 
 const columns = ["id", ...textFields].join(", ");
 const textBytes = textFields.map((field) => `coalesce(octet_length(${field}), 0)`).join(" + ");
