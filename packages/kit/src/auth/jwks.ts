@@ -41,7 +41,9 @@ export function openKeySet(options: KeySetOptions) {
   return {
     /** Finds the key for a token's header among the present ones. Called by jose. */
     resolve: ((header, token) => current(header, token)) as JWTVerifyGetKey,
-    ...{ isReady, hasNewerThan, reload: reloadAnew },
+    ...{ isReady, hasNewerThan },
+    /** Not by a fetch that is under way, which may bring a key that was removed since. */
+    reload: () => Promise.resolve(fetching).then(reload),
     get version() {
       return version;
     },
@@ -65,12 +67,6 @@ export function openKeySet(options: KeySetOptions) {
     const mayFetch = fetching !== undefined || now() - triedAt >= cooldownMs;
     if (version === known && mayFetch) await reload();
     return version !== known;
-  }
-
-  /** A fetch that began earlier may bring a key that was removed since. */
-  async function reloadAnew(): Promise<void> {
-    await fetching;
-    await reload();
   }
 
   /** Fetches now. Never rejects. */
