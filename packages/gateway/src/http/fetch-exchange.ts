@@ -158,11 +158,10 @@ export class FetchExchange implements Exchange {
 
   #send(head: Head, body: BodyInit | null): void {
     const headers = fromNodeHeaders(withoutConnection(mergeHeaders(head.header, this.#added)));
-    const { status } = head;
     // Workers would otherwise apply the Content-Encoding once more.
-    const init = { status, headers, encodeBody: "manual" };
+    const init = { status: head.status, headers, encodeBody: "manual" };
     this.#answer(new Response(this.method === "HEAD" ? null : body, init));
-    this.status = status;
+    this.status = head.status;
   }
 
   #close(): void {
