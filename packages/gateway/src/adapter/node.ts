@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
-import { compressionBrotli } from "@connectrpc/connect-node";
 import { logError } from "../errors/errors.ts";
 import { errorResponse, renderStatus } from "../errors/http-error.ts";
 import { BodyBudget } from "../http/body-budget.ts";
@@ -18,7 +17,7 @@ import {
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
-import { compressionGzip } from "../rpc/gzip.ts";
+import { compressionBrotli, compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type ApplyCors, createCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";

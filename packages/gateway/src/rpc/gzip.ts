@@ -1,13 +1,16 @@
 import { promisify } from "node:util";
-import { gunzip, type ZlibOptions } from "node:zlib";
+import { brotliDecompress, gunzip, type ZlibOptions } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import { compressionGzip as stockGzip } from "@connectrpc/connect-node";
+import {
+  compressionBrotli as stockBrotli,
+  compressionGzip as stockGzip,
+} from "@connectrpc/connect-node";
 import { messageTooLarge } from "../codec/codec.ts";
 import { growthMax } from "./unpack.ts";
 
 /** With the option `info`, which the types do not know. */
-const decompress = promisify(gunzip) as unknown as (
+type Decompress = (
   bytes: Uint8Array,
   options: ZlibOptions,
 ) => Promise<{
@@ -19,12 +22,14 @@ const decompress = promisify(gunzip) as unknown as (
 const pieceBytesMax = 1024 * 1024;
 
 /**
- * The gzip of connect-node, except that a truncated body, or other data after it, is the sender's
- * error. The original reports an internal error or none, and takes 16 KiB for each message.
+ * Those of connect-node, except that a truncated body, or other data after it, is the sender's
+ * error. The originals report an internal error or none, and take 16 KiB for each message.
  */
-export const compressionGzip: Compression = {
-  ...stockGzip,
-  async decompress(bytes, readMaxBytes) {
+export const compressionGzip = strict(stockGzip, promisify(gunzip) as never);
+export const compressionBrotli = strict(stockBrotli, promisify(brotliDecompress) as never);
+
+function strict(stock: Compression, decompress: Decompress): Compression {
+  async function unpack(bytes: Uint8Array, readMaxBytes: number) {
     if (bytes.length === 0) return new Uint8Array(0);
     // One byte more tells of the end.
     const bytesMax = 1 + Math.min(readMaxBytes, growthMax * bytes.length, pieceBytesMax);
@@ -41,5 +46,6 @@ export const compressionGzip: Compression = {
       const message = "decompression failed";
       throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
     }
-  },
-};
+  }
+  return { ...stock, decompress: unpack };
+}

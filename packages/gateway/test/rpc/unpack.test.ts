@@ -1,9 +1,9 @@
-import { deflateSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateSync, gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
-import { compressionGzip } from "../../src/rpc/gzip.ts";
+import { compressionBrotli, compressionGzip } from "../../src/rpc/gzip.ts";
 import { unpack } from "../../src/rpc/unpack.ts";
 
 const readMaxBytes = 10_000;
@@ -94,13 +94,17 @@ test.each([0, 1, 64, 65, 64 * 1024 + 1, text.length])(
   },
 );
 
+const packed = brotliCompressSync(text);
+
 test.each([
+  ["Brotli that is cut short", packed.subarray(0, -1), compressionBrotli],
+  ["Brotli with other data behind", Buffer.concat([packed, Buffer.from("a")]), compressionBrotli],
   ["cut short", gzipSync(text).subarray(0, -1)],
   ["followed by zeros and other data", Buffer.concat([gzipSync(text), Buffer.from("\0a")])],
   ["of another compression", deflateSync(text)],
   ["no compression at all", Buffer.from("text")],
-])("what is %s is its sender's error", async (_what, bytes) => {
-  await expect(compressionGzip.decompress(bytes, 1_000_000)).rejects.toMatchObject({
+])("what is %s is its sender's error", async (_what, bytes, { decompress } = compressionGzip) => {
+  await expect(decompress(bytes, 1_000_000)).rejects.toMatchObject({
     code: Code.InvalidArgument,
     rawMessage: "decompression failed",
   });
