@@ -15,7 +15,13 @@ export function serveOptions(program: StartedProgram) {
   const { connectionsPerAddressMax: perAddress, ...others } = ofPort;
   const bodyBudget = new BodyBudget({ bytesMax: bodyBudgetBytes });
   metrics?.watchBodies(bodyBudget);
-  const onError = (error: unknown) => log.error("cannot create a response", error);
+  let loggedAt = Number.NEGATIVE_INFINITY;
+  const onError = (error: unknown) => {
+    // Strangers can cause one with each request: a client that takes no headers.
+    if (performance.now() - loggedAt < 1000) return;
+    loggedAt = performance.now();
+    log.error("cannot create a response", error);
+  };
   const access = settings.accessLog === "off" ? undefined : openAccessLog(program);
   const observers = [metrics?.calls, tracing?.calls, access?.calls];
   const observer = composeObservers(
