@@ -73,8 +73,9 @@ async function expectEnd(server: SpawnedServer, signal: NodeJS.Signals | null = 
 }
 
 test("requests of every protocol finish, no new ones are taken, and the end is 0, by a signal that comes twice", async () => {
-  // Nothing else takes this port while it is asked whether it still listens.
-  const args = ["--port", String(await findFreePort())];
+  // Nothing else takes this port while it is asked whether it still listens. The timeout is the longest.
+  const port = await findFreePort();
+  const args = ["--port", String(port), "--drain-timeout-ms", String(2 ** 31 - 1)];
   await using server = await spawnServer({ args });
   using lock = lockStore(server.database);
   using stack = new DisposableStack();

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import module from "node:module";
 import { isatty } from "node:tty";
 import type { CorsOptions } from "connect-gateway";
+import { timerMaxMs } from "connect-gateway/limits";
 import type { Log } from "connect-gateway/logging";
 import type { ServiceMetricsOptions } from "connect-gateway/metrics";
 import type { TlsFiles } from "connect-gateway/server";
@@ -162,10 +163,11 @@ async function drainWhenStopped(
   if (stop.aborted) log.info(`${stop.reason}: draining`);
   else log.error("the service has failed: draining", failure);
   // A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable.
+  const stuckMs = Math.min(settings.drainTimeoutMs + stuckGraceMs, timerMaxMs);
   setTimeout(() => {
     log.error("the server hangs: the process kills itself");
     process.kill(process.pid, "SIGKILL");
-  }, settings.drainTimeoutMs + stuckGraceMs).unref();
+  }, stuckMs).unref();
   await close();
   if (!stop.aborted) throw failure;
   log.info("stopped");
