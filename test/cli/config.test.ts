@@ -140,6 +140,7 @@ describe("config check", () => {
     [{ yaml: "tokens: [[a]]" }, `tokens (FILE, line 1): ${oneValue}`],
     [{ yaml: "port: 1\nhost: a\nport: 2" }, "FILE, line 3: is not YAML: duplicate key"],
     [{ yaml: "port: 1\n---\nport: 2" }, "FILE, line 2: is not YAML: multiple docs"],
+    [{ yaml: "host: !env HOST" }, "FILE, line 1: is not YAML: tag resolve failed"],
     [{ yaml: "port: '1" }, "FILE, line 1: is not YAML: missing char"],
     [{ yaml: "- port" }, "FILE, line 1: write NAME: VALUE"],
     [

@@ -42,8 +42,8 @@ function parseConfigFile(content: string, file: string, names: readonly string[]
   const lineOf = (offset: number | undefined) => lines.linePos(offset ?? 0).line;
   const refuse = (offset: number | undefined, problem: string) =>
     problems.push({ setting: `${file}, line ${lineOf(offset)}`, problem });
-  // The codes, because the parser's words may quote a secret.
-  for (const { code, pos } of document.errors) {
+  // The codes, because the parser's words may quote a secret. Warnings: it leaves out tags it does not know.
+  for (const { code, pos } of [...document.errors, ...document.warnings]) {
     refuse(pos[0], `is not YAML: ${code.toLowerCase().replaceAll("_", " ")}`);
   }
   const { contents } = document;
