@@ -141,6 +141,7 @@ function describeSystemError(error: SystemError): string | undefined {
   }
   if (path !== undefined) return cannot("use", path, error).message;
   if (syscall !== "listen") return undefined;
+  if (port === -1) return cannot("listen at", `unix:${address}`, error).message;
   const place = `${address} port ${port}`;
   switch (error.code) {
     case "EADDRINUSE":
