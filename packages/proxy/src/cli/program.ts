@@ -10,6 +10,7 @@ import { createTokenCommand } from "connect-gateway-kit/command/token";
 import { addSettingFlags, type Flags, readSettings } from "connect-gateway-kit/settings";
 import { DescriptorError } from "../services/index.ts";
 import { describeServed } from "./reference.ts";
+import { readRules } from "./rules.ts";
 import { serveUpstreams } from "./serve.ts";
 import { gatewayOptions } from "./served.ts";
 import { assertFiles, proxyProgram, type Settings } from "./settings.ts";
@@ -29,7 +30,7 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   addSettingFlags(proxyProgram, program)
     .addHelpText("after", notes)
     .addCommand(createTokenCommand(proxyProgram, "cgwp_", tokenFileOf))
-    .addCommand(createConfigCommand(proxyProgram, assertFiles))
+    .addCommand(createConfigCommand(proxyProgram, assertAllFiles))
     .addCommand(createHealthCommand(proxyProgram));
   return await runCommandLine(program, args, [RuleError, DescriptorError]);
 }
@@ -50,6 +51,13 @@ async function serve(flags: Flags): Promise<void> {
   if (flags["check"] === true) await check(settings);
   else if (flags["stdio"] === true) await serveOnStdio(settings, version);
   else await serveUpstreams(settings, version);
+}
+
+/** @throws also {CommandFailure}, as a start does. */
+async function assertAllFiles(settings: Settings): Promise<void> {
+  assertFiles(settings);
+  if (settings.descriptors === undefined) readRules(settings);
+  else (await readServices(settings))[Symbol.dispose]();
 }
 
 function tokenFileOf(file: string | undefined): string {

@@ -249,6 +249,7 @@ function findContradictions(settings: Values): kit.SettingProblem[] {
   refuse(isHttp && reflection, "reflection", noReflection, "descriptors");
   const isIdle = socketPathOf(host) !== undefined && port !== schema.port.default;
   refuse(isIdle, "port", "does nothing: the host is a Unix socket", "host");
+  refuse(socketPathOf(host) === "", "host", "must name the socket: unix:PATH");
   const isUnmoded = socketPathOf(host) === undefined && settings.socketMode !== undefined;
   refuse(isUnmoded, "socketMode", "does nothing: the host is no Unix socket", "host");
   const isAnonymous = settings.mcpResource !== undefined && auth.jwtIssuer === undefined;

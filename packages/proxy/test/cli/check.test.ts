@@ -133,6 +133,10 @@ describe("what is wrong", () => {
     ["CORS without origins", `${set} --cors-exposed-headers a`, "without origins"],
     ["the host of no port", `${set} --admin-host ::1`, "without a port"],
     ["the port of a socket", `${set} --host unix:a.sock --port 1`, "--host is a Unix socket"],
+    ["a socket without a name", `${set} --host unix:`, "--host: must name the socket"],
+    ["rules that are not there", `${set} --rules none.yaml`, "none.yaml cannot be read"],
+    ["no rules for reflection", `${all} --reflection --rules none.yaml`, "none.yaml cannot be"],
+    ["services that are not there", `${all} --descriptors none.binpb`, "none.binpb: ENOENT"],
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
     [
       "an address as a name",
@@ -146,5 +150,7 @@ describe("what is wrong", () => {
     // A second line at most: what was meant, perhaps.
     expect(ended.stderr).toMatch(/^[^\n]+\n(\(Did you mean [^\n]+\)\n)?$/);
     expect(ended.exitCode).toBe(exitCode);
+    const { stderr } = await folder.run("config", "check", ...args.split(" "));
+    expect(stderr).toBe(exitCode === 2 ? ended.stderr : "");
   });
 });
