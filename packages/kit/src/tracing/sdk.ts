@@ -6,6 +6,7 @@ import * as resources from "@opentelemetry/resources";
 import * as sdk from "@opentelemetry/sdk-trace";
 import type { ObservedRequest } from "connect-gateway";
 import { blindInterceptor } from "connect-gateway/client";
+import { timerMaxMs } from "connect-gateway/limits";
 import type { Log } from "connect-gateway/logging";
 import { callContextKey, createTracingObserver } from "connect-gateway/otel";
 
@@ -151,8 +152,8 @@ function warnOfOtherProtocols(): void {
 type Rule = readonly [text: string, allows: (value: number) => boolean];
 
 const isCount: Rule = [
-  "a whole number above 0",
-  (value) => Number.isSafeInteger(value) && value > 0,
+  `a whole number from 1 to ${timerMaxMs}`,
+  (value) => Number.isInteger(value) && value >= 1 && value <= timerMaxMs,
 ];
 const isRatio: Rule = ["from 0 to 1", (value) => value >= 0 && value <= 1];
 

@@ -108,6 +108,7 @@ const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
   [{ OTEL_TRACES_SAMPLER: "some" }, /OTEL_TRACES_SAMPLER: unknown sampler some/],
   [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "7" }, /SAMPLER_ARG: must be/],
   [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, /OTEL_BSP_MAX_QUEUE_SIZE: must be a whole number/],
+  [{ OTEL_BSP_SCHEDULE_DELAY: "2147483648" }, /OTEL_BSP_SCHEDULE_DELAY: must be a whole number/],
   [{ OTEL_BSP_SCHEDULE_DELAY: "soon" }, /OTEL_BSP_SCHEDULE_DELAY/],
   [
     { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" },
