@@ -53,11 +53,19 @@ async function serve(flags: Flags): Promise<void> {
   else await serveUpstreams(settings, version);
 }
 
-/** @throws also {CommandFailure}, as a start does. */
+/** @throws also {CommandFailure}, for what ends a start. */
 async function assertAllFiles(settings: Settings): Promise<void> {
   assertFiles(settings);
-  if (settings.descriptors === undefined) readRules(settings);
-  else (await readServices(settings))[Symbol.dispose]();
+  if (settings.descriptors === undefined) return void readRules(settings);
+  using opened = await readServices(settings);
+  const { served } = opened;
+  const refuse = (problem: string) => {
+    throw new CommandFailure(2, problem);
+  };
+  const onRuleError = ({ selector, message }: RuleError) => {
+    if (served.rules.some((rule) => rule.selector === selector)) refuse(message);
+  };
+  gatewayNodeAdapter(gatewayOptions(served, settings, { version, onUnknown: refuse, onRuleError }));
 }
 
 function tokenFileOf(file: string | undefined): string {

@@ -161,6 +161,9 @@ test.each<
   const { exitCode, stderr } = await runProcess(given, folder.path);
   expect(stderr).toContain(message);
   expect(exitCode).toBe(code);
+  const checked = await runProcess(["config", "check", ...given], folder.path);
+  const isFree = message.startsWith("in use");
+  expect(checked).toMatchObject(isFree ? { exitCode: 0 } : { exitCode: 2, stderr });
 });
 
 test("calls are counted and logged as they are named, headers reach the upstream by the list, and a drain ends with 0", async () => {
