@@ -176,6 +176,10 @@ describe("config check", () => {
       { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",
     ],
+    [
+      { env: { PLANT_STORE_CONFIG: "/none" }, flags: ["--config", ""] },
+      "--config: cannot be read: ENOENT: no such file or directory, open ''",
+    ],
     [store("sqlite:caf\ufffd.db"), `argument 4 ${notUtf8}`],
     [{ env: { PLANT_STORE_TOKEN_FILE: "caf\ufffd" } }, `PLANT_STORE_TOKEN_FILE: ${notUtf8}`],
     // What is wrong by itself contradicts nothing.

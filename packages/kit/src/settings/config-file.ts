@@ -15,7 +15,7 @@ export async function readConfigFile(file: string, names: readonly string[]): Pr
     return parseConfigFile(await readText(file), file, names);
   } catch (error) {
     const problem = `cannot be read: ${(error as Error).message}`;
-    return { values: new Map(), problems: [{ setting: file, problem }] };
+    return { values: new Map(), problems: [{ setting: file || "--config", problem }] };
   }
 }
 

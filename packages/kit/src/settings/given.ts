@@ -26,7 +26,10 @@ export async function readGiven(program: Named, flags: Flags) {
   const path = textOf(flags["config"]) ?? environment.values.get("config")?.text;
   const names = program.entries.map(({ name }) => name);
   // YAML is loaded where there is some alone, for the sake of the start.
-  const file = path && (await (await import("./config-file.ts")).readConfigFile(path, names));
+  const file =
+    path === undefined
+      ? undefined
+      : await (await import("./config-file.ts")).readConfigFile(path, names);
   const given = program.entries.flatMap(({ name, id }) => {
     const text = textOf(flags[id]);
     const written = `--${name}`;
