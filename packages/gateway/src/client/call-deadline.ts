@@ -13,10 +13,10 @@ export class CallDeadline {
 
   constructor(timeoutMs = Number.POSITIVE_INFINITY, cancellation?: Cancellation) {
     this.#cancellation = cancellation;
-    // A longer one is treated as none.
-    if (timeoutMs <= timerMaxMs) {
+    // A longer one is treated as none, as is 0 in all transports of Connect.
+    if (timeoutMs > 0 && timeoutMs <= timerMaxMs) {
       this.#at = performance.now() + timeoutMs;
-      this.#timer = setTimeout(() => this.#end(timedOut()), Math.max(0, timeoutMs));
+      this.#timer = setTimeout(() => this.#end(timedOut()), timeoutMs);
     }
     if (cancellation === undefined) return;
     if (cancellation.aborted) this.handleEvent();
