@@ -91,6 +91,9 @@ export class Connection {
     });
     this.#open = answerWindows.add(session);
     socket.onOver = this.#endWhenRead;
+    const destroy = session.destroy.bind(session);
+    // Node calls it for errors, such as that of a GOAWAY. What came before them counts.
+    session.destroy = (...reason) => socket.finish(() => destroy(...reason));
     this.#outlive = outliveStreams(session);
     this.#session = session;
     // First read data that arrived while this process was busy.

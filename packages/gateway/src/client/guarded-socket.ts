@@ -74,13 +74,14 @@ export class GuardedSocket extends Duplex {
     const buffer = Buffer.allocUnsafeSlow(readBytes);
     const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
     this.#socket = socket;
-    const over = (end: () => void) => {
-      this.isOver = true;
-      this.onOver(end);
-    };
-    socket.on("end", () => over(() => this.push(null)));
-    socket.on("error", (error) => over(() => this.destroy(error)));
-    socket.on("close", () => over(() => this.destroy()));
+    socket.on("end", () => this.finish(() => this.push(null)));
+    socket.on("error", (error) => this.finish(() => this.destroy(error)));
+    socket.on("close", () => this.finish(() => this.destroy()));
+  }
+
+  finish(end: () => void): void {
+    this.isOver = true;
+    this.onOver(end);
   }
 
   get bytesRead(): number {

@@ -14,7 +14,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { flag, frame, frameType, settingsAck, uint32 } from "../support/raw-http2.ts";
+import { flag, frame, frameType, goawayFrame, settingsAck, uint32 } from "../support/raw-http2.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -68,6 +68,7 @@ test("a stream each way, one of requests, one of answers", async () => {
 test.each<[what: string, end: (socket: Socket) => void]>([
   ["closes", (socket) => socket.end()],
   ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 300)],
+  ["is told to calm down by, and ends", (socket) => socket.write(goawayFrame(3, 11))],
 ])("a whole answer is read, though its server %s the connection", async (_what, end) => {
   const title = "a".repeat(15_000);
   const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
