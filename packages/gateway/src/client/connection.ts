@@ -88,6 +88,7 @@ export class Connection {
       },
       maxSessionMemory: sessionMegabytesMax,
       maxHeaderListPairs: headerFieldsMax,
+      maxSendHeaderBlockLength: 2 ** 32 - 1, // above it, Node ends the connection
     });
     this.#open = answerWindows.add(session);
     socket.onOver = this.#endWhenRead;

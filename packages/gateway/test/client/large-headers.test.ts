@@ -17,6 +17,7 @@ import {
   answerAtOnce,
   answerOk,
   answerWith,
+  call,
   grpcHead,
   openFakeServer,
 } from "./fake-server.ts";
@@ -126,6 +127,11 @@ test("what is left out empties the table of those who made it an entry", async (
     });
   }
   expect(raw.sockets.length).toBe(1);
+});
+
+test("those of a call may be as large as its server takes", async () => {
+  await using fake = await openFakeServer(answerOk);
+  await call(fake, { headers: large(70) });
 });
 
 test("headers come in any number of frames", async () => {
