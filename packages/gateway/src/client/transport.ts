@@ -226,6 +226,7 @@ export class GrpcTransport implements Transport {
       ":path": path,
       ":authority": this.#authority,
       host: undefined, // of the caller: servers refuse one that differs
+      "content-length": undefined, // the same: they end the connection
       "content-type": "application/grpc",
       te: "trailers",
       "grpc-accept-encoding": compressionGzip.name,
