@@ -1,5 +1,6 @@
 /** A typed client for the plant store, for Node and browsers. */
-import { type Client, createClient } from "@connectrpc/connect";
+import type { Client, Interceptor } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-web";
 import { PlantService } from "../gen/plantstore/v1/plant_service_pb.ts";
 import { bearerToken, type TokenSource } from "./client-token.ts";
@@ -22,8 +23,19 @@ export function createPlantClient(options: PlantClientOptions): Client<typeof Pl
   const transport = createConnectTransport({
     baseUrl: options.baseUrl,
     useBinaryFormat: true,
-    interceptors: [bearerToken(options.token)],
+    interceptors: [checkTexts, bearerToken(options.token)],
     ...(options.timeoutMs !== undefined && { defaultTimeoutMs: options.timeoutMs }),
   });
   return createClient(PlantService, transport);
 }
+
+/** UTF-8 cannot carry a lone surrogate. The encoder would replace it. */
+const checkTexts: Interceptor = (next) => async (request) => {
+  const { plant = {} } = request.message as { readonly plant?: object };
+  for (const [field, text] of Object.entries(plant)) {
+    if (typeof text !== "string" || text.isWellFormed()) continue;
+    const message = `plant.${field} must not contain a lone surrogate`;
+    throw new ConnectError(message, Code.InvalidArgument);
+  }
+  return await next(request);
+};

@@ -30,3 +30,9 @@ test("gives up after its timeout", async () => {
   const call = createClient({ timeoutMs: 50 }).createPlant({ plant: { id: 14n, name: "Basil" } });
   await expect(call).rejects.toMatchObject({ code: Code.DeadlineExceeded });
 });
+
+test("sends no text that UTF-8 cannot carry", async () => {
+  const call = createClient().createPlant({ plant: { id: 15n, name: "🌱".slice(0, 1) } });
+  const message = "plant.name must not contain a lone surrogate";
+  await expect(call).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage: message });
+});
