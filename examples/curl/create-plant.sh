@@ -2,6 +2,10 @@
 # Creates a plant over REST, and shows what a caller has to be ready for.
 set -euo pipefail
 
+# A file: of each attempt, curl would add what came of its answer to standard output.
+body=$(mktemp)
+trap 'rm -f "$body"' EXIT
+
 # A lost answer leaves it open whether the plant was stored; the next attempt settles it. Each may
 # take 2 s, all together 20 s. Without --fail, an answer such as 400 is one, and is not asked again.
 create_plant() {
@@ -9,20 +13,19 @@ create_plant() {
     --max-time 2 --retry 6 --retry-all-errors --retry-max-time 20 \
     --header "Authorization: Bearer $PLANT_STORE_TOKEN" \
     --header "Content-Type: application/json" \
-    --data "$1" --write-out '\n%{http_code}\n' \
+    --data "$1" --output "$body" --write-out '%{http_code}' \
     "$PLANT_STORE_URL/plants"
 }
 
 # Prints the label and the body, if the status is the one that is expected.
 expect() {
-  local label=$1 expected=$2 answer
-  answer=$(create_plant "$3")
-  local status=${answer##*$'\n'} body=${answer%$'\n'*}
+  local label=$1 expected=$2 status
+  status=$(create_plant "$3")
   if [[ $status != "$expected" ]]; then
-    echo "$label: HTTP $status: $body" >&2
+    echo "$label: HTTP $status: $(<"$body")" >&2
     return 1
   fi
-  echo "$label: $body"
+  echo "$label: $(<"$body")"
 }
 
 # Any int64 is an id: this one is not a double.

@@ -52,7 +52,7 @@ function relayHttp1({ client, target, first, nextFate }: Relay): void {
   target.on("data", (piece: Buffer) => {
     if (isRequest) fate = nextFate();
     isRequest = false;
-    if (fate === "cut") client.destroy();
+    if (fate === "cut") client.end(piece.subarray(0, -1), () => client.destroy());
     if (fate === "pass") client.write(piece);
   });
 }
