@@ -73,8 +73,8 @@ async function createPlant(
 ): Promise<Plant | undefined> {
   const end = performance.now() + totalTimeoutMs;
   for (let backoffMs = firstBackoffMs; ; backoffMs *= 2) {
-    // The server keeps the deadline, too.
-    const timeoutMs = Math.ceil(Math.min(attemptTimeoutMs, end - performance.now()));
+    // At least 1, as less is none. The server keeps the deadline, too.
+    const timeoutMs = Math.ceil(Math.max(1, Math.min(attemptTimeoutMs, end - performance.now())));
     try {
       return (await client.createPlant({ plant }, { timeoutMs })).plant;
     } catch (error) {
