@@ -20,7 +20,7 @@ import { takesNull } from "../../codec/json-messages.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { bytesOf } from "../../http/body.ts";
-import { assertOptions, optionKinds } from "../../rpc/options.ts";
+import { assertOptions, optionKinds, timerMaxMs } from "../../rpc/options.ts";
 import { createRule } from "../options.ts";
 import { isHttpBody } from "../rule/http-body.ts";
 import { readMessage, readMessages } from "./answer.ts";
@@ -92,7 +92,8 @@ export function createRestTransport(options: RestTransportOptions): Transport {
     types.addFile(method.parent.file);
     const [binding] = routes.of(method);
     const header = new Headers(given);
-    if (timeoutMs > 0) {
+    const isLimited = timeoutMs > 0 && timeoutMs <= timerMaxMs;
+    if (isLimited) {
       const ms = Math.ceil(timeoutMs);
       header.set("connect-timeout-ms", `${ms}`);
       header.set("grpc-timeout", `${Math.min(ms, 99_999_999)}m`); // of grpc-gateway and Envoy
@@ -101,7 +102,7 @@ export function createRestTransport(options: RestTransportOptions): Transport {
     const url = `${base}${binding?.template.text ?? ""}`;
     const req = { service: method.parent, method, header, contextValues, requestMethod, url };
     const interceptors = [...(options.interceptors ?? [])];
-    const limit = (timeoutMs > 0 ? timeoutMs : undefined) as number;
+    const limit = (isLimited ? timeoutMs : undefined) as number;
     return { req, interceptors, timeoutMs: limit, ...(signal && { signal }) };
   }
 
