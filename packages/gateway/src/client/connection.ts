@@ -128,7 +128,7 @@ export class Connection {
 
   /** Whether it takes streams, or will when there is room. */
   get isOpen(): boolean {
-    return this.#state === "open" && !this.isLost;
+    return this.#state === "open" && !this.isLost && !this.#session.closed;
   }
 
   get hasRoom(): boolean {

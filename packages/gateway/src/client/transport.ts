@@ -199,19 +199,19 @@ export class GrpcTransport implements Transport {
     const given = header && (header instanceof Headers ? header : new Headers(header));
     // With lower-case names, as those that they must not replace.
     const own = given && withoutConnection(toNodeHeaders(given));
-    for (let tries = 1; ; tries++) {
+    for (let tries = 1; ; ) {
       if (deadline.error !== undefined) throw deadline.error;
       const connection = await this.#channel.acquire(deadline);
-      if (deadline.error !== undefined) {
+      if (deadline.error !== undefined || !connection.isOpen) {
         connection.vacate();
-        throw deadline.error;
+        continue;
       }
       const headers = this.#headers(path, own, deadline.remainingMs);
       const attempt = new Attempt(connection, headers, deadline);
       try {
         return await run(attempt);
       } catch (error) {
-        if (tries === triesMax || !attempt.isUndone) throw error;
+        if (tries++ === triesMax || !attempt.isUndone) throw error;
       }
     }
   }

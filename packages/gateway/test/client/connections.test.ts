@@ -44,6 +44,7 @@ import { openFront } from "./front.ts";
 import {
   grpcFields,
   notFound,
+  onFrame,
   openRawServer,
   openTcpServer,
   serverGreeting,
@@ -308,6 +309,19 @@ describe("a call that may have been done does not go out again", () => {
     await expect(importing).rejects.toMatchObject(unavailable);
     expect(calls).toBe(1);
   });
+});
+
+test("a server that greets and leaves at once has no call of those that waited for it", async () => {
+  await using server = await openTcpServer((socket, connection) => {
+    socket.write(
+      Buffer.concat(connection > 1 ? [serverGreeting] : [serverGreeting, goawayFrame()]),
+    );
+    onFrame(socket, ({ type, streamId }) => {
+      if (type === frameType.headers) socket.write(notFound(streamId));
+    });
+  });
+  const called = server.catalog.importVolumes(createAsyncIterable([{}]));
+  expect(await failureOf(called)).toMatchObject({ code: Code.NotFound });
 });
 
 test("a server that leaves and changes its settings gets no more calls", async () => {
