@@ -34,10 +34,6 @@ export class Channel {
     this.#host = unbracketed(new URL(options.origin).hostname);
   }
 
-  get isConnected(): boolean {
-    return this.#turn.some(({ isOpen }) => isOpen);
-  }
-
   /** A connection with a reserved place, at once if there is one. @throws {ConnectError} if there will be none. */
   acquire(deadline: CallDeadline): Connection | Promise<Connection> {
     this.#resolveAgain();

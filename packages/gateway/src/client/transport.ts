@@ -102,10 +102,6 @@ export class GrpcTransport implements Transport {
     this.#authority = options.authority ?? new URL(origin).host;
   }
 
-  get isConnected(): boolean {
-    return this.#channel.isConnected;
-  }
-
   /** Calls a function each time a connection takes no more calls. @returns ends that. */
   readonly onDisconnect = (listener: () => void): (() => void) => {
     this.#listeners.add(listener);

@@ -367,9 +367,7 @@ test("a server that comes back is called again, and until then calls fail at onc
   const first = await openFakeServer(answerOk);
   const transport = openGrpcTransport({ url: first.url });
   const client = { catalog: createClient(CatalogService, transport) };
-  expect(transport.isConnected).toBe(false);
   await call(client);
-  expect(transport.isConnected).toBe(true);
   await first[Symbol.asyncDispose]();
   await failureOf(call(client));
   const begin = performance.now();
@@ -379,7 +377,6 @@ test("a server that comes back is called again, and until then calls fail at onc
   }
   // None has waited for an attempt that could take seconds.
   expect(performance.now() - begin).toBeLessThan(5000);
-  expect(transport.isConnected).toBe(false);
   await using _again = await openFakeServer(answerOk, { port: first.port });
   await within("an answer", untilAnswered(client));
   transport.close();

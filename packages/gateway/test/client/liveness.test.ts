@@ -69,13 +69,17 @@ describe("a server that falls silent loses its connection", () => {
     await using dying = await openDying((stream) => answerOk(stream, {}));
     await call(dying);
     dying.silence();
-    const isGivenUp = async () => {
-      while (dying.transport.isConnected) {
+    let isGivenUp = false;
+    dying.transport.onDisconnect(() => {
+      isGivenUp = true;
+    });
+    const untilGivenUp = async () => {
+      while (!isGivenUp) {
         await call(dying, { timeoutMs: quietMsMax / 10 }).catch(() => {});
         await setTimeout(quietMsMax * 1.3);
       }
     };
-    await within("the end of the connection", isGivenUp());
+    await within("the end of the connection", untilGivenUp());
   });
 
   const answers: Record<string, (stream: ServerHttp2Stream) => void> = {

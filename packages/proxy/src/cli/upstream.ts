@@ -72,7 +72,7 @@ export function readDescriptorFile(file: string): Descriptors {
 const checkIntervalMs = 1000;
 
 /** Asks a server once a second whether it is ready. */
-export function watchHealth({ ask, grpc }: Upstream): { isReady(): boolean; close(): void } {
+export function watchHealth({ ask }: Upstream): { isReady(): boolean; close(): void } {
   let isReady = false;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -89,7 +89,7 @@ export function watchHealth({ ask, grpc }: Upstream): { isReady(): boolean; clos
 
   void check();
   return {
-    isReady: () => isReady && grpc?.isConnected !== false,
+    isReady: () => isReady,
     close() {
       isClosed = true;
       clearTimeout(timer);
