@@ -2,10 +2,7 @@ import { promisify } from "node:util";
 import { brotliDecompress, gunzip, type ZlibOptions } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
-import {
-  compressionBrotli as stockBrotli,
-  compressionGzip as stockGzip,
-} from "@connectrpc/connect-node";
+import * as stock from "@connectrpc/connect-node";
 import { messageTooLarge } from "../codec/codec.ts";
 import { growthMax } from "./unpack.ts";
 
@@ -25,10 +22,11 @@ const pieceBytesMax = 1024 * 1024;
  * Those of connect-node, except that a truncated body, or other data after it, is the sender's
  * error. The originals report an internal error or none, and take 16 KiB for each message.
  */
-export const compressionGzip = strict(stockGzip, promisify(gunzip) as never);
-export const compressionBrotli = strict(stockBrotli, promisify(brotliDecompress) as never);
+export const compressionGzip = strict(stock.compressionGzip, gunzip);
+export const compressionBrotli = strict(stock.compressionBrotli, brotliDecompress as typeof gunzip);
 
-function strict(stock: Compression, decompress: Decompress): Compression {
+function strict(own: Compression, method: typeof gunzip): Compression {
+  const decompress = promisify(method) as unknown as Decompress;
   async function unpack(bytes: Uint8Array, readMaxBytes: number) {
     if (bytes.length === 0) return new Uint8Array(0);
     // One byte more tells of the end.
@@ -47,5 +45,5 @@ function strict(stock: Compression, decompress: Decompress): Compression {
       throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
     }
   }
-  return { ...stock, decompress: unpack };
+  return { ...own, decompress: unpack };
 }
