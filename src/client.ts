@@ -32,10 +32,9 @@ export function createPlantClient(options: PlantClientOptions): Client<typeof Pl
 /** UTF-8 cannot carry a lone surrogate. The encoder would replace it. */
 const checkTexts: Interceptor = (next) => async (request) => {
   const { plant = {} } = request.message as { readonly plant?: object };
-  for (const [field, text] of Object.entries(plant)) {
-    if (typeof text !== "string" || text.isWellFormed()) continue;
-    const message = `plant.${field} must not contain a lone surrogate`;
-    throw new ConnectError(message, Code.InvalidArgument);
-  }
-  return await next(request);
+  const isBroken = (text: unknown) => typeof text === "string" && !text.isWellFormed();
+  const broken = Object.entries(plant).find(([, text]) => isBroken(text));
+  if (broken === undefined) return await next(request);
+  const message = `plant.${broken[0]} must not contain a lone surrogate`;
+  throw new ConnectError(message, Code.InvalidArgument);
 };

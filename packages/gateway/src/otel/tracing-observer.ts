@@ -146,7 +146,8 @@ function describeEnding(
   { code, status }: CallEnding,
 ): { readonly attributes: Attributes; readonly errorType: string | undefined } {
   if (!isHttp(protocol)) {
-    const name = protocol === "connect" ? connectNameOf(code) : codeNameOf(code);
+    // Connect has no code for success.
+    const name = protocol === "connect" ? code && codeToString(code) : codeNameOf(code);
     const attributes = name === undefined ? {} : { "rpc.status_code": name };
     return { attributes, errorType: isServerError(code) ? name : undefined };
   }
@@ -159,11 +160,6 @@ function describeEnding(
 }
 
 const httpMethods = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|QUERY|TRACE)$/;
-
-/** In Connect's form: `invalid_argument`. Connect has no code for success. */
-function connectNameOf(code: Code | undefined): string | undefined {
-  return code && codeToString(code in Code ? code : Code.Unknown);
-}
 
 /** Whether the service failed, not the caller. Spans of such calls have the status ERROR. */
 export function isServerError(code: Code | undefined): boolean {

@@ -27,9 +27,7 @@ export async function readGiven(program: Named, flags: Flags) {
   const names = program.entries.map(({ name }) => name);
   // YAML is loaded where there is some alone, for the sake of the start.
   const file =
-    path === undefined
-      ? undefined
-      : await (await import("./config-file.ts")).readConfigFile(path, names);
+    path !== undefined && (await (await import("./config-file.ts")).readConfigFile(path, names));
   const given = program.entries.flatMap(({ name, id }) => {
     const text = textOf(flags[id]);
     const written = `--${name}`;

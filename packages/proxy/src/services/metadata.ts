@@ -66,17 +66,14 @@ export function findMetadataProblem(name: string, value: string): string | undef
 }
 
 function isValidFor(name: string, value: string): boolean {
-  return name.endsWith("-bin") ? isBase64List(value) : textSyntax.test(value);
+  if (!name.endsWith("-bin")) return textSyntax.test(value);
+  return value.split(",").every((one) => base64Syntax.test(one.trim()));
 }
 
 /** https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md, as all that follows. */
 const nameSyntax = /^[a-z\d_.-]+$/;
 const textSyntax = /^[\x20-\x7e]*$/;
 const base64Syntax = /^([a-z\d+/]{4})*([a-z\d+/]{2}(==)?|[a-z\d+/]{3}=?)?$/i;
-
-function isBase64List(value: string): boolean {
-  return value.split(",").every((one) => base64Syntax.test(one.trim()));
-}
 
 /** Adds the headers of an upstream's answer, except those of its connection, its origin or the protocol. */
 export function addFields(to: Headers, from: Headers): void {
