@@ -19,7 +19,7 @@ export {
   RestFailure,
   renderProblem,
   renderStatus,
-} from "./errors/http-error.ts";
+} from "./errors/http.ts";
 export { addressKey } from "./http/address-key.ts";
 export { BodyBudget } from "./http/body-budget.ts";
 export { parseRequestTarget } from "./http/target.ts";

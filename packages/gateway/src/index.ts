@@ -3,4 +3,4 @@
 export { type GatewayHandler, type GatewayOptions, gatewayNodeAdapter } from "./adapter/node.ts";
 export * from "./fetch.ts";
 export type { NodeHandler } from "./http/request-exchange.ts";
-export { compressionGzip } from "./rpc/gzip.ts";
+export { compressionGzip } from "./rpc/compression.ts";

@@ -1,6 +1,6 @@
 /** Cross-origin requests: https://fetch.spec.whatwg.org/#http-cors-protocol. */
 import { Code, cors } from "@connectrpc/connect";
-import { RestFailure } from "../errors/http-error.ts";
+import { RestFailure } from "../errors/http.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { HeaderRecord } from "../http/headers.ts";
 import { isRebindable } from "../http/target.ts";

@@ -2,7 +2,7 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, renderStatus } from "../errors/http-error.ts";
+import { errorResponse, renderStatus } from "../errors/http.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";

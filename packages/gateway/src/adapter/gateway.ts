@@ -11,12 +11,7 @@ import {
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
 import { logError } from "../errors/errors.ts";
-import {
-  errorResponse,
-  type RenderError,
-  RestFailure,
-  renderStatus,
-} from "../errors/http-error.ts";
+import { errorResponse, type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
 import type { BodyBudget } from "../http/body-budget.ts";

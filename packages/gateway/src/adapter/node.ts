@@ -3,7 +3,7 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, renderStatus } from "../errors/http-error.ts";
+import { errorResponse, renderStatus } from "../errors/http.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -17,7 +17,7 @@ import {
 import { StreamExchange } from "../http/stream-exchange.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
-import { compressionBrotli, compressionGzip } from "../rpc/gzip.ts";
+import { compressionBrotli, compressionGzip } from "../rpc/compression.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type ApplyCors, createCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";

@@ -16,8 +16,8 @@ import { passesOn, toBytes, unreadMessage } from "../codec/passed.ts";
 import { FieldViolation } from "../codec/violation.ts";
 import { assertWireFormat } from "../codec/wire-format.ts";
 import { LazyHeaders } from "../http/headers.ts";
+import { compressionGzip } from "../rpc/compression.ts";
 import { type EnvelopeErrors, type EnvelopeReading, wrapEnvelope } from "../rpc/envelope.ts";
-import { compressionGzip } from "../rpc/gzip.ts";
 import { isTooLarge } from "../rpc/unpack.ts";
 import { omittedField } from "./header-filter.ts";
 

@@ -17,8 +17,8 @@ import {
 } from "../http/headers.ts";
 import type { Cancellation } from "../rpc/call.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
+import { compressionGzip } from "../rpc/compression.ts";
 import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
-import { compressionGzip } from "../rpc/gzip.ts";
 import { assertOptions, optionKinds } from "../rpc/options.ts";
 import { createMethodCodec, type MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";

@@ -5,12 +5,7 @@ import {
   Health,
   HealthCheckResponse_ServingStatus as Status,
 } from "../../gen/grpc/health/v1/health_pb.ts";
-import {
-  errorResponse,
-  type RenderError,
-  RestFailure,
-  renderStatus,
-} from "../errors/http-error.ts";
+import { errorResponse, type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
 import { assertOptions, optionKinds } from "../rpc/options.ts";

@@ -3,7 +3,7 @@ import type { DescMethod } from "@bufbuild/protobuf";
 import { assertOrigin } from "../adapter/cors.ts";
 import { decode } from "../codec/decode.ts";
 import { isJsonObject } from "../codec/json-text.ts";
-import type { RestFailure } from "../errors/http-error.ts";
+import type { RestFailure } from "../errors/http.ts";
 import { jsonResponse, smallResponse } from "../http/body.ts";
 import type { Exchange, Response } from "../http/exchange.ts";
 import { assertMediaType, readBody } from "../rest/request/request.ts";

@@ -4,7 +4,7 @@ import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { parseJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject, JsonNumber, rawJson } from "../codec/json-text.ts";
-import { type RenderError, RestFailure, renderStatus } from "../errors/http-error.ts";
+import { type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
 import { type Exchange, headerOf } from "../http/exchange.ts";
 
 /** A request, or a notification, which has no id. */

@@ -1,7 +1,7 @@
 /** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { parseJsonText } from "../codec/json-text.ts";
-import { RestFailure } from "../errors/http-error.ts";
+import { RestFailure } from "../errors/http.ts";
 import { bytesOf } from "../http/body.ts";
 import { splitLines } from "../rest/stream/json-stream.ts";
 import { versionKey } from "./message.ts";

@@ -8,12 +8,7 @@ import { decode } from "../codec/decode.ts";
 import { messageFromJson } from "../codec/json-messages.ts";
 import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
-import {
-  errorResponse,
-  type RestError,
-  renderStatus,
-  restErrorFrom,
-} from "../errors/http-error.ts";
+import { errorResponse, type RestError, renderStatus, restErrorFrom } from "../errors/http.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";

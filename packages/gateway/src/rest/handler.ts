@@ -1,7 +1,7 @@
 /** Calls of REST: a route for every `google.api.http` binding. */
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-messages.ts";
-import { errorResponse, restErrorFrom } from "../errors/http-error.ts";
+import { errorResponse, restErrorFrom } from "../errors/http.ts";
 import { headerOf } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { Call, headDelayMs, noTrailer, type StreamWire } from "../rpc/call.ts";

@@ -1,6 +1,6 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { type RenderError, renderStatus } from "../errors/http-error.ts";
+import { type RenderError, renderStatus } from "../errors/http.ts";
 import { assertOptions, definedOnly, optionKinds } from "../rpc/options.ts";
 import { ofRule, RuleError, ruleOf, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";

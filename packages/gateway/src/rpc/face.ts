@@ -1,7 +1,7 @@
 /** What a protocol is: how it matches a request, opens its call, and writes its answer. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
-import { RestFailure } from "../errors/http-error.ts";
+import { RestFailure } from "../errors/http.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";

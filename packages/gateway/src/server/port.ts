@@ -5,7 +5,7 @@ import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { type RenderError, renderStatus } from "../errors/http-error.ts";
+import { type RenderError, renderStatus } from "../errors/http.ts";
 import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
 import { closeAfter, createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type Http2Intake, type PortHandler, takeListener } from "./http2.ts";

@@ -4,7 +4,7 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { errorResponse, type RenderError, RestFailure } from "../errors/http-error.ts";
+import { errorResponse, type RenderError, RestFailure } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { exchangeOf } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";

@@ -11,7 +11,7 @@ import {
 import { codeToString } from "@connectrpc/connect/protocol-connect";
 import { describe, expect, test } from "vitest";
 import { BadRequestSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
-import { RestFailure, restErrorFrom } from "../../src/errors/http-error.ts";
+import { RestFailure, restErrorFrom } from "../../src/errors/http.ts";
 import { type RestError, renderProblem } from "../../src/index.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";

@@ -4,6 +4,7 @@ import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
 import type { Call } from "../../src/rpc/call.ts";
+import { compressionGzip } from "../../src/rpc/compression.ts";
 import {
   type EnvelopeReading,
   EnvelopeSplitter,
@@ -12,7 +13,6 @@ import {
   requestErrors,
   writeEnvelope,
 } from "../../src/rpc/envelope.ts";
-import { compressionGzip } from "../../src/rpc/gzip.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 

@@ -3,7 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { expect, test } from "vitest";
 import type { Holding } from "../../src/http/body-budget.ts";
-import { compressionBrotli, compressionGzip } from "../../src/rpc/gzip.ts";
+import { compressionBrotli, compressionGzip } from "../../src/rpc/compression.ts";
 import { unpack } from "../../src/rpc/unpack.ts";
 
 const readMaxBytes = 10_000;

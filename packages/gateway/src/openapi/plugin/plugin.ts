@@ -24,7 +24,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { HttpRuleSchema } from "../../../gen/google/api/http_pb.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { renderProblem } from "../../errors/http-error.ts";
+import { renderProblem } from "../../errors/http.ts";
 import { type RestOptions, restKinds } from "../../rest/options.ts";
 import { ruleOf } from "../../rest/rule/rule.ts";
 import { assertOptions, type OptionKinds } from "../../rpc/options.ts";

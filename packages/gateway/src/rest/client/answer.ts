@@ -7,7 +7,7 @@ import { decode } from "../../codec/decode.ts";
 import { messageFromJson, parseJson } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
-import { RestFailure } from "../../errors/http-error.ts";
+import { RestFailure } from "../../errors/http.ts";
 import { BodyBuffer } from "../../http/body.ts";
 import type { Message } from "../../rpc/call.ts";
 import { findField } from "../rule/field-path.ts";

@@ -7,7 +7,7 @@ import { type JsonWriterOptions, parseJson } from "../../codec/json-messages.ts"
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
-import { RestFailure } from "../../errors/http-error.ts";
+import { RestFailure } from "../../errors/http.ts";
 import { readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import { mediaTypeOf } from "../../http/headers.ts";

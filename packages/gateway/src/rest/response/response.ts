@@ -4,7 +4,7 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
 import { messageToJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { RestFailure, statusHeader } from "../../errors/http-error.ts";
+import { RestFailure, statusHeader } from "../../errors/http.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";

@@ -3,7 +3,7 @@ import { Code, type ConnectError } from "@connectrpc/connect";
 import { tooLargeText } from "../../codec/codec.ts";
 import { depthMax as textDepthMax } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
-import { RestFailure } from "../../errors/http-error.ts";
+import { RestFailure } from "../../errors/http.ts";
 import { BodyBuffer } from "../../http/body.ts";
 import type { Holding } from "../../http/body-budget.ts";
 
