@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createConfig, lintFromString } from "@redocly/openapi-core";
 import { describe, expect, test } from "vitest";
-import type { HttpRequest } from "../packages/gateway/test/support/http-exchange.ts";
+import type { HttpRequest } from "../packages/gateway/test/support/exchange.ts";
 import { postPlant } from "./support/plant-request.ts";
 import { useTestServer } from "./support/use-test-server.ts";
 

@@ -1,6 +1,6 @@
 /** What pages of other origins get from the one port. The gateway's tests have every answer and preflight. */
 import { expect, test } from "vitest";
-import { exchange, type HttpResponse } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, type HttpResponse } from "../../packages/gateway/test/support/exchange.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";

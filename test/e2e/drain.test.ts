@@ -1,8 +1,8 @@
 /** Signals: what is under way finishes, nothing new begins, the process ends well. */
 import { once } from "node:events";
 import { expect, test } from "vitest";
+import { exchangeOn } from "../../packages/gateway/test/support/exchange.ts";
 import { findFreePort } from "../../packages/gateway/test/support/free-port.ts";
-import { exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
 import { parseHttp1Responses } from "../../packages/gateway/test/support/http1-response.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import {

@@ -2,7 +2,7 @@
 import { gzipSync } from "node:zlib";
 import type { AccessEntry } from "connect-gateway/logging";
 import { beforeAll, expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/exchange.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { type PlantInput, refusalOf } from "../support/protocol/protocol.ts";
 import { type RawProtocol, rawProtocols, restOverHttp1 } from "../support/protocol/raw.ts";

@@ -1,10 +1,6 @@
 /** What is wrong with HTTP/2 itself, frame by frame: refused, and the server goes on. */
 import { describe, expect, test } from "vitest";
 import {
-  openRawConnection,
-  type RawConnection,
-} from "../../packages/gateway/test/support/raw-connection.ts";
-import {
   errorCode,
   type Frame,
   fieldBlock,
@@ -15,7 +11,11 @@ import {
   parseFrames,
   preface,
   settingsAck,
-} from "../../packages/gateway/test/support/raw-http2.ts";
+} from "../../packages/gateway/test/support/frames.ts";
+import {
+  openRawConnection,
+  type RawConnection,
+} from "../../packages/gateway/test/support/raw-connection.ts";
 import {
   answered,
   ending,

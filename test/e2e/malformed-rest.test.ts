@@ -1,6 +1,6 @@
 /** What is wrong with the content of a request of REST: a 4xx with the error body, never a 5xx. */
 import { describe, expect, test } from "vitest";
-import type { HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpVersion } from "../../packages/gateway/test/support/exchange.ts";
 import { bodyBytesMax, rows } from "../support/malformed/rest.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";

@@ -1,7 +1,7 @@
 /** What is wrong with a request of Connect, gRPC or gRPC-Web: an error of that protocol. */
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import { exchange, type HttpRequest } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, type HttpRequest } from "../../packages/gateway/test/support/exchange.ts";
 import { binary, bodyBytesMax, faces, plant } from "../support/malformed/rpc.ts";
 import { authorization } from "../support/plant-request.ts";
 import { createPlantPath } from "../support/protocol/message.ts";

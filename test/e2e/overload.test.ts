@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/exchange.ts";
 import { openDefault } from "../../packages/gateway/test/support/mcp-client.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createRecordedLog } from "../../packages/kit/test/support/recorded-log.ts";

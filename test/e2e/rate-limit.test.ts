@@ -1,6 +1,6 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/exchange.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import {
   basil,

@@ -1,6 +1,6 @@
 /** REST as a client of plain HTTP sees it: status, headers, and the exact bytes. */
 import { describe, expect, test } from "vitest";
-import type { HttpVersion } from "../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpVersion } from "../../packages/gateway/test/support/exchange.ts";
 import { postPlant } from "../support/plant-request.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 

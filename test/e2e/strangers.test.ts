@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Code } from "@connectrpc/connect";
 import { createToken, digestToken } from "connect-gateway-kit/auth/token-file";
 import { expect, test } from "vitest";
-import { exchange } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../packages/gateway/test/support/exchange.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import {
   audience,

@@ -5,7 +5,7 @@ import {
   frameType,
   parseFrames,
   preface,
-} from "../../packages/gateway/test/support/raw-http2.ts";
+} from "../../packages/gateway/test/support/frames.ts";
 import { openRelay } from "../../packages/gateway/test/support/relay.ts";
 
 /**

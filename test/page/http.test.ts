@@ -5,7 +5,7 @@ import {
   exchange,
   type HttpRequest,
   type HttpVersion,
-} from "../../packages/gateway/test/support/http-exchange.ts";
+} from "../../packages/gateway/test/support/exchange.ts";
 import { createPageHandlers, pageFiles } from "../../src/server/page/handlers.ts";
 import { get } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";

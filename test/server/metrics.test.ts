@@ -3,7 +3,7 @@ import type { ClientHttp2Session } from "node:http2";
 import { Health } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
-import { exchange, exchangeOn } from "../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, exchangeOn } from "../../packages/gateway/test/support/exchange.ts";
 import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";

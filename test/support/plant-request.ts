@@ -2,7 +2,7 @@ import {
   exchange,
   type HttpRequest,
   type HttpResponse,
-} from "../../packages/gateway/test/support/http-exchange.ts";
+} from "../../packages/gateway/test/support/exchange.ts";
 import {
   openRawConnection,
   type RawConnection,

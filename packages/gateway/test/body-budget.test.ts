@@ -7,8 +7,8 @@ import { describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
 import { openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
+import type { HttpVersion } from "./support/exchange.ts";
 import { isByFetch, type SentRequest } from "./support/gateway.ts";
-import type { HttpVersion } from "./support/http-exchange.ts";
 import { type JsonWay, jsonWays } from "./support/json-ways.ts";
 import { patienceMs } from "./support/within.ts";
 

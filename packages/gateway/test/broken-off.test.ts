@@ -4,7 +4,6 @@ import { gatewayNodeAdapter } from "../src/index.ts";
 import { FieldService } from "./gen/library/v1/fields_pb.ts";
 import { createEchoService } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
-import { openRawConnection } from "./support/raw-connection.ts";
 import {
   errorCode,
   fieldBlock,
@@ -14,7 +13,8 @@ import {
   greeting,
   parseFrames,
   settingsAck,
-} from "./support/raw-http2.ts";
+} from "./support/frames.ts";
+import { openRawConnection } from "./support/raw-connection.ts";
 import { openTestPort } from "./support/test-port.ts";
 
 const rpcPath = "/library.v1.FieldService/Echo";

@@ -1,13 +1,10 @@
-import type {
-  HttpResponse,
-  HttpVersion,
-} from "../../../packages/gateway/test/support/http-exchange.ts";
-import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
+import type { HttpResponse, HttpVersion } from "../../../packages/gateway/test/support/exchange.ts";
 import {
   type Frame,
   frameType,
   parseFrames,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
+} from "../../../packages/gateway/test/support/frames.ts";
+import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 
 /** An answer from an attacker's point of view. */
 export type Answer = "accepted" | "refused" | "unauthenticated" | "overloaded" | "failed";

@@ -1,5 +1,5 @@
 /** One request of a stranger: the raw bytes of a connection, or a body in valid HTTP. */
-import type { HttpVersion } from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpVersion } from "../../../packages/gateway/test/support/exchange.ts";
 import type { RawRequest } from "../../support/protocol/raw.ts";
 
 export type Attack = BytesAttack | ContentAttack;

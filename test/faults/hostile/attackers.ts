@@ -1,7 +1,7 @@
 /** Sends attacks and judges the answers. */
 import { setTimeout as delay } from "node:timers/promises";
 import { defaultLimits } from "connect-gateway/limits";
-import { parseFrames } from "../../../packages/gateway/test/support/raw-http2.ts";
+import { parseFrames } from "../../../packages/gateway/test/support/frames.ts";
 import { isEnd } from "../../support/malformed/http2.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/check.ts";

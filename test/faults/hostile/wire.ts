@@ -6,7 +6,7 @@ import {
   frameType,
   greeting,
   settingsAck,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
+} from "../../../packages/gateway/test/support/frames.ts";
 import { fields } from "../../support/malformed/http2.ts";
 
 export const strangerToken = "a-token-that-nobody-knows";

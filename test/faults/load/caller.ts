@@ -1,5 +1,5 @@
 import { Code } from "@connectrpc/connect";
-import type { HttpResponse } from "../../../packages/gateway/test/support/http-exchange.ts";
+import type { HttpResponse } from "../../../packages/gateway/test/support/exchange.ts";
 import { type RawProtocol, rawProtocols, restOverHttp1 } from "../../support/protocol/raw.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { RequestOutcome, TestPlant } from "../history/check.ts";

@@ -8,7 +8,7 @@ import {
   type HttpVersion,
   headersFrom,
   responseFrom,
-} from "../../../packages/gateway/test/support/http-exchange.ts";
+} from "../../../packages/gateway/test/support/exchange.ts";
 import type { RawRequest } from "../../support/protocol/raw.ts";
 
 interface SentRequest extends Omit<RawRequest, "version"> {

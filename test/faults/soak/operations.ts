@@ -2,7 +2,7 @@
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
-import { exchange } from "../../../packages/gateway/test/support/http-exchange.ts";
+import { exchange } from "../../../packages/gateway/test/support/exchange.ts";
 import { runChild } from "../../support/child.ts";
 import { readStoredPlants } from "../../support/stored-plants.ts";
 import { checkHistory, type RequestOutcome } from "../history/check.ts";

@@ -4,10 +4,7 @@ import {
   createCertificate,
   hasOpenssl,
 } from "../../../packages/gateway/test/support/certificate.ts";
-import {
-  exchange,
-  type HttpRequest,
-} from "../../../packages/gateway/test/support/http-exchange.ts";
+import { exchange, type HttpRequest } from "../../../packages/gateway/test/support/exchange.ts";
 import { createTemporaryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
 import {
   environmentFor,

@@ -7,7 +7,7 @@ import {
   flag,
   frame,
   frameType,
-} from "../../../packages/gateway/test/support/raw-http2.ts";
+} from "../../../packages/gateway/test/support/frames.ts";
 import { knownToken } from "../test-server.ts";
 
 export type Field = readonly [name: string, value: string];

@@ -14,7 +14,7 @@ import {
   type HttpRequest,
   type HttpResponse,
   type HttpVersion,
-} from "../../../packages/gateway/test/support/http-exchange.ts";
+} from "../../../packages/gateway/test/support/exchange.ts";
 import { createPlantPath, newPlantJson, requestBinary, requestJson } from "./message.ts";
 import {
   authorizationOf,

@@ -10,7 +10,7 @@ import { type FetchGatewayOptions, gatewayFetchHandler } from "../../src/fetch.t
 import { BodyBudget } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { createPath, volume } from "../support/create-volume.ts";
+import { createPath, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const postJson = { method: "POST", headers: { "content-type": "application/json" } };

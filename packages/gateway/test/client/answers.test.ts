@@ -13,7 +13,7 @@ import { AnswerError } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { collect } from "../support/collect.ts";
-import { resetFrame } from "../support/raw-http2.ts";
+import { resetFrame } from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,

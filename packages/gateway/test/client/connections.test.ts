@@ -19,7 +19,6 @@ import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/i
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { collect } from "../support/collect.ts";
-import { listen } from "../support/free-port.ts";
 import {
   errorCode,
   frame,
@@ -27,7 +26,8 @@ import {
   goawayFrame,
   headersFrame,
   resetFrame,
-} from "../support/raw-http2.ts";
+} from "../support/frames.ts";
+import { listen } from "../support/free-port.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { patienceMs, within } from "../support/within.ts";
 import {

@@ -4,7 +4,7 @@ import type { OnReadOpts, Socket } from "node:net";
 import { PassThrough } from "node:stream";
 import { expect, test, vi } from "vitest";
 import { GuardedSocket, openSocket, type SocketOptions } from "../../src/client/guarded-socket.ts";
-import { frame, frameType } from "../support/raw-http2.ts";
+import { frame, frameType } from "../support/frames.ts";
 
 const { opened } = vi.hoisted(() => ({ opened: [] as unknown[] }));
 

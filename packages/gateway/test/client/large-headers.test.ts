@@ -10,7 +10,7 @@ import {
   frameType,
   headersFrame,
   parseFrames,
-} from "../support/raw-http2.ts";
+} from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,

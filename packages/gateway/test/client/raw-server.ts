@@ -2,7 +2,6 @@ import { createServer, type Socket } from "node:net";
 import { createClient } from "@connectrpc/connect";
 import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { listen } from "../support/free-port.ts";
 import {
   type Frame,
   frame,
@@ -11,7 +10,8 @@ import {
   parseFrames,
   preface,
   settingsAck,
-} from "../support/raw-http2.ts";
+} from "../support/frames.ts";
+import { listen } from "../support/free-port.ts";
 
 /** A server of TCP, what it is sent on each connection, and a transport that calls it. */
 export async function openTcpServer(

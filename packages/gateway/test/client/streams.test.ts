@@ -14,7 +14,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { flag, frame, frameType, goawayFrame, settingsAck, uint32 } from "../support/raw-http2.ts";
+import { flag, frame, frameType, goawayFrame, settingsAck, uint32 } from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,

@@ -2,11 +2,11 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { createHealthHandlers } from "../../src/health/index.ts";
-import { answer, post, volume } from "../support/create-volume.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { exchange, type HttpVersion } from "../support/exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService } from "../support/test-service.ts";
+import { answer, post, volume } from "../support/volumes.ts";
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];
 const paths = ["/healthz", "/readyz"];

@@ -15,12 +15,12 @@ import { exchangeFor } from "../../src/http/request-exchange.ts";
 import { StreamExchange } from "../../src/http/stream-exchange.ts";
 import { parseRequestTarget } from "../../src/http/target.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { headers } from "../support/create-volume.ts";
+import { type HttpRequest, exchange as send } from "../support/exchange.ts";
 import { listenerOf } from "../support/fetch-listener.ts";
+import { flag, http2Bytes } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
-import { type HttpRequest, exchange as send } from "../support/http-exchange.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { flag, http2Bytes } from "../support/raw-http2.ts";
+import { headers } from "../support/volumes.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 /** The answer in Node's form, which other handlers also see. */

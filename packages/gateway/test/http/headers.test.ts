@@ -15,7 +15,7 @@ import {
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { exchangeOn } from "../support/http-exchange.ts";
+import { exchangeOn } from "../support/exchange.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 
 const sources: readonly NodeHeaders[] = [

@@ -4,11 +4,11 @@
  */
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { createPath, createRpcPath, data, headers, volume } from "../support/create-volume.ts";
+import { flag, frameType, http2Bytes, parseFrames } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { flag, frameType, http2Bytes, parseFrames } from "../support/raw-http2.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
+import { createPath, createRpcPath, data, headers, volume } from "../support/volumes.ts";
 
 type Field = readonly [name: string, value: string];
 

@@ -4,11 +4,11 @@ import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } fro
 import { expect, test } from "vitest";
 import { createWindows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
-import { createPath, data, headers } from "../support/create-volume.ts";
+import { frameType, greeting, parseFrames, settingsAck } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
-import { frameType, greeting, parseFrames, settingsAck } from "../support/raw-http2.ts";
 import { openTestService } from "../support/test-service.ts";
+import { createPath, data, headers } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;

@@ -7,8 +7,8 @@ import {
   createGrpcWebTransport,
 } from "@connectrpc/connect-node";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { exchange } from "../support/exchange.ts";
 import { jsonOf } from "../support/gateway.ts";
-import { exchange } from "../support/http-exchange.ts";
 import type { ServerProcess } from "./server-process.ts";
 
 /** Where a call goes. */

@@ -4,10 +4,10 @@
 import { describe, expect, test } from "vitest";
 import type { ServeOptions } from "../../src/server/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { createRpcPath, data, headers, post, rpcVolume, volume } from "../support/create-volume.ts";
+import { flag, frame, frameType, greeting, http2Bytes, sees } from "../support/frames.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import { flag, frame, frameType, greeting, http2Bytes, sees } from "../support/raw-http2.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
+import { createRpcPath, data, headers, post, rpcVolume, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const half = post(volume).slice(0, -1);

@@ -6,10 +6,10 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { continueWhenRead } from "../../src/http/request-exchange.ts";
-import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/create-volume.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
+import { answer, createPath, createRpcPath, rpcVolume, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 type Fields = Readonly<Record<string, string>>;

@@ -6,25 +6,12 @@ import tls from "node:tls";
 import { expect, onTestFinished, test } from "vitest";
 import { BodyBudget } from "../../src/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import {
-  createPath,
-  createRpcPath,
-  data,
-  headers,
-  post,
-  volume,
-} from "../support/create-volume.ts";
 import { envelope } from "../support/envelope.ts";
-import {
-  bytesWithoutWindow,
-  errorCode,
-  frame,
-  frameType,
-  http2Bytes,
-} from "../support/raw-http2.ts";
+import { bytesWithoutWindow, errorCode, frame, frameType, http2Bytes } from "../support/frames.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService, type TestServiceOptions } from "../support/test-service.ts";
+import { createPath, createRpcPath, data, headers, post, volume } from "../support/volumes.ts";
 
 const goneMs = 2000;
 

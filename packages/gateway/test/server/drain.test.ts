@@ -3,6 +3,20 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { envelope } from "../support/envelope.ts";
+import { exchange, type HttpVersion } from "../support/exchange.ts";
+import {
+  flag,
+  frame,
+  frameType,
+  greeting,
+  http2Bytes,
+  parseFrames,
+  sees,
+} from "../support/frames.ts";
+import { grpcProtocol, openProtocols } from "../support/open-client.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { openTestService } from "../support/test-service.ts";
 import {
   answer,
   createPath,
@@ -12,21 +26,7 @@ import {
   headers,
   post,
   volume,
-} from "../support/create-volume.ts";
-import { envelope } from "../support/envelope.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
-import { grpcProtocol, openProtocols } from "../support/open-client.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import {
-  flag,
-  frame,
-  frameType,
-  greeting,
-  http2Bytes,
-  parseFrames,
-  sees,
-} from "../support/raw-http2.ts";
-import { openTestService } from "../support/test-service.ts";
+} from "../support/volumes.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 const http1Head = post(volume).slice(0, -volume.length);

@@ -8,6 +8,15 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CreateVolumeRequestSchema } from "../gen/library/v1/catalog_pb.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
+import { flag, http2Bytes, parseFrames } from "../support/frames.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection } from "../support/raw-connection.ts";
+import { recordCalls } from "../support/recorded-calls.ts";
+import {
+  openTestService,
+  type TestService,
+  type TestServiceOptions,
+} from "../support/test-service.ts";
 import {
   createPath,
   createRpcPath,
@@ -16,16 +25,7 @@ import {
   post,
   rpcVolume,
   volume,
-} from "../support/create-volume.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { openRawConnection } from "../support/raw-connection.ts";
-import { flag, http2Bytes, parseFrames } from "../support/raw-http2.ts";
-import { recordCalls } from "../support/recorded-calls.ts";
-import {
-  openTestService,
-  type TestService,
-  type TestServiceOptions,
-} from "../support/test-service.ts";
+} from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const message = toBinary(

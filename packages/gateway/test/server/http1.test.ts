@@ -5,17 +5,11 @@ import type { HandlerContext } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
-import {
-  answer,
-  createRpcPath,
-  post as postBy,
-  rpcVolume,
-  volume,
-} from "../support/create-volume.ts";
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService, tokenGate } from "../support/test-service.ts";
+import { answer, createRpcPath, post as postBy, rpcVolume, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const authorization = "Authorization: Bearer anyone\r\n";

@@ -3,12 +3,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import { openCollector } from "../support/collect-garbage.ts";
-import { answer, data, headers, post, volume } from "../support/create-volume.ts";
+import { greeting, preface } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
-import { greeting, preface } from "../support/raw-http2.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
+import { answer, data, headers, post, volume } from "../support/volumes.ts";
 
 const http1Request = post(volume);
 const http2Request = Buffer.concat([greeting, headers(1), data(1, volume)]);

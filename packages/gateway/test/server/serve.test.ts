@@ -21,16 +21,16 @@ import {
 import { CatalogService, VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
-import { createPath, createRequest, createRpcPath, volume } from "../support/create-volume.ts";
 import { describeMethods } from "../support/described-method.ts";
 import { envelope } from "../support/envelope.ts";
+import { exchange, type HttpVersion } from "../support/exchange.ts";
 import { findFreePort, listen } from "../support/free-port.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
 import { isListening } from "../support/is-listening.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService } from "../support/test-service.ts";
+import { createPath, createRequest, createRpcPath, volume } from "../support/volumes.ts";
 import { within } from "../support/within.ts";
 
 const versions: readonly HttpVersion[] = ["1.1", "2"];

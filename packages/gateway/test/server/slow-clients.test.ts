@@ -4,18 +4,7 @@ import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
-import {
-  answer,
-  createRequest,
-  createRpcPath,
-  data,
-  headers,
-  post,
-  volume,
-} from "../support/create-volume.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
-import { parseHttp1Responses } from "../support/http1-response.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
+import { exchange, type HttpVersion } from "../support/exchange.ts";
 import {
   bytesWithoutWindow,
   errorCode,
@@ -28,9 +17,20 @@ import {
   preface,
   sees,
   settingsAck,
-} from "../support/raw-http2.ts";
+} from "../support/frames.ts";
+import { parseHttp1Responses } from "../support/http1-response.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort, watchClose } from "../support/test-port.ts";
 import { openTestService } from "../support/test-service.ts";
+import {
+  answer,
+  createRequest,
+  createRpcPath,
+  data,
+  headers,
+  post,
+  volume,
+} from "../support/volumes.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 /** Sends a byte every few milliseconds, which prevents every idle timeout. */

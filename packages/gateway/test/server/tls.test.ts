@@ -16,13 +16,13 @@ import {
   hasOpenssl,
   sharedCertificate,
 } from "../support/certificate.ts";
-import { answer, createRequest } from "../support/create-volume.ts";
-import { exchange, type HttpVersion } from "../support/http-exchange.ts";
+import { exchange, type HttpVersion } from "../support/exchange.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { createRawConnection, openRawConnection } from "../support/raw-connection.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
+import { answer, createRequest } from "../support/volumes.ts";
 import { patienceMs, within } from "../support/within.ts";
 
 /** A connection whose handshake is complete. */

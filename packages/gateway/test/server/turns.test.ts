@@ -4,8 +4,6 @@ import type { Socket } from "node:net";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import { Intake } from "../../src/server/intake.ts";
-import { createRpcPath, headers, post } from "../support/create-volume.ts";
-import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import {
   errorCode,
   flag,
@@ -15,9 +13,11 @@ import {
   http2Bytes,
   parseFrames,
   settingsAck,
-} from "../support/raw-http2.ts";
+} from "../support/frames.ts";
+import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestPort } from "../support/test-port.ts";
 import { openTestService, tokenGate } from "../support/test-service.ts";
+import { createRpcPath, headers, post } from "../support/volumes.ts";
 
 describe("turns", () => {
   /** Lines of an intake, and how many requests of each were served. */

@@ -1,13 +1,13 @@
 import type { ServiceImpl } from "@connectrpc/connect";
 import { createCatalog } from "../catalog-server.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
+import { exchange } from "./exchange.ts";
 import {
   openGateway,
   type SentRequest,
   type TestGateway,
   type TestGatewayOptions,
 } from "./gateway.ts";
-import { exchange } from "./http-exchange.ts";
 
 export { CatalogService };
 

@@ -9,13 +9,8 @@ import {
   gatewayNodeAdapter,
   type NodeHandler,
 } from "../../src/index.ts";
+import { exchange, type HttpRequest, type HttpResponse, type HttpVersion } from "./exchange.ts";
 import { listenerOf } from "./fetch-listener.ts";
-import {
-  exchange,
-  type HttpRequest,
-  type HttpResponse,
-  type HttpVersion,
-} from "./http-exchange.ts";
 
 /** A gateway that listens on HTTP/1.1 and HTTP/2. */
 export interface TestGateway extends AsyncDisposable {

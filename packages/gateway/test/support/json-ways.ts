@@ -2,8 +2,8 @@
 import { Code } from "@connectrpc/connect";
 import { codeFromString } from "@connectrpc/connect/protocol-connect";
 import { envelope, parseEnvelopes } from "./envelope.ts";
+import type { HttpResponse } from "./exchange.ts";
 import { jsonOf, type SentRequest } from "./gateway.ts";
-import type { HttpResponse } from "./http-exchange.ts";
 
 export interface JsonWay {
   readonly name: string;

@@ -6,7 +6,7 @@ import {
   createGrpcWebTransport,
   Http2SessionManager,
 } from "@connectrpc/connect-node";
-import type { HttpVersion } from "./http-exchange.ts";
+import type { HttpVersion } from "./exchange.ts";
 
 /** A client of any service, without a token. */
 export interface OpenClient<T extends DescService> extends Disposable {

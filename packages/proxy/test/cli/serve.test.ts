@@ -21,8 +21,8 @@ import {
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { exchange } from "../../../gateway/test/support/exchange.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
-import { exchange } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { post, runProcess, until, useFolder } from "./command.ts";

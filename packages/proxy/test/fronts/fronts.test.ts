@@ -17,8 +17,8 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { exchange, type HttpVersion } from "../../../gateway/test/support/exchange.ts";
 import { findFreePort } from "../../../gateway/test/support/free-port.ts";
-import { exchange, type HttpVersion } from "../../../gateway/test/support/http-exchange.ts";
 import { within } from "../../../gateway/test/support/within.ts";
 import { useOpened } from "../../../kit/test/support/use-opened.ts";
 import { useFolder } from "../cli/command.ts";

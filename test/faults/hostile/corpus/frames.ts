@@ -5,7 +5,7 @@ import {
   frame,
   frameType,
   settingsAck,
-} from "../../../../packages/gateway/test/support/raw-http2.ts";
+} from "../../../../packages/gateway/test/support/frames.ts";
 import {
   answered,
   ending,

@@ -1,8 +1,4 @@
-import {
-  frame,
-  frameType,
-  parseFrames,
-} from "../../../../packages/gateway/test/support/raw-http2.ts";
+import { frame, frameType, parseFrames } from "../../../../packages/gateway/test/support/frames.ts";
 import type { Random } from "../../random.ts";
 import { openConnection } from "../connection.ts";
 import { greet } from "../wire.ts";

@@ -1,5 +1,5 @@
 /** Floods of HTTP/2 frames, each on a few connections at once. */
-import { flag, frame, frameType } from "../../../../packages/gateway/test/support/raw-http2.ts";
+import { flag, frame, frameType } from "../../../../packages/gateway/test/support/frames.ts";
 import {
   blockOf,
   data,

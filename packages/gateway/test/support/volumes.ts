@@ -1,5 +1,5 @@
 /** CreateVolume of a test service, as bytes on the wire. */
-import { fieldBlock, flag, frame, frameType } from "./raw-http2.ts";
+import { fieldBlock, flag, frame, frameType } from "./frames.ts";
 
 export const createPath = "/v1/shelves/a/volumes";
 export const createRpcPath = "/library.v1.CatalogService/CreateVolume";
