@@ -6,9 +6,9 @@ import {
   fieldBlock,
   flag,
   frame,
+  framesIn,
   frameType,
   greeting,
-  parseFrames,
   preface,
   settingsAck,
 } from "../../packages/gateway/test/support/frames.ts";
@@ -48,8 +48,8 @@ const reflection = "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo";
 
 /** The frames up to the end of the first answer, or of the connection. */
 async function answer(connection: RawConnection, isOver = isEnd): Promise<Frame[]> {
-  const received = await connection.until("an answer", (bytes) => parseFrames(bytes).some(isOver));
-  return parseFrames(received);
+  const received = await connection.until("an answer", (bytes) => framesIn(bytes).some(isOver));
+  return framesIn(received);
 }
 
 function bodyOf(frames: readonly Frame[], streamId: number): string {
@@ -98,7 +98,7 @@ describe("over HTTP/2", () => {
   test.each(ending)("ends a connection with %s, and answers the next", async (_what, bytes) => {
     using connection = await open();
     connection.write(bytes);
-    const frames = parseFrames(await connection.untilClosed());
+    const frames = framesIn(await connection.untilClosed());
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
     await expectNextAnswered();
   });
@@ -117,10 +117,10 @@ describe("over HTTP/2", () => {
       rounds++;
       const isOver = ({ type }: Frame) => type === frameType.goaway || type === frameType.ping;
       const received = await connection.until("the end of a round", (bytes) => {
-        const frames = parseFrames(bytes).filter(isOver);
+        const frames = framesIn(bytes).filter(isOver);
         return frames.length === rounds || frames.at(-1)?.type === frameType.goaway;
       });
-      last = parseFrames(received).filter(isOver).at(-1);
+      last = framesIn(received).filter(isOver).at(-1);
     } while (last?.type !== frameType.goaway && rounds < 200);
     // Each millisecond allows one more.
     const allowed = 10_000 + performance.now() - begunAt;

@@ -2,8 +2,8 @@ import type { Socket } from "node:net";
 import {
   type Frame,
   frame,
+  framesIn,
   frameType,
-  parseFrames,
   preface,
 } from "../../packages/gateway/test/support/frames.ts";
 import { openRelay } from "../../packages/gateway/test/support/relay.ts";
@@ -106,7 +106,7 @@ function splitFrames(onFrame: (frame: Frame) => void): (piece: Buffer) => void {
   let rest: Buffer = Buffer.alloc(0);
   return (piece) => {
     rest = Buffer.concat([rest, piece]);
-    for (const one of parseFrames(rest)) {
+    for (const one of framesIn(rest)) {
       rest = rest.subarray(9 + one.payload.length);
       onFrame(one);
     }

@@ -9,9 +9,9 @@ import {
   fieldBlock,
   flag,
   frame,
+  framesIn,
   frameType,
   greeting,
-  parseFrames,
   settingsAck,
 } from "./support/frames.ts";
 import { openRawConnection } from "./support/raw-connection.ts";
@@ -52,7 +52,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
     using connection = await openRawConnection(port.address.port);
     const answered = (streamId: number) =>
       connection.until("an answer", (bytes) =>
-        parseFrames(bytes).some((one) => one.type === frameType.data && one.streamId === streamId),
+        framesIn(bytes).some((one) => one.type === frameType.data && one.streamId === streamId),
       );
     const payload = Buffer.of(0, 0, 0, code);
     const reset = frame(frameType.rstStream, { streamId: 1, payload });

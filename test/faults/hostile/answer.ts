@@ -1,9 +1,5 @@
 import type { HttpResponse, HttpVersion } from "../../../packages/gateway/test/support/exchange.ts";
-import {
-  type Frame,
-  frameType,
-  parseFrames,
-} from "../../../packages/gateway/test/support/frames.ts";
+import { type Frame, framesIn, frameType } from "../../../packages/gateway/test/support/frames.ts";
 import { parseHttp1Responses } from "../../../packages/gateway/test/support/http1-response.ts";
 
 /** An answer from an attacker's point of view. */
@@ -33,7 +29,7 @@ export function answerOf({ status, headers, trailers, body }: HttpResponse): Ans
 
 /** All answers in what a connection has received. */
 export function answersIn(received: Buffer, version: HttpVersion): Answer[] {
-  if (version === "2") return http2Answers(parseFrames(received));
+  if (version === "2") return http2Answers(framesIn(received));
   const responses = parseHttp1Responses(received).filter(({ status }) => status >= 200);
   return responses.map(({ status, headers: fields, body: text }) => {
     const headers = new Headers([...fields]);

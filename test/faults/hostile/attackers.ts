@@ -1,7 +1,7 @@
 /** Sends attacks and judges the answers. */
 import { setTimeout as delay } from "node:timers/promises";
 import { defaultLimits } from "connect-gateway/limits";
-import { parseFrames } from "../../../packages/gateway/test/support/frames.ts";
+import { framesIn } from "../../../packages/gateway/test/support/frames.ts";
 import { isEnd } from "../../support/malformed/http2.ts";
 import { knownToken } from "../../support/test-server.ts";
 import type { TestPlant } from "../history/check.ts";
@@ -100,7 +100,7 @@ async function sendBytes({ bytes, version }: BytesAttack, port: number): Promise
   const { socket } = connection;
   socket.write(bytes);
   if (version === "2")
-    await connection.until((received) => parseFrames(received).some(isEnd), silenceMs);
+    await connection.until((received) => framesIn(received).some(isEnd), silenceMs);
   socket.end();
   await connection.until(() => false, answerLimitMs);
   if (!connection.isEnded) await delay(1); // judged by the time it took

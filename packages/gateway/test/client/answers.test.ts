@@ -25,7 +25,7 @@ import {
   grpcHead,
   openFakeServer,
 } from "./fake-server.ts";
-import { answerFrames, notFound, openRawServer } from "./raw-server.ts";
+import { answerFrames, notFound, openRaw } from "./raw-server.ts";
 
 /** Every kind of call that has an answer. */
 const kinds: Readonly<Record<string, (caller: Caller) => Promise<unknown>>> = {
@@ -248,7 +248,7 @@ test.each(
   ).flatMap(([reset, code]) => kindNames.map((kind) => [reset, code, kind] as const)),
 )("a reset of %i is %i, before an answer and amid it, to a %s", async (reset, code, kind) => {
   for (const [count, before] of ["nothing", "headers", "a message"].entries()) {
-    await using raw = await openRawServer((_, streamId) =>
+    await using raw = await openRaw((_, streamId) =>
       Buffer.concat([
         ...answerFrames(streamId, [one]).slice(0, count),
         resetFrame(streamId, reset),
@@ -274,7 +274,7 @@ test.each([
   ["success", answerInOnePiece, { value: expect.anything() }],
   ["error", (_: number, streamId: number) => notFound(streamId), { code: Code.NotFound }],
 ])("an answer of %s ends its stream though its requests go on", async (_, answer, outcome) => {
-  await using raw = await openRawServer(answer);
+  await using raw = await openRaw(answer);
   const over = Promise.withResolvers<void>();
   async function* requests() {
     yield {};
@@ -301,7 +301,7 @@ test("an answer that is lost with its connection is no answer without a message"
   const title = "y".repeat(50_000);
   const message = wrapEnvelope(0, toBinary(VolumeSchema, create(VolumeSchema, { title })));
   const pieces = [0, 1, 2, 3].map((n) => message.subarray(n * 16_384, (n + 1) * 16_384));
-  await using raw = await openRawServer((_, streamId) =>
+  await using raw = await openRaw((_, streamId) =>
     Buffer.concat([...answerFrames(streamId, pieces), Buffer.alloc(64, 0xa5)]),
   );
   const outcome = await within("its end", raw.catalog.getVolume({})).then(

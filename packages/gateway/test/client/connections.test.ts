@@ -45,7 +45,7 @@ import {
   grpcFields,
   notFound,
   onFrame,
-  openRawServer,
+  openRaw,
   openTcpServer,
   serverGreeting,
 } from "./raw-server.ts";
@@ -265,7 +265,7 @@ describe("a call that the server has not looked at", () => {
     ["as it leaves", errorCode.noError],
     ["as something is wrong", errorCode.protocol],
   ])("goes out again on a new connection if the server says so %s", async (_, code) => {
-    await using raw = await openRawServer((connection) =>
+    await using raw = await openRaw((connection) =>
       connection === 1 ? goawayFrame(0, code) : notFound(),
     );
     expect(await failureOf(call(raw))).toMatchObject({ code: Code.NotFound });
@@ -290,7 +290,7 @@ describe("a call that may have been done does not go out again", () => {
 
   test("refused, but behind headers", async () => {
     let calls = 0;
-    await using raw = await openRawServer((_, streamId) => {
+    await using raw = await openRaw((_, streamId) => {
       calls++;
       const refusal = resetFrame(streamId, errorCode.refusedStream);
       return Buffer.concat([headersFrame(streamId, grpcFields), refusal]);
@@ -325,7 +325,7 @@ test("a server that greets and leaves at once has no call of those that waited f
 });
 
 test("a server that leaves and changes its settings gets no more calls", async () => {
-  await using raw = await openRawServer((connection) => {
+  await using raw = await openRaw((connection) => {
     if (connection > 1) return notFound();
     return Buffer.concat([goawayFrame(2 ** 31 - 1), frame(frameType.settings), notFound()]);
   });

@@ -3,14 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HeaderFilter, omittedField } from "../../src/client/header-filter.ts";
 import { collect } from "../support/collect.ts";
-import {
-  fieldBlock,
-  flag,
-  frame,
-  frameType,
-  headersFrame,
-  parseFrames,
-} from "../support/frames.ts";
+import { fieldBlock, flag, frame, framesIn, frameType, headersFrame } from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -21,7 +14,7 @@ import {
   grpcHead,
   openFakeServer,
 } from "./fake-server.ts";
-import { grpcFields, openRawServer } from "./raw-server.ts";
+import { grpcFields, openRaw } from "./raw-server.ts";
 
 const large = (kib: number) => ({ "x-large": "v".repeat(kib * 1024) });
 const five = (kib: number) =>
@@ -109,7 +102,7 @@ test("what is left out empties the table of those who made it an entry", async (
   const type = ["content-type", "application/grpc"] as const;
   const error = ["grpc-status", "5"] as const;
   let calls = 0;
-  await using raw = await openRawServer((_, streamId) => {
+  await using raw = await openRaw((_, streamId) => {
     calls++;
     const first = Buffer.concat([
       fieldBlock([status, type, error]),
@@ -135,7 +128,7 @@ test("those of a call may be as large as its server takes", async () => {
 });
 
 test("headers come in any number of frames", async () => {
-  await using raw = await openRawServer((_, streamId) =>
+  await using raw = await openRaw((_, streamId) =>
     inFrames(fieldBlock([...grpcFields, ["grpc-status", "5"]]), streamId, 3),
   );
   for (let i = 0; i < 2; i++) {
@@ -148,7 +141,7 @@ test("headers come in any number of frames", async () => {
 test("headers in several frames may have padding and a priority", async () => {
   const block = fieldBlock([...grpcFields, ["grpc-status", "5"]]);
   const odd = Buffer.concat([Buffer.of(2, 0, 0, 0, 0, 9), block.subarray(0, 5), Buffer.of(0, 0)]);
-  await using raw = await openRawServer((_, streamId) =>
+  await using raw = await openRaw((_, streamId) =>
     Buffer.concat([
       frame(frameType.headers, { flags: flag.endStream | 8 | 32, streamId, payload: odd }),
       frame(frameType.continuation, {
@@ -195,8 +188,7 @@ describe("a filter of headers", () => {
   );
 
   const filtered = (frames: Buffer) => Buffer.concat(new HeaderFilter().filter(frames));
-  const blockOf = (frames: Buffer) =>
-    Buffer.concat(parseFrames(frames).map(({ payload }) => payload));
+  const blockOf = (frames: Buffer) => Buffer.concat(framesIn(frames).map(({ payload }) => payload));
   const omitted = fieldBlock([[omittedField, ""]]);
 
   const tooMuch = fieldBlock([["z", "v".repeat(70_000)]]);

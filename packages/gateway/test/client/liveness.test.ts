@@ -9,7 +9,7 @@ import { collect } from "../support/collect.ts";
 import { within } from "../support/within.ts";
 import { answerOk, type Caller, call, failureOf, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRawServer, openTcpServer } from "./raw-server.ts";
+import { openRaw, openTcpServer } from "./raw-server.ts";
 
 const dead = { code: Code.Unavailable, rawMessage: "the server does not answer" };
 const quietMsMax = 100;
@@ -45,7 +45,7 @@ describe("a server that falls silent loses its connection", () => {
   });
 
   test("and takes neither a call nor a question", async () => {
-    await using raw = await openRawServer(() => Buffer.alloc(0), { quietMsMax });
+    await using raw = await openRaw(() => Buffer.alloc(0), { quietMsMax });
     expect(await failureOf(call(raw))).toMatchObject(dead);
   });
 

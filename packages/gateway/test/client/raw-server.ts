@@ -5,9 +5,9 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import {
   type Frame,
   frame,
+  framesIn,
   frameType,
   headersFrame,
-  parseFrames,
   preface,
   settingsAck,
 } from "../support/frames.ts";
@@ -65,7 +65,7 @@ export function onFrame(socket: Socket, told: (frame: Frame) => void): void {
   socket.on("end", () => socket.end());
   socket.on("data", (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
-    for (const one of parseFrames(received.subarray(taken))) {
+    for (const one of framesIn(received.subarray(taken))) {
       taken += 9 + one.payload.length;
       told(one);
     }
@@ -73,7 +73,7 @@ export function onFrame(socket: Socket, told: (frame: Frame) => void): void {
 }
 
 /** A server that sends its settings, and to each call what a test says. */
-export async function openRawServer(
+export async function openRaw(
   answer: (connection: number, streamId: number) => Buffer,
   options: Partial<GrpcTransportOptions> = {},
 ) {

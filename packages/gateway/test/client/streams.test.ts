@@ -25,13 +25,7 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import {
-  answerFrames,
-  onFrame,
-  openRawServer,
-  openTcpServer,
-  serverGreeting,
-} from "./raw-server.ts";
+import { answerFrames, onFrame, openRaw, openTcpServer, serverGreeting } from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -246,7 +240,7 @@ const large = randomBytes(48 * 1024).toString("base64");
 test.each(["by an error of its own", "by its signal", "by its deadline"])(
   "requests that are cut %s do not look whole to the server",
   async (how) => {
-    await using raw = await openRawServer(() => Buffer.alloc(0));
+    await using raw = await openRaw(() => Buffer.alloc(0));
     const leaving = new AbortController();
     const requests = async function* () {
       yield { parent: "shelves/a" };

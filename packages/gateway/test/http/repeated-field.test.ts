@@ -4,7 +4,7 @@
  */
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
-import { flag, frameType, http2Bytes, parseFrames } from "../support/frames.ts";
+import { flag, framesIn, frameType, http2Bytes } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
@@ -46,9 +46,9 @@ describe.each([createPath, createRpcPath])("%s", (path) => {
     const lower = more.map(([name, value]): Field => [name.toLowerCase(), value]);
     connection.write(http2Bytes(headers(1, { path, more: lower }), data(1, volume)));
     const received = await connection.until("the end of the answer", (bytes) =>
-      parseFrames(bytes).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream),
+      framesIn(bytes).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream),
     );
-    const frames = parseFrames(received).filter(({ streamId }) => streamId === 1);
+    const frames = framesIn(received).filter(({ streamId }) => streamId === 1);
     const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);
     // The index of `:status: 400` in the static table (RFC 7541, appendix A).
     const head = frames.find((one) => one.type === frameType.headers)?.payload[0];

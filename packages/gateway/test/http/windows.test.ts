@@ -4,7 +4,7 @@ import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } fro
 import { expect, test } from "vitest";
 import { createWindows } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
-import { frameType, greeting, parseFrames, settingsAck } from "../support/frames.ts";
+import { framesIn, frameType, greeting, settingsAck } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService } from "../support/test-service.ts";
@@ -114,7 +114,7 @@ const bodyOf = (streamId: number, bytes: number) =>
   Array.from({ length: bytes / (16 * KiB) }, () => data(streamId, "x".repeat(16 * KiB), 0));
 
 const resetStreams = (bytes: Buffer) =>
-  parseFrames(bytes)
+  framesIn(bytes)
     .filter(({ type, payload }) => type === frameType.rstStream && payload.readUInt32BE() === calm)
     .map(({ streamId }) => streamId);
 

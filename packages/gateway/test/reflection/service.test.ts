@@ -29,11 +29,7 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
-import {
-  openTestService,
-  type TestService,
-  type TestServiceOptions,
-} from "../support/test-service.ts";
+import { openTestService, type ServiceOptions, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
 
 type Question = NonNullable<
@@ -236,7 +232,7 @@ test("the number of open streams is limited, and one that ends makes room", asyn
   await expect.poll(() => ask(server.origin, [list]).catch(() => [])).toHaveLength(1);
 });
 
-test.each<[what: string, options: TestServiceOptions, timeoutMs: number]>([
+test.each<[what: string, options: ServiceOptions, timeoutMs: number]>([
   ["at once", {}, 600_000],
   ["after its timeout without `draining`", { routes: (router) => addReflection(router) }, 100],
 ])("a drain ends a stream that its client keeps open %s", async (_what, options, timeoutMs) => {

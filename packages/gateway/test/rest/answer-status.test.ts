@@ -3,7 +3,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import {
-  askCatalogOf,
+  askCatalog,
   type Catalog,
   get,
   openCatalogOf,
@@ -73,7 +73,7 @@ describe.each(versions)("over HTTP/%s:", (version) => {
 
   test.each(rows)("%s answers %s with %j", async (call, status, headers) => {
     const catalog = catalogOf({ "x-http-code": status, ...headers });
-    const response = await askCatalogOf(catalog, { version, ...callOf(call) });
+    const response = await askCatalog(catalog, { version, ...callOf(call) });
     expect(response.status).toBe(Number(status));
     expect(Object.fromEntries(response.headers)).toMatchObject(headers);
     expect(response.headers.has("x-http-code")).toBe(false);
@@ -82,7 +82,7 @@ describe.each(versions)("over HTTP/%s:", (version) => {
 
   test("204 has no body", async () => {
     const catalog = catalogOf({ "x-http-code": "204" });
-    const response = await askCatalogOf(catalog, { version, ...get(volume) });
+    const response = await askCatalog(catalog, { version, ...get(volume) });
     expect([response.status, response.body.length]).toEqual([204, 0]);
   });
 });
@@ -103,14 +103,14 @@ test.each<[call: string, headers: Record<string, string>]>([
 
 test("RPC keeps the header, as metadata", async () => {
   const request = send("POST", "/library.v1.CatalogService/GetVolume", {});
-  const response = await askCatalogOf(catalogOf({ "x-http-code": "202" }), request);
+  const response = await askCatalog(catalogOf({ "x-http-code": "202" }), request);
   expect([response.status, response.headers.get("x-http-code")]).toEqual([200, "202"]);
 });
 
 test("an error has its own status, and none of the headers about the body", async () => {
   const headers = { "x-http-code": "202", "content-encoding": "gzip", "x-mine": "1" };
   const error = new ConnectError("no", Code.NotFound);
-  const response = await askCatalogOf(catalogOf(headers, error), get(volume));
+  const response = await askCatalog(catalogOf(headers, error), get(volume));
   expect([response.status, jsonOf(response)]).toMatchObject([404, { message: "no" }]);
   expect(Object.fromEntries(response.headers)).toMatchObject({ "x-mine": "1" });
   for (const name of ["x-http-code", "content-encoding"]) {
@@ -121,7 +121,7 @@ test("an error has its own status, and none of the headers about the body", asyn
 test("a redirect is not confused with a version: If-None-Match does not apply", async () => {
   const catalog = catalogOf({ "x-http-code": "302", ...location });
   const request = { ...get(volume), headers: { "if-none-match": "*" } };
-  const response = await askCatalogOf(catalog, request, { rest: { etag: true } });
+  const response = await askCatalog(catalog, request, { rest: { etag: true } });
   expect(response.status).toBe(302);
 });
 
@@ -139,7 +139,7 @@ describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
   test.each(rows)("%s answers success with %s", async (method, status) => {
     const statuses = { [`${service}.${method}`]: status };
     const request = { version, ...callOf(method) };
-    const response = await askCatalogOf(found, request, { rest: { statuses } });
+    const response = await askCatalog(found, request, { rest: { statuses } });
     expect(response.status).toBe(status);
     if (method === "CreateVolume") {
       expect(response.headers.get("location")).toBe(location.location);

@@ -3,13 +3,13 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../src/index.ts";
-import { askCatalogOf, json } from "../support/catalog.ts";
+import { askCatalog, json } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
 
 async function send(headers: Record<string, string>, body: string | Uint8Array = "{}") {
   const options = { acceptCompression: [compressionGzip] };
   const request = { path: "/v1/shelves/a/volumes", headers, body };
-  return await askCatalogOf({ createVolume: () => ({ title: "a" }) }, request, options);
+  return await askCatalog({ createVolume: () => ({ title: "a" }) }, request, options);
 }
 
 describe("Content-Type", () => {

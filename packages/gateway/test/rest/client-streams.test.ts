@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CreateVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
-import { askCatalogOf, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -34,7 +34,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
     const { received, catalog } = createImport();
     const headers: Record<string, string> = type === "" ? {} : { "content-type": type };
     const request = { version, path: importPath + query, headers, body };
-    return { response: await askCatalogOf(catalog, request, options), received };
+    return { response: await askCatalog(catalog, request, options), received };
   }
 
   test.each<[what: string, type: string, body: string, titles: string[]]>([

@@ -7,14 +7,7 @@ import {
 } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../src/index.ts";
-import {
-  askCatalogOf,
-  get,
-  json,
-  openCatalog,
-  openCatalogOf,
-  versions,
-} from "../support/catalog.ts";
+import { askCatalog, get, json, openCatalog, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
 const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -85,7 +78,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     ])("a body of type %j is in %s", async (contentType, coding) => {
       const data = Buffer.from(large);
       const headers = { "accept-encoding": "gzip" };
-      const response = await askCatalogOf(
+      const response = await askCatalog(
         { downloadVolume: () => ({ contentType, data }) },
         { version, ...get("/v1/shelves/x/volumes/1:download"), headers },
         { compressMinBytes: 1000 },

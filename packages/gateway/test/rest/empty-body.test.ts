@@ -1,7 +1,7 @@
 /** An empty body, for rules with a body. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { askCatalogOf, type Catalog, json, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, json, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
@@ -22,7 +22,7 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
     ["with an empty Content-Type", { path: one, headers: { "content-type": "" } }, "a volume"],
     ["packed", { path: one, headers: { ...json, "content-encoding": "gzip" } }, "a volume"],
   ])("%s is the empty message", async (_what, request, title) => {
-    const response = await askCatalogOf(catalog, { version, ...request });
+    const response = await askCatalog(catalog, { version, ...request });
     expect(response.status).toBe(200);
     expect(jsonOf(response)).toMatchObject({ title });
   });
@@ -33,7 +33,7 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
     ["that is white space declared as JSON", 400, json, " \n"],
   ])("%s is rejected with %s", async (_what, status, headers, body = "") => {
     const request = { version, path: whole, headers, body };
-    expect(await askCatalogOf(catalog, request)).toMatchObject({ status });
+    expect(await askCatalog(catalog, request)).toMatchObject({ status });
   });
 
   test.each<[what: string, body: string | Uint8Array, headers?: Record<string, string>]>([
@@ -42,7 +42,7 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
   ])(
     "does not count if it is %s: without a Content-Type, 415",
     async (_what, body, headers = {}) => {
-      const response = await askCatalogOf(catalog, { version, path: whole, headers, body });
+      const response = await askCatalog(catalog, { version, path: whole, headers, body });
       expect(response.status).toBe(415);
       expect(response.headers.get("accept")).toBe("application/json");
     },

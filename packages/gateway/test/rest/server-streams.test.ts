@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream/stream-format.ts";
-import { askCatalogOf, type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest, type TestGateway } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -52,7 +52,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     ["a late error for no one", ndjson, secret, ndjson, `{"id":"1"}\n{"error":${internal}}\n`],
   ])("%s, for %s", async (_what, accept, catalog, type, body) => {
     const request = { version, ...watch, headers: { accept } };
-    const response = await askCatalogOf(catalog, request, { mayFail: catalog === secret });
+    const response = await askCatalog(catalog, request, { mayFail: catalog === secret });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(type);
     expect(response.body.toString()).toBe(body);
@@ -75,7 +75,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   ])("Accept %j, and streamFormat %s: %s", async (accept, streamFormat, type) => {
     const headers: Record<string, string> = accept === "" ? {} : { accept };
     const request = { version, ...watch, headers };
-    const response = await askCatalogOf(two, request, { rest: { streamFormat } });
+    const response = await askCatalog(two, request, { rest: { streamFormat } });
     expect(response.headers.get("content-type")).toBe(type);
   });
 
@@ -116,7 +116,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 
   test("HEAD has the headers of GET", async () => {
-    const response = await askCatalogOf(two, { version, ...watch, method: "HEAD" });
+    const response = await askCatalog(two, { version, ...watch, method: "HEAD" });
     expect(response.status).toBe(200);
     expect(response.headers.get("content-type")).toBe(ndjson);
     expect(response.body).toHaveLength(0);
@@ -147,7 +147,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     };
     const events = async (eventIdField: string, catalog = volumes) => {
       const request = { version, ...watch, headers: { accept: sse } };
-      const { body } = await askCatalogOf(catalog, request, { rest: { eventIdField } });
+      const { body } = await askCatalog(catalog, request, { rest: { eventIdField } });
       return body.toString();
     };
     expect(await events("id")).toBe(
@@ -191,7 +191,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
 
   test("int64 as number in each message", async () => {
     const request = { version, ...watch };
-    const { body } = await askCatalogOf(two, request, { rest: { int64: "number" } });
+    const { body } = await askCatalog(two, request, { rest: { int64: "number" } });
     expect(body.toString()).toBe('{"id":1}\n{"title":"b\\nc"}\n');
   });
 });

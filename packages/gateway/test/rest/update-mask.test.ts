@@ -12,7 +12,7 @@ import {
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import type { Book, UpdateBookRequest } from "../gen/openapi/books/v1/books_pb.ts";
 import { openBooks } from "../support/books.ts";
-import { askCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, versions } from "../support/catalog.ts";
 import { describeMethod, type Rule } from "../support/described-method.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
@@ -58,7 +58,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
     };
     const headers = { "content-type": type };
     const request = { version, method: "PATCH", path: path + query, headers, body };
-    const response = await askCatalogOf({ updateVolume }, request, options);
+    const response = await askCatalog({ updateVolume }, request, options);
     return { response, paths: received[0]?.updateMask?.paths, volume: received[0]?.volume };
   }
 
@@ -100,7 +100,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
   test("accepts no patch for another method", async () => {
     const headers = { "content-type": merge };
     const request = { version, path: "/v1/shelves/a/volumes", headers, body: "{}" };
-    const answer = askCatalogOf({ createVolume: () => ({}) }, request);
+    const answer = askCatalog({ createVolume: () => ({}) }, request);
     expect(await answer).toMatchObject({ status: 415 });
   });
 });

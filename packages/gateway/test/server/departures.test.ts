@@ -10,7 +10,7 @@ import { envelope } from "../support/envelope.ts";
 import { bytesWithoutWindow, errorCode, frame, frameType, http2Bytes } from "../support/frames.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
-import { openTestService, type TestServiceOptions } from "../support/test-service.ts";
+import { openTestService, type ServiceOptions } from "../support/test-service.ts";
 import { createPath, createRpcPath, data, headers, post, volume } from "../support/volumes.ts";
 
 const goneMs = 2000;
@@ -18,7 +18,7 @@ const goneMs = 2000;
 const transports = ["TCP", "TLS", "a Unix socket"] as const;
 
 /** A service, its open connections, and a way to connect to it. */
-async function open(transport: (typeof transports)[number], options: TestServiceOptions = {}) {
+async function open(transport: (typeof transports)[number], options: ServiceOptions = {}) {
   const opened = new Set<Socket>();
   const folder = await createTemporaryFolder();
   onTestFinished(() => folder[Symbol.asyncDispose]());

@@ -5,15 +5,7 @@ import type { NodeHandler } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { envelope } from "../support/envelope.ts";
 import { exchange, type HttpVersion } from "../support/exchange.ts";
-import {
-  flag,
-  frame,
-  frameType,
-  greeting,
-  http2Bytes,
-  parseFrames,
-  sees,
-} from "../support/frames.ts";
+import { flag, frame, framesIn, frameType, greeting, http2Bytes, sees } from "../support/frames.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { openTestService } from "../support/test-service.ts";
@@ -111,18 +103,18 @@ describe("a drain", () => {
     await using service = await openTestService();
     using connection = await openRawConnection(service.port);
     const goaways = (received: Buffer) =>
-      parseFrames(received).filter(({ type }) => type === frameType.goaway);
+      framesIn(received).filter(({ type }) => type === frameType.goaway);
     connection.write(http2Bytes(headers(1), data(1, volume)));
     await connection.until("the first response", sees(frameType.data));
     const closed = service.drain(2000);
-    const begun = parseFrames(await connection.until("a PING", sees(frameType.ping)));
+    const begun = framesIn(await connection.until("a PING", sees(frameType.ping)));
     const ping = begun.find(({ type }) => type === frameType.ping);
     const ack = frame(frameType.ping, { flags: flag.ack, payload: ping?.payload ?? Buffer.of() });
     connection.write(Buffer.concat([headers(3), data(3, volume), ack]));
     const received = await connection.until("the last GOAWAY", (all) => goaways(all).length > 1);
     const [first, second] = goaways(received).map(({ payload }) => payload.toString("hex"));
     expect([first, second]).toEqual(["7fffffff00000000", "0000000300000000"]);
-    const all = parseFrames(await connection.untilClosed());
+    const all = framesIn(await connection.untilClosed());
     expect(
       all.filter(({ type, streamId }) => type === frameType.data && streamId === 3),
     ).not.toEqual([]);

@@ -8,15 +8,11 @@ import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CreateVolumeRequestSchema } from "../gen/library/v1/catalog_pb.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
-import { flag, http2Bytes, parseFrames } from "../support/frames.ts";
+import { flag, framesIn, http2Bytes } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
-import {
-  openTestService,
-  type TestService,
-  type TestServiceOptions,
-} from "../support/test-service.ts";
+import { openTestService, type ServiceOptions, type TestService } from "../support/test-service.ts";
 import {
   createPath,
   createRpcPath,
@@ -36,7 +32,7 @@ const envelope = Buffer.concat([Buffer.of(0, 0, 0, 0, message.length), message])
 
 const rpcLine = `POST ${createRpcPath} HTTP/1.1`;
 const isEnded = (received: Buffer) =>
-  parseFrames(received).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream);
+  framesIn(received).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream);
 
 const unary: readonly [what: string, alpn: string, request: string | Buffer][] = [
   ["REST over HTTP/1.1", "http/1.1", post(volume)],
@@ -64,7 +60,7 @@ describe.each([
   ["in plaintext", false],
   ["over TLS", true],
 ])("%s", (_name, isTls) => {
-  const open = (options: TestServiceOptions = {}) =>
+  const open = (options: ServiceOptions = {}) =>
     openTestService({ ...options, tls: isTls ? sharedCertificate() : undefined });
 
   const connect = ({ port }: TestService, alpn: string) =>

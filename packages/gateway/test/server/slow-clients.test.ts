@@ -10,10 +10,10 @@ import {
   errorCode,
   flag,
   frame,
+  framesIn,
   frameType,
   greeting,
   http2Bytes,
-  parseFrames,
   preface,
   sees,
   settingsAck,
@@ -134,7 +134,7 @@ describe.concurrent("over HTTP/2", () => {
     await using server = await openTestService({ limits: { idleTimeoutMs: 200 } });
     using connection = await openRawConnection(server.port);
     connection.write(http2Bytes(...whole));
-    const frames = parseFrames(await connection.untilClosed());
+    const frames = framesIn(await connection.untilClosed());
     expect(frames.filter(({ type }) => type === frameType.headers)).toHaveLength(1);
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
@@ -200,7 +200,7 @@ describe.concurrent("over HTTP/2", () => {
       using _drip = drip(connection, more);
       received = await connection.until("a reset", sees(frameType.rstStream));
     }
-    const frames = parseFrames(received);
+    const frames = framesIn(received);
     const body = frames.filter(({ type }) => type === frameType.data).map((one) => one.payload);
     expect(JSON.parse(Buffer.concat(body).toString())).toEqual({
       code: Code.DeadlineExceeded,
@@ -273,7 +273,7 @@ describe.concurrent("over HTTP/2", () => {
     const requests = [1, 3, 5].flatMap((id) => [headers(id), data(id, volume)]);
     connection.write(Buffer.concat([greeting, ...requests]));
     const received = await connection.until("a reset", sees(frameType.rstStream));
-    const reset = parseFrames(received).find(({ type }) => type === frameType.rstStream);
+    const reset = framesIn(received).find(({ type }) => type === frameType.rstStream);
     expect(reset?.streamId).toBe(5);
     expect(reset?.payload.readUInt32BE()).toBe(errorCode.refusedStream);
     hold.release();
@@ -290,7 +290,7 @@ describe.concurrent("over HTTP/2", () => {
       return Buffer.concat([headers(streamId), frame(frameType.rstStream, { streamId, payload })]);
     });
     connection.write(http2Bytes(...flood));
-    const frames = parseFrames(await connection.untilClosed());
+    const frames = framesIn(await connection.untilClosed());
     expect(frames.at(-1)?.type).toBe(frameType.goaway);
   });
 });

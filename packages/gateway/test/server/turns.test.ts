@@ -8,10 +8,10 @@ import {
   errorCode,
   flag,
   frame,
+  framesIn,
   frameType,
   greeting,
   http2Bytes,
-  parseFrames,
   settingsAck,
 } from "../support/frames.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
@@ -220,7 +220,7 @@ test("a drain serves the requests of connections that have not started yet", asy
 });
 
 function hasHeaders(bytes: Buffer, count: number): boolean {
-  return parseFrames(bytes).filter(({ type }) => type === frameType.headers).length === count;
+  return framesIn(bytes).filter(({ type }) => type === frameType.headers).length === count;
 }
 
 test.each([

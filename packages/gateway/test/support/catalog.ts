@@ -19,7 +19,7 @@ export function openCatalogOf(catalog: Catalog, options: Partial<TestGatewayOpti
 }
 
 /** The answer of such a catalog to one request. */
-export async function askCatalogOf(
+export async function askCatalog(
   catalog: Catalog,
   request: SentRequest,
   options: Partial<TestGatewayOptions> = {},

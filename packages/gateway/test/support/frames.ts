@@ -82,7 +82,7 @@ export function bytesWithoutWindow(...frames: readonly Uint8Array[]): Buffer {
 export const sees =
   (type: number) =>
   (received: Buffer): boolean =>
-    parseFrames(received).some((one) => one.type === type);
+    framesIn(received).some((one) => one.type === type);
 
 /** A block of fields, each a literal without indexing (RFC 7541, section 6.2.2). */
 export function fieldBlock(fields: readonly (readonly [name: string, value: string])[]): Buffer {
@@ -103,7 +103,7 @@ function hpackInteger(value: number): Buffer {
 }
 
 /** The complete frames in the bytes from a server. */
-export function parseFrames(received: Buffer): Frame[] {
+export function framesIn(received: Buffer): Frame[] {
   const frames: Frame[] = [];
   for (let at = 0; at + 9 <= received.length; ) {
     const end = at + 9 + received.readUIntBE(at, 3);

@@ -28,7 +28,7 @@ export interface Hold extends Disposable {
   release(): void;
 }
 
-export interface TestServiceOptions extends Partial<Omit<ServeOptions, "onError">> {
+export interface ServiceOptions extends Partial<Omit<ServeOptions, "onError">> {
   /** Replaces methods of the catalog. */
   readonly catalog?: Partial<ServiceImpl<typeof CatalogService>>;
   /** Whether `onError` may be called. Default: no, the test fails. */
@@ -42,7 +42,7 @@ export const tokenGate: NonNullable<ServeOptions["requestGate"]> = ({ requestHea
 };
 
 /** Opens it on a free port of 127.0.0.1. */
-export async function openTestService(options: TestServiceOptions = {}): Promise<TestService> {
+export async function openTestService(options: ServiceOptions = {}): Promise<TestService> {
   const { catalog, mayFail = false, ...given } = options;
   const created: Volume[] = [];
   const errors: unknown[] = [];

@@ -1,4 +1,4 @@
-import { frame, frameType, parseFrames } from "../../../../packages/gateway/test/support/frames.ts";
+import { frame, framesIn, frameType } from "../../../../packages/gateway/test/support/frames.ts";
 import type { Random } from "../../random.ts";
 import { openConnection } from "../connection.ts";
 import { greet } from "../wire.ts";
@@ -57,5 +57,5 @@ export async function pour(port: number, frames: Buffer, isDeaf: boolean) {
 }
 
 function hasGoneAway(received: Buffer): boolean {
-  return parseFrames(received).some(({ type }) => type === frameType.goaway);
+  return framesIn(received).some(({ type }) => type === frameType.goaway);
 }
