@@ -38,11 +38,7 @@ describe("bodies that are never complete,", () => {
     ["of one token", () => ({ address: "10.0.0.1", token: "a" }), 1 / 3],
     ["of one address without tokens", () => ({ address: "10.0.0.1" }), 1 / 2],
     ["of an address, many tokens", (index) => ({ address: "10.0.0.1", token: `${index}` }), 1 / 2],
-    [
-      "of one token at many addresses",
-      (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }),
-      1 / 2,
-    ],
+    ["one token", (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }), 1 / 2],
     ["of a /64", (index) => ({ address: `fd00::${index.toString(16)}`, token: `${index}` }), 1 / 2],
   ])("%s, are stopped in time to leave room for others", (_whose, who, portion) => {
     const budget = new BodyBudget({ bytesMax: 10 * MiB });

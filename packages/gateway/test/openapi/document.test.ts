@@ -294,11 +294,7 @@ describe("options", () => {
   });
 
   test.each([
-    [
-      "an example of no message",
-      { examples: { "openapi.shop.v1.None": {} } },
-      /no message openapi\.shop\.v1\.None/,
-    ],
+    ["no type", { examples: { "openapi.shop.v1.None": {} } }, /no message openapi\.shop\.v1\.None/],
     ["an error that is no status", { errors: { "4": { description: "" } } }, /"4" is not a status/],
     ["no such option", { prefix: "/api" } as object, /createOpenApiDocument.prefix is no option/],
   ])("%s is rejected", (_, options, message) => {

@@ -262,11 +262,7 @@ describe("a problem has the members of RFC 9457, and code and details:", () => {
   };
 
   test.each<[reason: unknown, title: string | undefined, problem: object]>([
-    [
-      new ConnectError("no volume 9", Code.NotFound),
-      "Not Found",
-      { status: 404, detail: "no volume 9", code: 5 },
-    ],
+    [new ConnectError("no", Code.NotFound), "Not Found", { status: 404, detail: "no", code: 5 }],
     [bad, "Bad Request", { status: 400, detail: "bad", code: 3, details: [found] }],
     [new ConnectError("", Code.Aborted), "Conflict", { status: 409, code: 10 }],
     [new ConnectError("left", Code.Canceled), undefined, { status: 499, detail: "left", code: 1 }],
@@ -275,11 +271,7 @@ describe("a problem has the members of RFC 9457, and code and details:", () => {
       "Payload Too Large",
       { status: 413, detail: "large", code: 8 },
     ],
-    [
-      new Error("secret"),
-      "Internal Server Error",
-      { status: 500, detail: "internal error", code: 13 },
-    ],
+    [new Error("no"), "Internal Server Error", { status: 500, detail: "internal error", code: 13 }],
   ])("%o", (reason, title, problem) => {
     const { status, contentType, body } = renderProblem(restErrorFrom(reason));
     const named = { type: "about:blank", ...(title && { title }), details: [] };

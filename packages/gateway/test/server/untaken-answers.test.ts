@@ -48,12 +48,7 @@ describe.concurrent("over HTTP/1.1", () => {
   test.for<[what: string, isEncrypted: boolean, request: string, bytesMax: number]>([
     ["reads nothing", false, last, answer.length],
     ["reads nothing over TLS", true, last, answer.length],
-    [
-      "reads nothing, and asks for a tunnel",
-      false,
-      `${get}\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`,
-      answer.length,
-    ],
+    ["wants a tunnel", false, `${get}\r\nCONNECT a:1 HTTP/1.1\r\nHost: a\r\n\r\n`, answer.length],
     ["reads nothing, and sends garbage", false, `${get}\r\nGARBAGE\r\n\r\n`, answer.length],
     // A rejection has more than 100 bytes.
     ["reads no rejections", false, `${get}Expect: x\r\n\r\n`.repeat(100_000), 100_000 * 100],

@@ -146,11 +146,7 @@ test("calls before the services are known are logged, counted and answered to pa
 test.each<
   [what: string, args: (port: number) => readonly string[], message: string, exitCode?: number]
 >([
-  [
-    "its port is taken",
-    (port) => [...described, "--port", `${port}`],
-    "in use; choose another with --port",
-  ],
+  ["its port is taken", (port) => [...described, "--port", `${port}`], "in use; choose another"],
   ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
   ["no such tool", () => [...described, "--mcp", "library.v1.No"], "--mcp library.v1.No: no", 2],
 ])("a start that fails ends the process: %s", async (_what, args, message, code = 1) => {

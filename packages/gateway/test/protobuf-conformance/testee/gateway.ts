@@ -5,14 +5,6 @@ import {
   type DescMethod,
   type MessageShape,
 } from "@bufbuild/protobuf";
-import {
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-} from "@bufbuild/protobuf/wkt";
 import type { ServiceImpl } from "@connectrpc/connect";
 import { serve } from "../../../src/server/index.ts";
 import { EchoService, file_echo } from "../gen/echo_pb.ts";
@@ -39,15 +31,8 @@ export interface Outcome {
 }
 
 /** Resolves types of `Any` and extensions: the suite's own and those of protobuf. */
-const registry = createRegistry(
-  ...file_echo.dependencies,
-  file_google_protobuf_any,
-  file_google_protobuf_duration,
-  file_google_protobuf_field_mask,
-  file_google_protobuf_struct,
-  file_google_protobuf_timestamp,
-  file_google_protobuf_wrappers,
-);
+const files = file_echo.dependencies;
+const registry = createRegistry(...files, ...files.flatMap(({ dependencies }) => dependencies));
 
 export async function openGateway(way: Way, ignoreUnknownFields: boolean): Promise<Gateway> {
   let received: Message | undefined;

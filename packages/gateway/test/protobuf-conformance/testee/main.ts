@@ -55,7 +55,12 @@ function skipped(value: string): Result {
   return { case: "skipped", value };
 }
 
-async function readJson(gateway: Gateway, method: DescMethod, json: string, output: WireFormat) {
+async function readJson(
+  gateway: Gateway,
+  method: DescMethod,
+  json: string,
+  output: WireFormat,
+): Promise<Result> {
   const outcome = await gateway.call(method, json);
   if (outcome.received === undefined) return refusal(outcome);
   return output === WireFormat.PROTOBUF
