@@ -271,8 +271,10 @@ describe("a page", () => {
     ["of this machine", "http://localhost:8080", "localhost:8080", 200],
     ["of this server at its address", "http://192.0.2.1:8080", "192.0.2.1:8080", 200],
     ["of this machine at another port", "http://localhost:81", "localhost:8080", 403],
-  ])("%s", async (_what, origin, host, status) => {
-    await using gateway = await open({ cors: { origins: ["https://app.example"] } });
+    ["where any may call", "https://evil.example", undefined, 200],
+  ])("%s", async (what, origin, host, status) => {
+    const origins = [what === "where any may call" ? "*" : "https://app.example"];
+    await using gateway = await open({ cors: { origins } });
     const response = await gateway.send(from(call(), origin, host));
     expect(response.status).toBe(status);
   });
