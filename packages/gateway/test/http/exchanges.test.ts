@@ -231,18 +231,24 @@ describe.each(["HTTP/1.1", "HTTP/2 by the compatibility API"])("over %s,", (way)
     const { send } = await open(
       way,
       (exchange) =>
-        exchange.respond({ status: 201, header: { "x-own": "1" }, body: exchange.target }),
+        exchange.respond({
+          status: 201,
+          header: { "x-own": "1", "set-cookie": "b=2" },
+          body: exchange.target,
+        }),
       {
         before(request, response) {
           request.url = "/rewritten";
           response.setHeader("x-earlier", "1");
           response.setHeader("x-own", "0");
+          response.setHeader("set-cookie", "a=1");
           responses.push(response);
         },
       },
     );
     const { headers, body } = await send();
     expect([headers.get("x-earlier"), headers.get("x-own")]).toEqual(["1", "1"]);
+    expect(headers.getSetCookie()).toEqual(["a=1", "b=2"]);
     expect(body.toString()).toBe("/rewritten");
     expect(responses[0]?.statusCode).toBe(201);
   });
@@ -296,6 +302,13 @@ test("a body in pieces whose client leaves has no end", async () => {
   using connection = await openRawConnection(port);
   connection.write("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nhalf");
   expect(await within("its end", ended.promise)).toMatchObject(left);
+});
+
+test("a body by fetch whose client leaves has no end", async () => {
+  const body = { body: new ReadableStream(), duplex: "half", signal: AbortSignal.timeout(10) };
+  const request = new Request("http://a", { method: "POST", ...body } as RequestInit);
+  const chunks = new FetchExchange(request, undefined, new BodyBudget()).chunks();
+  await expect(chunks.next()).rejects.toMatchObject(left);
 });
 
 test("calls that wait behind another end with their connection", async () => {
