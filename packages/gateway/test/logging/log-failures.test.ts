@@ -7,6 +7,7 @@ import { jsonOf } from "../support/gateway.ts";
 
 const broken = new Error("disk I/O error");
 const lost = new Error("store lost", { cause: broken });
+const wrong = Object.assign(new ConnectError("no", Code.InvalidArgument), { cause: lost });
 
 const requests = {
   rest: get("/v1/volumes/1"),
@@ -26,7 +27,7 @@ describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
       503,
       [{ level: "warn", message: "GetVolume failed", cause: broken }],
     ],
-    ["what is wrong with a request", new ConnectError("no", Code.InvalidArgument), 400, []],
+    ["what is wrong with a request", wrong, 400, []],
   ])("%s", async (_what, error, status, lines) => {
     const written: object[] = [];
     const write = (level: keyof Log) => (message: string, cause?: unknown) =>
@@ -64,6 +65,14 @@ test("there is at most one line a second, and each counts the calls since the la
   ]);
 });
 
+test("a mistake is told although its client has left", async () => {
+  const log = { info: () => {}, warn: () => {}, error: vi.fn() };
+  const request = { signal: AbortSignal.abort(), method: CatalogService.method.getVolume } as never;
+  const called = logFailures(log)(() => Promise.reject(broken))(request);
+  await expect(called).rejects.toMatchObject({ code: Code.Internal });
+  expect(log.error).toHaveBeenCalledOnce();
+});
+
 test("what hangs on an error stays there: it may be what a client sent", () => {
   const error = Object.assign(new TypeError("no"), { code: "23505", detail: "Key (id)=(1)", n: 1 });
   expect(describeError(error)).toEqual({
@@ -72,9 +81,6 @@ test("what hangs on an error stays there: it may be what a client sent", () => {
     code: "23505",
     stack: error.stack,
   });
-});
-
-test("a code that is no text is none", () => {
   expect(describeError(Object.assign(new Error("no"), { code: 6 })).code).toBeUndefined();
 });
 
