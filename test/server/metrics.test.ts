@@ -107,6 +107,7 @@ test.each(["off", "errors"] as const)(
     const scraped = await scrape(server.running.metricsUrl);
     expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
     expect(scraped.value('plant_store_http_refusals_total{reason="oversized"}')).toBe(2);
+    expect(scraped.value('plant_store_http_refusals_total{reason="tunnel"}')).toBe(0);
     expect(requestsIn(scraped)).toEqual({});
   },
 );
