@@ -19,6 +19,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { assertWireFormat } from "../../src/codec/wire-format.ts";
 import { CardSchema, file_library_v1_card } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema, LibrarySchema } from "../gen/library/v1/library_pb.ts";
@@ -149,6 +150,7 @@ describe("for any message", () => {
           const result = read(desc, text, options);
           expect(result).toEqual(message);
           expect(toBinary(desc, result)).toEqual(toBinary(desc, message));
+          assertWireFormat(desc, toBinary(desc, message));
         }),
       );
     });
