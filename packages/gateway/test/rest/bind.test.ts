@@ -188,6 +188,7 @@ describe("a query parameter sets its field:", () => {
     // Enums.
     ["genre=GENRE_ATLAS", { genre: "GENRE_ATLAS" }],
     ["genre=99", { genre: 99 }], // of an open enum, any number
+    ["genre=-2", { genre: -2 }],
     ["choice_null=NULL_VALUE", { choiceNull: null }],
     // Bytes in both alphabets, with and without padding.
     ["bytes=-_8", { bytes: "+/8=" }],
