@@ -89,6 +89,7 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     [get("/%ff"), column("/%ff", 5)],
     [get("/{nothing}"), column("/{nothing}", 3)],
     [get("/{child}"), column("/{child}", 3)],
+    [get("/{string_by_string}"), column("/{string_by_string}", 3)],
     [
       get("/{optional_int64}/{optionalInt64}"),
       "/{optional_int64}/{optionalInt64}: the field optional_int64 is bound twice",
@@ -97,6 +98,7 @@ describe("an invalid rule is rejected, with the method's name:", () => {
     [{ ...post("/{string}"), body: "string" }, "/{string}: the field string is bound twice"],
     [{ ...post("/{choice_string}"), body: "choice_child" }, `/{choice_string}: ${two}`],
     [{ ...get("/a"), body: "*" }, "GET /a must not have a body"],
+    [{ ...custom("HEAD"), body: "*" }, "HEAD /v1/a must not have a body"],
     [{ ...post("/a"), body: "nothing" }, "library.v1.EveryField has no field nothing"],
     [{ ...get("/a"), responseBody: "nothing" }, "library.v1.EveryField has no field nothing"],
     [{ ...get("/a"), additionalBindings: [get("/b"), get("/c/")] }, column("/c/", 4)],
