@@ -67,6 +67,7 @@ describe.each(versions)("over HTTP/%s:", (version) => {
       ["202", {}],
       ["206", part],
       ["302", location],
+      ["303", location],
       ["308", location],
     ].map(([status, headers]) => [call, status as string, headers as object] as const),
   );
