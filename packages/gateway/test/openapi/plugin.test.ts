@@ -47,7 +47,7 @@ test("writes a document with comments, also for editions", () => {
 
 test("accepts text and booleans as key=value", () => {
   const document = documentOf(
-    "title=A = B,version=2.0.0,license=MIT,openapi=3.2,bearer,int64=number,ignoreUnknownFields=true,error=openapi.shop.v1.Filter",
+    "title=A = B,version=2.0.0,license=MIT,openapi=3.2,bearer,int64=number,ignoreUnknownFields=true,etag=false,error=openapi.shop.v1.Filter",
   );
   expect(document.openapi).toBe("3.2.0");
   expect(document.info).toEqual({
@@ -87,6 +87,7 @@ describe("reports to the compiler", () => {
   test.each<[parameter: string, config: object, message: RegExp]>([
     ["titel=A", {}, /options\.titel is no option; the options are config, title, /],
     ["bearer=yes", {}, /options\.bearer must be a boolean: yes/],
+    ["error=a.B", {}, /no message a\.B/],
     ["config=a.json", [], /a\.json must hold a JSON object/],
     ["config=a.json", { __proto: 1 }, /options\.__proto is no option/],
     ["config=a.json", { rules: [{ selector: "a.B.C", get: "/" }] }, /no method that is served/],
