@@ -86,6 +86,7 @@ const rows: readonly Row[] = [
   row("bool", { case: "bool", value: { const: true } }, [true], [false, none]),
   row("bool", { case: "bool", value: { const: false } }, [], [true, false], { required: true }),
   row("int32", int({ ...gte(2), ...lt(5) }), [2, 4], [1, 5, none]),
+  row("int32", int(lt(0)), [-1], [0, none]),
   row("int32", int({ ...gt(5), ...lt(2) }), [6, 1, -7, none], [2, 5, 3]),
   row("int32", int({ in: [1, 2] }), [1], [3, none]),
   row("int32", int({ notIn: [0] }), [1], [0, none]),
@@ -126,6 +127,7 @@ const rows: readonly Row[] = [
   }),
   row("enum", mood({ in: [7, 8] }), [7], ["MOOD_GOOD", 9, none]),
   row("enum", mood({ notIn: [0] }), ["MOOD_BAD"], ["MOOD_UNSPECIFIED", none]),
+  row("enum", mood({ notIn: [1] }), ["MOOD_BAD", none], ["MOOD_GOOD"]),
   row(
     "strings",
     list({ minItems: 1n, maxItems: 2n, unique: true }),
