@@ -321,13 +321,18 @@ test.each([
   expect(Object.fromEntries(named)).toEqual(expected);
 });
 
-test("without a host, a span has none", async () => {
+test("without a host, a span has none, and a code that there is not is unknown", async () => {
   const spans = recordSpans();
   const request = { protocol: "rest", requestMethod: "GET", headers: {}, peerAddress() {} };
   const { tracer } = spans;
   const observer = createTracingObserver({ tracer });
   const observation = observer.begin(request as unknown as ObservedRequest);
   observation?.end({ code: undefined, error: undefined, status: undefined });
-  const [span] = await spans.until(1);
+  for (const protocol of ["rest", "connect"]) {
+    const failing = observer.begin({ ...request, protocol } as unknown as ObservedRequest);
+    failing?.end({ code: 99 as never, error: undefined, status: 500 });
+  }
+  const [span, ...failed] = await spans.until(3);
   expect(span?.attributes).toEqual({ "http.request.method": "GET", "url.scheme": "http" });
+  expect(failed.map(({ attributes }) => attributes["error.type"])).toEqual(["500", "unknown"]);
 });
