@@ -100,7 +100,7 @@ describe("requests", () => {
     const { client, sent } = answering(volume);
     await client.createVolume(
       { parent: "shelves/a b", volume: { id, title: "x" }, validateOnly: true },
-      { headers: { authorization: "Bearer t" }, timeoutMs: 5000 },
+      { headers: { authorization: "Bearer t" }, timeoutMs: 1e9 },
     );
     expect(sent).toMatchObject({
       method: "POST",
@@ -109,7 +109,7 @@ describe("requests", () => {
     });
     expect(Object.fromEntries(sent.headers)).toEqual({
       ...{ accept: "application/json", ...json, authorization: "Bearer t" },
-      ...{ "connect-timeout-ms": "5000", "grpc-timeout": "5000m" },
+      ...{ "connect-timeout-ms": "1000000000", "grpc-timeout": "99999999m" },
     });
   });
 
