@@ -235,7 +235,7 @@ describe("a file that becomes invalid", () => {
     ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file/],
   ];
   test.each(unreadable)(
-    "that cannot be read (%s) changes nothing, and is reported once",
+    "that cannot be read (%s) changes nothing, and is reported once each time",
     async (_what, spoil, message) => {
       await startWith({ ada: one });
       await spoil();
@@ -243,7 +243,11 @@ describe("a file that becomes invalid", () => {
       expect(problems).toEqual([expect.stringMatching(message)]);
       await rm(file, { recursive: true });
       expect(await askLater(one)).toBe("unknown");
-      expect(problems.filter((problem) => message.test(problem))).toHaveLength(1);
+      await save(line("ada", one));
+      expect(await askLater(one)).toBe("ada");
+      await spoil();
+      await askLater(one);
+      expect(problems.filter((problem) => message.test(problem))).toHaveLength(2);
     },
   );
 });
