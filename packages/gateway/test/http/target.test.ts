@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { resolveUrl } from "../../src/http/target.ts";
+import { parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
 import { openLibraryAndFields } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -19,7 +19,8 @@ test.each([
   expect(resolveUrl("http", "host", target)).toBe(url);
 });
 
-test("no host has no URL", () => {
+test("no host has no URL, and no path is the root", () => {
+  expect(parseRequestTarget("http://a")).toEqual({ path: "/", query: "" });
   expect(resolveUrl("http", undefined, "/a")).toBeUndefined();
 });
 
