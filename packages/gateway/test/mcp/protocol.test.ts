@@ -297,6 +297,14 @@ describe("a page", () => {
   });
 });
 
+test("a raw answer of a tool has a limit, too", async () => {
+  const downloadVolume = () => ({ contentType: "text/plain", data: Buffer.from("too long") });
+  const limits = { mcp: createMcp({ tools }), writeMaxBytes: 7 };
+  await using gateway = await openCatalogOf({ downloadVolume }, limits);
+  const response = await gateway.send(post(older("tools/call", { name: "download_volume" })));
+  expect(jsonOf(response)).toMatchObject({ result: { isError: true } });
+});
+
 test("observers are told of the method, by header or body", async () => {
   const told: unknown[] = [];
   const observer = {
