@@ -78,7 +78,10 @@ test("accepts all options in a file; the parameter takes precedence", () => {
   expect([path, "304" in responses]).toEqual(["/v9/shops/{shop}", true]);
 });
 
-test("writes nothing for files without a rule, whatever the options", () => {
+test("writes nothing for files without a rule, in them or in the options", () => {
+  const print = { selector: "library.v1.LabelService.PrintLabel", post: "/x" };
+  const label = documentOf("config=a", { a: { rules: [print] } }, ["library/v1/label.proto"]);
+  expect(label.paths).toHaveProperty("/x");
   const { error, file } = run("error=openapi.shop.v1.None", {}, ["google/api/http.proto"]);
   expect({ error, file }).toEqual({ error: "", file: [] });
 });
