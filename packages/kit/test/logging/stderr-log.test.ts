@@ -18,7 +18,9 @@ function run(script: string, stderr: "pipe" | number = "pipe") {
 }
 
 test("a line is JSON where no terminal is, with the cause under err", () => {
-  const { stderr } = run('log.warn("50%d", new TypeError("why")); log.info("on");');
+  const { stderr } = run(
+    'log.warn("50%d", Object.assign(new TypeError("why"), { of: "Ada" })); log.info("on");',
+  );
   const [warned, said] = stderr
     .trim()
     .split("\n")
