@@ -63,6 +63,7 @@ describe("a rate limiter", () => {
     for (let tenth = 0; tenth < 100; tenth++) {
       for (let i = 0; i < 100; i++) expect(takenOf(limiter, `${tenth} ${i}`, 3)).toBe(2);
       expect(takenOf(limiter, "constant", 1)).toBe(tenth === 1 || tenth % 5 === 0 ? 1 : 0);
+      if (tenth === 11) expect(takenOf(limiter, "4 0", 3)).toBe(1); // after 0.7 s
       most = Math.max(most, limiter.keys);
       clock.now += 0.1;
     }
