@@ -75,6 +75,11 @@ test("what a proto says is text, never HTML", () => {
   expect(renderReference(document)).not.toMatch(/<script|"1"|"\/a">/);
 });
 
+test("what OpenAPI cannot describe is told", () => {
+  const page = renderReference({ paths: { "/x": { description: "QUERY, too." } } } as never);
+  expect(page).toContain("<p>QUERY, too.</p>");
+});
+
 test.each([
   [{ type: ["string", "null"] }, "string or null"],
   [{ type: "array", items: { type: "boolean" } }, "array of boolean"],
@@ -86,10 +91,13 @@ test.each([
   const get = {
     operationId: "get",
     deprecated: true,
-    parameters: [{ name: "it", in: "query", schema }],
-    responses: {},
+    parameters: [
+      { name: "it", in: "query", schema },
+      { name: "old", in: "query", schema: { deprecated: true } },
+    ],
+    responses: { 303: { content: { "a/b": {} } } },
   };
   const shown = operation({ paths: { "/x": { get } } }, "GET /x");
-  expect(shown).toContain("Deprecated.");
+  expect(shown).toMatch(/Deprecated\..* old in query any no Deprecated\..* Response 303 .* a\/b/);
   expect(shown.replaceAll(/ (?=,)/g, "")).toContain(` it in query ${name} no `);
 });
