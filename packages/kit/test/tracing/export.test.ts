@@ -119,7 +119,8 @@ const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
 
 test.each(wrong)("%j is told, and passed over", async (env, warning) => {
   await using collector = await openOtlpCollector();
-  const lines = await traceAndEnd({ ...environmentFor(collector.url), ...env });
+  const known = { ...environmentFor(collector.url), OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf" };
+  const lines = await traceAndEnd({ ...known, ...env });
   expect(collector.calls).toHaveLength(1);
   const message = expect.stringMatching(warning);
   expect(lines).toEqual([{ level: "warn", message, cause: undefined }]);
