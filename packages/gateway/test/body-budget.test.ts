@@ -178,4 +178,15 @@ test.each<HttpVersion>(["1.1", "2"])(
   },
 );
 
+test("a message of a stream over REST holds what it does until the next", async () => {
+  const pattern = { case: "post", value: "/v1/all" } as const;
+  const rules = [{ selector: "library.v1.FieldService.Collect", pattern, body: "*" }];
+  const bodyBudget = new BodyBudget({ bytesMax });
+  await using gateway = await openFields(undefined, { rest: { rules }, bodyBudget });
+  const body = `${JSON.stringify({ int32List: Array(2000).fill(1) })}\n`.repeat(20);
+  const headers = { "content-type": "application/x-ndjson" };
+  const sent = { method: "POST", path: pattern.value, headers, body };
+  expect(await gateway.send(sent)).toMatchObject({ status: 200 });
+});
+
 const selector = "library.v1.FieldService.Echo";
