@@ -173,6 +173,10 @@ describe("config check", () => {
       "--admin-port: must not be that of port (FILE, line 1)",
     ],
     [
+      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "::"] },
+      "--admin-port: must not be that of port (FILE, line 1)",
+    ],
+    [
       { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",
     ],
@@ -212,7 +216,8 @@ describe("a file of settings", () => {
   test("is read by commands that use one setting of it, whatever the others are", async () => {
     const tokenFile = join(folder.path, "its-tokens");
     writeFileSync(fileOf(), `token-file: ${tokenFile}\nport: nonsense\n`);
-    const created = await runInProcess(["token", "create", "me", "--config", fileOf()]);
+    const env = { PLANT_STORE_CONFIG: "none.yaml" }; // the flag stands before it
+    const created = await runInProcess(["token", "create", "me", "--config", fileOf()], env);
     expect(created.code).toBe(0);
     const { stdout } = await runInProcess(["token", "list", "--token-file", tokenFile]);
     expect(stdout).toMatch(/ me\n$/);
