@@ -156,7 +156,6 @@ async function* callStream(
 ): AsyncGenerator<Message> {
   const { transport, metadataOf } = forwarding;
   const metadata = metadataOf(context);
-  let isAnswered = false;
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
@@ -167,13 +166,11 @@ async function* callStream(
       valuesFor(context),
     );
     addFields(context.responseHeader, answer.header);
-    isAnswered = true;
     // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
     if (context.protocolName !== "rest") sendHeaders(context);
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {
-    if (!isAnswered) addErrorHeader(error, context);
     throw failed(error, forwarding);
   }
 }
