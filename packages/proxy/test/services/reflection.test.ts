@@ -7,7 +7,7 @@ import type { ConnectRouter } from "@connectrpc/connect";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../../../gateway/test/gen/library/v1/library_pb.ts";
@@ -229,12 +229,13 @@ test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
   using watched = openWatch({ transport, intervalMs: dayMs });
   await watched.until([FieldService.typeName, LibraryService.typeName]);
   const descriptors = watched.watch.descriptors as Descriptors;
-  const onUnimplemented = () => watched.watch.refresh();
+  const onUnimplemented = vi.fn(() => watched.watch.refresh());
   await using gateway = await openHandler(
     gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport, onUnimplemented }) }),
   );
   await reflected.replace(library);
   const answer = await gateway.send(send("POST", "/v1/fields", { string: "a" }));
   expect(answer.status).toBe(501);
+  expect(onUnimplemented).toHaveBeenCalledOnce();
   await watched.until([LibraryService.typeName]);
 });
