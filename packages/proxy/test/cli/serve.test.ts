@@ -5,7 +5,7 @@ import { writeFile } from "node:fs/promises";
 import { createSecureServer } from "node:http2";
 import { get } from "node:https";
 import { join } from "node:path";
-import { type ConnectRouter, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus as Status } from "connect-gateway/health";
@@ -63,14 +63,21 @@ test("each service is served from its upstream, exactly, and is away with it alo
 });
 
 test("health is that of the upstream, from when it is there until it is away", async () => {
-  let status: Status = Status.NOT_SERVING;
-  const healthy = (router: ConnectRouter) => router.service(Health, { check: () => ({ status }) });
+  let status: Status | undefined;
+  const check = () => {
+    if (status === undefined) throw new ConnectError("no such service", Code.NotFound);
+    return { status };
+  };
+  const healthy = (router: ConnectRouter) => router.service(Health, { check });
   const upstream = await openUpstream(healthy);
   await using server = await start("--upstream", upstream.url, ...described);
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
-  expect((await fetch(`${server.origin}/readyz`)).status).toBe(503);
-  status = Status.SERVING;
-  await server.ready();
+  for (const told of [Status.SERVING, undefined]) {
+    status = Status.NOT_SERVING;
+    await until(503, `${server.origin}/readyz`);
+    status = told; // or nothing of the server as a whole
+    await server.ready();
+  }
   await upstream[Symbol.asyncDispose]();
   await until(503, `${server.origin}/readyz`);
   const call = await fetch(`${server.origin}/v1/volumes/1`);
