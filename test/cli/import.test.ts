@@ -1,6 +1,6 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
 import { execFileSync, spawn } from "node:child_process";
-import { lstat, readdir, readFile, rename, stat, symlink, writeFile } from "node:fs/promises";
+import { lstat, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { gunzipSync, gzipSync } from "node:zlib";
@@ -17,7 +17,7 @@ import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../support/test-server.ts";
 
-const env = { PLANT_STORE_TOKEN: knownToken };
+const env = { PLANT_STORE_TOKEN: `${knownToken}\n` };
 
 const ndjsonOf = (plants: readonly NewPlant[]) => plants.map(formats.ndjson.write).join("");
 
@@ -131,6 +131,9 @@ test("rows that are rejected go to a file with their lines, and the others are s
   expect(await at.run("--force", "--dry-run")).toMatchObject({ code: 0 });
   expect((await readFile(rejects, "utf8")).trimEnd().split("\n")).toEqual(lines);
   await rename(rejects, `${at.file}.old`);
+  await symlink(at.file, rejects);
+  expect(await at.run("--force")).toMatchObject({ code: 2 }); // it would replace what it reads
+  await rm(rejects);
   await symlink(`${at.file}.old`, rejects);
   await writeFile(at.file, "id,name\n2\n");
   expect(await at.run("--force")).toMatchObject({ code: 3 });
