@@ -62,6 +62,8 @@ function create({ url }: TestServer, id: bigint) {
 async function untilReadyz({ url }: TestServer, status: number): Promise<string> {
   const readyz = () => get(url, "/readyz");
   await expect.poll(readyz, { interval: 20 }).toMatchObject({ status });
+  const posted = await fetch(`${url}/readyz`, { method: "POST" });
+  expect(await posted.json()).toMatchObject({ error: Code.Unimplemented });
   return String((await readyz()).body);
 }
 
