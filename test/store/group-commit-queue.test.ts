@@ -105,11 +105,12 @@ describe("a caller that gives up", () => {
     expect((await nextCommit()).ids).toEqual([10n]);
   });
 
-  test("while it waits alone leaves nothing to commit", async () => {
+  test("while it waits alone, or before, leaves nothing to commit", async () => {
     const { group, submit, begun, nextCommit, signal, leave } = beginLeaving();
     const leaving = submit(0, signal);
     leave();
     await expect(leaving).rejects.toBe(reason);
+    void submit(1, signal).catch(() => {});
     await group.drain();
     expect(begun).toEqual([]);
     void submit(2);
