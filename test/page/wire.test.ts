@@ -16,6 +16,8 @@ const wire: {
   joinParts(parts: Parts): Uint8Array;
 } = await import(page);
 
+const { createBody } = await import(page.replace("wire", "request"));
+
 const numbers = {
   NewPlant: Object.fromEntries(NewPlantSchema.fields.map(({ name, number }) => [name, number])),
 };
@@ -25,4 +27,8 @@ test.each([0, 1, 127, 128, 200, 16_384])("a name of %d bytes", (length) => {
   const message = create(CreatePlantRequestSchema, { plant: { ...plant, id: -1n } });
   const body = wire.joinParts(wire.encodeRequest(plant, numbers));
   expect(Buffer.from(body)).toEqual(envelope(toBinary(CreatePlantRequestSchema, message)));
+});
+
+test("a name is sent even if it is empty, and a tag is not", () => {
+  expect(createBody({ id: "1", name: "", tag: "" })).toBe('{"id": 1, "name": ""}');
 });
