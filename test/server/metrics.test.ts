@@ -1,5 +1,6 @@
 /** What operators see: every request once, under few names, whatever strangers send. */
 import type { ClientHttp2Session } from "node:http2";
+import { Registry } from "@prometheus-io/client";
 import { Health } from "connect-gateway/health";
 import { describe, expect, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
@@ -8,6 +9,7 @@ import { grpcProtocol } from "../../packages/gateway/test/support/open-client.ts
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { createCommitMetrics } from "../../src/server/commit-metrics.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { get, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
@@ -17,6 +19,12 @@ import { openSession } from "../support/session.ts";
 import { storeKinds } from "../support/store-place.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
+
+test("commits are timed in seconds", async () => {
+  const registry = new Registry();
+  createCommitMetrics(registry).commitEnded({ rows: 1, durationMs: 2000, isFailed: false });
+  expect(await registry.metrics()).toContain("plant_store_commit_duration_seconds_sum 2\n");
+});
 
 const observed = { adminPort: 0 } as const;
 
