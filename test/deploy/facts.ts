@@ -4,7 +4,7 @@ import { expect } from "vitest";
 import { parseAllDocuments } from "yaml";
 import { parseContainerfile, type Stage } from "./containerfile.ts";
 
-export const stateFolder = "/var/lib/plant-store";
+export const stateDir = "/var/lib/plant-store";
 
 export const readStages = () => parseContainerfile(readDeployFile("Containerfile"));
 

@@ -14,14 +14,7 @@ import { defaultConnectionsMax } from "../../src/store/postgres/limits.ts";
 import { runChild } from "../support/child.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { environmentOf, textOf } from "./containerfile.ts";
-import {
-  readAllYaml,
-  readDeployFile,
-  readImage,
-  readStages,
-  readYaml,
-  stateFolder,
-} from "./facts.ts";
+import { readAllYaml, readDeployFile, readImage, readStages, readYaml, stateDir } from "./facts.ts";
 
 const { port, drainTimeoutMs } = resolveSettings({});
 /** The longest that a server takes to end after SIGTERM. */
@@ -70,7 +63,7 @@ test.each(Object.entries(variables))("%s has settings that exist", async (_file,
   const store = own.get("PLANT_STORE_STORE");
   if (store !== undefined) expect(describeStoreUrl(store)).not.toBe("");
   for (const path of [own.get("PLANT_STORE_TOKEN_FILE"), /^sqlite:(.*)/.exec(store ?? "")?.[1]])
-    if (path !== undefined) expect(path).toMatch(`${stateFolder}/`);
+    if (path !== undefined) expect(path).toMatch(`${stateDir}/`);
 });
 
 /** After SIGTERM, until SIGKILL. */
@@ -100,7 +93,7 @@ describe("compose.yaml", () => {
     const { PGPASSWORD } = app.environment;
     expect([user, database, PGPASSWORD]).toEqual([POSTGRES_USER, POSTGRES_DB, POSTGRES_PASSWORD]);
     expect(POSTGRES_INITDB_ARGS).toContain("UTF8");
-    expect(app.volumes[0].split(":")[1]).toBe(stateFolder);
+    expect(app.volumes[0].split(":")[1]).toBe(stateDir);
   });
 
   test("every secret is a variable of .env.example, and has no value there", () => {
@@ -150,7 +143,7 @@ describe("the Containerfile", () => {
     const user = textOf(image, "USER");
     expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     for (const { text, flags } of image.instructions)
-      if (text.endsWith(` ${stateFolder}`)) expect(flags.get("chown")).toBe(user);
+      if (text.endsWith(` ${stateDir}`)) expect(flags.get("chown")).toBe(user);
     const own = environmentOf(image);
     expect([own.get(`${prefix}HOST`), own.get(`${prefix}PORT`)]).toEqual(["0.0.0.0", `${port}`]);
     const { runAsUser, runAsGroup } = spec.template.spec.securityContext;
@@ -271,9 +264,9 @@ describe.each(units)("$file", ({ file, text: unit }) => {
       [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, key, value]) => [key, value]),
     );
     expect(values).toMatchObject({
-      ...{ ExecStart: `${program} serve`, WorkingDirectory: stateFolder, Type: "notify" },
+      ...{ ExecStart: `${program} serve`, WorkingDirectory: stateDir, Type: "notify" },
       // The exit code of a wrong setting.
-      ...{ StateDirectory: basename(stateFolder), RestartPreventExitStatus: "2" },
+      ...{ StateDirectory: basename(stateDir), RestartPreventExitStatus: "2" },
       // V8 compiles.
       MemoryDenyWriteExecute: "no",
     });

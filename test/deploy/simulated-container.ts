@@ -9,7 +9,7 @@ import { createTemporaryFolder } from "../../packages/gateway/test/support/tempo
 import { collectOutput } from "../support/output.ts";
 import { knownToken } from "../support/test-server.ts";
 import { environmentOf, textOf } from "./containerfile.ts";
-import { readImage, stateFolder } from "./facts.ts";
+import { readImage, stateDir } from "./facts.ts";
 
 /**
  * The image's files, command, variables and user, in a folder that the user may
@@ -33,7 +33,7 @@ export async function simulateContainer(build: string) {
   await mkdir(home);
   for (const { name, text } of image.instructions) {
     const [source = "", destination = ""] = text.split(/\s+/);
-    if (name !== "COPY" || destination === stateFolder) continue;
+    if (name !== "COPY" || destination === stateDir) continue;
     const target = destination === "./" ? basename(source) : destination;
     await cp(source.replace("/build", build), join(home, target), { recursive: true });
   }
@@ -41,7 +41,7 @@ export async function simulateContainer(build: string) {
 
   const port = await findFreePort();
   const env: Record<string, string> = {};
-  for (const [name, value] of environmentOf(image)) env[name] = value.replace(stateFolder, state);
+  for (const [name, value] of environmentOf(image)) env[name] = value.replace(stateDir, state);
   Object.assign(env, { PLANT_STORE_PORT: `${port}`, PLANT_STORE_TOKENS: knownToken });
   const options = { ...(isRoot && { uid, gid }), cwd: home, env };
 

@@ -6,8 +6,8 @@ import { type Volume, VolumeSchema } from "../../gateway/test/gen/library/v1/cat
 import {
   CatalogService,
   emma,
-  openCatalogOf,
   openRemoteCatalog,
+  openShelves,
   ulysses,
   walden,
 } from "../../gateway/test/support/catalog.ts";
@@ -30,7 +30,7 @@ export function useCatalog(
   const origin = origins.get(how);
   beforeAll(async () => {
     if (origin !== undefined) opened.current = await openRemoteCatalog(origin);
-    if (how === "in process") opened.current = await openCatalogOf(catalog, options);
+    if (how === "in process") opened.current = await openShelves(catalog, options);
     if (how === "through a proxy")
       opened.current = await openProxyOf((it) => it.service(CatalogService, catalog), options);
   });

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { get, openShelves, send, versions } from "../support/catalog.ts";
 import { envelope } from "../support/envelope.ts";
 import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
@@ -50,7 +50,7 @@ const calls: readonly [what: string, request: SentRequest][] = [
 describe.each(versions)("over HTTP/%s,", (version) => {
   describe.each(calls)("of %s", (_what, request) => {
     async function errorsOf(error: unknown, options: Partial<TestGatewayOptions> = {}) {
-      await using gateway = await openCatalogOf(failingWith(error), { mayFail: true, ...options });
+      await using gateway = await openShelves(failingWith(error), { mayFail: true, ...options });
       await gateway.send({ version, ...request });
       return gateway.errors;
     }
@@ -77,7 +77,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       yield { contentType: "text/plain", data: Buffer.from("half of ") };
       throw unexpected;
     }
-    await using gateway = await openCatalogOf({ streamVolume }, { mayFail: true });
+    await using gateway = await openShelves({ streamVolume }, { mayFail: true });
     const request = get("/v1/shelves/a/volumes/1:stream");
     await expect(gateway.send({ version, ...request })).rejects.toThrow();
     expect(gateway.errors).toEqual([unexpected]);
@@ -93,7 +93,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     }
 
     async function answerTo(request: SentRequest) {
-      await using gateway = await openCatalogOf({
+      await using gateway = await openShelves({
         getVolume: (_request, context) => untilAborted(context),
         async *watchVolumes({ parent }, context) {
           if (parent !== "shelves/early") yield { id: 1n };
@@ -117,7 +117,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
 test("a client that leaves during its body is not reported", async () => {
   const ended = Promise.withResolvers<void>();
   const observer = { begin: () => ({ end: () => ended.resolve() }) };
-  await using gateway = await openCatalogOf({}, { observer });
+  await using gateway = await openShelves({}, { observer });
   using connection = await openRawConnection(gateway.port);
   const head = "Host: a\r\nContent-Type: application/json\r\nContent-Length: 9";
   connection.write(`POST /v1/shelves/a/volumes HTTP/1.1\r\n${head}\r\n\r\n{`);

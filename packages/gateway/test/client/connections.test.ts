@@ -41,14 +41,7 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import {
-  grpcFields,
-  notFound,
-  onFrame,
-  openRaw,
-  openTcpServer,
-  serverGreeting,
-} from "./raw-server.ts";
+import { grpcFields, notFound, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
 
 const unavailable = { code: Code.Unavailable };
 
@@ -217,7 +210,7 @@ test("a server that takes no second connection is not asked for one over and ove
 });
 
 test("a server that hangs up at once is not called over and over", async () => {
-  await using server = await openTcpServer((socket) => socket.end(serverGreeting));
+  await using server = await openTcp((socket) => socket.end(serverGreeting));
   await failureOf(call(server));
   await setTimeout(500);
   expect(server.sockets.length).toBeGreaterThan(1);
@@ -312,7 +305,7 @@ describe("a call that may have been done does not go out again", () => {
 });
 
 test("a server that greets and leaves at once has no call of those that waited for it", async () => {
-  await using server = await openTcpServer((socket, connection) => {
+  await using server = await openTcp((socket, connection) => {
     socket.write(
       Buffer.concat(connection > 1 ? [serverGreeting] : [serverGreeting, goawayFrame()]),
     );

@@ -9,7 +9,7 @@ import { collect } from "../support/collect.ts";
 import { within } from "../support/within.ts";
 import { answerOk, type Caller, call, failureOf, grpcHead, openFakeServer } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { openRaw, openTcpServer } from "./raw-server.ts";
+import { openRaw, openTcp } from "./raw-server.ts";
 
 const dead = { code: Code.Unavailable, rawMessage: "the server does not answer" };
 const quietMsMax = 100;
@@ -40,7 +40,7 @@ const goaway = (stream: ServerHttp2Stream, lastStreamId?: number) =>
 
 describe("a server that falls silent loses its connection", () => {
   test.each(["http", "https"])("before it has spoken, over %s", async (scheme) => {
-    await using server = await openTcpServer((socket) => socket.resume(), { scheme, quietMsMax });
+    await using server = await openTcp((socket) => socket.resume(), { scheme, quietMsMax });
     expect(await failureOf(call(server))).toMatchObject(dead);
   });
 

@@ -14,7 +14,7 @@ import {
 import { listen } from "../support/free-port.ts";
 
 /** A server of TCP, what it is sent on each connection, and a transport that calls it. */
-export async function openTcpServer(
+export async function openTcp(
   accept: (socket: Socket, connection: number) => void,
   {
     scheme = "http",
@@ -78,7 +78,7 @@ export async function openRaw(
   options: Partial<GrpcTransportOptions> = {},
 ) {
   const frames: Frame[] = [];
-  const server = await openTcpServer((socket, connection) => {
+  const server = await openTcp((socket, connection) => {
     socket.write(serverGreeting);
     onFrame(socket, (one) => {
       frames.push(one);

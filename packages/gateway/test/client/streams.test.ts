@@ -25,7 +25,7 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { answerFrames, onFrame, openRaw, openTcpServer, serverGreeting } from "./raw-server.ts";
+import { answerFrames, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -66,7 +66,7 @@ test.each<[what: string, end: (socket: Socket) => void]>([
 ])("a whole answer is read, though its server %s the connection", async (_what, end) => {
   const title = "a".repeat(15_000);
   const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
-  await using server = await openTcpServer((socket) => {
+  await using server = await openTcp((socket) => {
     socket.write(serverGreeting);
     onFrame(socket, ({ type, streamId }) => {
       if (type !== frameType.headers || streamId === 1) return;
@@ -116,7 +116,7 @@ test("a caller that leaves a whole answer unread leaves its place, too", async (
 test("a server that reads nothing more, and ends its side, ends the call", async () => {
   const windowBytes = 2 ** 31 - 1;
   const settings = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
-  await using server = await openTcpServer(
+  await using server = await openTcp(
     (socket) => {
       const window = frame(frameType.windowUpdate, { payload: uint32(windowBytes - 65_535) });
       const greeting = frame(frameType.settings, { payload: settings });

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { badRequest, FieldViolation } from "../../src/codec/violation.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
-import { openCatalogOf } from "../support/catalog.ts";
+import { openShelves } from "../support/catalog.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 
 describe("a violation", () => {
@@ -29,7 +29,7 @@ describe("the error of violations", () => {
       { length: 5000 },
       () => new FieldViolation("b".repeat(300), "c".repeat(300)),
     );
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       getVolume: () => Promise.reject(badRequest(many)),
     });
     using caller = grpcProtocol.open(CatalogService, gateway.origin("2"));

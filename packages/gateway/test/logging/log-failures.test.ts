@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { describeError, type Log, logFailures } from "../../src/logging/log-failures.ts";
-import { CatalogService, get, openCatalogOf } from "../support/catalog.ts";
+import { CatalogService, get, openShelves } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
 
 const broken = new Error("disk I/O error");
@@ -34,7 +34,7 @@ describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
       written.push({ level, message, cause });
     const log = { info: write("info"), warn: write("warn"), error: write("error") };
     // The gateway fails the test if its onError hears of anything.
-    await using gateway = await openCatalogOf(
+    await using gateway = await openShelves(
       { getVolume: () => Promise.reject(error) },
       { interceptors: [logFailures(log)] },
     );
@@ -50,7 +50,7 @@ test("there is at most one line a second, and each counts the calls since the la
   onTestFinished(() => void vi.useRealTimers());
   const lines: string[] = [];
   const log = { info: () => {}, warn: () => {}, error: (line: string) => void lines.push(line) };
-  await using gateway = await openCatalogOf(
+  await using gateway = await openShelves(
     { getVolume: () => Promise.reject(broken) },
     { interceptors: [logFailures(log)] },
   );

@@ -3,14 +3,14 @@ import { Code, ConnectError, createContextKey, type HandlerContext } from "@conn
 import { describe, expect, test } from "vitest";
 import type { CallEnding, ObservedRequest } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import { CatalogService, openCatalogOf, walden } from "../support/catalog.ts";
+import { CatalogService, openShelves, walden } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 import { within } from "../support/within.ts";
 
 const tools = [CatalogService.typeName];
 
 const open = (options: Partial<TestGatewayOptions> = {}, own: Partial<McpOptions> = {}) =>
-  openCatalogOf(
+  openShelves(
     { getVolume: () => ({ ...walden, id: 1n }) },
     { mcp: createMcp({ tools, ...own }), ...options },
   );
@@ -193,7 +193,7 @@ describe("the gate", () => {
       callers.push(values.get(caller));
       return {};
     };
-    await using gateway = await openCatalogOf(
+    await using gateway = await openShelves(
       { getVolume },
       {
         requestGate: ({ values }) => void values.set(caller, `caller ${++passed}`),
@@ -254,7 +254,7 @@ test("an implementation without a token gets a 401, too", async () => {
   const getVolume = () => {
     throw new ConnectError("no token", Code.Unauthenticated);
   };
-  await using gateway = await openCatalogOf({ getVolume }, { mcp: createMcp({ tools }) });
+  await using gateway = await openShelves({ getVolume }, { mcp: createMcp({ tools }) });
   const response = await gateway.send(post(call()));
   expect(response.status).toBe(401);
   expect(jsonOf(response)).toMatchObject({ id: 1, error: { code: Code.Unauthenticated } });
@@ -300,7 +300,7 @@ describe("a page", () => {
 test("a raw answer of a tool has a limit, too", async () => {
   const downloadVolume = () => ({ contentType: "text/plain", data: Buffer.from("too long") });
   const limits = { mcp: createMcp({ tools }), writeMaxBytes: 7 };
-  await using gateway = await openCatalogOf({ downloadVolume }, limits);
+  await using gateway = await openShelves({ downloadVolume }, limits);
   const response = await gateway.send(post(older("tools/call", { name: "download_volume" })));
   expect(jsonOf(response)).toMatchObject({ result: { isError: true } });
 });

@@ -3,14 +3,14 @@ import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
-import { type Catalog, CatalogService, openCatalogOf } from "../support/catalog.ts";
+import { type Catalog, CatalogService, openShelves } from "../support/catalog.ts";
 import { openDefault, openLegacy, openModern } from "../support/mcp-client.ts";
 
 const tools = [CatalogService.typeName];
 const parent = "shelves/a";
 
 const open = (watchVolumes: NonNullable<Catalog["watchVolumes"]>, own: Partial<McpOptions> = {}) =>
-  openCatalogOf({ watchVolumes }, { mcp: createMcp({ tools, ...own }) });
+  openShelves({ watchVolumes }, { mcp: createMcp({ tools, ...own }) });
 
 async function* endless() {
   for (let id = 1n; ; id++) yield { id };

@@ -2,14 +2,7 @@
 
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
-import {
-  askCatalog,
-  type Catalog,
-  get,
-  openCatalogOf,
-  send,
-  versions,
-} from "../support/catalog.ts";
+import { askCatalog, type Catalog, get, openShelves, send, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
 const location = { location: "/v1/shelves/b/volumes/1" };
@@ -96,7 +89,7 @@ test.each<[call: string, headers: Record<string, string>]>([
   ["GetVolume", { "x-http-code": "206" }], // without Content-Range
   ["StreamVolume", { "x-http-code": "204" }],
 ])("%s with %j is an internal error", async (call, headers) => {
-  await using gateway = await openCatalogOf(catalogOf(headers), { mayFail: true });
+  await using gateway = await openShelves(catalogOf(headers), { mayFail: true });
   const response = await gateway.send(callOf(call));
   expect([response.status, jsonOf(response)]).toMatchObject([500, { message: "internal error" }]);
   expect(String(gateway.errors[0])).toContain("x-http-code");
@@ -154,7 +147,7 @@ describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
 
   test("other methods, and failures, keep their status", async () => {
     const statuses = { [`${service}.CreateVolume`]: 201 };
-    await using gateway = await openCatalogOf(found, { rest: { statuses } });
+    await using gateway = await openShelves(found, { rest: { statuses } });
     expect(await gateway.send({ version, ...get(volume) })).toMatchObject({ status: 200 });
     const bad = send("POST", "/v1/shelves/a/volumes", { isbn: 1 });
     expect(await gateway.send({ version, ...bad })).toMatchObject({ status: 400 });
@@ -176,7 +169,7 @@ describe("startup fails for rest.statuses of", () => {
   ])("%s: %s", (method, status, reason) => {
     const statuses = { [`${service}.${method}`]: status };
     const rules = [{ selector: `${service}.ListVolumes` }]; // without a pattern
-    expect(() => openCatalogOf(found, { rest: { rules, statuses } })).toThrow(
+    expect(() => openShelves(found, { rest: { rules, statuses } })).toThrow(
       `rest.statuses["${service}.${method}"]: ${reason}`,
     );
   });

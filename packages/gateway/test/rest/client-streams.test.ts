@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { CreateVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
-import { askCatalog, type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, openShelves, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -121,7 +121,7 @@ describe.each(versions)("client streaming over HTTP/%s:", (version) => {
   });
 
   test("an error of the implementation has its status although the body continues", async () => {
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       importVolumes() {
         throw new ConnectError("full", Code.FailedPrecondition);
       },
@@ -138,7 +138,7 @@ describe("a client that streams", () => {
   test("is received message by message, and so is its leaving", async () => {
     const first = Promise.withResolvers<string | undefined>();
     const left = Promise.withResolvers<boolean>();
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       async importVolumes(requests, { signal }) {
         try {
           for await (const { volume } of requests) first.resolve(volume?.title);
@@ -159,7 +159,7 @@ describe("a client that streams", () => {
   test("waits while the implementation does not read", async () => {
     const open = Promise.withResolvers<void>();
     let count = 0;
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       async importVolumes(requests) {
         await open.promise;
         for await (const _ of requests) count++;

@@ -7,7 +7,7 @@ import {
 } from "node:zlib";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../src/index.ts";
-import { askCatalog, get, json, openCatalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, get, json, openCatalog, openShelves, versions } from "../support/catalog.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
 const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
@@ -24,7 +24,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
     const large = "a".repeat(2000);
     const getLarge = get("/v1/shelves/x/volumes/1");
     const openLarge = (title: string) =>
-      openCatalogOf({ getVolume: () => ({ title }) }, { compressMinBytes: 1000 });
+      openShelves({ getVolume: () => ({ title }) }, { compressMinBytes: 1000 });
 
     test.each<[accept: string, coding: string | null]>([
       ["gzip", "gzip"],
@@ -93,7 +93,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["by one of the router alone, too", { acceptCompression: [own] }, "own"],
     ])("a client that accepts all gets it %s", async (_what, options, coding) => {
       const getVolume = () => ({ title: large });
-      await using gateway = await openCatalogOf({ getVolume }, options);
+      await using gateway = await openShelves({ getVolume }, options);
       const accepted = coding === "own" ? "own" : "gzip, br, zstd";
       const headers = { "accept-encoding": accepted };
       const response = await gateway.send({ version, ...getLarge, headers });
@@ -102,7 +102,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
 
     test("what the implementation has compressed is not compressed again", async () => {
       const text = "a".repeat(100_000);
-      await using gateway = await openCatalogOf({
+      await using gateway = await openShelves({
         downloadVolume(_request, { responseHeader }) {
           responseHeader.set("content-encoding", "gzip");
           return { contentType: "text/plain", data: gzipSync(text, { level: 0 }) };

@@ -1,7 +1,7 @@
 /** An empty body, for rules with a body. */
 import { gzipSync } from "node:zlib";
 import { describe, expect, test } from "vitest";
-import { askCatalog, type Catalog, json, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, json, openShelves, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
@@ -59,7 +59,7 @@ describe("without a Content-Type", () => {
     // A client that expects 100 (Continue) announces a body, RFC 9110 section 10.1.1.
     ["a body to come", "Transfer-Encoding: chunked\r\nExpect: 100-continue\r\n\r\n", 415],
   ])("%s: %3$s", async (_what, sent, status) => {
-    await using gateway = await openCatalogOf(catalog);
+    await using gateway = await openShelves(catalog);
     using connection = await openRawConnection(gateway.port);
     connection.write(head + sent);
     const received = await connection.until("the answer", (bytes) => bytes.includes("}"));

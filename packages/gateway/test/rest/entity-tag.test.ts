@@ -1,6 +1,6 @@
 /** rest.etag: GET with If-None-Match. */
 import { describe, expect, test } from "vitest";
-import { type Catalog, get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { type Catalog, get, openShelves, send, versions } from "../support/catalog.ts";
 import type { SentRequest, TestGatewayOptions } from "../support/gateway.ts";
 
 const volume = get("/v1/shelves/a/volumes/1");
@@ -22,7 +22,7 @@ function openOne(
       yield { title };
     },
   };
-  return openCatalogOf(catalog, options);
+  return openShelves(catalog, options);
 }
 
 describe.each(versions)("over HTTP/%s", (version) => {

@@ -5,7 +5,7 @@ import { HttpBodySchema } from "../../gen/google/api/httpbody_pb.ts";
 import { getHttpBody, isHttpBody, setHttpBody } from "../../src/rest/rule/http-body.ts";
 import { createCatalog } from "../catalog-server.ts";
 import type { UploadVolumeRequest } from "../gen/library/v1/catalog_pb.ts";
-import { type Catalog, openCatalogOf, versions } from "../support/catalog.ts";
+import { type Catalog, openShelves, versions } from "../support/catalog.ts";
 import { jsonOf } from "../support/gateway.ts";
 
 const body = { contentType: "image/png", data: new Uint8Array([0, 255, 10]) };
@@ -23,7 +23,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
   const volume = "/v1/shelves/a/volumes/1";
 
   async function openOne() {
-    const gateway = await openCatalogOf(createCatalog());
+    const gateway = await openShelves(createCatalog());
     const headers = { "content-type": "application/json" };
     await gateway.send({ path: "/v1/shelves/a/volumes", headers, body: '{"id":1}' });
     return gateway;
@@ -88,7 +88,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
         return {};
       },
     };
-    await using gateway = await openCatalogOf(catalog, { readMaxBytes: 10 });
+    await using gateway = await openShelves(catalog, { readMaxBytes: 10 });
     const upload = { version, method: "PUT", path: `${volume}:upload` };
     expect(await gateway.send({ ...upload, body: "0123456789" })).toMatchObject({ status: 200 });
     expect(await gateway.send({ ...upload, body: "0123456789a" })).toMatchObject({ status: 413 });
@@ -98,7 +98,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
 
   test("each piece has the name and the type", async () => {
     const received: UploadVolumeRequest[] = [];
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       async appendVolume(requests) {
         for await (const request of requests) received.push(request);
         return {};
@@ -117,7 +117,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
 
   test("a content type that is not a valid header is an internal error", async () => {
     const downloadVolume = () => ({ contentType: "text/plain\r\nx-evil: 1" });
-    await using gateway = await openCatalogOf({ downloadVolume }, { mayFail: true });
+    await using gateway = await openShelves({ downloadVolume }, { mayFail: true });
     const path = `${volume}:download`;
     const response = await gateway.send({ version, method: "GET", path });
     expect(response.status).toBe(500);

@@ -16,7 +16,7 @@ import { type RestError, renderProblem } from "../../src/index.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
-import { get, openCatalogOf, send, versions } from "../support/catalog.ts";
+import { get, openShelves, send, versions } from "../support/catalog.ts";
 import { codeStatuses } from "../support/code-statuses.ts";
 import { jsonOf, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
 import { openLibraryOf } from "../support/library.ts";
@@ -293,7 +293,7 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
     ["of a stream that does not begin", get("/v1/shelves/a/volumes:watch"), 501],
   ])("%s", async (_what, request, status) => {
     const getVolume = () => Promise.reject(new ConnectError("none", Code.NotFound));
-    await using gateway = await openCatalogOf({ getVolume }, options);
+    await using gateway = await openShelves({ getVolume }, options);
     const response = await gateway.send({ version, ...request });
     expect(response.headers.get("content-type")).toBe(problemType);
     expect(response.status).toBe(status);
@@ -302,7 +302,7 @@ describe.each(versions)("over HTTP/%s, the media type is that of the renderer", 
   });
 
   test("but not in a stream that has begun, which keeps its own media type", async () => {
-    await using gateway = await openCatalogOf(
+    await using gateway = await openShelves(
       {
         async *watchVolumes() {
           yield { id: 1n };

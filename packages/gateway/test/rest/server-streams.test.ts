@@ -5,7 +5,7 @@ import { connect } from "node:net";
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { chooseStreamFormat, type StreamFormatName } from "../../src/rest/stream/stream-format.ts";
-import { askCatalog, type Catalog, get, openCatalogOf, versions } from "../support/catalog.ts";
+import { askCatalog, type Catalog, get, openShelves, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest, type TestGateway } from "../support/gateway.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
@@ -82,7 +82,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   test.each([ndjson, sse, array])(
     "an error before the first message has its status: %s",
     async (accept) => {
-      await using gateway = await openCatalogOf({
+      await using gateway = await openShelves({
         // biome-ignore lint/correctness/useYield: it fails before
         async *watchVolumes() {
           throw new ConnectError("none", Code.PermissionDenied, { "x-why": "1" });
@@ -101,7 +101,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   );
 
   test("headers arrive before the messages, trailers after them", async () => {
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       async *watchVolumes(_request, { responseHeader, responseTrailer }) {
         responseHeader.set("x-head", "1");
         yield {};
@@ -132,7 +132,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
       await over.promise;
       yield {};
     }
-    await using gateway = await openCatalogOf({ watchVolumes: quiet, streamVolume: quiet });
+    await using gateway = await openShelves({ watchVolumes: quiet, streamVolume: quiet });
     const { status } = await gateway.send({ version, ...request, method: "HEAD" });
     expect(status).toBe(200);
     await within("the end of the call", over.promise);
@@ -167,7 +167,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     onTestFinished(() => void vi.useRealTimers());
     const quiet = async (accept: string) => {
       const commented = Promise.withResolvers<void>();
-      await using gateway = await openCatalogOf({
+      await using gateway = await openShelves({
         async *watchVolumes() {
           yield { id: 1n };
           await commented.promise;
@@ -232,7 +232,7 @@ describe.each(clients)("over HTTP/%s a client", (_version, open) => {
   test("that leaves ends the call, and the implementation's generator", async () => {
     const aborted = Promise.withResolvers<void>();
     const ended = Promise.withResolvers<void>();
-    await using gateway = await openCatalogOf({
+    await using gateway = await openShelves({
       async *watchVolumes(_request, { signal }) {
         try {
           yield { id: 1n };
@@ -266,7 +266,7 @@ describe.each(clients)("over HTTP/%s a client", (_version, open) => {
       },
       getVolume: () => ({}),
     };
-    await using gateway = await openCatalogOf(catalog);
+    await using gateway = await openShelves(catalog);
     const leave = await open(gateway, watch.path);
     // Unchanged while the server has answered others many times: it waits for the client.
     for (let still = 0, last = -1; still < 20; last = yields) {
@@ -343,7 +343,7 @@ async function openCut(cut: Cut, end: End) {
     watchVolumes: (_, { signal }) => endless({ id: 1n }, { end, signal, onBegun }),
     streamVolume: (_, { signal }) => endless(part, { end, signal, onBegun }),
   };
-  const gateway = await openCatalogOf(catalog, { mayFail: true, shutdownSignal: shutdown.signal });
+  const gateway = await openShelves(catalog, { mayFail: true, shutdownSignal: shutdown.signal });
   const headers: Record<string, string> = cut === "deadline" ? { "connect-timeout-ms": "500" } : {};
   return { gateway, headers };
 }
@@ -359,7 +359,7 @@ test("an implementation ends at the deadline although the client reads nothing",
       }
     },
   };
-  await using gateway = await openCatalogOf(catalog, { mayFail: true });
+  await using gateway = await openShelves(catalog, { mayFail: true });
   const socket = connect(gateway.port, "127.0.0.1");
   socket.write(
     "GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\nConnect-Timeout-Ms: 200\r\n\r\n",

@@ -16,10 +16,6 @@ export interface Sent {
   readonly options?: JsonOptions;
 }
 
-function parsed(body: string | undefined) {
-  return body === undefined ? undefined : parseJson(new TextEncoder().encode(body));
-}
-
 /** Binds the parts of a request whose message is an EveryField. */
 export function bind({ path = {}, query = "", bodyField, body, options = {} }: Sent) {
   const isField = bodyField !== undefined && bodyField !== "*";
@@ -31,7 +27,7 @@ export function bind({ path = {}, query = "", bodyField, body, options = {} }: S
     pathValues,
     query,
     bodyField: isField ? EveryFieldSchema.fields.find(({ name }) => name === bodyField) : bodyField,
-    body: parsed(body),
+    body: body === undefined ? body : parseJson(new TextEncoder().encode(body)),
   } as const;
   return bindRequest(EveryFieldSchema, parts as Parameters<typeof bindRequest>[1], options);
 }

@@ -14,7 +14,7 @@ export { CatalogService };
 export type Catalog = Partial<ServiceImpl<typeof CatalogService>>;
 
 /** A catalog of which only these methods are of interest. */
-export function openCatalogOf(catalog: Catalog, options: Partial<TestGatewayOptions> = {}) {
+export function openShelves(catalog: Catalog, options: Partial<TestGatewayOptions> = {}) {
   return openGateway({ routes: (router) => router.service(CatalogService, catalog), ...options });
 }
 
@@ -24,7 +24,7 @@ export async function askCatalog(
   request: SentRequest,
   options: Partial<TestGatewayOptions> = {},
 ) {
-  await using gateway = await openCatalogOf(catalog, options);
+  await using gateway = await openShelves(catalog, options);
   return await gateway.send(request);
 }
 
@@ -37,10 +37,7 @@ export const ulysses = { name: "shelves/b/volumes/3", id: "3", title: "Ulysses" 
 
 /** A catalog with three volumes on two shelves. */
 export async function openCatalog(options: Partial<TestGatewayOptions> = {}): Promise<TestGateway> {
-  return await fillCatalog(
-    await openCatalogOf(createCatalog(), options),
-    options.requestPathPrefix,
-  );
+  return await fillCatalog(await openShelves(createCatalog(), options), options.requestPathPrefix);
 }
 
 /** The same at an origin, where each test finds it as at the first. */

@@ -58,7 +58,7 @@ export async function openGateway(way: Way, ignoreUnknownFields: boolean): Promi
     async call(method, json, answer) {
       received = undefined;
       given = answer;
-      const path = way === "REST" ? restPath(method) : connectPath(method);
+      const path = way === "REST" ? restPath(method) : `/${method.parent.typeName}/${method.name}`;
       const response = await fetch(`http://127.0.0.1:${server.address.port}${path}`, {
         method: "POST",
         headers: { "content-type": "application/json" },
@@ -81,8 +81,4 @@ function restRule(method: DescMethod) {
 
 function restPath({ name }: DescMethod): string {
   return `/v1/${name}`;
-}
-
-function connectPath({ parent, name }: DescMethod): string {
-  return `/${parent.typeName}/${name}`;
 }
