@@ -5,7 +5,6 @@ import {
   readFileSync,
   renameSync,
   symlinkSync,
-  truncateSync,
   writeFileSync,
 } from "node:fs";
 import { readdir } from "node:fs/promises";
@@ -195,12 +194,4 @@ test.each<[string, readonly string[], (path: string, backup: string) => void]>([
   }
   renameSync(old, path);
   expect(readStoredPlants(path)).toHaveLength(3);
-});
-
-test("a log without content is no obstacle to a backup in its place", async () => {
-  const { path, backup, log } = await openLostLog();
-  copyFileSync(backup, path);
-  truncateSync(log, 32); // its header
-  const args = ["migrate", "up", "--store", `sqlite:${path}`];
-  expect(await runInProcess(args)).toMatchObject({ code: 0, stderr: "" });
 });

@@ -1,12 +1,11 @@
 /** The page as HTTP sees it: headers, validators, methods, paths. */
-import type { IncomingMessage, ServerResponse } from "node:http";
-import { describe, expect, onTestFinished, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import {
   exchange,
   type HttpRequest,
   type HttpVersion,
 } from "../../packages/gateway/test/support/exchange.ts";
-import { createPageHandlers, pageFiles } from "../../src/server/page/handlers.ts";
+import { pageFiles } from "../../src/server/page/handlers.ts";
 import { get } from "../support/plant-request.ts";
 import { expectRestError } from "../support/rest-error.ts";
 import { openTestServer } from "../support/test-server.ts";
@@ -110,22 +109,4 @@ test("nothing of it is there when the page is off", async () => {
     expect(got.status).toBe(404);
     expectRestError(got, { error: 5 });
   }
-});
-
-test("a file that could not be read is there once it can be", async () => {
-  const path = "/page/icon.svg";
-  const file = pageFiles.get(path) as { url: URL };
-  const { url } = file;
-  onTestFinished(() => void Object.assign(file, { url }));
-  const facts = { basePath: "", version: "", tokenCommand: "" };
-  const handler = createPageHandlers({ ...facts, onError() {} }).get(path);
-  const request = { method: "GET", headers: {} } as IncomingMessage;
-  const status = () =>
-    new Promise<number>((writeHead) => {
-      handler?.(request, { writeHead, end() {} } as unknown as ServerResponse);
-    });
-  file.url = new URL("none", url);
-  expect(await status()).toBe(500);
-  file.url = url;
-  expect(await status()).toBe(200);
 });
