@@ -321,7 +321,7 @@ test.each([
   expect(Object.fromEntries(named)).toEqual(expected);
 });
 
-test("without a host, a span has none, and a code that there is not is unknown", async () => {
+test("without a host, a span has none, and a failure has the status or the code", async () => {
   const spans = recordSpans();
   const request = { protocol: "rest", requestMethod: "GET", headers: {}, peerAddress() {} };
   const { tracer } = spans;
@@ -330,9 +330,9 @@ test("without a host, a span has none, and a code that there is not is unknown",
   observation?.end({ code: undefined, error: undefined, status: undefined });
   for (const protocol of ["rest", "connect"]) {
     const failing = observer.begin({ ...request, protocol } as unknown as ObservedRequest);
-    failing?.end({ code: 99 as never, error: undefined, status: 500 });
+    failing?.end({ code: 13, error: undefined, status: 500 });
   }
   const [span, ...failed] = await spans.until(3);
   expect(span?.attributes).toEqual({ "http.request.method": "GET", "url.scheme": "http" });
-  expect(failed.map(({ attributes }) => attributes["error.type"])).toEqual(["500", "unknown"]);
+  expect(failed.map(({ attributes }) => attributes["error.type"])).toEqual(["500", "internal"]);
 });
