@@ -5,7 +5,7 @@
 import { execFileSync } from "node:child_process";
 import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { bundleProgram, copyAssets, programs } from "./bundle.ts";
+import { bundleProgram, copyAssets, copyProtos, programs } from "./bundle.ts";
 import { collectLicenses } from "./supply/licenses.ts";
 import { createSbom } from "./supply/sbom.ts";
 
@@ -21,6 +21,7 @@ for (const [root, entries] of Object.entries(programs)) {
 }
 // Neither copies files other than TypeScript.
 copyAssets("dist");
+copyProtos("packages/gateway/dist");
 
 const read = (file: string) => JSON.parse(readFileSync(file, "utf8"));
 const sbom = createSbom(read("package.json"), read("package-lock.json"));

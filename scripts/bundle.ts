@@ -17,6 +17,14 @@ export function copyAssets(folder: string): void {
     cpSync(join("gen", name), join(folder, "gen", name));
 }
 
+/** The protos of Google that those of users import, for their compilers. */
+export function copyProtos(folder: string): void {
+  for (const name of ["annotations", "field_behavior", "http", "httpbody"]) {
+    const file = `google/api/${name}.proto`;
+    cpSync(join("node_modules/google-proto-files", file), join(folder, "proto", file));
+  }
+}
+
 /**
  * @param root The folder of a package.
  * @param folder Where the bundles are written.

@@ -13,6 +13,7 @@ import { findFreePort } from "../packages/gateway/test/support/free-port.ts";
 import { openModern } from "../packages/gateway/test/support/mcp-client.ts";
 import { createTemporaryFolder } from "../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../packages/gateway/test/support/within.ts";
+import { copyProtos } from "../scripts/bundle.ts";
 import { collectOutput } from "./support/output.ts";
 import { findShownFiles } from "./support/shown-files.ts";
 import { useOpened } from "./support/use-test-server.ts";
@@ -43,6 +44,7 @@ async function pack(): Promise<string> {
   }
   const project = join(source, "tsconfig.build.json");
   await run("tsc", ["--project", project, "--outDir", join(home, "dist")], { env });
+  copyProtos(join(home, "dist"));
   await run("npm", ["pack", home, "--silent", "--pack-destination", folder], { env });
   const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
   return tarball;
@@ -100,8 +102,7 @@ test("what its README and docs show compiles, strictly, and with the types of li
   }
   // What the pages have developers install, as it is here.
   const tools = [
-    ...["google-proto-files", "@types", "undici-types", "@opentelemetry"],
-    ...["@connectrpc/validate", "fastify"],
+    ...["@types", "undici-types", "@opentelemetry", "@connectrpc/validate", "fastify"],
   ];
   for (const name of tools) {
     await rm(join(folder, "node_modules", name), { recursive: true, force: true });

@@ -91,10 +91,6 @@ async function writePage({ program }: Page, folder: string, port: number): Promi
       await writeFile(file, body.replaceAll("8080", String(port)));
     }
   }
-  const protos = join(folder, "node_modules/google-proto-files");
-  await cp(join(root, "node_modules/google-proto-files/google/api"), join(protos, "google/api"), {
-    recursive: true,
-  });
   const PATH = `${join(root, "node_modules/.bin")}:${environment["PATH"]}`;
   await runTool(folder, ["buf", "generate"], { PATH });
 }
