@@ -57,6 +57,7 @@ export function assertOptions(
 
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "list";
+  if (Number.isNaN(value)) return "NaN";
   return value === null ? "null" : typeof value;
 }
 

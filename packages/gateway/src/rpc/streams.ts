@@ -10,6 +10,7 @@ import {
   type Message,
   type StreamWire,
 } from "./call.ts";
+import { timerMaxMs } from "./options.ts";
 
 /** An answer in messages, to be sent as they come. */
 export interface Messages {
@@ -132,10 +133,10 @@ export function watchIdle(call: Call, idleMs: number | undefined): (() => void) 
   let timer: ReturnType<typeof setTimeout>;
   const look = () => {
     const leftMs = movedAt + idleMs - performance.now();
-    if (leftMs > 0) timer = setTimeout(look, leftMs);
+    if (leftMs > 0) timer = setTimeout(look, Math.min(leftMs, timerMaxMs));
     else call.abort(new ConnectError(`no message for ${idleMs} ms`, Code.DeadlineExceeded));
   };
-  timer = setTimeout(look, idleMs);
+  timer = setTimeout(look, Math.min(idleMs, timerMaxMs));
   call.addEventListener("abort", { handleEvent: () => clearTimeout(timer) });
   return () => {
     movedAt = performance.now();

@@ -102,6 +102,7 @@ describe("an option that is wrong stops the start:", () => {
     [{ rest: [] }, "rest must be an object"],
     [{ rest: { toString: undefined } }, "rest.toString is no option"],
     [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
+    [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a number: NaN"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
   ])("%o", async (options, message) => {
     await expect(openCatalog(options)).rejects.toThrow(message);
