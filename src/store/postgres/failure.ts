@@ -164,12 +164,13 @@ export function sqlState(error: unknown): string | undefined {
   return error instanceof pg.DatabaseError ? error.code : undefined;
 }
 
-/** The SQLSTATE, Node's code, our code, or the class of any other error. */
+/** The SQLSTATE, Node's code, our code, or the class of any other error; of the driver's, its words. */
 export function failureCode(error: unknown): string {
   if (error instanceof pg.DatabaseError) return error.code ?? "no SQLSTATE";
   if (error instanceof ConnectionLost && error.cause !== undefined) return failureCode(error.cause);
   if (error instanceof Error && "code" in error) return String(error.code);
-  return error instanceof Error ? error.name : typeof error;
+  if (!(error instanceof Error)) return typeof error;
+  return error.name === "Error" ? error.message : error.name;
 }
 
 /** Whether the server is up but not ready yet, and may soon be. */
@@ -193,11 +194,8 @@ export function openError(error: unknown): StoreOpenError {
     return new StoreOpenError(code, message, { cause: error });
   }
   const problem = error instanceof Error ? error.message : String(error);
-  return new StoreOpenError(
-    "inaccessible",
-    `${problem}; check that the server runs, and whether it speaks TLS: sslmode in the store URL says what we do`,
-    { cause: error },
-  );
+  const advice = "check that the server runs, and that sslmode in the store URL fits it";
+  return new StoreOpenError("inaccessible", `${problem}; ${advice}`, { cause: error });
 }
 
 function causesOf(error: unknown): readonly unknown[] {

@@ -33,9 +33,8 @@ test.each<[Remedy, states: string, readonly unknown[]]>([
   [
     "elsewhere",
     "08000 08003 08P01 25006 25P03 25P04 53300 57P01 57P02 57P03 57P05",
-    [new ConnectionLost("")],
+    [new ConnectionLost(""), noHost(serverError("28P01")), new StoreOpenError("inaccessible", "")],
   ],
-  ["elsewhere", "", [noHost(serverError("28P01")), new StoreOpenError("inaccessible", "")]],
   ["none", "23503 42P01 42501 53100 53200 XX000 22021 28P01 3D000", [new TypeError("ours")]],
   // A system error that looks like an SQLSTATE.
   ["none", "", [Object.assign(new Error("words"), { code: "57P01" })]],
@@ -66,6 +65,7 @@ test.each([
   [noHost(silent, new ConnectionLost("")), "NoHost", true, false],
   [Object.assign(new Error("words"), { code: "EPIPE" }), "EPIPE", false, false],
   [new TypeError("ours"), "TypeError", false, false],
+  [new Error("The server does not support SSL"), "The server does not support SSL", false, false],
   ["words", "string", false, false],
 ])("%o has the code %s, a retry may succeed: %s, it was silent: %s", (error, code, may, quiet) => {
   expect(failureCode(error)).toBe(code);
@@ -90,6 +90,7 @@ test.each<[Obstacle, states: string, readonly unknown[]]>([
 });
 
 const ours = new StoreOpenError("newer_schema", "ours");
+const nobody = noHost(silent, new TypeError());
 const lost = new ConnectionLost("the connection to h0 was lost");
 
 test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
@@ -97,12 +98,7 @@ test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
   ["inaccessible", /starting up.*57P03/, noHost(silent, serverError("57P03")), true],
   ["inaccessible", /reports an error.*XX000/, serverError("XX000"), false],
   ["newer_schema", /^ours$/, noHost(serverError("28P01"), ours), false],
-  [
-    "inaccessible",
-    /connect to h0 \(ConnectionLost\), h1 \(TypeError\);/,
-    noHost(silent, new TypeError()),
-    false,
-  ],
+  ["inaccessible", /connect to h0 \(ConnectionLost\), h1 \(TypeError\);/, nobody, false],
   ["inaccessible", /^the connection to h0 was lost;/, lost, false],
 ])("a store is not opened, %s: %s", (code, message, error, passes) => {
   const opening = openError(error);
