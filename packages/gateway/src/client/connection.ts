@@ -271,7 +271,7 @@ function withReason(cause: NodeJS.ErrnoException | undefined): Error | undefined
   if (cause !== undefined && cause.code !== "ERR_HTTP2_ERROR") return cause;
   const reason =
     cause === undefined
-      ? "the server closed the connection before it spoke HTTP/2; it may expect TLS"
+      ? "the server closed the connection before it spoke HTTP/2; it may expect TLS, or a client certificate"
       : "the server does not speak HTTP/2";
   return new ConnectError(reason, Code.Unavailable, undefined, undefined, cause);
 }

@@ -40,11 +40,12 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
 }
 
 const wrongVersion = "0A00010B";
+const untrusted = "; it, or its CA, must be trusted"; // Node's advice is one of its own flags
 
 /** The message of an error of a socket. Those of OpenSSL contain addresses and paths of its sources. */
 export function socketMessage({ message }: Error): string {
   const [, code, reason] = /:error:([0-9A-F]{8}):[^:]*:[^:]*:([^:]*):/.exec(message) ?? [];
-  if (reason === undefined) return message;
+  if (reason === undefined) return message.replace(/; if the root .*/, untrusted);
   return `TLS failed: ${reason}${code === wrongVersion ? "; the server may speak plaintext" : ""}`;
 }
 

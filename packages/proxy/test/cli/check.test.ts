@@ -1,6 +1,7 @@
 /** `--check`: what would be served, and what is wrong. */
 import { writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { createServer as createTcpServer } from "node:net";
 import { join } from "node:path";
 import type { FileDescriptorProto } from "@bufbuild/protobuf/wkt";
 import { addReflection } from "connect-gateway/reflection";
@@ -40,11 +41,12 @@ test("tells each method with its routes and its form, without an upstream at han
 test("tells what is wrong with the URL of an upstream", async () => {
   await using upstream = await openUpstream((router) => addReflection(router));
   await using http1 = await listen(createServer((_, response) => void response.end()));
+  await using closing = await listen(createTcpServer((socket) => void socket.destroy()));
+  const secure = upstream.url.replace("http:", "https:");
+  const closes = "the server closed the connection before it spoke HTTP/2";
   const rows = [
-    [
-      upstream.url.replace("http:", "https:"),
-      "TLS failed: wrong version number; the server may speak plaintext",
-    ],
+    [closing.url, `${closes}; it may expect TLS, or a client certificate`],
+    [secure, "TLS failed: wrong version number; the server may speak plaintext"],
     [http1.url, "the server does not speak HTTP/2"],
   ] as const;
   for (const [url, reason] of rows) {

@@ -221,6 +221,8 @@ test.skipIf(!hasOpenssl)("TLS to both sides, each with client certificates", asy
   );
   const { port } = upstream;
   const trust = ["--upstream", `https://127.0.0.1:${port}`, "--upstream-ca", server.certFile];
+  const unknown = await folder.run("--check", ...trust.slice(0, 2), "--reflection");
+  expect(unknown.stderr).toContain("self-signed certificate; it, or its CA, must be trusted\n");
   const own = ["--upstream-cert", client.certFile, "--upstream-key", client.keyFile];
   const tls = ["--tls-cert", server.certFile, "--tls-key", server.keyFile];
   const mutual = [...tls, "--tls-client-ca", client.certFile];
