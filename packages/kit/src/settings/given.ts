@@ -143,7 +143,8 @@ export function addSettingFlags(program: Named, command: Command, ...only: reado
 
 /** Without defaults and variables of commander, because the command line is not the only source. */
 function createOption(program: Named, { setting, name }: SchemaEntry): Option {
-  const extra = `default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
+  const unit = setting.unit === undefined ? "" : `in ${setting.unit}; `;
+  const extra = `${unit}default: ${formatValue(setting.default) || "none"}, env: ${variableOf(program, name)}`;
   const form = setting.isBareFlag ? `[${setting.placeholder}]` : `<${setting.placeholder}>`;
   const option = new Option(`--${name} ${form}`, `${describe(setting)} (${extra})`);
   // A list may also be given by repeating its flag.
@@ -154,6 +155,5 @@ function createOption(program: Named, { setting, name }: SchemaEntry): Option {
 
 function describe(setting: Setting): string {
   const text = setting.summary.replaceAll("`", "");
-  const unit = setting.unit === undefined ? "" : `, in ${setting.unit}`;
-  return `${text.charAt(0).toLowerCase()}${text.slice(1)}${unit}`;
+  return `${text.charAt(0).toLowerCase()}${text.slice(1)}`;
 }

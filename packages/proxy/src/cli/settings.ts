@@ -116,12 +116,12 @@ export const schema = {
     min: 0,
   }),
   ...kit.inFileOnly({
-    methodTimeoutsMs: kit.list("The same for these methods, streams too", {
+    methodTimeoutsMs: kit.list("The same as `SERVICE[/METHOD]=MS`, for streams too", {
       placeholder: "SERVICE[/METHOD]=ms",
       check: findTimeoutProblem,
     }),
     maxTimeoutMs: kit.milliseconds(
-      "Longest deadline of a client, in ms. A longer one is refused; 0: any",
+      "Longest deadline of a client. A longer one is refused; 0: any",
       { min: 0 },
     ),
   }),
