@@ -4,7 +4,7 @@ import { copyFile, open, rename, rm, truncate } from "node:fs/promises";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
-import { StoreOpenError } from "../../src/store/open-error.ts";
+import { StoreError, StoreOpenError } from "../../src/store/open-error.ts";
 import { openDatabase, openError } from "../../src/store/sqlite/database.ts";
 import { readValue } from "../../src/store/sqlite/driver.ts";
 import { failureCode, isPassing, primaryCode } from "../../src/store/sqlite/failure.ts";
@@ -18,7 +18,7 @@ import { expectAllKept, expectKept, untilObstacle } from "./suite.ts";
 import { openBeside, temporaryPath, watchWorkers } from "./temporary.ts";
 
 const workers = watchWorkers();
-const moved = /deleted, moved or replaced/;
+const moved = /deleted, moved or replaced while the store was open$/;
 
 /** A store, and what it reports to its owner. */
 async function openFresh(busyTimeoutMs = 50, given?: string) {
@@ -255,6 +255,7 @@ describe("a permanent failure", () => {
     await replace(path);
     await untilObstacle(store, "failed");
     await expectFailedForGood(store, failures);
+    expect(failures[0]).toBeInstanceOf(StoreError); // a command prints one line
     expect(failures[0]?.message).toMatch(moved);
   });
 
@@ -272,15 +273,12 @@ describe("a permanent failure", () => {
     await store.create(plantOf(1));
     await interfere(path);
     // Every 10 ms.
-    let outcome: unknown;
-    for (let id = 2; outcome === undefined; id++) {
-      outcome = await store.create(plantOf(id)).then(
-        () => undefined,
-        (error) => error,
-      );
+    let outcome: PromiseSettledResult<unknown> | undefined;
+    for (let id = 2; outcome?.status !== "rejected"; id++) {
+      [outcome] = await Promise.allSettled([store.create(plantOf(id))]);
     }
     vi.useRealTimers();
-    expect(outcome).toMatchObject({ code: "unavailable" });
+    expect(outcome).toMatchObject({ reason: { code: "unavailable" } });
     await expectFailedForGood(store, failures);
     expect(failures[0]?.message).toMatch(moved);
   });

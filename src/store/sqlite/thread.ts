@@ -4,7 +4,7 @@ import { Worker } from "node:worker_threads";
 import type { PlantStore } from "../../plant.ts";
 import { createBatchedStore } from "../batched-store.ts";
 import type { Engine, RowOutcome } from "../engine.ts";
-import { StoreOpenError } from "../open-error.ts";
+import { StoreError, StoreOpenError } from "../open-error.ts";
 import type { StoreOptions } from "../options.ts";
 import { isFull, isOfRow, primaryCode } from "./failure.ts";
 import { busyTimeoutMs as defaultBusyTimeoutMs } from "./files.ts";
@@ -26,12 +26,12 @@ const workerUrl = new URL(`./worker${extname(import.meta.url)}`, import.meta.url
 const openPaths = new Set<string>();
 
 /** An error of SQLite. `code` is the name of its extended code, or the class of another error. */
-class SqliteFailure extends Error {
+class SqliteFailure extends StoreError {
   override readonly name = "SqliteFailure";
   readonly code: string;
 
   constructor({ code, message }: Failure) {
-    super(`${message} (${code})`);
+    super(code === "Error" ? message : `${message} (${code})`); // ours, without a code
     this.code = code;
   }
 }
