@@ -17,7 +17,8 @@ export interface PlantClientOptions {
 }
 
 /**
- * Speaks Connect in binary over `fetch`: ids are exact `bigint`s. Calls reject with `ConnectError`.
+ * Speaks Connect in binary over `fetch`: ids are exact `bigint`s. Calls reject with `ConnectError`,
+ * of `Code.Unknown` if there is no connection or it was lost: then, too, a retry is safe.
  */
 export function createPlantClient(options: PlantClientOptions): Client<typeof PlantService> {
   const transport = createConnectTransport({
