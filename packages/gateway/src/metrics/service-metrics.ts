@@ -90,12 +90,13 @@ function watchGauge(named: ReturnType<Naming>, read: () => number): void {
   });
 }
 
-function watchCounter(named: ReturnType<Naming>, read: () => number): void {
+function watchCounter(named: ReturnType<Naming>, read: () => number, labels = {}): void {
   new Counter({
     ...named,
+    labelNames: Object.keys(labels),
     collect() {
       this.reset();
-      this.inc(read());
+      this.inc(labels, read());
     },
   });
 }
@@ -106,7 +107,8 @@ let ofProcess: Registry | undefined;
 function processRegistry(): Registry {
   if (ofProcess === undefined) {
     ofProcess = new Registry();
-    collectDefaultMetrics({ register: ofProcess });
+    // Its timer for the loop would be busy for seconds or minutes when the clock is set forward by years.
+    collectDefaultMetrics({ register: ofProcess, eventLoopUtilizationTimeout: 2 ** 31 - 1 });
   }
   return ofProcess;
 }
@@ -216,10 +218,9 @@ const thread = { thread: "main" };
 
 /** Measures what the event loop does with its time. @returns stops it. */
 function measureLoop(named: Naming): () => void {
-  const labelNames = ["thread"] as const;
   const delay = new Histogram({
     ...named("event_loop_delay_seconds", "How late timers fire, by thread."),
-    labelNames,
+    labelNames: ["thread"] as const,
     buckets: loopSeconds,
   });
   delay.zero(thread);
@@ -227,14 +228,9 @@ function measureLoop(named: Naming): () => void {
     ["active", "was at work"],
     ["idle", "waited for work"],
   ] as const) {
-    new Counter({
-      ...named(`event_loop_${state}_seconds_total`, `Time that the event loop ${does}, by thread.`),
-      labelNames,
-      collect() {
-        this.reset();
-        this.inc(thread, performance.eventLoopUtilization()[state] / 1000);
-      },
-    });
+    const help = `Time that the event loop ${does}, by thread.`;
+    const read = () => performance.eventLoopUtilization()[state] / 1000;
+    watchCounter(named(`event_loop_${state}_seconds_total`, help), read, thread);
   }
   let due = performance.now() + loopIntervalMs;
   // How much later than it should a timer fires: so long would a request have waited.

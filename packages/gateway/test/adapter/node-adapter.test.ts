@@ -1,6 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { gatewayNodeAdapter, type NodeHandler } from "../../src/index.ts";
 import { jsonOf, openHandler } from "../support/gateway.ts";
 import { openLibraryAndFields } from "../support/library.ts";
@@ -133,7 +133,7 @@ describe("an error in the middle of a response", () => {
 
 describe("a reported error", () => {
   test("goes to console.error if there is no other handler, as in connect-es", async () => {
-    const reported = vi.spyOn(console, "error").mockReturnValue();
+    using reported = vi.spyOn(console, "error").mockReturnValue();
     const failure = new Error("broken");
     const handler = gatewayNodeAdapter({
       routes: () => {},
@@ -141,7 +141,6 @@ describe("a reported error", () => {
         throw failure;
       },
     });
-    onTestFinished(() => reported.mockRestore());
     await using server = await openHandler(handler);
     expect(await server.send({ path: "/" })).toMatchObject({ status: 500 });
     expect(reported.mock.calls).toEqual([[failure]]);

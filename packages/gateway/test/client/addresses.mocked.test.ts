@@ -207,11 +207,10 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
           expect([one.open, other.open]).toEqual(turn % 2 === 0 ? [1, 0] : [0, 1]);
         }, patienceMs);
       }
-      const destroy = vi.spyOn(Subchannel.prototype, "destroy");
+      using destroy = vi.spyOn(Subchannel.prototype, "destroy");
       transport.close();
       // The last one, and the one before it.
       expect(destroy).toHaveBeenCalledTimes(2);
-      destroy.mockRestore();
     });
 
     test("leaves the calls that wait for it to another", async () => {

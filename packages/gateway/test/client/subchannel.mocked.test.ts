@@ -95,11 +95,10 @@ describe("the pause before another attempt", () => {
     [4, 240, 400],
     [100, 300, 500],
   ])("after %d failures is from %d to %d ms", (failures, least, most) => {
-    const random = vi.spyOn(Math, "random");
+    using random = vi.spyOn(Math, "random");
     random.mockReturnValueOnce(0).mockReturnValueOnce(1);
     expect(backoffMs(failures)).toBeCloseTo(least);
     random.mockReturnValue(1);
     expect(backoffMs(failures)).toBeCloseTo(most);
-    random.mockRestore();
   });
 });

@@ -3,8 +3,9 @@ import dns from "node:dns";
 import { once } from "node:events";
 import { get } from "node:http";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { openAdmin } from "../../src/metrics/admin.ts";
+import { ServiceMetrics } from "../../src/metrics/service-metrics.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 import { within } from "../support/within.ts";
 
@@ -46,25 +47,21 @@ test.each([
   "at %s, metrics for the Host %j are answered with %d, probes with 200",
   async (own, host, status) => {
     const source = { contentType: "a/b", render: async () => "", isReady: () => true };
-    const resolve = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
+    using _ = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
       process.nextTick(args.at(-1) as () => void, null, "127.0.0.1", 4);
     }) as never);
     const listener = await openAdmin({ host: own, port: 0 }, source);
-    resolve.mockRestore();
-    try {
-      const { address, port } = listener.address;
-      const statusOf = async (path: string) => {
-        const asked = get({ host: address, port, path, headers: { host } });
-        const [response] = await once(asked, "response");
-        response.resume();
-        return response.statusCode;
-      };
-      expect(await statusOf("/metrics")).toBe(status);
-      expect(await statusOf("/healthz")).toBe(200);
-      expect(await statusOf("/readyz")).toBe(200);
-    } finally {
-      await listener.close();
-    }
+    onTestFinished(listener.close);
+    const { address, port } = listener.address;
+    const statusOf = async (path: string) => {
+      const asked = get({ host: address, port, path, headers: { host } });
+      const [response] = await once(asked, "response");
+      response.resume();
+      return response.statusCode;
+    };
+    expect(await statusOf("/metrics")).toBe(status);
+    expect(await statusOf("/healthz")).toBe(200);
+    expect(await statusOf("/readyz")).toBe(200);
   },
 );
 
@@ -72,18 +69,25 @@ test("probes learn whether the service is ready, and nothing else is served", as
   let isReady = false;
   const source = { contentType: "a/b", render: async () => "", isReady: () => isReady };
   const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
-  try {
-    const origin = `http://127.0.0.1:${listener.address.port}`;
-    const statusOf = async (path: string) => (await fetch(`${origin}${path}`)).status;
-    expect(await statusOf("/healthz")).toBe(200);
-    expect(await statusOf("/readyz")).toBe(503);
-    isReady = true;
-    expect(await statusOf("/readyz")).toBe(200);
-    expect(await statusOf("/")).toBe(404);
-    expect(await statusOf("/metrics?x=1")).toBe(200);
-    const refused = await fetch(`${origin}/metrics`, { method: "POST" });
-    expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
-  } finally {
-    await listener.close();
-  }
+  onTestFinished(listener.close);
+  const origin = `http://127.0.0.1:${listener.address.port}`;
+  const statusOf = async (path: string) => (await fetch(`${origin}${path}`)).status;
+  expect(await statusOf("/healthz")).toBe(200);
+  expect(await statusOf("/readyz")).toBe(503);
+  isReady = true;
+  expect(await statusOf("/readyz")).toBe(200);
+  expect(await statusOf("/")).toBe(404);
+  expect(await statusOf("/metrics?x=1")).toBe(200);
+  const refused = await fetch(`${origin}/metrics`, { method: "POST" });
+  expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
+});
+
+test("nothing is measured by the clock of the system, which may be set forward by years", () => {
+  vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "hrtime"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { close } = new ServiceMetrics({ prefix: "a", version: "", nameOf: ({ name }) => name });
+  onTestFinished(close);
+  using clock = vi.spyOn(Date, "now");
+  vi.advanceTimersByTime(1000);
+  expect(clock).not.toHaveBeenCalled();
 });
