@@ -5,6 +5,7 @@ import {
   linkSync,
   mkdirSync,
   openSync,
+  readdirSync,
   readFileSync,
   symlinkSync,
   writeFileSync,
@@ -15,7 +16,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { describeStoreUrl } from "../../src/server/store-url.ts";
 import { assertDurable, openDatabase } from "../../src/store/sqlite/database.ts";
 import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
-import { migrations } from "../../src/store/sqlite/schema.ts";
+import { applicationId, migrations } from "../../src/store/sqlite/schema.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
 import { openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
 import { plantOf } from "./plant-of.ts";
@@ -34,14 +35,11 @@ async function expectRefused(url: string, expected: object, message: RegExp): Pr
 
 /** It is rejected, and every file in its folder stays as it is. */
 async function expectLeftAlone(path: string, code: string, message: RegExp): Promise<void> {
-  const contents = async () => {
-    const names = await readdir(dirname(path));
-    const files = names.map(async (name) => await readFile(join(dirname(path), name), "base64"));
-    return [names, await Promise.all(files)];
-  };
-  const before = await contents();
+  const names = () => readdirSync(dirname(path));
+  const contents = () => names().map((name) => [name, readFileSync(join(path, "..", name))]);
+  const before = contents();
   await expectRefused(`sqlite:${path}`, { code }, message);
-  expect(await contents()).toEqual(before);
+  expect(contents()).toEqual(before);
 }
 
 /** It says that the file was empty before (sqlite.org/fileformat2.html, 3). */
@@ -106,19 +104,17 @@ describe("a location that cannot hold a store is rejected", () => {
     await expectRefused(`sqlite:${path}`, { code: "inaccessible" }, message);
   });
 
-  const places: readonly [string, (path: string) => void][] = [
-    ["a folder", (path) => mkdirSync(path)],
-    // Held open at both ends, as nothing could end a test that waits for one.
-    [
-      "a named pipe",
-      (path) => {
-        execFileSync("mkfifo", [path]);
-        const pipe = openSync(path, "r+");
-        onTestFinished(() => closeSync(pipe));
-      },
-    ],
-  ];
-  test.skipIf(process.platform === "win32").each(places)("%s, to read", async (_, prepare) => {
+  /** Held open at both ends, as nothing could end a test that waits for one. */
+  const makePipe = (path: string) => {
+    execFileSync("mkfifo", [path]);
+    const pipe = openSync(path, "r+");
+    onTestFinished(() => closeSync(pipe));
+  };
+
+  test.skipIf(process.platform === "win32").each([
+    ["a folder", (path: string) => mkdirSync(path)],
+    ["a named pipe", makePipe],
+  ])("%s, to read", async (_, prepare) => {
     const path = await temporaryPath();
     prepare(path);
     const expected = expect.objectContaining({
@@ -147,6 +143,10 @@ describe("a file that is not ours is rejected and left unchanged:", () => {
   const unmoved = `PRAGMA application_id = 1; PRAGMA journal_mode = WAL; ${table}`;
   const noDatabase = /not an SQLite database/;
   const another = /another program/;
+  const makeWithJournal = (path: string) => {
+    openBeside(path).exec(table);
+    writeJournal(path);
+  };
 
   test.each<[string, RegExp, (path: string) => unknown]>([
     ["prose", noDatabase, (path) => writeFileSync(path, "These are my plants. ".repeat(10))],
@@ -154,14 +154,7 @@ describe("a file that is not ours is rejected and left unchanged:", () => {
     ["zeros", noDatabase, (path) => writeFileSync(path, Buffer.alloc(4096))],
     ["another program's database", another, (path) => openBeside(path).exec(table)],
     ["one with a log not yet moved into it", another, (path) => openBeside(path).exec(unmoved)],
-    [
-      "one with a journal",
-      another,
-      (path) => {
-        openBeside(path).exec(table);
-        writeJournal(path);
-      },
-    ],
+    ["one with a journal", another, makeWithJournal],
   ])("%s", async (_, message, write) => {
     const path = await temporaryPath();
     write(path);
@@ -204,6 +197,13 @@ describe("a database of ours", () => {
     db.exec(`INSERT INTO plants (id, name) VALUES (1, 'x'); ${damage}`);
     db.close();
     await expectLeftAlone(path, code, message);
+  });
+
+  test("in UTF-16, which holds no U+FFFF, is rejected", async () => {
+    const path = await temporaryPath();
+    const pragmas = `PRAGMA encoding = 'UTF-16'; PRAGMA application_id = ${applicationId}`;
+    openBeside(path).exec(`${pragmas}; CREATE TABLE other (id)`);
+    await expectRefused(`sqlite:${path}`, { code: "damaged" }, /no text in UTF-8/);
   });
 
   test("that was not completely created is created again", async () => {

@@ -44,14 +44,15 @@ export function assertPlantStore(db: Database): number {
 
 /**
  * Rejects a table that would store a different plant, or two with the same id: SQLite converts
- * values to the type of their column. @throws {StoreOpenError} `damaged`
+ * values to the type of their column, and U+FFFF to U+FFFD in UTF-16. @throws {StoreOpenError} `damaged`
  */
 export function assertTable(db: Database): void {
   const columns = db.prepare("PRAGMA table_info(plants)").all();
   const key = columns.filter(({ pk }) => pk !== 0).map(({ name }) => name);
   const found = [...columns.map(({ name, type }) => `${name} ${type}`), `PRIMARY KEY (${key})`];
+  found.push(`text in ${readValue(db, "PRAGMA encoding")}`);
   const texts = textFields.map((field) => `${field} TEXT`);
-  const missing = ["id INTEGER", ...texts, "PRIMARY KEY (id)"].find(
+  const missing = ["id INTEGER", ...texts, "PRIMARY KEY (id)", "text in UTF-8"].find(
     (part) => !found.includes(part),
   );
   if (missing === undefined) return;
