@@ -4,7 +4,7 @@ import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "connect-gateway/protos";
-import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createPlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
@@ -140,8 +140,7 @@ test.each([
   ["until the time is over", 1, 20_000, 5, "failed"],
 ])("a row is tried again %s", async (_, rows, pauseMs, triesOfFirst, kind) => {
   let clock = 0;
-  const now = vi.spyOn(performance, "now").mockImplementation(() => clock);
-  onTestFinished(() => now.mockRestore());
+  using _now = vi.spyOn(performance, "now").mockImplementation(() => clock);
   const answer = (id: bigint, before: number) => {
     if (id !== 1n) clock += 30_000;
     else setImmediate(() => (clock += pauseMs));

@@ -19,6 +19,8 @@ export interface PostgresAddress {
   readonly caFile: string | undefined;
   readonly connectionsMax: number;
   readonly allowUnsafe: ReadonlySet<string>;
+  /** The newest timeline that was seen, by the identifier of its cluster. Undefined: not looked at. */
+  readonly timelines?: Map<unknown, string>;
 }
 
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {

@@ -1,6 +1,6 @@
 import { StoreOpenError } from "../open-error.ts";
 import { describeHost, type PostgresAddress } from "./address.ts";
-import { ConnectionLost } from "./failure.ts";
+import { ConnectionLost, sqlState } from "./failure.ts";
 import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -25,7 +25,31 @@ export async function assertServer(session: Session, address: PostgresAddress): 
     throw new StoreOpenError("inaccessible", problem);
   }
   for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
+  if (address.timelines !== undefined) await assertNewest(session, address.timelines);
 }
+
+/** A promotion begins a new timeline. What its old primary still accepts would be lost. */
+async function assertNewest(session: Session, timelines: Map<unknown, string>): Promise<void> {
+  if (timelines.has(unknown)) return;
+  const [[cluster, timeline] = []] = await session.query(findTimeline).catch((error) => {
+    // It has no such functions.
+    if (/^(42|0A)/.test(sqlState(error) ?? "")) return [[unknown]];
+    throw error;
+  });
+  const newest = timelines.get(cluster) ?? "";
+  if (String(timeline) >= newest) timelines.set(cluster, String(timeline));
+  else {
+    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or restart the server to use it`;
+    throw new StoreOpenError("inaccessible", problem);
+  }
+}
+
+const unknown = "unknown";
+
+/** The name of a segment of the log begins with the timeline. */
+const findTimeline = `
+  SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
+  FROM pg_control_system()`;
 
 export function assertSafe(
   where: string,

@@ -116,8 +116,7 @@ test.each([
 });
 
 test("an inspection is due for each session after a while", async () => {
-  const now = vi.spyOn(performance, "now").mockReturnValue(1000);
-  onTestFinished(() => now.mockRestore());
+  using now = vi.spyOn(performance, "now").mockReturnValue(1000);
   const inspection = createInspection(address, quickLimits);
   const session = answering(utf8, columns, utf8, columns, []);
   await inspection.runWhenDue(session);

@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
+import type { EndedCommit } from "../../../src/store/options.ts";
 import { migrateStore } from "../../support/open-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -77,13 +78,10 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     const { url, makeStandby, kept, sessions } = await createBoth();
     await makeStandby();
     let failed = 0;
-    const observer = {
-      queueChanged() {},
-      commitEnded({ isFailed }: { isFailed: boolean }) {
-        if (isFailed) failed++;
-      },
+    const commitEnded = ({ isFailed }: EndedCommit) => {
+      if (isFailed) failed++;
     };
-    const store = await openTestStore(url, {}, { observer });
+    const store = await openTestStore(url, {}, { observer: { queueChanged() {}, commitEnded } });
     await Promise.all(plantsOf(1500).map((plant) => store.create(plant)));
     // Open sessions keep their connection and get SQLSTATE 25006.
     await setReadOnly("on", "off");
@@ -131,5 +129,25 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     await setReadOnly("off", "on");
     await untilObstacle(store);
     await store.create(plantOf(1));
+  });
+
+  test("the primary of before a failover is not used, although it still accepts writes", async () => {
+    const { urlOf, kept } = await createBoth();
+    await (await openTestStore(urlOf([one.current.port]))).create(plantOf(1));
+    await two.current.follow(one.current);
+    await using proxy = await openTcpProxy(one.current.port, "none");
+    const store = await openTestStore(urlOf([proxy.port, two.current.port]), { retryLimitMs: 300 });
+    proxy.refuse();
+    await two.current.query("SELECT pg_promote()");
+    await until("the new primary", () => store.create(plantOf(2)).then(Boolean, () => false));
+    proxy.allow();
+    const ours = "FROM pg_stat_activity WHERE application_name = 'plant-store'";
+    await two.current.query(`SELECT pg_terminate_backend(pid) ${ours}`);
+    await store.create(plantOf(3));
+    expect(await kept()).toEqual([[plantOf(1)], plantsOf(3, 1)]);
+    await two.current.stop("fast");
+    await expect(store.create(plantOf(4))).rejects.toThrow("could not confirm");
+    await untilObstacle(store, "read_only");
+    expect(await kept()).toEqual([[plantOf(1)], []]);
   });
 });
