@@ -30,23 +30,18 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   const { settings, use } = await readSettings(flags, "store");
   const store = parseStoreUrl(settings.store);
   using stop = listenForStop();
-  const progress = createProgress();
-  try {
-    const force = flags["force"] === true;
-    await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });
-    const { temporary } = output;
-    const onProgress = (done: number, total: number) =>
-      progress.update("copying pages", done, total);
-    const backup = { file: temporary, signal: stop.signal, onProgress };
-    const plants = await use(() => backUpStore(store, backup));
-    await output.commit();
-    progress.end();
-    process.stdout.write(
-      `backed up ${describeStore(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
-    );
-  } finally {
-    progress.end();
-  }
+  using progress = createProgress();
+  const force = flags["force"] === true;
+  await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });
+  const { temporary } = output;
+  const onProgress = (done: number, total: number) => progress.update("copying pages", done, total);
+  const backup = { file: temporary, signal: stop.signal, onProgress };
+  const plants = await use(() => backUpStore(store, backup));
+  await output.commit();
+  progress.end();
+  process.stdout.write(
+    `backed up ${describeStore(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
+  );
 }
 
 /** @throws {SettingsError} for a database that has its own backup tools. */

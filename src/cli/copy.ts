@@ -39,18 +39,12 @@ async function copy({ from, to }: CopyFlags): Promise<void> {
   if (isSameStore(stores.from, stores.to)) {
     throw new CommandFailure(2, `--from and --to are the same store: ${source}`);
   }
-  const progress = createProgress();
-  try {
-    const { plants, heldBefore } = await copyPlants(stores, (phase, done, total) =>
-      progress.update(phase, done, total),
-    );
-    progress.end();
-    const before = heldBefore > 0 ? ` (${heldBefore} of them were there already)` : "";
-    process.stdout.write(
-      `copied ${count(plants, "plant")} from ${source} to ${target}${before}\n` +
-        `verified: both hold the same ${count(plants, "plant")}; every field was compared\n`,
-    );
-  } finally {
-    progress.end();
-  }
+  using progress = createProgress();
+  const { plants, heldBefore } = await copyPlants(stores, progress.update);
+  progress.end();
+  const before = heldBefore > 0 ? ` (${heldBefore} of them were there already)` : "";
+  process.stdout.write(
+    `copied ${count(plants, "plant")} from ${source} to ${target}${before}\n` +
+      `verified: both hold the same ${count(plants, "plant")}; every field was compared\n`,
+  );
 }

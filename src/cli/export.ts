@@ -48,8 +48,8 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
   // A stream has nothing to clean up, and its reader may keep the process waiting.
   const isStream = output === "-" || statsOf(output)?.isFile() === false;
   using stop = isStream ? undefined : listenForStop();
-  const reader = await openPlantReader(parseStoreUrl(store));
-  const progress = createProgress();
+  await using reader = await openPlantReader(parseStoreUrl(store));
+  using progress = createProgress();
   try {
     const force = flags["force"] === true;
     await using file =
@@ -67,9 +67,6 @@ async function exportPlants(flags: ExportFlags): Promise<void> {
     // The reader closed the pipe.
     if (error instanceof Error && "code" in error && error.code === "EPIPE") return;
     throw error instanceof Error && "syscall" in error ? cannot("write", output, error) : error;
-  } finally {
-    progress.end();
-    await reader.close();
   }
 }
 

@@ -75,7 +75,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   shortenCollections();
   const source = openSource(file);
   using stop = listenForStop();
-  const progress = createProgress();
+  using progress = createProgress();
   const rejects = openRejects(file, flags, () => progress.end());
   const plantImport = createPlantImport(creator, {
     concurrency: flags.concurrency,
@@ -96,7 +96,6 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
     throw asFailure(error, plantImport.state, { file, done });
   } finally {
     clearInterval(timer);
-    progress.end();
     creator.close();
     source.stream.destroy();
   }

@@ -19,7 +19,7 @@ export function createProgress(
   let shown = "";
   let begin = { at: 0, done: 0, share: 0 };
   let shownAt = 0;
-  return { update, end };
+  return { update, end, [Symbol.dispose]: end };
 
   function update(phase: string, done: number, total: End): void {
     const at = now();

@@ -24,107 +24,53 @@ export async function copyPlants(
   { from, to }: Readonly<Record<"from" | "to", StoreLocation>>,
   onProgress: OnCopyProgress,
 ): Promise<CopyResult> {
-  const source = await openPlantReader(from);
+  await using source = await openPlantReader(from);
+  const store = await openStore(to);
+  // Last, because only a writer of an SQLite file can remove its log.
   try {
-    const store = await openStore(to);
-    // Last, because only a writer of an SQLite file can remove its log.
-    try {
-      if (store.obstacle() === "disk_full") {
-        throw new StoreError("there is no space left on the disk of the target; free some");
-      }
-      const held = await compare(source, to, "comparing", onProgress);
-      await write(source, store, held, (done) => onProgress("copying", done, source.count));
-      const { missing } = await compare(source, to, "verifying", onProgress);
-      if (missing !== undefined) {
-        throw new StoreError(
-          `plant ${missing} is missing in the target: something deletes plants there`,
-        );
-      }
-      return { plants: source.count, heldBefore: held.count };
-    } finally {
-      await store.close();
+    if (store.obstacle() === "disk_full") {
+      throw new StoreError("there is no space left on the disk of the target; free some");
     }
-  } finally {
-    await source.close();
-  }
-}
-
-/** Opens the target's reader for the comparison alone: it makes an SQLite target's log grow. */
-async function compare(
-  source: PlantReader,
-  to: StoreLocation,
-  phase: CopyPhase,
-  onProgress: OnCopyProgress,
-): Promise<Comparison & { readonly count: number }> {
-  const target = await openPlantReader(to);
-  try {
-    const { count } = target;
-    const report = (done: number) => onProgress(phase, done, count);
-    return { ...(await compareStores(source, target, report)), count };
-  } finally {
-    await target.close();
-  }
-}
-
-async function write(
-  source: PlantReader,
-  store: PlantStore,
-  { missing, matched, last }: Comparison,
-  onPlants: (done: number) => void,
-): Promise<void> {
-  // If nothing is missing, the last plant is created again: a crash may have left it visible but
-  // not replicated. It is safe once a later commit is confirmed.
-  let done = missing === undefined ? matched - 1 : matched;
-  for await (const page of readPages(source, { from: missing ?? last })) {
-    await Promise.all(page.map((plant) => create(store, plant)));
-    done += page.length;
-    onPlants(done);
-  }
-}
-
-async function create(store: PlantStore, plant: NewPlant): Promise<void> {
-  try {
-    await store.create(plant);
-  } catch (error) {
-    throw error instanceof PlantError ? copyError(plant, error) : error;
-  }
-}
-
-function copyError({ id }: NewPlant, { code, message, cause }: PlantError): StoreError {
-  switch (code) {
-    case "id_taken":
-      return conflict(id);
-    case "invalid":
-      return new StoreError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
-    case "overloaded":
-    case "unavailable": {
-      const reason = cause instanceof Error ? cause.message : message;
-      return new StoreError(
-        `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
+    const held = await compare(source, to, "comparing", onProgress);
+    await write(source, store, held, (done) => onProgress("copying", done, source.count));
+    const { missing } = await compare(source, to, "verifying", onProgress);
+    if (missing !== undefined) {
+      throw new StoreError(
+        `plant ${missing} is missing in the target: something deletes plants there`,
       );
     }
+    return { plants: source.count, heldBefore: held.count };
+  } finally {
+    await store.close();
   }
 }
 
-export interface Comparison {
+interface Comparison {
   /** The first plant in the source that the target lacks. */
   readonly missing: bigint | undefined;
   /** How many plants of the source precede it. The target has all of them. */
   readonly matched: number;
   /** The last plant that both have. */
   readonly last: bigint | undefined;
+  /** Of the target. */
+  readonly count: number;
 }
 
 /**
- * Compares every plant in the target with the source, in the order of the ids.
- * @param onPlants Called with the number of plants in the target that have been compared.
- * @throws {StoreError}
+ * Compares every plant in the target with the source, in the order of the ids. Opens the target's
+ * reader for this alone: it makes an SQLite target's log grow. @throws {StoreError}
  */
-export async function compareStores(
+async function compare(
   source: PlantReader,
-  target: PlantReader,
-  onPlants: (done: number) => void,
+  to: StoreLocation,
+  phase: CopyPhase,
+  onProgress: OnCopyProgress,
 ): Promise<Comparison> {
+  await using target = await openPlantReader(to);
+  if ((await target.place()) === (await source.place())) {
+    throw new StoreError("--from and --to are the same store, by two URLs; name another as --to");
+  }
+  const { count } = target;
   const plants = plantsOf(source);
   let { value: wanted } = await plants.next();
   let missing: bigint | undefined;
@@ -143,9 +89,43 @@ export async function compareStores(
       ({ value: wanted } = await plants.next());
     }
     done += page.length;
+    onProgress(phase, done, count);
+  }
+  return { missing: missing ?? wanted?.id, matched, last, count };
+}
+
+async function write(
+  source: PlantReader,
+  store: PlantStore,
+  { missing, matched, last }: Comparison,
+  onPlants: (done: number) => void,
+): Promise<void> {
+  // If nothing is missing, the last plant is created again: a crash may have left it visible but
+  // not replicated. It is safe once a later commit is confirmed.
+  let done = missing === undefined ? matched - 1 : matched;
+  for await (const page of readPages(source, { from: missing ?? last })) {
+    await Promise.all(page.map((plant) => store.create(plant).catch((e) => fail(plant, e))));
+    done += page.length;
     onPlants(done);
   }
-  return { missing: missing ?? wanted?.id, matched, last };
+}
+
+function fail({ id }: NewPlant, error: unknown): never {
+  if (!(error instanceof PlantError)) throw error;
+  const { code, message, cause } = error;
+  switch (code) {
+    case "id_taken":
+      throw conflict(id);
+    case "invalid":
+      throw new StoreError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
+    case "overloaded":
+    case "unavailable": {
+      const reason = cause instanceof Error ? cause.message : message;
+      throw new StoreError(
+        `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
+      );
+    }
+  }
 }
 
 function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
@@ -158,7 +138,7 @@ function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
-export function conflict(id: bigint): StoreError {
+function conflict(id: bigint): StoreError {
   return new StoreError(
     `plant ${id} is another plant in the target, with another ${textFields.join(" or ")}; nothing was overwritten`,
   );

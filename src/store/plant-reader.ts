@@ -1,7 +1,7 @@
 import { int64Max, int64Min, type NewPlant } from "../plant.ts";
 
 /** One snapshot of the plants of a store: id, name and tag bit for bit, or not at all. */
-export interface PlantReader {
+export interface PlantReader extends AsyncDisposable {
   readonly count: number;
 
   /**
@@ -10,7 +10,8 @@ export interface PlantReader {
    */
   readPage(from: bigint, limits: PageLimits): Promise<readonly NewPlant[]>;
 
-  close(): Promise<void>;
+  /** Identifies the store among all, whatever its URL, while it runs. */
+  place(): Promise<string>;
 }
 
 /** Of plants in memory at once, with their texts in UTF-8. A larger plant is returned alone. */

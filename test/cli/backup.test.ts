@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { backupDatabase } from "../../src/store/sqlite/backup.ts";
-import { plantOf } from "../store/plant-of.ts";
+import { plantOf, plantsOf } from "../store/plant-of.ts";
 import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { openStore } from "../support/open-store.ts";
@@ -42,16 +42,13 @@ test("a backup holds every plant exactly, as one file with the rights of the sto
 
 test("a server that writes meanwhile is not waited for, and does not disturb", async () => {
   // Some 5,000 pages: several steps of the copy.
-  const plants = Array.from({ length: 2000 }, (_, index) => ({
-    ...plantOf(BigInt(index)),
-    name: "x".repeat(9000),
-  }));
+  const plants = plantsOf(2000).map((plant) => ({ ...plant, name: "x".repeat(9000) }));
   const { database, store, file } = await prepare(plants);
   const serving = await openStore(store);
   onTestFinished(() => serving.close());
   // In the log, and not yet in the database.
   await serving.create(plantOf(-1n));
-  const other = new DatabaseSync(database, { timeout: 5000 });
+  using other = new DatabaseSync(database, { timeout: 5000 });
   let steps = 0;
   const count = await backupDatabase(database, {
     file,
@@ -62,7 +59,6 @@ test("a server that writes meanwhile is not waited for, and does not disturb", a
       other.exec(`INSERT INTO plants (id, name) VALUES (${10_000 + steps++}, 'late')`);
     },
   });
-  other.close();
   expect(steps).toBeGreaterThan(1);
   expect(count).toBe(2001);
   expect(readStoredPlants(file).map(({ id }) => id)).toEqual([-1n, ...plants.map(({ id }) => id)]);
@@ -87,8 +83,7 @@ test.each([
   ["it cannot be counted", "its header"],
   ["only an integrity check finds it", "its rows"],
 ] as const)("a store that is damaged has no backup: %s", async (_, what) => {
-  const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index)));
-  const { database, run, listed } = await prepare(plants);
+  const { database, run, listed } = await prepare(plantsOf(3000));
   await damageLeaf(database, what);
   const stderr = expect.stringContaining("damaged");
   expect(await run()).toEqual({ code: 1, stdout: "", stderr });
@@ -129,8 +124,7 @@ test("what a killed one has left is told, and left alone", async () => {
   const left = ".backup.db.part-Ab3dEf";
   await mkdir(join(folder, left));
   await writeFile(join(folder, left, "backup.db"), "half");
-  const { code, stderr } = await run();
-  expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining(left) });
+  expect(await run()).toMatchObject({ code: 0, stderr: expect.stringContaining(left) });
   expect((await listed()).sort()).toEqual([left, "backup.db"]);
   expect(await readFile(join(folder, left, "backup.db"), "utf8")).toBe("half");
 });

@@ -225,12 +225,11 @@ describe.skipIf(!hasPostgres)("of PostgreSQL", () => {
     ["INSERT, UPDATE", `${drop}, plants`, /^fail {2}schema .*0 of \d+; this user may not create/m],
     ["INSERT, UPDATE", "", /^ok {4}table .*can be written$/m],
   ])("what a server needs at startup is tried: %s; %s", async (rights, harm, message) => {
-    const { database, url, query } = await openDatabase(sharedServer.current);
+    const { url, query, urlFor } = await openDatabase(sharedServer.current);
     await seed(url, []);
-    const role = await sharedServer.current.createRole();
-    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role};
-      GRANT ${rights} ON plants TO ${role}; ${harm}`);
-    const { code, stdout } = await run(sharedServer.current.url(database, role));
+    const own = await urlFor(`SELECT, ${rights}`);
+    await query(harm);
+    const { code, stdout } = await run(own);
     expect(stdout).toMatch(message);
     expect(code).toBe(message.source.startsWith("^ok") ? 0 : 1);
   });

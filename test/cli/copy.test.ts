@@ -5,7 +5,7 @@ import pg from "pg";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { NewPlant } from "../../src/plant.ts";
 import type { CopyPhase } from "../../src/store/copy.ts";
-import { plantOf } from "../store/plant-of.ts";
+import { plantOf, plantsOf } from "../store/plant-of.ts";
 import { exactPlants, type PlaceKind, placeKinds, seed } from "../store/reader-places.ts";
 import { copyPlants, openStore } from "../support/open-store.ts";
 import { password } from "../support/postgres-databases.ts";
@@ -24,9 +24,7 @@ const pairs = hasPostgres
   : [{ from: sqlite, to: sqlite }];
 
 /** More than three pages. */
-const many: readonly NewPlant[] = Array.from({ length: 4500 }, (_, index) =>
-  plantOf(1000 + 3 * index),
-);
+const many: readonly NewPlant[] = plantsOf(4500).map(({ id }) => plantOf(1000n + 3n * id));
 
 /** Two pages. */
 const some = many.slice(0, 1200);
@@ -62,6 +60,8 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     if (file !== undefined) expect(await readdir(dirname(file))).toEqual(["plants.db"]);
     // A session that is left keeps the command from ending.
     const place = pair.from === postgres ? source : target;
+    const itself = { from: place.url, to: place.url.replace(/(?<=@)[^/]+/, "$&,$&") };
+    if (hasPostgres) await expect(copyPlants(itself, () => {})).rejects.toThrow("the same store");
     const exported = await runInProcess(["export", "--store", place.url]);
     expect(exported.stdout.split("\n")).toHaveLength(1212);
     if (hasPostgres) await expect.poll(() => place.execute(otherSessions)).toEqual([]);
@@ -120,14 +120,12 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
   /** Does something once, when the copy has come to a phase. */
   async function copyAnd(from: string, to: string, when: CopyPhase, act: () => Promise<unknown>) {
     let acting: Promise<unknown> | undefined;
-    const copying = copyPlants({ from, to }, (phase) => {
+    return await copyPlants({ from, to }, (phase) => {
       if (phase === when) acting ??= act();
+    }).finally(async () => {
+      await acting;
+      expect(acting).toBeDefined();
     });
-    const [result] = await Promise.allSettled([copying]);
-    await acting;
-    expect(acting).toBeDefined();
-    if (result.status === "rejected") throw result.reason;
-    return result.value;
   }
 
   test("a plant that a server creates meanwhile comes with the next run", async () => {

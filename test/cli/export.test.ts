@@ -21,16 +21,18 @@ async function storeOf(plants: typeof many) {
   const database = join(folder, "plants.db");
   const store = `sqlite:${database}`;
   await seed(store, plants);
-  return { folder, database, store };
+  const run = (...args: string[]) => runInProcess(["export", "--store", store, ...args]);
+  return { folder, database, store, run };
 }
 
+const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+
 test("replaces a file once it is whole, for its owner alone, and leaves nothing else", async () => {
-  const { folder, store } = await storeOf(many);
+  const { folder, run } = await storeOf(many);
   const file = join(folder, "out.csv");
   await writeFile(file, '{"id":1,"name":"old"}\n');
   await chmod(file, 0o644);
-  const result = await runInProcess(["export", "--store", store, "-o", file, "--force"]);
-  expect(result).toEqual({ code: 0, stdout: "", stderr: "" });
+  expect(await run("-o", file, "--force")).toEqual({ code: 0, stdout: "", stderr: "" });
   const lines = (await readFile(file, "utf8")).split("\r\n");
   expect(lines.slice(0, 2)).toEqual([
     "id,name,tag",
@@ -42,26 +44,22 @@ test("replaces a file once it is whole, for its owner alone, and leaves nothing 
 });
 
 test("leaves an old file as it was when a plant cannot be read", async () => {
-  const { folder, database, store } = await storeOf(many);
+  const { folder, database, run } = await storeOf(many);
   using db = new DatabaseSync(database, { timeout: 5000 });
   db.exec("UPDATE plants SET name = CAST(x'ff' AS TEXT) WHERE id = (SELECT max(id) FROM plants)");
   const file = join(folder, "out.csv");
   await writeFile(file, "id,name,tag\n1,old,\n");
-  const args = ["export", "--store", store, "-o", file, "--force"];
   const stderr = expect.stringContaining("is not UTF-8");
-  expect(await runInProcess(args)).toMatchObject({ code: 1, stderr });
+  expect(await run("-o", file, "--force")).toMatchObject({ code: 1, stderr });
   expect(await readFile(file, "utf8")).toBe("id,name,tag\n1,old,\n");
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
 });
 
 test.skipIf(process.platform === "win32")("writes to what is not a file as it is", async () => {
-  const { store } = await storeOf([plantOf(1n)]);
-  expect(await runInProcess(["export", "--store", store, "-o", "/dev/null"])).toMatchObject({
-    code: 0,
-  });
+  const { store, run } = await storeOf([plantOf(1n)]);
+  expect(await run("-o", "/dev/null")).toMatchObject({ code: 0 });
   expect((await stat("/dev/null")).isCharacterDevice()).toBe(true);
   const args = [process.execPath, started, "export", "--store", store, "-o", "/dev/stdout"];
-  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const piped = spawnSync("/bin/sh", ["-c", '"$0" "$@" | cat', ...args], { env });
   expect(String(piped.stdout) + piped.stderr).toBe(formats.ndjson.write(plantOf(1n)));
 });
@@ -75,8 +73,7 @@ test.skipIf(process.platform === "win32").each([
   spawnSync("mkfifo", [path]);
   await using pipe = await open(path, "r+");
   const child = spawn(process.execPath, [started, "export", "--store", store, ...to], {
-    cwd: folder,
-    env: { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) },
+    ...{ cwd: folder, env },
     stdio: ["ignore", pipe.fd, "ignore"],
   });
   onTestFinished(() => void child.kill("SIGKILL"));
@@ -88,10 +85,9 @@ test.skipIf(process.platform === "win32").each([
 test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
   "keeps a link whose target is not there yet, with %j",
   async (flags) => {
-    const { folder, store } = await storeOf([plantOf(1n)]);
+    const { folder, run } = await storeOf([plantOf(1n)]);
     await symlink("made", join(folder, "link"));
-    const to = ["-o", join(folder, "link"), ...flags];
-    expect(await runInProcess(["export", "--store", store, ...to])).toMatchObject({ code: 0 });
+    expect(await run("-o", join(folder, "link"), ...flags)).toMatchObject({ code: 0 });
     expect(await readFile(join(folder, "made"), "utf8")).toBe(formats.ndjson.write(plantOf(1n)));
     expect((await lstat(join(folder, "link"))).isSymbolicLink()).toBe(true);
   },
@@ -101,7 +97,6 @@ test.skipIf(process.platform !== "linux")("a disk that takes only a part of it f
   const { folder, store } = await storeOf(many.slice(0, 1000));
   // 64 KiB: more than the index of the log, and less than the plants, which are written at once.
   const script = `trap "" XFSZ; ulimit -f 128; exec "$0" "$@" > out`;
-  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const args = ["-c", script, process.execPath, started, "export", "--store", store];
   const { status, stderr } = spawnSync("/bin/sh", args, { cwd: folder, env, encoding: "utf8" });
   const message = "plant-store: cannot write -: file too large\n";

@@ -200,10 +200,9 @@ test("two at once, of processes with one number as in containers, leave each oth
   const folder = await temporaryFolder();
   const path = join(folder, "out.csv");
   const first = await openOutputFile(plants(path));
-  const written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  using written = vi.spyOn(process.stderr, "write").mockReturnValue(true);
   const second = await openOutputFile(plants(path));
   expect(written.mock.lastCall).toEqual([expect.stringMatching(/is left over from an earlier/)]);
-  written.mockRestore();
   await first.write(Buffer.from("first"));
   await second.write(Buffer.from("second"));
   await first.commit();

@@ -12,7 +12,7 @@ import {
   readSchemaState,
 } from "../support/open-store.ts";
 import { canMount, fileSystems, mountFileSystem } from "../support/small-file-system.ts";
-import { plantOf } from "./plant-of.ts";
+import { plantOf, plantsOf } from "./plant-of.ts";
 import { untilObstacle } from "./suite.ts";
 import { openBeside, temporaryPath } from "./temporary.ts";
 
@@ -32,14 +32,12 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
   }
 
   async function create(store: PlantStore, count: number): Promise<void> {
-    for (let id = 1; id <= count; id++) {
-      await store.create({ ...plantOf(id), name: "x".repeat(8000) });
-    }
+    const name = "x".repeat(8000);
+    for (const plant of plantsOf(count, 1)) await store.create({ ...plant, name });
   }
 
   async function countPlants(url: string): Promise<number> {
-    const reader = await openPlantReader(url);
-    await reader.close();
+    await using reader = await openPlantReader(url);
     return reader.count;
   }
 
@@ -115,9 +113,8 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     const to = `sqlite:${join(disk.path, "copy.db")}`;
     const isFull = { message: expect.stringContaining("no space left on the disk") };
     const read = async () => {
-      const reader = await openPlantReader(url);
+      await using reader = await openPlantReader(url);
       for await (const _ of readPages(reader));
-      await reader.close();
     };
     const copy = () => copyPlants({ from, to }, () => {});
     for (const work of [read, () => readSchemaState(url), copy]) {

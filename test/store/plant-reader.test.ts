@@ -22,7 +22,7 @@ const kinds = placeKinds(sharedServer);
 
 async function open(url: string): Promise<PlantReader> {
   const reader = await openPlantReader(url);
-  onTestFinished(() => reader.close());
+  onTestFinished(() => reader[Symbol.asyncDispose]());
   return reader;
 }
 
@@ -143,7 +143,7 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
       AND clock_timestamp() > state_change + interval '200ms'`;
     await until("a transaction that rests", async () => (await sessions(rested)).length > 0);
     expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
-    await reader.close();
+    await reader[Symbol.asyncDispose]();
     await until("the end of its session", async () => (await sessions()).length === 0);
   });
 
@@ -159,19 +159,15 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
   });
 
   test("a role that can only read is enough", async () => {
-    const { database, query } = await seeded();
-    const role = await sharedServer.current.createRole();
-    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role}`);
-    const reader = await open(sharedServer.current.url(database, role));
-    expect(await pagesOf(reader)).toEqual([[plantOf(1)]]);
+    const { urlFor } = await seeded();
+    expect(await pagesOf(await open(await urlFor("SELECT")))).toEqual([[plantOf(1)]]);
   });
 
   test("a role that may not see every row is refused", async () => {
-    const { database, query } = await seeded();
-    const role = await sharedServer.current.createRole();
-    await query(`GRANT SELECT ON plants, plant_store_migrations TO ${role};
-      ALTER TABLE plants ENABLE ROW LEVEL SECURITY; CREATE POLICY seen ON plants USING (id > 1)`);
-    const opening = openPlantReader(sharedServer.current.url(database, role));
+    const { query, urlFor } = await seeded();
+    await query(`ALTER TABLE plants ENABLE ROW LEVEL SECURITY;
+      CREATE POLICY seen ON plants USING (id > 1)`);
+    const opening = openPlantReader(await urlFor("SELECT"));
     await expect(opening).rejects.toMatchObject({ code: "inaccessible" });
   });
 
@@ -179,12 +175,11 @@ describe.skipIf(!hasPostgres)("PostgreSQL only", () => {
     await using other = await startPostgres({ settings: withoutSync });
     const { url } = await openDatabase(other);
     await seed(url, [plantOf(1)]);
-    const reader = await openPlantReader(url);
+    await using reader = await openPlantReader(url);
     await other.stop("immediate");
     const error = await reader.readPage(0n, defaultPageLimits).catch((reason: Error) => reason);
     expect(error).toMatchObject({ name: "StoreError", cause: expect.any(Error) });
     expect(String(error)).toMatch(/^[^\n]*could not be read[^\n]*$/);
     expect(String(error)).not.toContain(password);
-    await reader.close();
   });
 });

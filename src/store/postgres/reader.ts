@@ -38,9 +38,15 @@ export async function beginReading(
         );
       }
     },
-    close: () => session.close(),
+    place: async () => String((await session.query(selectPlace))[0]?.[0]),
+    [Symbol.asyncDispose]: () => session.close(),
   };
 }
+
+/** A copy of the files is another store, so the start of the server counts. */
+const selectPlace = `
+  SELECT concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), oid, '@schema@.plants'::regclass::oid)
+  FROM pg_database WHERE datname = current_database()`;
 
 /** From PostgreSQL 17 on. It changes no setting that is not there. */
 const setTransactionTimeout =

@@ -52,7 +52,8 @@ function createReader(db: Database, path: string): PlantReader {
         throw new StoreError(`${path} could not be read (${failureCode(cause)})`, { cause });
       }
     },
-    async close() {
+    place: async () => path,
+    async [Symbol.asyncDispose]() {
       db.close();
     },
   };

@@ -76,6 +76,13 @@ export async function openDatabase(server: PostgresDatabases, options?: string) 
     url: server.url(database),
     query,
     kept: () => readPlants(server, database),
+    /** The URL for a role that may only do this to plants. */
+    async urlFor(rights: string): Promise<string> {
+      const role = await server.createRole();
+      await query(`GRANT ${rights} ON plants TO ${role};
+        GRANT SELECT ON plant_store_migrations TO ${role}`);
+      return server.url(database, role);
+    },
     /** Of the sessions in which something is true. */
     sessions: (condition = "true", wanted = "pid") =>
       server.query(

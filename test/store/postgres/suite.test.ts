@@ -105,7 +105,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await setPath(own);
     const reader = await openPlantReader(url);
     expect(reader.count).toBe(1);
-    await reader.close();
+    await reader[Symbol.asyncDispose]();
     await query(`DROP SCHEMA ${own} CASCADE`);
     await untilObstacle(store, "damaged");
   });
