@@ -232,9 +232,7 @@ export function fitFields(
   for (const name in fields) {
     if (connectionHeaders.has(name))
       return fitFields(withoutConnection(fields), bytesMax, onOmitted);
-    const value = fields[name];
-    const isOne = value !== undefined && typeof value !== "object";
-    bytes += isOne ? name.length + `${value}`.length + 32 : sizeOf(name, value);
+    bytes += sizeOf(name, fields[name]);
   }
   if (bytes <= bytesMax) return fields;
   const fitting: HeaderRecord = { ...fields };
@@ -268,5 +266,5 @@ export function mediaTypeOf(contentType: string): string {
   return charsets.every((charset) => /^charset\s*=\s*utf-?8$/.test(charset)) ? type : "";
 }
 
-// RFC 9110 section 5.6.4.
-const quotedString = /"(?:[^"\\]|\\.)*"/gs;
+// RFC 9110 section 5.6.4. Without an end, too: a search for one at each quotation mark would take long.
+const quotedString = /"(?:[^"\\]|\\.?)*"?/gs;

@@ -51,7 +51,7 @@ function rawMessage({ headers }: Response, { output, part }: Reading, data: Uint
 
 /** The media type. Servers that know nothing of it may send JSON without one. @throws {ConnectError} */
 function jsonTypeOf({ status, headers }: Response, others = ""): string {
-  const type = (headers.get("content-type") ?? "").toLowerCase().replace(/\s*;.*/s, "");
+  const type = `${headers.get("content-type") ?? ""};`.split(";", 1).join().trim().toLowerCase();
   if (type === "" || jsonTypes.test(type) || type === others) return type;
   throw new ConnectError(`HTTP ${status} with ${type}, which is not JSON`, Code.Unknown);
 }

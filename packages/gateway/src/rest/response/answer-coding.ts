@@ -14,7 +14,7 @@ export function chooseCodings(
 
 /** Media types of text. Others, as images and archives, are compressed already. */
 export const textTypes =
-  /^(?:text\/.+|application\/(?:json|javascript|xml|x-ndjson|yaml)|.+\+(?:json|xml))\s*(?:;|$)/i;
+  /^(?:text\/[^\s;]+|application\/(?:json|javascript|xml|x-ndjson|yaml)|[^\s;]+\+(?:json|xml))\s*(?:;|$)/i;
 
 /** The coding that the client prefers; the first of equals; undefined for none. */
 export function chooseCoding(
@@ -22,16 +22,10 @@ export function chooseCoding(
   codings: readonly AnswerCoding[],
 ): AnswerCoding | undefined {
   const qualities = parsePreferences(acceptEncoding);
-  let best: AnswerCoding | undefined;
-  let least = qualities.get("identity") ?? 0;
-  for (const coding of codings) {
-    const quality = qualities.get(coding.name) ?? 0;
-    const isBetter = best === undefined ? quality >= least : quality > least;
-    if (quality === 0 || !isBetter) continue;
-    best = coding;
-    least = quality;
-  }
-  return best;
+  const qualityOf = ({ name }: { readonly name: string }) => qualities.get(name) ?? 0;
+  const least = qualityOf({ name: "identity" });
+  const usable = codings.filter((one) => qualityOf(one) > 0 && qualityOf(one) >= least);
+  return usable.sort((one, other) => qualityOf(other) - qualityOf(one))[0];
 }
 
 /** The qualities of an Accept or Accept-Encoding header, by name: RFC 9110 section 12.4.2. */
