@@ -1,6 +1,7 @@
 /** Flow control of HTTP/2: how much a peer may send before somebody reads it. */
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
+import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectError } from "@connectrpc/connect";
 import { keepStreamsInTables, type StreamTable } from "./session.ts";
 
@@ -225,19 +226,31 @@ export async function pauseUntil(
 export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> {
   let wake = () => {};
   const look = () => wake();
-  for (const event of lookEvents) stream.on(event, look);
+  for (const event of ["readable", "end", "close", "error"]) stream.on(event, look);
   try {
     while (!stream.readableEnded && !stream.destroyed) {
       const bytes = Math.min(stream.readableLength, chunkBytes(stream));
       const chunk: Uint8Array | null = stream.read(bytes || undefined);
-      if (chunk !== null) yield chunk;
-      else await new Promise<void>((resolve) => (wake = resolve));
+      const begun = performance.now();
+      if (chunk === null) await new Promise<void>((resolve) => (wake = resolve));
+      else {
+        yield chunk;
+        if (performance.now() - begun < longMs) continue;
+        turn = turn.then(() => nextTurn());
+        await turn;
+      }
     }
   } finally {
     // With a listener, a stream does not flow, and its rest could not be discarded. An error may be late.
     for (const event of ["readable", "end", "close"]) stream.off(event, look);
   }
 }
+
+/** A chunk of thousands of messages takes so long. Then others are served before the next. */
+const longMs = 5;
+
+/** Of the event loop: each is for one reader. */
+let turn = Promise.resolve();
 
 /** The bytes of whole pieces. A read that cuts a piece copies it, and so does each read after that. */
 function chunkBytes(stream: Readable): number {
@@ -248,5 +261,3 @@ function chunkBytes(stream: Readable): number {
   }
   return Math.min(bytes || chunkBytesMax, chunkBytesMax);
 }
-
-const lookEvents = ["readable", "end", "close", "error"];

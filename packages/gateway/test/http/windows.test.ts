@@ -1,8 +1,9 @@
 /** How much a peer may send before somebody reads it: as its own side counts. */
 import { once } from "node:events";
 import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } from "node:http2";
+import { Readable } from "node:stream";
 import { expect, test } from "vitest";
-import { createWindows } from "../../src/http/windows.ts";
+import { createWindows, readChunks } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
 import { framesIn, frameType, greeting, settingsAck } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
@@ -192,4 +193,17 @@ test("tiny pieces count as the memory around them", async () => {
   const pieces = Array.from({ length: 10_000 }, () => data(1, "x", 0));
   connection.write(Buffer.concat([greeting, settingsAck, headers(1), ...pieces]));
   await connection.until("a reset", (bytes) => resetStreams(bytes).length > 0);
+});
+
+test("readers whose chunks take long let others have their turn, one at a time", async () => {
+  let turns = 0;
+  const timer = setInterval(() => turns++);
+  const read = async () => {
+    const pieces = Array(5).fill(Buffer.alloc(20_000));
+    for await (const _ of readChunks(Readable.from(pieces, { objectMode: false })))
+      for (const end = performance.now() + 6; performance.now() < end; );
+  };
+  await Promise.all([read(), read()]);
+  clearInterval(timer);
+  expect(turns).toBeGreaterThanOrEqual(8);
 });
