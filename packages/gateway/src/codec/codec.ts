@@ -8,7 +8,6 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
-import { smallBytes } from "./decode.ts";
 import {
   messageFromJson,
   type OnUnknownType,
@@ -43,8 +42,8 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   const parse = (bytes: Uint8Array) =>
     attempt("parse binary", Code.InvalidArgument, () => {
-      // The errors of protobuf-es come first, unless it could create too much.
-      const isFirst = bytes.length > smallBytes;
+      // The errors of protobuf-es come first, unless it could take long.
+      const isFirst = bytes.length > 512;
       if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
       const message = fromBinary(input, bytes, binaryOptions);
       if (!isFirst) assertWireFormat(input, bytes);

@@ -56,6 +56,9 @@ export const memberValues = 3;
 /** Those of a Timestamp and the like in JSON: their text is read by a regular expression. */
 export const textValues = 16;
 
+/** Of the paths of a FieldMask, whose JSON has other names: each character is looked at. */
+export const valuesPerMaskByte = 2;
+
 /** Those that a value within a Struct, Value or ListValue has besides itself. */
 export const dynamicValues = 3;
 
@@ -103,7 +106,6 @@ function decodeNow<T>(
   holding: Holding | undefined,
   tell: ((held: number) => void) | undefined,
 ): T | Promise<T> {
-  let values = 0;
   let message: T;
   current.values = 0;
   current.max = readMaxValues;
@@ -111,9 +113,14 @@ function decodeNow<T>(
     message = parse(bytes);
   } finally {
     current.max = Number.POSITIVE_INFINITY;
-    values = current.values;
-    if (values > fewValues) spend(callerOf(holding), values);
+    if (current.values > fewValues) {
+      const caller = callerOf(holding);
+      if (!callers.has(caller)) callers.set(caller, []);
+      spent += Math.min(current.values, readMaxValues); // more is refused, not read
+      schedule();
+    }
   }
+  const { values } = current;
   if (values <= fewValues || holding === undefined) return message;
   const room = holding.add(values * valueBytes);
   tell?.(values * valueBytes);
@@ -144,12 +151,6 @@ function waitForTurn(holding: Holding | undefined, isSmall: boolean): Promise<vo
   callers.set(caller, queue);
   waiting++;
   return new Promise((resolve) => queue.push({ holding, resolve }));
-}
-
-function spend(caller: string, values: number): void {
-  spent += values;
-  if (!callers.has(caller)) callers.set(caller, []);
-  schedule();
 }
 
 // Other runtimes than Node may lack it.

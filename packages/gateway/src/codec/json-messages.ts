@@ -29,6 +29,8 @@ import {
   messageValues,
   smallObjectMax,
   textValues,
+  valueBytes,
+  valuesPerMaskByte,
 } from "./decode.ts";
 import {
   enumReader,
@@ -53,27 +55,23 @@ export function messageFromJson<D extends DescMessage>(
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
-  try {
-    return messageReader(desc)(json, context) as MessageShape<D>;
-  } catch (error) {
-    throw rejected(error);
-  }
+  return rejecting(() => messageReader(desc)(json, context) as MessageShape<D>);
 }
 
 /** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
 export function parseJson(bytes: Uint8Array): ExactJson {
+  return rejecting(() => parseJsonText(bytes));
+}
+
+function rejecting<T>(read: () => T): T {
   try {
-    return parseJsonText(bytes);
+    return read();
   } catch (error) {
-    throw rejected(error);
+    throw error instanceof FieldViolation ? badRequest([error]) : error;
   }
 }
 
-function rejected(error: unknown): unknown {
-  return error instanceof FieldViolation ? badRequest([error]) : error;
-}
-
-type Context = JsonOptions & { readonly recursionLimit: number; depth: number };
+type Context = JsonOptions & { readonly recursionLimit: number; depth: number; isInAny?: boolean };
 
 type Reader = ReaderOf<unknown, Context>;
 
@@ -276,7 +274,8 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
   const read = valueReaders[desc.name] as (json: JsonValue, depth: number) => unknown;
   return (json, context) => {
     const value = plainJson(json);
-    countValues(textValues);
+    const maskBytes = desc.name === "FieldMask" && typeof value === "string" ? value.length : 0;
+    countValues(textValues + maskBytes * valuesPerMaskByte);
     const depth = context.recursionLimit - context.depth - 1;
     try {
       if (depth < 0) throw new RangeError("it nests too deep");
@@ -307,8 +306,10 @@ function readAny(json: ExactJson, context: Context) {
   if (hasValue && unknown !== undefined && context.ignoreUnknownFields !== true) {
     throw new FieldViolation(nameOf(unknown), "is not a known field");
   }
-  const message = messageReader(desc)(hasValue ? value : rest, context) as Local;
+  const inside = { ...context, isInAny: true };
+  const message = messageReader(desc)(hasValue ? value : rest, inside) as Local;
   whole(desc, () => anyPack(desc, message, any));
+  if (context.isInAny) countValues(any.value.length / valueBytes); // each one around it copies them
   if (url !== typeName) any.typeUrl = url;
   return any;
 }

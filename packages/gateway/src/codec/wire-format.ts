@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { countValues, entryValues, messageValues } from "./decode.ts";
+import { countValues, entryValues, messageValues, valuesPerMaskByte } from "./decode.ts";
 
 /**
  * Makes checks that protobuf-es does not make, and counts values: that each known field has its own
@@ -10,6 +10,7 @@ import { countValues, entryValues, messageValues } from "./decode.ts";
 export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100): void {
   const reader = new BinaryReader(bytes);
   countValues(messageValues(desc));
+  structBytes = 0;
   // protobuf-es does not count the entries of maps that messages may be in.
   walk(fieldsOf(desc), reader, reader.len, 2 * recursionLimit);
 }
@@ -21,7 +22,11 @@ interface FieldShape {
   readonly inside?: Shapes | DescMessage | undefined;
   /** Text in which protobuf-es replaces what is not UTF-8. */
   readonly isLooseText?: boolean;
-  readonly isPackable?: boolean;
+  /** Values besides those for the field, for each byte of it. */
+  readonly valuesPerByte?: number;
+  readonly isStruct?: boolean;
+  /** Whether it may be given again without a merge. */
+  readonly isPlural?: boolean;
 }
 
 type Shapes = ReadonlyMap<number, FieldShape>;
@@ -31,8 +36,11 @@ const unknown: Shapes = new Map();
 /** protobuf-es keeps the number, the wire type and the bytes of each. */
 const unknownValues = 3;
 
-/** As many elements of a packed list are one value. */
-const packedPerValue = 4;
+/** protobuf-es keeps a Struct as JSON. To merge another one, it converts all of it, and back. */
+const valuesPerStructByte = 1 / 4;
+
+/** Those of the message that is walked. */
+let structBytes = 0;
 
 /** @param group The number of the group to walk, which ends with a tag. Default: a message. */
 function walk(
@@ -43,6 +51,7 @@ function walk(
   group?: number,
 ): void {
   if (depthMax === 0) throw new RangeError("messages are nested too deep");
+  let merged: Set<number> | undefined;
   while (reader.pos < end) {
     const [number, wireType] = reader.tag();
     if (wireType === WireType.EndGroup && number === group) return;
@@ -51,6 +60,8 @@ function walk(
     if (shape !== undefined && !shape.wireTypes.includes(wireType)) {
       throw new RangeError(`${shape.name} has the wire type ${wireType}`);
     }
+    const before = structBytes;
+    if (merged?.has(number)) countValues(structBytes * valuesPerStructByte);
     const inside = shape?.inside;
     if (shape?.isLooseText) {
       reader.string(true);
@@ -58,8 +69,9 @@ function walk(
       const length = reader.uint32();
       const insideEnd = reader.pos + length;
       if (insideEnd > end) throw new RangeError("premature EOF");
+      if (shape?.isStruct) structBytes += length;
       if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, depthMax - 1);
-      else if (shape?.isPackable) countValues(length / packedPerValue);
+      else if (shape?.valuesPerByte) countValues(length * shape.valuesPerByte);
       reader.pos = insideEnd;
     } else if (wireType === WireType.StartGroup) {
       walk(inside === undefined ? unknown : fieldsOf(inside), reader, end, depthMax - 1, number);
@@ -67,6 +79,7 @@ function walk(
       reader.skip(wireType, number);
     }
     if (reader.pos > end) throw new RangeError("premature EOF");
+    if (structBytes > before && !shape?.isPlural) merged = (merged ?? new Set()).add(number);
   }
 }
 
@@ -85,46 +98,42 @@ function fieldsOf(desc: Shapes | DescMessage): Shapes {
 function shapeOf(field: DescField): FieldShape {
   const { name, message: inside } = field;
   const values = inside === undefined ? 1 : 1 + messageValues(inside);
-  const isLooseText = isLoose(field, field.scalar);
+  const own = wireTypeOf(field.scalar, inside);
+  const isLoose = (scalar?: ScalarType) => scalar === STRING && !field.utf8Validation;
+  const isStruct = inside?.typeName === "google.protobuf.Struct";
+  const isLooseText = isLoose(field.scalar);
+  const one = { name, wireTypes: [own], values, inside, isStruct, isLooseText };
   if (field.fieldKind === "map") {
     const key = { name: `${name}.key`, wireTypes: [wireTypeOf(field.mapKey)], values: 0 };
-    const value = { name: `${name}.value`, wireTypes: [wireTypeOf(field.scalar, inside)], values };
     const entry: Shapes = new Map<number, FieldShape>([
-      [1, { ...key, isLooseText: isLoose(field, field.mapKey) }],
-      [2, { ...value, inside, isLooseText }],
+      [1, { ...key, isLooseText: isLoose(field.mapKey) }],
+      [2, { ...one, name: `${name}.value` }],
     ]);
-    return { name, wireTypes: [WireType.LengthDelimited], values: entryValues, inside: entry };
+    const wireTypes = [WireType.LengthDelimited];
+    return { name, wireTypes, values: entryValues, inside: entry, isPlural: true };
   }
+  const isPlural = field.fieldKind === "list";
   if ("delimitedEncoding" in field && field.delimitedEncoding) {
-    return { name, wireTypes: [WireType.StartGroup], values, inside };
+    return { ...one, wireTypes: [WireType.StartGroup], isPlural };
   }
-  const own = wireTypeOf(field.scalar, inside);
-  // The writer may choose whether it is packed.
-  const isPackable = field.fieldKind === "list" && own !== WireType.LengthDelimited;
-  const wireTypes = isPackable ? [own, WireType.LengthDelimited] : [own];
-  return { name, wireTypes, values, inside, isLooseText, isPackable };
+  const isMask = field.parent.typeName === "google.protobuf.FieldMask";
+  if (isMask) return { ...one, isPlural, valuesPerByte: valuesPerMaskByte };
+  if (!isPlural || own === WireType.LengthDelimited) return { ...one, isPlural };
+  // The writer may choose whether it is packed: each element is a quarter of a value.
+  const wireTypes = [own, WireType.LengthDelimited];
+  return { ...one, wireTypes, isPlural, valuesPerByte: 1 / 4 };
 }
 
-function isLoose({ utf8Validation }: DescField, scalar: ScalarType | undefined): boolean {
-  return scalar === ScalarType.STRING && !utf8Validation;
-}
+const { BYTES, DOUBLE, FIXED32, FIXED64, FLOAT, SFIXED32, SFIXED64, STRING } = ScalarType;
+
+/** Others are varints. */
+const wireTypes: ReadonlyMap<ScalarType | undefined, WireType> = new Map([
+  ...[STRING, BYTES].map((type) => [type, WireType.LengthDelimited] as const),
+  ...[DOUBLE, FIXED64, SFIXED64].map((type) => [type, WireType.Bit64] as const),
+  ...[FLOAT, FIXED32, SFIXED32].map((type) => [type, WireType.Bit32] as const),
+]);
 
 function wireTypeOf(scalar: ScalarType | undefined, message?: DescMessage): WireType {
-  switch (scalar) {
-    case undefined:
-      return message === undefined ? WireType.Varint : WireType.LengthDelimited;
-    case ScalarType.STRING:
-    case ScalarType.BYTES:
-      return WireType.LengthDelimited;
-    case ScalarType.DOUBLE:
-    case ScalarType.FIXED64:
-    case ScalarType.SFIXED64:
-      return WireType.Bit64;
-    case ScalarType.FLOAT:
-    case ScalarType.FIXED32:
-    case ScalarType.SFIXED32:
-      return WireType.Bit32;
-    default:
-      return WireType.Varint;
-  }
+  if (message !== undefined) return WireType.LengthDelimited;
+  return wireTypes.get(scalar) ?? WireType.Varint;
 }

@@ -27,12 +27,10 @@ const small = new Uint8Array(8);
 test("who sends much to decode waits for others, who do not", async () => {
   const order: string[] = [];
   const [one, other, third] = [hold("one"), hold("other"), hold("third")];
-  const ask = (bytes: Uint8Array, from: Holding, name: string) =>
-    decode(
-      bytes,
-      decoding(readMaxValues, () => order.push(name)),
-      from,
-    );
+  const ask = (bytes: Uint8Array, from: Holding, name: string) => {
+    const telling = decoding(readMaxValues, () => order.push(name));
+    return decode(bytes, telling, from);
+  };
   const all = [large, small, large, large].map((bytes) => ask(bytes, one, "one"));
   all.push(ask(large, other, "other"));
   void ask(small, third, "small");
@@ -46,9 +44,7 @@ test("who sends much to decode waits for others, who do not", async () => {
 test("who has left while a message waits for its turn has it decoded no more", async () => {
   let decoded = 0;
   const [one, other] = [hold("one"), hold("one")];
-  const count = () => {
-    decoded++;
-  };
+  const count = () => void decoded++;
   await decode(large, decoding(readMaxValues, count), one);
   const waiting = [one, other, other].map((holding) =>
     decode(large, decoding(readMaxValues, count), holding),
@@ -59,17 +55,20 @@ test("who has left while a message waits for its turn has it decoded no more", a
   expect(decoded).toBe(2);
 });
 
+test("others wait for what is refused no longer than for what is read", async () => {
+  const refused = async () => decode(large, decoding(1e9), hold("one"));
+  await expect(refused()).rejects.toThrow("has more than 100000 values");
+  await decode(large, decoding(1), hold("other"));
+});
+
 test("addresses that one peer may have at will are one caller", async () => {
   const order: string[] = [];
   const from = (peerAddress: string) => new BodyBudget().hold({ peerAddress, headers: {} });
   const rows = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"];
-  const all = rows.map((address) =>
-    decode(
-      large,
-      decoding(readMaxValues, () => order.push(address)),
-      from(address),
-    ),
-  );
+  const all = rows.map((address) => {
+    const telling = decoding(readMaxValues, () => order.push(address));
+    return decode(large, telling, from(address));
+  });
   await Promise.all(all);
   expect(order.indexOf("192.0.2.1")).toBeLessThan(3);
 });

@@ -143,7 +143,7 @@ async function callUnary(
     addFields(context.responseTrailer, answer.trailer);
     return answer.message;
   } catch (error) {
-    addErrorHeader(error, context);
+    if (error instanceof AnswerError) addFields(context.responseHeader, error.header);
     throw failed(error, forwarding);
   }
 }
@@ -190,10 +190,6 @@ function signalFor(transport: Transport, context: HandlerContext): AbortSignal {
   return isOurs(transport) ? (cancellationOf(context) as AbortSignal) : context.signal;
 }
 
-function addErrorHeader(error: unknown, { responseHeader }: HandlerContext): void {
-  if (error instanceof AnswerError) addFields(responseHeader, error.header);
-}
-
 function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
   const forwarded = forwardedError(error, registry);
   const isUnknown = forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented;
@@ -203,20 +199,12 @@ function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unkn
 
 /** As clients of gRPC have it: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. */
 async function onlyOne(messages: AsyncIterable<Message>): Promise<Message> {
-  let only: Message | undefined;
-  for await (const message of messages) {
-    if (only !== undefined) throw notOne("more than one message");
-    only = message;
-  }
-  if (only === undefined) throw notOne("no message");
-  return only;
+  const found: Message[] = [];
+  for await (const message of messages) if (found.push(message) > 1) break;
+  if (found.length === 1) return found[0] as Message;
+  const what = found.length === 0 ? "no message" : "more than one message";
+  throw new ConnectError(`the upstream answered ${what}`, Code.Unimplemented);
 }
-
-function notOne(what: string): ConnectError {
-  return new ConnectError(`the upstream answered ${what}`, Code.Unimplemented);
-}
-
-type Detail = ConnectError["details"][number];
 
 const commonDetails = createRegistry(file_google_rpc_error_details);
 
@@ -237,28 +225,27 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   // connect-node has several codes for connections that fail, and names addresses.
   const isOfNetwork = typeof code === "string" && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(code);
-  let message: string;
+  const own = (text: string, code: Code) =>
+    new ConnectError(text, code, undefined, undefined, reason);
+  const tooLarge = `the upstream's response is too large: ${reason.rawMessage}`;
   switch (isOfNetwork ? Code.Unavailable : reason.code) {
     case Code.Unavailable:
-      message = "the upstream is away";
-      return new ConnectError(message, Code.Unavailable, undefined, undefined, reason);
+      return own("the upstream is away", Code.Unavailable);
     case Code.ResourceExhausted:
       // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
       if (code === "ERR_HTTP2_STREAM_ERROR") return error;
-      message = `the upstream's response is too large: ${reason.rawMessage}`;
       // An answer over the limit. The status of the code is 429, which asks for a retry.
-      return new RestFailure(500, reason.code, message);
+      return new RestFailure(500, reason.code, tooLarge);
     case Code.InvalidArgument:
       if (typeof code !== "string") return error;
       // connect-node has this code for broken gzip, too, which is not the caller's argument.
-      message = "the upstream's response cannot be decompressed";
-      return new ConnectError(message, Code.Internal, undefined, undefined, reason);
+      return own("the upstream's response cannot be decompressed", Code.Internal);
     default:
       return error;
   }
 }
 
-function known(detail: Detail, registry: Registry): Detail {
+function known(detail: ConnectError["details"][number], registry: Registry) {
   if ("desc" in detail) return detail;
   const desc = registry.getMessage(detail.type) ?? commonDetails.getMessage(detail.type);
   if (desc === undefined) return detail;
