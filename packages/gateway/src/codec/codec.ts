@@ -46,7 +46,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
       const isFirst = bytes.length > 512;
       if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
       const message = fromBinary(input, bytes, binaryOptions);
-      if (!isFirst) assertWireFormat(input, bytes);
+      if (!isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
       return message;
     });
   return {

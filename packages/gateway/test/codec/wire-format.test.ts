@@ -14,6 +14,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { expect, test } from "vitest";
 import { createCodecs } from "../../src/codec/codec.ts";
+import { EveryFieldSchema, FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService, PrintLabelRequestSchema } from "../gen/library/v1/label_pb.ts";
 import {
   file_openapi_legacy_v1_legacy,
@@ -21,8 +22,8 @@ import {
 } from "../gen/openapi/legacy/v1/legacy_pb.ts";
 import { OldSchema, OldService } from "../gen/openapi/old/v1/old_pb.ts";
 
-function parse(bytes: Uint8Array, recursionLimit?: number) {
-  return parseAs(LabelService.method.printLabel, bytes, { recursionLimit });
+function parse(bytes: Uint8Array) {
+  return parseAs(LabelService.method.printLabel, bytes);
 }
 
 function parseAs(method: DescMethod, bytes: Uint8Array, binaryOptions = {}) {
@@ -95,9 +96,12 @@ test("text of an edition whose files ask for no UTF-8 is rejected, too", () => {
   expect(() => parseAs(keep, bytesOf("0a01e9"))).toThrow(/parse binary/);
 });
 
-test("a custom depth limit is respected", () => {
-  const request = create(PrintLabelRequestSchema, { label: { id: 1n, name: "Dune" } });
-  const bytes = toBinary(PrintLabelRequestSchema, request);
-  expect(parse(bytes, 2)).toStrictEqual(request);
-  expect(() => parse(bytes, 1)).toThrow(/parse binary/);
+test.each([0, 5000])("a custom depth limit is respected, around a text of %d bytes", (length) => {
+  let message = create(EveryFieldSchema, { string: "a".repeat(length) });
+  for (let depth = 1; depth < 300; depth++) message = create(EveryFieldSchema, { child: message });
+  const bytes = toBinary(EveryFieldSchema, message);
+  const read = (recursionLimit: number) =>
+    parseAs(FieldService.method.echo, bytes, { recursionLimit });
+  expect(read(300)).toStrictEqual(message);
+  expect(() => read(299)).toThrow(/parse binary/);
 });
