@@ -163,7 +163,7 @@ const httpMethods = /^(?:CONNECT|DELETE|GET|HEAD|OPTIONS|PATCH|POST|PUT|QUERY|TR
 
 /** Whether the service failed, not the caller. Spans of such calls have the status ERROR. */
 export function isServerError(code: Code | undefined): boolean {
-  return code !== undefined && (serverErrors.has(code) || !(code in Code));
+  return code !== undefined && serverErrors.has(code);
 }
 
 const serverErrors: ReadonlySet<Code> = new Set([
