@@ -96,6 +96,11 @@ describe("contextValues", () => {
     expect(asked).toEqual(["/v1/library", "/library.v1.FieldService/Echo"]);
   });
 
+  test("needs Node's request, which streams of HTTP/2 lack", () => {
+    const handler = gatewayNodeAdapter({ routes: () => {}, contextValues: createContextValues });
+    expect(handler.serveStream(null as never, { ":path": "/" })).toBe(false);
+  });
+
   test("that throws is an internal error, and is reported", async () => {
     const failure = new Error("secret");
     await using gateway = await openLibraryAndFields({

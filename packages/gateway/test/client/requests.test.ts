@@ -60,15 +60,18 @@ test.each([
   transport.close();
 });
 
+const named = { userAgent: "a/1", authority: "shop.example" };
+
 test.each<[what: string, options: Partial<GrpcTransportOptions>, agent: string, host?: string]>([
   ["by default", {}, "connect-gateway"],
-  ["as its options say", { userAgent: "a/1", authority: "shop.example" }, "a/1", "shop.example"],
+  ["as its options say", { ...named, header: () => ({ "x-key": "k" }) }, "a/1", "shop.example"],
 ])("a client names itself and its server %s", async (_what, options, agent, host) => {
   await using recorder = await openRecorder(options);
   await call(recorder.transport);
   expect(recorder.seen).toMatchObject([
     { "user-agent": agent, ":authority": host ?? new URL(recorder.url).host },
   ]);
+  expect(`${secretsOf(recorder.seen[0])}`.includes("x-key")).toBe(host !== undefined);
 });
 
 const secretsOf = (headers: unknown) =>

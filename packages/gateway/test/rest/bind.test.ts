@@ -458,7 +458,7 @@ describe("a pattern of ignored parameters matches", () => {
     ["fbclid", ["fbclid"], ["", "fbclid2", "xfbclid", "FBCLID"]],
     ["utm_*", ["utm_", "utm_source", "utm_*"], ["utm", "xutm_a", "Utm_a"]],
     ["*_id", ["_id", "a_id", "_id_id"], ["a_idx", "id"]],
-    ["a*b*c", ["abc", "a1b2c", "abbcc", "ac b c"], ["ac", "acb", "ab", "xabc"]],
+    ["a*b*bc", ["abbc", "a1b2bc", "abbbcc bc", "ac b bc"], ["abc", "acb", "ab", "xabbc"]],
     ["*", ["", "anything", "a.b[c]"], []],
     ["[a]+", ["[a]+"], ["a", "aa"]],
   ])("%s", (pattern, names, others) => {
@@ -473,6 +473,5 @@ describe("a pattern of ignored parameters matches", () => {
 });
 
 test("a long name costs no more than its length", () => {
-  const matches = createNameMatcher([`${"a*".repeat(50)}b`]);
-  expect(matches("a".repeat(1_000_000))).toBe(false);
+  expect(createNameMatcher([`${"a*".repeat(50)}b`])("a".repeat(1_000_000))).toBe(false);
 });

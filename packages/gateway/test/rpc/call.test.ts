@@ -79,11 +79,13 @@ describe.each(kinds)("a call of %s", (kind) => {
 test.each([0, 2])(
   "a client stream that interceptors answer with %d messages fails",
   async (count) => {
-    async function* many() {
-      for (let i = 0; i < count; i++) yield {};
-    }
-    const answer: Interceptor = (next) => async (request) =>
-      ({ ...(await next(request)), message: many() }) as never;
+    const answer: Interceptor = (next) => async (request) => {
+      const { message, ...rest } = await next(request);
+      async function* many() {
+        for await (const one of message as AsyncIterable<object>) yield* Array(count).fill(one);
+      }
+      return { ...rest, message: many() } as never;
+    };
     expect((await callBy("Collect", answer, true)).status).toBe("13");
   },
 );

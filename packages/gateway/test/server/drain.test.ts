@@ -136,8 +136,7 @@ describe("a drain", () => {
     connection.write(post(volume).repeat(more));
     await expect.poll(() => service.created.length).toBe(1 + more);
     hold.release();
-    const received = (await connection.untilClosed()).toString();
-    const fields = received.match(/^connection: .*/gim);
+    const fields = (await connection.untilClosed()).toString().match(/^connection: .*/gim);
     expect(fields).toEqual([...Array(more).fill("Connection: keep-alive"), "Connection: close"]);
     await closed;
   });
@@ -177,8 +176,9 @@ describe("a drain", () => {
 
   test.each(openProtocols)(
     "aborts calls after its timeout as unavailable, over $name",
-    async ({ open }) => {
-      await using server = await openTestService();
+    async ({ open, version }) => {
+      const options = version === "2" ? { shutdownSignal: new AbortController().signal } : {};
+      await using server = await openTestService(options);
       using hold = server.hold();
       using caller = open(CatalogService, server.origin);
       const volumes = caller.client.watchVolumes({})[Symbol.asyncIterator]();

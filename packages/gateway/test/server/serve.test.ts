@@ -106,8 +106,7 @@ describe("a message", () => {
     await using server = await openTestService();
     const body = JSON.stringify({ title: "" }).padEnd(bytes);
     const request = { origin: server.origin, version: "2", ...createRequest, body } as const;
-    const response = await exchange(request);
-    expect(response.status).toBe(status);
+    expect((await exchange(request)).status).toBe(status);
   });
 });
 
@@ -137,7 +136,7 @@ test("over HTTP/2, each header field counts 32 bytes more than its text", async 
     const [head] = await within("an answer", once(stream, "response"));
     return head[":status"];
   };
-  expect(await statusOf(5)).toBe(200);
+  expect(await statusOf(15)).toBe(200);
   // The client has acknowledged the settings by now, so Node enforces its own limit.
   for (const fields of [25, 90]) expect(await statusOf(fields)).toBe(431);
 });
@@ -185,8 +184,7 @@ test("undefined options have their defaults", async () => {
   // As from users who compile without exactOptionalPropertyTypes.
   const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };
   const limits = { requestTimeoutMs: undefined, idleTimeoutMs: undefined };
-  const options = { rest, limits } as unknown as ServeOptions;
-  await using server = await openTestService(options);
+  await using server = await openTestService({ rest, limits } as unknown as ServeOptions);
   const path = "/v1/nothing";
   const response = await exchange({ origin: server.origin, version: "2", method: "GET", path });
   expect(response.status).toBe(404);

@@ -9,7 +9,7 @@ import { setTimeout } from "node:timers/promises";
 import tls from "node:tls";
 import { beforeAll, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
-import { readTlsMaterial, TlsFilesError } from "../../src/server/index.ts";
+import { readCa, readTlsMaterial, TlsFilesError } from "../../src/server/index.ts";
 import {
   type Certificate,
   createCertificate,
@@ -74,8 +74,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
   ])("rejects %s in plaintext, and continues", async (_what, bytes) => {
     using connection = await openRawConnection(server.port);
     connection.write(bytes);
-    const received = await connection.untilClosed();
-    expect(received.toString("latin1")).not.toContain("200");
+    expect((await connection.untilClosed()).toString("latin1")).not.toContain("200");
     expect(
       (await exchange({ origin: server.origin, version: "1.1", ca, ...createRequest })).status,
     ).toBe(200);
@@ -219,8 +218,7 @@ describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
     async (version) => {
       const { server, refused, pem, client, others } = await openForClients();
       const call = { origin: server.origin, version, ca: pem } as const;
-      const unary = await exchange({ ...call, ...createRequest, client });
-      expect(unary.body.toString()).toBe(answer);
+      expect((await exchange({ ...call, ...createRequest, client })).body.toString()).toBe(answer);
       const path = "/v1/shelves/a/volumes:watch";
       const stream = await exchange({ ...call, method: "GET", path, client });
       expect(stream.body.toString().trim().split("\n")).toHaveLength(2);
@@ -293,4 +291,13 @@ describe("files for TLS", () => {
     await expect(openTestService({ tls: given })).rejects.toThrow(message);
     await expect(openTestService({ tls: given })).rejects.toThrow(reason);
   });
+
+  test.skipIf(!hasOpenssl)(
+    "may trust one client alone, whose certificate signs itself",
+    async () => {
+      await using folder = await createTemporaryFolder();
+      const { certFile, pem } = createCertificate(folder.path, "a", { isCa: false });
+      expect(String(readCa(certFile))).toBe(pem);
+    },
+  );
 });

@@ -51,9 +51,9 @@ export function createCertificate(
   const key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
   const subject = ["-subj", `/CN=${name}`, "-addext", "subjectAltName=IP:127.0.0.1,DNS:localhost"];
   const isLeaf = isCa ? [] : ["-addext", "basicConstraints=CA:FALSE"];
-  const signed = ca && ["-CA", ca.certFile, "-CAkey", ca.keyFile, ...isLeaf];
+  const signed = ca === undefined ? [] : ["-CA", ca.certFile, "-CAkey", ca.keyFile];
   const files = ["-out", certFile, "-keyout", keyFile];
-  const options = ["-days", String(days), ...key, ...subject, ...(signed ?? []), ...files];
+  const options = ["-days", String(days), ...key, ...subject, ...signed, ...isLeaf, ...files];
   execFileSync("openssl", ["req", "-x509", ...options], { stdio: "ignore" });
   // A server takes the files as they are: this is no option of it.
   const pem = { value: readFileSync(certFile, "utf8"), enumerable: false };

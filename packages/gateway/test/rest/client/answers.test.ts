@@ -254,7 +254,7 @@ describe("errors", () => {
     [400, { code: 9, message: "m" }, Code.FailedPrecondition, "m"],
     [404, { code: 13, message: "m" }, Code.NotFound, "m"],
     [403, { error: { code: 403, message: "m", status: "ABORTED" } }, Code.Aborted, "m"],
-    [499, [{ error: { code: 499, message: "m", status: "CANCELLED" } }], Code.Canceled, "m"],
+    [500, [{ error: { code: 499, message: "m", status: "CANCELLED" } }], Code.Canceled, "m"],
     [404, { code: "unimplemented", message: "m" }, Code.Unimplemented, "m"],
     [409, { type: "about:blank", title: "t", status: 409, detail: "m" }, Code.Aborted, "m"],
     [400, { error: 6, message: "m" }, Code.AlreadyExists, "m"],
