@@ -55,8 +55,7 @@ describe("while the server drains", () => {
     // Lets the event loop, which the server shares, read the line.
     for (let i = 0; i < 3; i++) await nextTurn();
     hold.release();
-    const answers = parseHttp1Responses(await connection.untilClosed());
-    expect(answers).toMatchObject([
+    expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
       { status: 200, body: answer },
       { status, body },
     ]);

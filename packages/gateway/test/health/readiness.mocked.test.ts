@@ -1,4 +1,5 @@
 /** Waiting for a change of readiness, without a real clock. */
+import { getEventListeners } from "node:events";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { readinessChange } from "../../src/health/health.ts";
 
@@ -11,5 +12,5 @@ test("nothing is polled while nobody waits", async () => {
   expect(vi.getTimerCount()).toBe(2);
   leaving.abort();
   await Promise.all(waiting);
-  expect(vi.getTimerCount()).toBe(0);
+  expect([vi.getTimerCount(), getEventListeners(readiness.draining, "abort")]).toEqual([0, []]);
 });

@@ -1,6 +1,7 @@
 /** What the access log takes from the headers of a request. */
-import { expect, test } from "vitest";
-import { requestIdOf, traceIdOf } from "../../src/logging/access-log.ts";
+import { createContextValues } from "@connectrpc/connect";
+import { expect, test, vi } from "vitest";
+import { createAccessLog, requestIdOf, traceIdOf } from "../../src/logging/access-log.ts";
 
 const uuid = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/;
 
@@ -45,4 +46,14 @@ test.each([
   [undefined, false],
 ])("the traceparent %j: has a trace is %s", (traceparent, isTraced) => {
   expect(traceIdOf(traceparent)).toBe(isTraced ? trace : undefined);
+});
+
+test("a long caller, as issuers of JWTs may name one, is cut", () => {
+  const write = vi.fn();
+  const log = createAccessLog({ write, isErrorsOnly: false, findPrincipal: () => "a".repeat(999) });
+  const request = { headers: {}, requestMethod: "GET", target: "/", peerAddress() {} };
+  const observation = log.begin(request as never);
+  observation?.calling?.(createContextValues());
+  observation?.end({ code: undefined, error: undefined, status: 200 });
+  expect(write.mock.lastCall?.[0].principal).toHaveLength(128);
 });

@@ -235,8 +235,7 @@ describe("the gate", () => {
     const requestGate = (context: object) => refuse(context, challenge);
     await using gateway = await open({ requestGate }, { authorization });
     const path = "/.well-known/oauth-protected-resource";
-    const response = await gateway.send(post(call()));
-    expect(response.headers.get("www-authenticate")).toBe(
+    expect((await gateway.send(post(call()))).headers.get("www-authenticate")).toBe(
       `${asked} resource_metadata="https://api.example.com${path}/mcp?a=1"`,
     );
     for (const one of [path, `${path}/mcp?a=1`]) {
@@ -275,15 +274,13 @@ describe("a page", () => {
   ])("%s", async (what, origin, host, status) => {
     const origins = [what === "where any may call" ? "*" : "https://app.example"];
     await using gateway = await open({ cors: { origins } });
-    const response = await gateway.send(from(call(), origin, host));
-    expect(response.status).toBe(status);
+    expect((await gateway.send(from(call(), origin, host))).status).toBe(status);
   });
 
   test("of another origin is refused before its token is looked at", async () => {
     const requestGate = () => Promise.reject(new ConnectError("no token", Code.Unauthenticated));
     await using gateway = await open({ requestGate });
-    const response = await gateway.send(from(call(), "https://evil.example"));
-    expect(response.status).toBe(403);
+    expect((await gateway.send(from(call(), "https://evil.example"))).status).toBe(403);
   });
 
   test("may send the headers of the protocol", async () => {
@@ -303,6 +300,18 @@ test("a raw answer of a tool has a limit, too", async () => {
   await using gateway = await openShelves({ downloadVolume }, limits);
   const response = await gateway.send(post(older("tools/call", { name: "download_volume" })));
   expect(jsonOf(response)).toMatchObject({ result: { isError: true } });
+});
+
+test("a raw answer of a tool without a type is bytes, in JSON whatever its method says", async () => {
+  const downloadVolume = (_: unknown, { responseHeader }: HandlerContext) => {
+    responseHeader.set("content-type", "text/html");
+    return { data: Buffer.from("a") };
+  };
+  await using gateway = await openShelves({ downloadVolume }, { mcp: createMcp({ tools }) });
+  const response = await gateway.send(post(older("tools/call", { name: "download_volume" })));
+  expect(response.headers.get("content-type")).toBe("application/json");
+  const resource = { mimeType: "application/octet-stream", blob: "YQ==" };
+  expect(jsonOf(response)).toMatchObject({ result: { content: [{ type: "resource", resource }] } });
 });
 
 test("observers are told of the method, by header or body", async () => {

@@ -54,8 +54,7 @@ test("a nested field has no dot in its name", () => {
 });
 
 describe("** has slashes, which a parameter of 3.1 encodes:", () => {
-  const rules = { Get: get("/v1/{name=files/**}"), Pick: get("/v1/files/{id}/*") };
-  const service = describeAll(rules);
+  const service = describeAll({ Get: get("/v1/{name=files/**}"), Pick: get("/v1/files/{id}/*") });
 
   test("3.1 has an operation for each of the first numbers of segments that is free", () => {
     const { paths } = documentOf(service);

@@ -93,8 +93,7 @@ describe.each(openProtocols.filter(({ version }) => version === "2"))("over $nam
     ["v1alpha", alpha],
   ])("%s lists the services", async (_version, service) => {
     using reflection = open(service, server.origin);
-    const requests = all([list]);
-    const answers = reflection.client.serverReflectionInfo(requests);
+    const answers = reflection.client.serverReflectionInfo(all([list]));
     for await (const { validHost, originalRequest, messageResponse } of answers) {
       expect(validHost).toBe("a");
       expect(originalRequest?.messageRequest.case).toBe("listServices");
@@ -115,8 +114,9 @@ function serviceOf(package_: string): DescService {
   const method = { name: "Call", inputType: type, outputType: type };
   const file = [
     proto("types.proto", { messageType: [{ name: "Type" }] }),
+    proto("google/own.proto", {}),
     proto("service.proto", {
-      dependency: ["types.proto"],
+      dependency: ["types.proto", "google/own.proto"],
       service: [{ name: "Service", method: [method] }],
     }),
   ];
@@ -136,9 +136,10 @@ test.each([ServerReflection, alpha])(
     const answers = await read(reflection.client.serverReflectionInfo(all(questions)));
     const files = answers.flatMap(filesOf);
     expect(files.map((file) => [file.name, file.package, file.dependency])).toEqual([
-      ["service.proto", "one", ["types.proto"]],
+      ["service.proto", "one", ["types.proto", "google/own.proto"]],
       ["types.proto", "one", []],
-      ["service~2.proto", "two", ["types~2.proto"]],
+      ["google/own.proto", "one", []],
+      ["service~2.proto", "two", ["types~2.proto", "google/own.proto"]],
       ["types~2.proto", "two", []],
       ["types~2.proto", "two", []],
     ]);
@@ -188,8 +189,7 @@ test.each<[question: Question, code: Code]>([
   [{ case: "allExtensionNumbersOfType", value: "a.B" }, Code.NotFound],
   [{ case: undefined }, Code.InvalidArgument],
 ])("%j returns error %i, and the stream continues", async (question, errorCode) => {
-  const answers = await ask(server.origin, [question, list]);
-  expect(answers).toMatchObject([
+  expect(await ask(server.origin, [question, list])).toMatchObject([
     { case: "errorResponse", value: { errorCode, errorMessage: expect.stringMatching(/known/) } },
     { case: "listServicesResponse" },
   ]);
