@@ -52,8 +52,7 @@ describe("verdicts", () => {
   ];
   test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {
     const gate = createBearerGate(always({ kind: "refused", reason }), name);
-    const outcome = await callGate(gate, "Bearer t");
-    expect(outcome).toEqual({
+    expect(await callGate(gate, "Bearer t")).toEqual({
       code: "Unauthenticated",
       message: expect.stringContaining(text),
       // The characters that RFC 6750, section 3 allows between the quotes.

@@ -184,8 +184,7 @@ describe("an endpoint that", () => {
     ["calls it text", () => (_, response) => response.end(JSON.stringify({ keys: [rotated.jwk] }))],
   ];
   test.each(goodAnswers)("%s is accepted", async (_what, answer) => {
-    const keys = openKeys(await startKeyServer(answer()));
-    expect(await kids(keys)).toEqual(["rotated"]);
+    expect(await kids(openKeys(await startKeyServer(answer())))).toEqual(["rotated"]);
     expect(problems).toEqual([]);
   });
 });

@@ -131,8 +131,7 @@ describe("claims", () => {
   });
 
   test("callers that cannot sign get no details of the claims", async () => {
-    const token = await sign(foreign, { ...goodClaims(now), exp: 1 });
-    expect(await ask(verify, token)).toBe("unknown");
+    expect(await ask(verify, await sign(foreign, { ...goodClaims(now), exp: 1 }))).toBe("unknown");
   });
 });
 
@@ -262,8 +261,7 @@ describe("attacks", () => {
     expect(evil.hits).toBe(0);
   });
 
-  const shapes = ["a.b", "a.b.c.d", ".b.c", "a..c", "a.b.c=", "plst_x"];
-  test.each(shapes)("%s is ignored", (token) => {
+  test.each(["a.b", "a.b.c.d", ".b.c", "a..c", "a.b.c=", "plst_x"])("%s is ignored", (token) => {
     expect(verify(token)).toEqual({ kind: "refused", reason: "unknown" });
   });
 });

@@ -75,9 +75,15 @@ test("what a proto says is text, never HTML", () => {
   expect(renderReference(document)).not.toMatch(/<script|"1"|"\/a">/);
 });
 
-test("what OpenAPI cannot describe is told", () => {
-  const page = renderReference({ paths: { "/x": { description: "QUERY, too." } } } as never);
+test("what OpenAPI cannot describe is told, and errors of each status, and a type of two once", () => {
+  const content = { "a/b": { schema: { $ref: "#/components/schemas/T" } } };
+  const responses = { 200: { content }, 503: { description: "Away.", content } };
+  const paths = { "/x": { description: "QUERY, too.", get: { operationId: "x", responses } } };
+  const components = { schemas: { T: { properties: { a: {} } } } };
+  const page = renderReference({ paths, components } as never);
   expect(page).toContain("<p>QUERY, too.</p>");
+  expect(page.match(/<a href="#type-T">/g)).toHaveLength(2);
+  expect(textOf(page)).toContain(" 503 Away. ");
 });
 
 test.each([

@@ -131,8 +131,7 @@ describe("an Express server", () => {
   });
 
   test("is called by REST and by a model", async () => {
-    const url = `${server.origin}/v1/shelves/a/volumes`;
-    const response = await post(url, '{"id":"9","title":"x"}');
+    const response = await post(`${server.origin}/v1/shelves/a/volumes`, '{"id":"9","title":"x"}');
     expect(await response.json()).toEqual({ name: "shelves/a/volumes/9", id: 9, title: "x" });
     await using client = await openModern(`${server.origin}/mcp`);
     const tools = await client.listTools();
@@ -264,8 +263,7 @@ describe("faults of a REST server", () => {
       fetch(`${server.origin}/v1/volumes/1`, { headers }),
       ...byRpc,
     ]);
-    const status = code === Code.ResourceExhausted ? 500 : response.status;
-    expect(response.status).toBe(status);
+    expect(response.status).toBe(code === Code.ResourceExhausted ? 500 : response.status);
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);
     expect(calls).toBe(1 + transports.length);
@@ -371,6 +369,12 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
     names.length = 0;
     expect((await fetch(`${server.origin}/v1/shelves/a/volumes`)).status).toBe(200);
     expect(names[0]).toEqual(seen);
+  }
+  const wrong = ["--upstream-server-name", "other.example"];
+  for (const protocol of ["rest", "connect", "grpc-web"]) {
+    const url = `${protocol}+https://127.0.0.1:${port}`;
+    await using server = await start(url, "--upstream-ca", ca.certFile, ...pair, ...wrong);
+    expect((await fetch(`${server.origin}/v1/shelves/a/volumes`)).status).toBe(503);
   }
 });
 

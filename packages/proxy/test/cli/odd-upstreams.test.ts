@@ -165,13 +165,11 @@ test("headers of files are sent with calls, with reflection, and read again on S
   await writeFile(join(folder.path, "own.txt"), "authorization: Bearer own\n");
   const args = ["--upstream", upstream.url, "--reflection", "--request-metadata", "x-api-key"];
   args.push("--reflection-headers", "own.txt", "--upstream-headers", "keys.txt");
-  const checked = await folder.run("--check", ...args);
-  expect(checked.exitCode).toBe(0);
+  expect((await folder.run("--check", ...args)).exitCode).toBe(0);
   await using server = await start(...args);
   await server.ready();
   const sent = async () => {
-    const own = { "x-api-key": "of the caller" };
-    const answer = await post(`${server.origin}/v1/fields`, "{}", own);
+    const answer = await post(`${server.origin}/v1/fields`, "{}", { "x-api-key": "of the caller" });
     return ((await answer.json()) as { string: string }).string;
   };
   expect(await sent()).toBe("first key");

@@ -18,6 +18,7 @@ import { keySetOf, startKeyServer } from "../../../kit/test/support/auth/key-ser
 import { createServiceManager } from "../../../kit/test/support/service-manager.ts";
 import { environmentFor } from "../../../kit/test/support/tracing/environment.ts";
 import { openOtlpCollector } from "../../../kit/test/support/tracing/otlp-collector.ts";
+import { describeServed } from "../../src/cli/reference.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { post, startCommand, useFolder } from "./command.ts";
 
@@ -129,8 +130,13 @@ test.each([
   const { status, headers } = await get("60000");
   expect(status).toBe(200);
   expect((await get("60001")).status).toBe(400);
-  const known = { "if-none-match": headers.get("etag") ?? "" };
-  expect((await get("60000", known)).status).toBe(304);
+  expect((await get("60000", { "if-none-match": headers.get("etag") ?? "" })).status).toBe(304);
+});
+
+test("where a token and a certificate are required, a call needs both", () => {
+  const settings = { openapiServers: [], tls: { clientCaFile: "a" }, auth: { tokens: ["a"] } };
+  const { security } = describeServed([CatalogService], {}, settings as never);
+  expect(security).toEqual([{ bearer: [], certificate: [] }]);
 });
 
 const jwts = "jwks-url: http://127.0.0.1:1/k\njwt-issuer: https://i.example\njwt-audience: a";

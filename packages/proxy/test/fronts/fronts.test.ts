@@ -167,8 +167,7 @@ describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
     const origin = open(front);
 
     test.each(versions)("REST over HTTP/%s, with the caller's address", async (version) => {
-      const path = `/v1/volumes/${id}`;
-      const { status, body } = await get(origin(), version, path);
+      const { status, body } = await get(origin(), version, `/v1/volumes/${id}`);
       expect(JSON.parse(body.toString())).toEqual({ id: `${id}`, title: "127.0.0.1, 127.0.0.1" });
       expect(status).toBe(200);
     });
@@ -235,8 +234,7 @@ describe.skipIf(!hasOpenssl).each(fronts)("behind $name", (front) => {
 
     test.each([429, 503])("status %s with its headers and message", async (status) => {
       for (const version of versions) {
-        const path = `/v1/volumes/${status}`;
-        const answer = await get(origin(), version, path);
+        const answer = await get(origin(), version, `/v1/volumes/${status}`);
         expect(answer.status).toBe(status);
         expect(answer.headers.get("content-type")).toBe("application/json");
         expect(JSON.parse(answer.body.toString())).toMatchObject({

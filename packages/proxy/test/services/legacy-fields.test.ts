@@ -111,11 +111,9 @@ test.each(openProtocols)(
 
 test("text of an upstream that is not UTF-8 is an internal error in JSON, not replaced", async () => {
   await using proxy = await openProxy({ put: () => latin1, putAll: async () => latin1 });
-  const rest = await proxy.send({ path: "/v1/old", headers: json, body: '{"id":1}' });
-  expect(rest.status).toBe(500);
+  expect((await proxy.send({ path: "/v1/old", headers: json, body: '{"id":1}' })).status).toBe(500);
   const path = `/${OldService.typeName}/Put`;
-  const connect = await proxy.send({ path, headers: json, body: '{"id":1}' });
-  expect(connect.status).toBe(500);
+  expect((await proxy.send({ path, headers: json, body: '{"id":1}' })).status).toBe(500);
 });
 
 test("text of an upstream that is not UTF-8 is not replaced in an Any", async () => {

@@ -75,8 +75,7 @@ test("extensions are passed on, by their names over REST", async () => {
 
   const message = create(CardSchema, { number: 1n });
   setExtension(message, barcode, 2n ** 53n + 1n);
-  const transport = createGrpcTransport({ baseUrl: proxy.origin("2") });
-  const { echo } = createClient(method.parent, transport);
+  const { echo } = createClient(method.parent, createGrpcTransport({ baseUrl: proxy.origin("2") }));
   const answer = await (echo as unknown as (card: object) => Promise<typeof message>)(message);
   expect(answer.number).toBe(1n);
   expect(getExtension(create(CardSchema, answer), barcode)).toBe(2n ** 53n + 1n);

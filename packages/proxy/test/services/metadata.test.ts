@@ -125,8 +125,7 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
       await using proxy = await openSeen(undefined, { observer });
       const id = given?.replaceAll(" ", "-");
       const headers = id === undefined ? json : { ...json, "x-request-id": id };
-      const answer = await proxy.send({ version, path, headers, body });
-      const told = answer.headers.get("x-request-id");
+      const told = (await proxy.send({ version, path, headers, body })).headers.get("x-request-id");
       expect(told).toMatch(given === "a safe one" ? /^a-safe-one$/ : /^[\da-f-]{36}$/);
       expect(proxy.seen[0]?.get("x-request-id")).toBe(told);
     },

@@ -63,8 +63,7 @@ test("a server that has v1alpha alone is read by that", async () => {
     } as unknown as ConnectRouter;
     addReflection(recorder, { services: [FieldService] });
   });
-  const descriptors = await reflectServices(reflected.transport);
-  expect(namesOf(descriptors)).toEqual([FieldService.typeName]);
+  expect(namesOf(await reflectServices(reflected.transport))).toEqual([FieldService.typeName]);
 });
 
 /** A server whose reflection lists these names, and tells these files. */
@@ -84,8 +83,7 @@ test.each<[what: string, routes: (router: ConnectRouter) => void, message: strin
   ["a server without reflection", withoutAny, "the upstream has no server reflection"],
 ])("%s is an error that says so", async (_what, routes, message) => {
   await using reflected = await openReflected(routes);
-  const reading = reflectServices(reflected.transport, { services: shop });
-  await expect(reading).rejects.toThrow(message);
+  await expect(reflectServices(reflected.transport, { services: shop })).rejects.toThrow(message);
 });
 
 test("of ever more files, it is read to 10,000", async () => {
@@ -197,6 +195,16 @@ test("services that stay are told again when what describes them has changed", a
   await expect.poll(() => changes).toBe(2);
 });
 
+test("a service that is listed no more is left out, though its file stays", async () => {
+  const files = [file({ name: "two.proto", service: [{ name: "One" }, { name: "Two" }] })];
+  const names = ["One", "Two"];
+  await using reflected = await openReflected(telling(files, names));
+  using watched = openWatch({ transport: reflected.transport });
+  await watched.until(["One", "Two"]);
+  names.pop();
+  await watched.until(["One"]);
+});
+
 test("what may have changed while it was read is read again soon", async () => {
   await using reflected = await openReflected(library);
   const readings = new EventEmitter();
@@ -234,8 +242,7 @@ test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
     gatewayNodeAdapter({ routes: proxyServices({ ...descriptors, transport, onUnimplemented }) }),
   );
   await reflected.replace(library);
-  const answer = await gateway.send(send("POST", "/v1/fields", { string: "a" }));
-  expect(answer.status).toBe(501);
+  expect((await gateway.send(send("POST", "/v1/fields", { string: "a" }))).status).toBe(501);
   expect(onUnimplemented).toHaveBeenCalledOnce();
   await watched.until([LibraryService.typeName]);
 });
