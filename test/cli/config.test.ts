@@ -173,7 +173,7 @@ describe("config check", () => {
       "--admin-port: must not be that of port (FILE, line 1)",
     ],
     [
-      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "::"] },
+      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "0.0.0.0"] },
       "--admin-port: must not be that of port (FILE, line 1)",
     ],
     [
@@ -217,8 +217,7 @@ describe("a file of settings", () => {
     const tokenFile = join(folder.path, "its-tokens");
     writeFileSync(fileOf(), `token-file: ${tokenFile}\nport: nonsense\n`);
     const env = { PLANT_STORE_CONFIG: "none.yaml" }; // the flag stands before it
-    const created = await runInProcess(["token", "create", "me", "--config", fileOf()], env);
-    expect(created.code).toBe(0);
+    expect((await runInProcess(["token", "create", "me", "--config", fileOf()], env)).code).toBe(0);
     const { stdout } = await runInProcess(["token", "list", "--token-file", tokenFile]);
     expect(stdout).toMatch(/ me\n$/);
   });

@@ -194,4 +194,8 @@ test.each<[string, readonly string[], (path: string, backup: string) => void]>([
   }
   renameSync(old, path);
   expect(readStoredPlants(path)).toHaveLength(3);
+  renameSync(path, old);
+  writeFileSync(log, before.subarray(0, 32)); // its header
+  const status = ["migrate", "status", "--store", `sqlite:${path}`];
+  expect(await runInProcess(status, env)).toMatchObject({ code: 0 });
 });

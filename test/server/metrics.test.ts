@@ -116,6 +116,7 @@ test.each(["off", "errors"] as const)(
     expect(scraped.value('plant_store_http_refusals_total{reason="malformed"}')).toBe(2);
     expect(scraped.value('plant_store_http_refusals_total{reason="oversized"}')).toBe(2);
     expect(scraped.value('plant_store_http_refusals_total{reason="tunnel"}')).toBe(0);
+    expect(scraped.value('plant_store_http_refusals_total{reason="handshake"}')).toBe(0);
     expect(requestsIn(scraped)).toEqual({});
   },
 );

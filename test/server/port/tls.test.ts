@@ -16,32 +16,35 @@ const expiration = "plant_store_tls_certificate_expiration_timestamp_seconds";
 describe.skipIf(!hasOpenssl)("with a certificate", () => {
   const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
 
-  test("takes a renewed one once both files belong together, and says when they do not", async () => {
-    await using folder = await createTemporaryFolder();
-    const first = createCertificate(folder.path, "first");
-    const second = createCertificate(folder.path, "second", { days: 30 });
-    const files = {
-      certFile: join(folder.path, "live.crt"),
-      keyFile: join(folder.path, "live.key"),
-    };
-    copyFileSync(first.certFile, files.certFile);
-    copyFileSync(first.keyFile, files.keyFile);
-    await using server = await openTestServer({ tls: files, adminPort: 0 });
-    const expiry = async () => (await scrape(server.running.metricsUrl)).value(expiration);
-    expect(await expiry()).toBe(expiryOf(first.pem));
-    renameSync(second.certFile, files.certFile);
-    // Nothing tells when the watching has begun, so the file changes until it is seen.
-    const seen = () => {
-      utimesSync(files.certFile, new Date(), new Date());
-      return server.log.lines.map(({ message }) => message);
-    };
-    await expect
-      .poll(seen, { interval: 300 })
-      .toContain("cannot load the new certificate; the old certificate stays in use");
-    expect(await expiry()).toBe(expiryOf(first.pem));
-    renameSync(second.keyFile, files.keyFile);
-    await expect.poll(expiry).toBe(expiryOf(second.pem));
-  });
+  test.each(["off", "errors"] as const)(
+    "takes a renewed one once both files belong together, and says when they do not, with the access log %s",
+    async (accessLog) => {
+      await using folder = await createTemporaryFolder();
+      const first = createCertificate(folder.path, "first");
+      const second = createCertificate(folder.path, "second", { days: 30 });
+      const files = {
+        certFile: join(folder.path, "live.crt"),
+        keyFile: join(folder.path, "live.key"),
+      };
+      copyFileSync(first.certFile, files.certFile);
+      copyFileSync(first.keyFile, files.keyFile);
+      await using server = await openTestServer({ tls: files, adminPort: 0, accessLog });
+      const expiry = async () => (await scrape(server.running.metricsUrl)).value(expiration);
+      expect(await expiry()).toBe(expiryOf(first.pem));
+      renameSync(second.certFile, files.certFile);
+      // Nothing tells when the watching has begun, so the file changes until it is seen.
+      const seen = () => {
+        utimesSync(files.certFile, new Date(), new Date());
+        return server.log.lines.map(({ message }) => message);
+      };
+      await expect
+        .poll(seen, { interval: 300 })
+        .toContain("cannot load the new certificate; the old certificate stays in use");
+      expect(await expiry()).toBe(expiryOf(first.pem));
+      renameSync(second.keyFile, files.keyFile);
+      await expect.poll(expiry).toBe(expiryOf(second.pem));
+    },
+  );
 });
 
 test("without one, its expiry is not in the metrics", async () => {
