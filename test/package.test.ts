@@ -148,8 +148,7 @@ test("runs no install script, and brings neither Node nor PostgreSQL", async () 
 });
 
 test("brings a bill of all that is installed with it, the same from each build", async () => {
-  const file = "node_modules/plant-store/dist/sbom.cdx.json";
-  const text = await readFile(join(folder, file), "utf8");
+  const text = await readFile(join(folder, "node_modules/plant-store/dist/sbom.cdx.json"), "utf8");
   const { components, metadata }: Sbom = JSON.parse(text);
   const lock = JSON.parse(await readFile(join(folder, "package-lock.json"), "utf8"));
   const installed = Object.keys(lock.packages).filter((path) => path !== "");

@@ -159,8 +159,7 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
         await target.execute(sql);
         await rival?.end();
       };
-      const sabotaged = copyAnd(source.url, target.url, "copying", sabotage);
-      await expect(sabotaged).rejects.toThrow(message);
+      await expect(copyAnd(source.url, target.url, "copying", sabotage)).rejects.toThrow(message);
       await target.execute("DELETE FROM plants");
     }
   });

@@ -84,8 +84,7 @@ test.each(formatNames)(
       expect(String(gunzipSync(await readFile(zipped)))).toBe(content);
     }
     for (const file of [at.file, zipped]) expect(await at.runOf(file)).toMatchObject({ code: 0 });
-    const files = [`copy.${name}`, `copy.${name}.gz`, `plants.${name}`];
-    expect(await readdir(at.folder)).toEqual(files);
+    expect(await readdir(at.folder)).toEqual([`copy.${name}`, `copy.${name}.gz`, `plants.${name}`]);
   },
 );
 
@@ -122,8 +121,7 @@ test("rows that are rejected go to a file with their lines, and the others are s
   expect((await stat(rejects)).mode & 0o777).toBe(0o600);
   expect(at.stored().map(({ id }) => id)).toEqual([1n, 3n, 5n]);
   // Somebody may have begun to fix them.
-  const again = await at.run();
-  expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
+  expect(await at.run()).toMatchObject({ code: 1, stderr: expect.stringContaining("--force") });
   expect(await readdir(at.folder)).toEqual(["plants.csv", "plants.csv.rejects.ndjson"]);
   await writeFile(at.file, "id,name\n1,a\n");
   // Nothing takes their place.
@@ -209,8 +207,7 @@ test.each([
   expect(result).toEqual({ code: 1, stdout: "" });
   expect(stderr).toMatch(/^plant-store: [^\n]+\n$/);
   expect(stderr).toMatch(message);
-  const dry = await at.run("--dry-run");
-  expect(dry.stderr).toBe(stderr.replace("; stored", "; would store"));
+  expect((await at.run("--dry-run")).stderr).toBe(stderr.replace("; stored", "; would store"));
 });
 
 test("a dry run checks each row, and sends none", async () => {

@@ -71,8 +71,7 @@ describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
 
   test("prints a buf curl line that works in any folder", async () => {
     const npx = "npx @bufbuild/buf";
-    const buf = resolve("node_modules/.bin/buf");
-    const line = pasted(server.stdout.text, npx).replace(npx, buf);
+    const line = pasted(server.stdout.text, npx).replace(npx, resolve("node_modules/.bin/buf"));
     const answer = await shell(line, { cwd: folder.path });
     expect(JSON.parse(answer)).toEqual({ plant: { name: "Basil", tag: "herb" } });
   });
@@ -88,8 +87,7 @@ describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
     const files = await readdir(data);
     expect(files).toContain("tokens");
     for (const file of files) {
-      const bytes = await readFile(join(data, file));
-      expect(bytes.includes(token.slice("plst_".length))).toBe(false);
+      expect((await readFile(join(data, file))).includes(token.slice("plst_".length))).toBe(false);
     }
     expect((await stat(join(data, "tokens"))).mode & 0o777).toBe(0o600);
 
@@ -125,8 +123,7 @@ describe("a first start", () => {
     expect(JSON.parse(line)).toMatchObject({ level: "warn", msg: message });
     const tokenFile = join(server.cwd, "it's here/tokens");
     const created = await runInProcess(["token", "create", "me", "--token-file", tokenFile]);
-    const note = `plant-store: created ${tokenFile}; the token is valid`;
-    expect(created.stderr).toContain(note);
+    expect(created.stderr).toContain(`plant-store: created ${tokenFile}; the token is valid`);
     await expect.poll(() => statusOfCreate(server.url, 1, created.stdout.trim())).toBe(200);
   });
 

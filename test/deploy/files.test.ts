@@ -227,8 +227,7 @@ describe("on Kubernetes", () => {
     const { spec } = readYaml(file);
     expect(connectionsMax).toBe(defaultConnectionsMax);
     const pods = spec.maxReplicas + deployment.spec.strategy.rollingUpdate.maxSurge;
-    const comment = `${pods * connectionsMax} of the 100 connections`;
-    expect(readDeployFile(file)).toContain(comment);
+    expect(readDeployFile(file)).toContain(`${pods * connectionsMax} of the 100 connections`);
     expect(spec.minReplicas).toBeGreaterThan(budget.spec.maxUnavailable);
   });
 });

@@ -18,7 +18,6 @@ describe("over HTTP/1.1", () => {
     expect(response?.status).toBe(status);
     const { headers = [], body = "" } = response ?? {};
     expectRestError({ headers: new Headers([...headers]), body }, { error });
-    const good = await postPlant(server.url, { body: plant });
-    expect(good.body.toString()).toBe('{"name":"Basil"}');
+    expect((await postPlant(server.url, { body: plant })).body.toString()).toBe('{"name":"Basil"}');
   });
 });

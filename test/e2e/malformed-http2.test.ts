@@ -89,8 +89,7 @@ describe("over HTTP/2", () => {
   test.each(reset)("resets a stream with %s, and goes on", async (_what, block) => {
     using connection = await open();
     connection.write(request(block));
-    const frames = await answer(connection);
-    const reset = frames.find(({ type }) => type === frameType.rstStream);
+    const reset = (await answer(connection)).find(({ type }) => type === frameType.rstStream);
     expect(reset?.payload.readUInt32BE()).toBe(errorCode.protocol);
     await expectGoodAnswer(connection, 3);
   });
@@ -98,8 +97,7 @@ describe("over HTTP/2", () => {
   test.each(ending)("ends a connection with %s, and answers the next", async (_what, bytes) => {
     using connection = await open();
     connection.write(bytes);
-    const frames = framesIn(await connection.untilClosed());
-    expect(frames.at(-1)?.type).toBe(frameType.goaway);
+    expect(framesIn(await connection.untilClosed()).at(-1)?.type).toBe(frameType.goaway);
     await expectNextAnswered();
   });
 

@@ -57,8 +57,7 @@ describe.each(stdioClients)("plant-store mcp and %s", (_by, connect) => {
   test("create a plant in the store of a running server, exactly", async () => {
     const cwd = await temporaryFolder();
     const args = [...nodeOfSources.slice(1), main, "mcp", "--store", `sqlite:${stdio.database}`];
-    const command = { command: process.execPath, args, cwd, env: {} };
-    await using client = await connect(command);
+    await using client = await connect({ command: process.execPath, args, cwd, env: {} });
     const plant = { id: big, name: "Basil" };
     const created = await client.call("create_plant", { plant });
     expect(created.structuredContent).toEqual({ plant: { name: "Basil" } });

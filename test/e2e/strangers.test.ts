@@ -25,8 +25,7 @@ const foreign = await createSigningKey("ES256", "k");
 
 /** Authorization headers of strangers, given a token of the file. */
 async function strangers(token: string, file: string): Promise<Record<string, string | null>> {
-  const jwt = await sign(key);
-  const [header = "", claims = ""] = jwt.split(".");
+  const [header = "", claims = ""] = (await sign(key)).split(".");
   const late = { ...goodClaims(), exp: 1 };
   const bearers = {
     "a token cut short": token.slice(0, -1),

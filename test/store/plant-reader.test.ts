@@ -74,8 +74,7 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
       isSqlite ? `DROP TABLE plants; ${table}` : `ALTER TABLE plants ALTER name DROP NOT NULL`,
     );
     await execute("INSERT INTO plants (id) VALUES (7)");
-    const reading = open(url).then(pagesOf);
-    await expect(reading).rejects.toThrow(
+    await expect(open(url).then(pagesOf)).rejects.toThrow(
       isSqlite ? /plant 7 .*no name/ : /column name .*no NOT NULL/,
     );
   });
@@ -123,8 +122,7 @@ describe("SQLite only", () => {
     const { url } = await freshFile();
     await seed(url, plantsOf(3000));
     await damageLeaf(url.slice("sqlite:".length), "its rows");
-    const reading = pagesOf(await open(url));
-    await expect(reading).rejects.toMatchObject({ name: "StoreError" });
+    await expect(pagesOf(await open(url))).rejects.toMatchObject({ name: "StoreError" });
   });
 });
 

@@ -59,8 +59,7 @@ function answered(code: Code, delayMs?: number, head: IncomingHttpHeaders = {}):
 
 /** As our side of a connection fails. */
 function lost(code: string): ConnectError {
-  const cause = Object.assign(new Error("lost"), { code });
-  return ConnectError.from(cause, Code.Unavailable);
+  return ConnectError.from(Object.assign(new Error("lost"), { code }), Code.Unavailable);
 }
 
 describe("a row that fails once", () => {

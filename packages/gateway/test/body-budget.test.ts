@@ -33,8 +33,7 @@ function doorsOf(way: JsonWay): Door[] {
     headers: { ...plain.headers, ...coding },
     body: isEnveloped ? envelope(gzipSync(large), 1) : gzipSync(large),
   };
-  const isDuplex = /^gRPC,|Exchange/.test(way.name);
-  const versions: readonly HttpVersion[] = isDuplex ? ["2"] : ["1.1", "2"];
+  const versions: readonly HttpVersion[] = /^gRPC,|Exchange/.test(way.name) ? ["2"] : ["1.1", "2"];
   return versions.flatMap((version) => [
     { name: `${way.name}, HTTP/${version}`, way, request: { ...plain, version } },
     { name: `${way.name}, HTTP/${version}, gzip`, way, request: { ...packed, version } },

@@ -100,8 +100,7 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     const { urlOf, makeStandby, kept } = await createBoth();
     await makeStandby();
     await using proxy = await openTcpProxy(one.current.port, "none");
-    const url = urlOf([proxy.port, two.current.port], "pool_max_conns=1");
-    const store = await openTestStore(url, {
+    const store = await openTestStore(urlOf([proxy.port, two.current.port], "pool_max_conns=1"), {
       statementTimeoutMs: 600_000,
       connectTimeoutMs: 600_000,
       aliveIntervalMs: 100,

@@ -216,8 +216,7 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     cutting.interfere = () => "cut";
     await using locked = await openPostgresClient(url);
     await locked.query("BEGIN; LOCK TABLE plants");
-    const queryCanceled = { cause: { code: "57014" } };
-    await expect(store.create(plantOf(2))).rejects.toMatchObject(queryCanceled);
+    await expect(store.create(plantOf(2))).rejects.toMatchObject({ cause: { code: "57014" } });
     expect(proxy.seen).toEqual([]);
     await expect(cut.create(plantOf(2))).rejects.toMatchObject({ code: "unavailable" });
     await locked.query("ROLLBACK");

@@ -243,8 +243,7 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
 
         proxy.interfere = () => "pass";
         await Promise.all(plants.map((plant) => store.create(plant)));
-        const another = { ...plantOf(1), name: "another" };
-        await expect(store.create(another)).rejects.toMatchObject(taken);
+        await expect(store.create({ ...plantOf(1), name: "another" })).rejects.toMatchObject(taken);
         expect(await kept()).toEqual(plants);
       },
     );

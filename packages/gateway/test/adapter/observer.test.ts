@@ -230,10 +230,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
         }),
       },
     });
-    const sent = await gateway.send({ version, ...request });
-    expect(sent.status).toBe(status);
-    const told = await within("the end", ended.promise);
-    expect(told).toEqual({ pathTemplate: template, status });
+    expect((await gateway.send({ version, ...request })).status).toBe(status);
+    expect(await within("the end", ended.promise)).toEqual({ pathTemplate: template, status });
   });
 });
 

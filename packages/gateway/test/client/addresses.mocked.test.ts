@@ -172,8 +172,7 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
     test("as it goes away, before the next call", async () => {
       resolveTo(first);
       const { one, other, port } = await openFronts();
-      const client = clientOf(port);
-      await call(client);
+      await call(clientOf(port));
       resolveTo(second);
       vi.advanceTimersByTime(30_001);
       await one[Symbol.asyncDispose]();

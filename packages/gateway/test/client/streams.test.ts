@@ -229,8 +229,7 @@ test("an error of the requests ends the call, here and at the server", async () 
     await called.promise;
     throw new ConnectError("no more", Code.DataLoss);
   }
-  const failure = fake.catalog.importVolumes(broken());
-  await expect(failure).rejects.toMatchObject({ code: Code.DataLoss });
+  await expect(fake.catalog.importVolumes(broken())).rejects.toMatchObject({ code: Code.DataLoss });
   expect(await fake.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
 });
 
@@ -327,8 +326,7 @@ test("a server that answers amid the requests has its answer taken, and is sent 
       isLeft = true;
     }
   }
-  const answer = await within("an answer", fields.client.collect(endless()));
-  expect(answer.string).toBe("enough");
+  expect((await within("an answer", fields.client.collect(endless()))).string).toBe("enough");
   await expect.poll(() => isLeft).toBe(true);
 });
 

@@ -149,8 +149,7 @@ describe("JSON is read as", () => {
   });
 
   test("keys that every object has, like any other", () => {
-    const keys = ["__proto__", "constructor", "toString", "hasOwnProperty"];
-    for (const key of keys) {
+    for (const key of ["__proto__", "constructor", "toString", "hasOwnProperty"]) {
       const strings = read(EveryFieldSchema, `{"stringByString":{"${key}":"a"},"int64":1.0}`);
       expect(Object.entries(strings.stringByString)).toEqual([[key, "a"]]);
       const children = read(EveryFieldSchema, `{"childByString":{"${key}":{"int64":1.0}}}`);

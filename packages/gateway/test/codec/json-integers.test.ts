@@ -150,8 +150,7 @@ describe("JSON is read as", () => {
       const inAny = (json: object) =>
         read(EveryFieldSchema, `{"any":${JSON.stringify(json).replace(`"${n}"`, n)}}`, { registry })
           .any as Any;
-      const book = inAny({ "@type": "a/library.v1.Book", id: n });
-      expect(anyUnpack(book, BookSchema)?.id).toBe(exact);
+      expect(anyUnpack(inAny({ "@type": "a/library.v1.Book", id: n }), BookSchema)?.id).toBe(exact);
       const wrapper = inAny({ "@type": "a/google.protobuf.Int64Value", value: n });
       expect(anyUnpack(wrapper, Int64ValueSchema)?.value).toBe(exact);
     });

@@ -218,8 +218,7 @@ describe.each(Object.keys(ways).filter((way) => !isOverHttp1(way)))("over %s,", 
     const session = http2.connect(origin);
     const stream = session.request({ ":method": "POST", ":path": "/" }, { endStream: false });
     stream.write("unfinished");
-    const ended = once(stream.resume(), "close");
-    await within("the end of the stream", ended);
+    await within("the end of the stream", once(stream.resume(), "close"));
     expect(stream.rstCode).toBe(constants.NGHTTP2_NO_ERROR);
     session.destroy();
   });

@@ -181,8 +181,7 @@ describe("the gate", () => {
     const stop = new AbortController();
     const requestGate = () => new Promise<void>(() => stop.abort(new ConnectError("stopping", 14)));
     await using gateway = await open({ requestGate, shutdownSignal: stop.signal });
-    const answer = within("the answer", gateway.send(post(call())));
-    expect((await answer).status).toBe(503);
+    expect((await within("the answer", gateway.send(post(call())))).status).toBe(503);
   });
 
   test("is passed once, and leaves what it knows", async () => {

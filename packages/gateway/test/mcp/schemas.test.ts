@@ -70,8 +70,7 @@ test("plain schemas have no references and no alternatives, and names are still 
 });
 
 test("tools have the comments of the protos, and else their names", async () => {
-  const described = await offer(CatalogService, { descriptors: compiledProtos() });
-  expect(described.tools[0]).toMatchObject({
+  expect((await offer(CatalogService, { descriptors: compiledProtos() })).tools[0]).toMatchObject({
     ...{ name: "get_volume", title: "Get volume" },
     description: "GetVolume answers one volume, by its name or by its number.",
     inputSchema: { properties: { name: { description: "`shelves/SHELF/volumes/VOLUME`." } } },

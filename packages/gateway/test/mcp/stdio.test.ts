@@ -106,8 +106,7 @@ test.each([
     yield `${JSON.stringify({ jsonrpc: "2.0", method: "notifications/cancelled", params: cancel })}\n`;
     yield `${call(3, "fast")}\n`;
   }
-  const answered = await run(cancelled());
-  expect(new Set(answered.map(({ id }) => id))).toEqual(new Set([other, 3]));
+  expect(new Set((await run(cancelled())).map(({ id }) => id))).toEqual(new Set([other, 3]));
 });
 
 test("a stream tells its progress, and then its result", async () => {
@@ -120,8 +119,7 @@ test("a stream tells its progress, and then its result", async () => {
     yield line(1, "create_volume", create);
     yield line(2, "watch_volumes", { parent });
   }
-  const answers = await run(streamed());
-  expect(answers.find(({ id }) => id === 2)).toMatchObject({
+  expect((await run(streamed())).find(({ id }) => id === 2)).toMatchObject({
     result: { structuredContent: { truncated: false } },
   });
 });

@@ -70,8 +70,7 @@ test.each(mounts.filter(({ hasBeside }) => hasBeside))(
   "$name: the rest of the server",
   async (mount) => {
     await using gateway = await open(mount);
-    const response = await gateway.send(get("/beside"));
-    expect(response.body.toString()).toBe("beside");
+    expect((await gateway.send(get("/beside"))).body.toString()).toBe("beside");
   },
 );
 

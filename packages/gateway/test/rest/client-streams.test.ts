@@ -169,8 +169,7 @@ describe("a client that streams", () => {
     });
     using connection = await openRawConnection(gateway.port);
     const line = `{"title":"${"a".repeat(99_987)}"}\n`;
-    const chunk = `${line.length.toString(16)}\r\n${line}\r\n`;
-    connection.write(head + chunk.repeat(500));
+    connection.write(head + `${line.length.toString(16)}\r\n${line}\r\n`.repeat(500));
     for (let still = 0, last = -1; still < 20; last = connection.socket.bytesWritten) {
       await gateway.send({ method: "GET", path: "/v1/volumes/1" });
       still = connection.socket.bytesWritten === last ? still + 1 : 0;

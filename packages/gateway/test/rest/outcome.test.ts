@@ -165,8 +165,7 @@ describe("Retry-After", () => {
     [new ConnectError("", Code.ResourceExhausted), null],
   ])("%o: %s", async (error, retryAfter) => {
     await using gateway = await openLibrary(() => Promise.reject(error));
-    const response = await gateway.send(rest);
-    expect(response.headers.get("retry-after")).toBe(retryAfter);
+    expect((await gateway.send(rest)).headers.get("retry-after")).toBe(retryAfter);
   });
 });
 

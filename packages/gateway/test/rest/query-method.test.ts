@@ -13,8 +13,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s", (version) => {
     const request = { version, method: "QUERY", path, headers, body: '{"pageSize":3}' };
     const response = await books.send(request);
     expect([response.status, jsonOf(response)]).toEqual([200, { names: ["of 3"] }]);
-    const refused = await books.send({ ...request, path: `${path}?pageSize=3` });
-    expect(refused.status).toBe(400);
+    expect((await books.send({ ...request, path: `${path}?pageSize=3` })).status).toBe(400);
     const form = { ...headers, "content-type": "application/x-www-form-urlencoded" };
     expect((await books.send({ ...request, headers: form })).status).toBe(415);
   });

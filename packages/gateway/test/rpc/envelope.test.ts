@@ -35,8 +35,7 @@ const end = envelope(gzipSync("bad, but none"), 0x81);
 type Changes = Partial<EnvelopeReading<string>> & { readonly holding?: Holding };
 
 function read(body: readonly Uint8Array[], { holding, ...changes }: Changes = {}) {
-  const exchange = { ...createMemoryExchange({ body }), holding };
-  return readEnvelope(exchange, { ...reading, ...changes });
+  return readEnvelope({ ...createMemoryExchange({ body }), holding }, { ...reading, ...changes });
 }
 
 async function readAll(body: readonly Uint8Array[], { holding, ...changes }: Changes = {}) {
@@ -143,8 +142,7 @@ describe("one message", () => {
         throw left;
       },
     };
-    const asked = readEnvelope(exchange, { ...reading, compression: never });
-    await expect(asked).rejects.toBe(left);
+    await expect(readEnvelope(exchange, { ...reading, compression: never })).rejects.toBe(left);
   });
 });
 

@@ -61,8 +61,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
     await using gateway = await open();
     for (const { version, open: openClient } of openProtocols) {
       using opened = openClient(validatedLibrary, gateway.origin(version));
-      const refusal = await refusalFor(opened.client.updateLibrary(library));
-      expect(refusal).toMatchObject({ violations });
+      expect(await refusalFor(opened.client.updateLibrary(library))).toMatchObject({ violations });
     }
   });
 

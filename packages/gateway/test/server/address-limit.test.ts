@@ -69,8 +69,7 @@ describe("connectionsPerAddressMax", () => {
   });
 
   test.each(["proxy.example", "10.0.0.0/33", "10.0.0.0/", ""])("%j is none", async (address) => {
-    const opening = openTestService({ limits: { connectionsExempt: [address] } });
-    await expect(opening).rejects.toThrow(
+    await expect(openTestService({ limits: { connectionsExempt: [address] } })).rejects.toThrow(
       new TypeError(`must be addresses like 10.0.0.1, or blocks like 10.0.0.0/8: ${address}`),
     );
   });

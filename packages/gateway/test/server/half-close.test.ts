@@ -101,8 +101,7 @@ describe.each([
       await using server = await open();
       using connection = await connect(server, alpn);
       connection.socket.end(request);
-      const received = await connection.untilClosed();
-      expect(received.toString("latin1")).toContain("Emma");
+      expect((await connection.untilClosed()).toString("latin1")).toContain("Emma");
     });
 
     test("gets all answers to pipelined requests, in order", async () => {

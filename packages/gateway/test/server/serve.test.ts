@@ -201,8 +201,7 @@ test("the port's rejections are rendered like other REST errors", async () => {
 test("without a host, it listens on all addresses", async () => {
   const handlers = () => new Map([["/", say("a")]]);
   const server = await serve({ port: 0, routes: () => {}, handlers });
-  const response = await fetch(`http://127.0.0.1:${server.address.port}/`);
-  expect(await response.text()).toBe("a");
+  expect(await (await fetch(`http://127.0.0.1:${server.address.port}/`)).text()).toBe("a");
   await server.drain(0);
 });
 

@@ -290,8 +290,7 @@ describe.concurrent("over HTTP/2", () => {
       return Buffer.concat([headers(streamId), frame(frameType.rstStream, { streamId, payload })]);
     });
     connection.write(http2Bytes(...flood));
-    const frames = framesIn(await connection.untilClosed());
-    expect(frames.at(-1)?.type).toBe(frameType.goaway);
+    expect(framesIn(await connection.untilClosed()).at(-1)?.type).toBe(frameType.goaway);
   });
 });
 
