@@ -66,8 +66,7 @@ export function createCors(options: CorsOptions): ApplyCors {
       header["access-control-allow-origin"] = isForAll ? "*" : String(origin);
       if (credentials) header["access-control-allow-credentials"] = "true";
       if (isAsking) {
-        const allowed = route?.allow(exchange.path).join(", ");
-        header["access-control-allow-methods"] = allowed || asked;
+        header["access-control-allow-methods"] = route?.allow(exchange.path).join(", ") || asked;
         header["access-control-allow-headers"] = allowedHeaders;
         header["access-control-max-age"] = String(maxAgeSeconds);
       } else header["access-control-expose-headers"] = exposedHeaders;

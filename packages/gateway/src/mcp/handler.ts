@@ -82,8 +82,7 @@ export function createMcpRoute(
     }
     // To older clients, a 404 means that a session has ended.
     const status = era === "modern" ? 404 : 200;
-    const text = `Method not found: "${method.slice(0, 100)}"`;
-    throw protocolError(status, "methodNotFound", text);
+    throw protocolError(status, "methodNotFound", `Method not found: "${method.slice(0, 100)}"`);
   }
 
   return {

@@ -67,8 +67,7 @@ export function resolveMcpOptions(options: McpOptions) {
   assertOptions("mcp", options, kinds, ["tools"]);
   const { server, authorization, descriptors, hints = {} } = options;
   if (server !== undefined) {
-    const required = ["name", "version"];
-    assertOptions("mcp.server", server, { name: "string", version: "string" }, required);
+    assertOptions("mcp.server", server, { name: "string", version: "string" }, ["name", "version"]);
   }
   if (authorization !== undefined) {
     const kinds = { resource: "string", issuers: "list", scopes: "list" } as const;

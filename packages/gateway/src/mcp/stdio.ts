@@ -1,10 +1,10 @@
 /** MCP on standard input and output, for desktop programs that start their servers: one message a line. */
 import { base64Encode } from "@bufbuild/protobuf/wire";
-import { parseJsonText } from "../codec/json-text.ts";
+import { type ExactJson, parseJsonText } from "../codec/json-text.ts";
 import { RestFailure } from "../errors/http.ts";
 import { bytesOf } from "../http/body.ts";
 import { splitLines } from "../rest/stream/json-stream.ts";
-import { versionKey } from "./message.ts";
+import { stringOrInteger, versionKey } from "./message.ts";
 
 export interface StdioOptions {
   /** `process.stdin`. */
@@ -56,15 +56,15 @@ export async function serveStdio(
       signal.addEventListener("abort", () => resolve()),
     );
     try {
-      const init = { method: "POST", headers: headersOf(message), signal };
       const body = line as Uint8Array<ArrayBuffer>;
-      const response = await handler(new Request("http://localhost/mcp", { ...init, body }));
+      const init = { method: "POST", headers: headersOf(message), signal, body };
+      const response = await handler(new Request("http://localhost/mcp", init));
       const messages = messagesOf(response);
       // Nobody waits for the answer of a call that was cancelled.
       for (;;) {
         const next = await Promise.race([messages.next(), cancelled]);
         if (next === undefined || next.done === true || signal.aborted) break;
-        if (id !== undefined || method === undefined) await write(next.value);
+        if (id !== undefined || method === undefined) await write(withId(next.value, id));
       }
     } catch (error) {
       if (!signal.aborted) throw error;
@@ -119,6 +119,13 @@ function headersOf({ method, params }: Sent): Record<string, string> {
 /** Empty for anything that a header cannot have. */
 function headerText(value: unknown): string {
   return typeof value === "string" && /^[!-~]+$/.test(value) ? value : "";
+}
+
+/** Over HTTP, an error needs no id. What is refused unread, for its size, has none. */
+function withId(json: string, given: unknown): string {
+  const id = stringOrInteger(given as ExactJson | undefined);
+  if (id === undefined) return json;
+  return json.replace(/^\{"jsonrpc":"2.0",(?="error":)/, `$&"id":${JSON.stringify(id)},`);
 }
 
 /** That of a response, or those of its events. */

@@ -121,8 +121,7 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
       const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
       if (token === undefined) return bytesOf(serverSentEvents.comment);
       const params = { progressToken: token, progress };
-      const notification = { jsonrpc: "2.0", method: "notifications/progress", params };
-      return event(JSON.stringify(notification));
+      return event(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params }));
     },
     end({ parts }, failure) {
       const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;

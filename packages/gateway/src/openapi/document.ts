@@ -26,8 +26,7 @@ export function createOpenApiDocument(
   const { int64, ignoreUnknownFields } = rest;
   const components = createComponents(settings.names);
   const tags = createNames(settings.names);
-  const schemaOptions = { int64, ignoreUnknownFields, examples, textPattern };
-  const schemas = createSchemas(components, schemaOptions);
+  const schemas = createSchemas(components, { int64, ignoreUnknownFields, examples, textPattern });
   const errorForm = errorFormOf(settings, schemas, components);
   const context = { settings, schemas, components, errorForm };
   const served = new Map(

@@ -65,13 +65,8 @@ test("each line is answered by one, wherever it is cut, and the last without its
 });
 
 const asking = (version: unknown, name?: unknown) => {
-  const _meta = { "io.modelcontextprotocol/protocolVersion": version };
-  return JSON.stringify({
-    jsonrpc: "2.0",
-    id: 1,
-    method: "server/discover",
-    params: { _meta, name },
-  });
+  const params = { _meta: { "io.modelcontextprotocol/protocolVersion": version }, name };
+  return JSON.stringify({ jsonrpc: "2.0", id: 1, method: "server/discover", params });
 };
 
 test.each([
@@ -85,6 +80,11 @@ test.each([
   ["a name that is no text", asking("2026-07-28", { toString: 1 }), -32602],
 ])("%s is told", async (_what, line, code) => {
   expect(await run(input(line, "\n"))).toMatchObject([{ error: { code } }]);
+});
+
+test("a message that is refused unread is answered by its id", async () => {
+  const text = `{"jsonrpc":"2.0","id":"x","method":"a","params":[${"0,".repeat(300_000)}0]}`;
+  expect(await run(input(text))).toMatchObject([{ id: "x", error: { code: -32700 } }]);
 });
 
 test("a response is not answered", async () => {

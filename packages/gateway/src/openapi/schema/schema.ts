@@ -155,8 +155,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
       return constrain(forEnum(field.enum, place), rules, { enum: field.enum, zero }, place);
     }
     const scalar = field.scalar ?? ScalarType.STRING;
-    const schema = forScalar(scalar, place, hasNaN);
-    return constrain(schema, rules, { scalar, zero }, written(place));
+    return constrain(forScalar(scalar, place, hasNaN), rules, { scalar, zero }, written(place));
   }
 
   /** How a value is written: models write it as in a parameter. */
@@ -177,8 +176,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     if (desc.typeName === "google.protobuf.NullValue") {
       return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
     }
-    const named = namesOf(desc, "Name");
-    const names = components.refer(named, () => enumNames(desc));
+    const names = components.refer(namesOf(desc, "Name"), () => enumNames(desc));
     if (written(place) === "parameter") return names;
     return components.refer(namesOf(desc), () => ({
       description: `A \`${String(names["$ref"]).split("/").at(-1)}\`, or its number.`,
