@@ -63,6 +63,8 @@ describe.each(stdioClients)("plant-store mcp and %s", (_by, connect) => {
     expect(created.structuredContent).toEqual({ plant: { name: "Basil" } });
     const wrong = await client.call("create_plant", { plant: { ...plant, name: "Mint" } });
     expect(JSON.parse(wrong.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
+    const long = client.call("create_plant", { plant, tags: Array(2000).fill(0) });
+    await expect(long).rejects.toThrow("more than");
     expect(readStoredPlants(stdio.database)).toEqual([
       storedForm({ id: BigInt(big), name: "Basil" }),
     ]);

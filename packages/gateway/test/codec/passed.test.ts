@@ -44,8 +44,7 @@ test("it is the same message where it is created, and keeps no more than itself"
 });
 
 test("the head before a message is used again only if it is the same", () => {
-  const message = new Uint8Array(5000);
-  const envelope = wrapEnvelope(0, message);
+  const envelope = wrapEnvelope(0, new Uint8Array(5000));
   const data = new Uint8Array(envelope).subarray(5);
   expect(wrapEnvelope(0, data).buffer).toBe(data.buffer);
   const pooled = new Uint8Array(65_536);

@@ -130,8 +130,7 @@ test("the schema takes every message as the server writes it", async () => {
   const property = fc.asyncProperty(anyMessage(EveryFieldSchema), async (message) => {
     const json = toJson(EveryFieldSchema, message) as object;
     // Models write enums by name, and have no text for a number that is none.
-    const isOther = /"\w*[gG]enre\w*":(?:-?\d|[[{][^\]}]*\d)/;
-    if (isOther.test(JSON.stringify(json))) return;
+    if (/"\w*[gG]enre\w*":(?:-?\d|[[{][^\]}]*\d)/.test(JSON.stringify(json))) return;
     const { structuredContent } = await call("echo", json);
     expect(structuredContent).toEqual(json);
     expect([json, allows(json), allows.errors]).toEqual([json, true, null]);
