@@ -19,8 +19,8 @@ export interface PostgresAddress {
   readonly caFile: string | undefined;
   readonly connectionsMax: number;
   readonly allowUnsafe: ReadonlySet<string>;
-  /** The newest timeline that was seen, by the identifier of its cluster. Undefined: not looked at. */
-  readonly timelines?: Map<unknown, string>;
+  /** The newest timeline that was seen, by its cluster and hosts. Undefined: not looked at. */
+  readonly timelines?: Map<string, string>;
 }
 
 export function describeAddress({ hosts, user, database }: PostgresAddress): string {

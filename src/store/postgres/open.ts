@@ -36,7 +36,7 @@ export async function openEngine(
   return await connectPatiently(address, limits, async (session) => {
     const version = await readSchemaVersion(session);
     if (version < migrations.length) await migrate(session, limits);
-    const found = { ...address, schema: session.schema, timelines: new Map<unknown, string>() };
+    const found = { ...address, schema: session.schema, timelines: new Map<string, string>() };
     const inspection = createInspection(found, limits);
     await inspection.runWhole(session);
     await tryInsert(session);

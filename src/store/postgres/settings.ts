@@ -25,26 +25,26 @@ export async function assertServer(session: Session, address: PostgresAddress): 
     throw new StoreOpenError("inaccessible", problem);
   }
   for (const name of safetySettings) assertSafe(host, name, settings.get(name), address);
-  if (address.timelines !== undefined) await assertNewest(session, address.timelines);
+  await assertNewest(session, address);
 }
 
 /** A promotion begins a new timeline. What its old primary still accepts would be lost. */
-async function assertNewest(session: Session, timelines: Map<unknown, string>): Promise<void> {
-  if (timelines.has(unknown)) return;
+async function assertNewest(session: Session, { hosts, timelines }: PostgresAddress) {
+  if (timelines === undefined || timelines.has("unknown")) return;
   const [[cluster, timeline] = []] = await session.query(findTimeline).catch((error) => {
-    // It has no such functions.
-    if (/^(42|0A)/.test(sqlState(error) ?? "")) return [[unknown]];
-    throw error;
+    if (!/^(0A|42|55)/.test(sqlState(error) ?? "")) throw error;
+    timelines.set("unknown", ""); // it has no such functions, or they have no log to read, as on Aurora
+    return [];
   });
-  const newest = timelines.get(cluster) ?? "";
-  if (String(timeline) >= newest) timelines.set(cluster, String(timeline));
+  // A node of Citus may have begun as a standby of another that goes on.
+  const peers = hosts.includes(session.host) ? hosts : [session.host];
+  const key = `${cluster} ${peers.map(describeHost)}`;
+  if (String(timeline) >= (timelines.get(key) ?? "")) timelines.set(key, String(timeline));
   else {
-    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or restart the server to use it`;
+    const problem = `${describeHost(session.host)} was the primary before a failover, and would lose plants; make it a standby, or restart plant-store to use it`;
     throw new StoreOpenError("inaccessible", problem);
   }
 }
-
-const unknown = "unknown";
 
 /** The name of a segment of the log begins with the timeline. */
 const findTimeline = `

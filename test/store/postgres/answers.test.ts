@@ -127,6 +127,28 @@ test("an inspection is due for each session after a while", async () => {
   expect(await session.query("", [], 1)).toEqual([]);
 });
 
+test.each<[timelines: readonly string[], failure?: object]>([
+  [["9", "1", "A"]],
+  [["A", "B", "A"]],
+  [["A", "A", "9"], { code: "inaccessible" }],
+  // Aurora without logical replication, and in general; no such function; no right.
+  ...["55000", "0A000", "42883", "42501"].map((code): [string[]] => [[code, ""]]),
+  [["57P01"], errorOf("57P01")],
+])("hosts in the timelines %j, the second is a node: %o", async (timelines, failure) => {
+  const { run } = createInspection({ ...address, timelines: new Map() }, quickLimits);
+  const inspecting = async () => {
+    for (const [index, timeline] of timelines.entries()) {
+      const query = async (text: string) => {
+        if (!text.includes("pg_control")) return text.includes("FROM unnest") ? utf8 : columns;
+        return timeline.length === 1 ? [["7", timeline]] : Promise.reject(errorOf(timeline));
+      };
+      const host = index === 1 ? { name: "w1", port: 1 } : address.hosts[0];
+      await run({ host, query } as unknown as Session);
+    }
+  };
+  await expectFailure(inspecting(), failure);
+});
+
 test("a pool without a session tries to open one, with pauses, and all who ask wait for it", async () => {
   const sessions = new Set<Session>();
   const server = { isUp: true, tries: 0 };

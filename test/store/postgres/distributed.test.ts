@@ -1,8 +1,8 @@
 /** A table that Citus has distributed, as far as plain PostgreSQL can simulate one. */
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { collect } from "../../../packages/gateway/test/support/collect.ts";
 import type { NewPlant, PlantStore } from "../../../src/plant.ts";
-import type { Finding } from "../../../src/store/options.ts";
 import type { PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { hashOf } from "../../../src/store/postgres/placement.ts";
 import { checkStore } from "../../support/open-store.ts";
@@ -38,18 +38,11 @@ async function openCitus(server: PostgresDatabases) {
 /** Creates plants, and counts those that are confirmed. */
 function startCreating(store: PlantStore, plants: readonly NewPlant[]) {
   let confirmed = 0;
-  const all = plants.map(async (plant) => {
-    await store.create(plant);
-    confirmed++;
-  });
+  const all = plants.map((plant) => store.create(plant).then(() => confirmed++));
   return { confirmed: () => confirmed, done: Promise.all(all) };
 }
 
-async function findingsOf(url: string): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  for await (const finding of checkStore(url)) findings.push(finding);
-  return findings;
-}
+const findingsOf = (url: string) => collect(checkStore(url));
 
 describe.skipIf(!hasPostgres)("on the shared server", () => {
   const server = sharedServer;
@@ -69,9 +62,8 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   test("the node of a plant is computed as in Citus", async () => {
     const ids = Array.from({ length: 500 }, () => randomBytes(8).readBigInt64BE());
     ids.push(0n, -1n, 2n ** 63n - 1n, -(2n ** 63n), 2n ** 32n, -(2n ** 32n));
-    const rows = await server.current.query(
-      `SELECT hashint8(id) AS hash FROM unnest('{${ids}}'::bigint[]) AS id`,
-    );
+    const sql = `SELECT hashint8(id) AS hash FROM unnest('{${ids}}'::bigint[]) AS id`;
+    const rows = await server.current.query(sql);
     expect(ids.map(hashOf)).toEqual(rows.map(({ hash }) => hash));
   });
 
@@ -88,10 +80,8 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
   });
 
   test("plants of a node that hangs are not retried, and the next go through the coordinator", async () => {
-    const { store, proxy, ones } = await openBehindProxy({
-      retryLimitMs: hour,
-      aliveIntervalMs: 100,
-    });
+    const limits = { retryLimitMs: hour, aliveIntervalMs: 100 };
+    const { store, proxy, ones } = await openBehindProxy(limits);
     const [first, next] = ones as [NewPlant, NewPlant];
     proxy.hang();
     await expect(store.create(first)).rejects.toMatchObject({ code: "unavailable" });
@@ -203,10 +193,8 @@ describe.skipIf(!hasPostgres)("with a worker of its own", () => {
       proxy[how]();
       await store.create(second);
       expect(store.obstacle()).toBeUndefined();
-      const [own] = await worker.current.query(
-        "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'",
-        database,
-      );
+      const ours = "SELECT pid FROM pg_stat_activity WHERE application_name = 'plant-store'";
+      const [own] = await worker.current.query(ours, database);
       await using copying = await openPostgresClient(worker.current.url(database));
       /** As Citus does for a process of a node: 1 is the coordinator, 2 this worker. */
       const lockFor = (node: number) =>

@@ -77,11 +77,11 @@ export async function openDatabase(server: PostgresDatabases, options?: string) 
     query,
     kept: () => readPlants(server, database),
     /** The URL for a role that may only do this to plants. */
-    async urlFor(rights: string): Promise<string> {
+    async urlFor(rights: string, ...params: string[]): Promise<string> {
       const role = await server.createRole();
       await query(`GRANT ${rights} ON plants TO ${role};
         GRANT SELECT ON plant_store_migrations TO ${role}`);
-      return server.url(database, role);
+      return server.url(database, role, ...params);
     },
     /** Of the sessions in which something is true. */
     sessions: (condition = "true", wanted = "pid") =>

@@ -2,7 +2,7 @@
 import { randomBytes } from "node:crypto";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { patienceMs } from "../../../packages/gateway/test/support/within.ts";
-import type { Obstacle, PlantStore } from "../../../src/plant.ts";
+import type { NewPlant, Obstacle, PlantStore } from "../../../src/plant.ts";
 import { createBatchedStore } from "../../../src/store/batched-store.ts";
 import { openPostgresClient } from "../../support/postgres-client.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
@@ -23,12 +23,10 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 
   /** With a role that has only the permissions that serving needs. */
   async function openFresh(retryLimitMs = 3_600_000) {
-    const { database, url, ...rest } = await openDatabase(server.current);
+    const { url, urlFor, ...rest } = await openDatabase(server.current);
     await (await openTestStore(url)).close();
-    const role = await server.current.createRole();
-    await rest.query(`GRANT SELECT, INSERT, UPDATE ON plants TO ${role};
-      GRANT SELECT ON plant_store_migrations TO ${role}`);
-    const own = server.current.url(database, role, "pool_max_conns=1");
+    const own = await urlFor("SELECT, INSERT, UPDATE", "pool_max_conns=1");
+    const role = new URL(own).username;
     const store = await openTestStore(own, { inspectIntervalMs: 0, retryLimitMs });
     await store.create(plantOf(1));
     return { ...rest, url, own, role, store };
@@ -174,14 +172,9 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     const engine = await openTestEngine(`${url}?pool_max_conns=1`, { inspectIntervalMs: 0 });
     const store = createBatchedStore(engine);
     onTestFinished(() => store.close());
-    const work = plantsOf(20).map((plant) => [
-      store.create(plant),
-      engine.inspect(),
-      engine.probe(),
-    ]);
-    await Promise.all(work.flat());
-    expect(await sessions("true", "application_name")).toEqual([
-      { application_name: "plant-store" },
-    ]);
+    const workFor = (plant: NewPlant) => [store.create(plant), engine.inspect(), engine.probe()];
+    await Promise.all(plantsOf(20).flatMap(workFor));
+    const ours = { application_name: "plant-store" };
+    expect(await sessions("true", "application_name")).toEqual([ours]);
   });
 });

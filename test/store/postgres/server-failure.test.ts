@@ -128,9 +128,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
         WHERE wait_event = 'SyncRep'`;
       for (let isWaiting = false; !isWaiting; ) {
         let isOver = false;
-        const commit = query("SELECT pg_logical_emit_message(true, '', '')").finally(() => {
-          isOver = true;
-        });
+        const message = "SELECT pg_logical_emit_message(true, '', '')";
+        const commit = query(message).finally(() => (isOver = true));
         while (!isOver) isWaiting = (await query(cancel)).length > 0 || isWaiting;
         await commit;
       }
@@ -172,15 +171,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       const untilWaiting = () =>
         until("a waiting session", async () => (await sessions(waitsFor("IPC"))).length > 0);
       // Only the warning shows it, and a role may have it hidden.
-      await server.current.query(
-        `ALTER ROLE postgres IN DATABASE ${database} SET client_min_messages = error`,
-      );
+      const hide = `ALTER ROLE postgres IN DATABASE ${database} SET client_min_messages = error`;
+      await server.current.query(hide);
       const store = await openTestStore(url, { statementTimeoutMs: 60_000 });
       await loseStandby();
       let isSettled = false;
-      const creating = store.create(first).finally(() => {
-        isSettled = true;
-      });
+      const creating = store.create(first).finally(() => (isSettled = true));
       creating.catch(() => {});
       await untilWaiting();
       await sessions("true", "pg_cancel_backend(pid)");
