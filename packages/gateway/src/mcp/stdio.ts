@@ -123,9 +123,9 @@ function headerText(value: unknown): string {
 
 /** Over HTTP, an error needs no id. What is refused unread, for its size, has none. */
 function withId(json: string, given: unknown): string {
-  const id = stringOrInteger(given as ExactJson | undefined);
+  const id = JSON.stringify(stringOrInteger(given as ExactJson | undefined));
   if (id === undefined) return json;
-  return json.replace(/^\{"jsonrpc":"2.0",(?="error":)/, `$&"id":${JSON.stringify(id)},`);
+  return json.replace(/^\{"jsonrpc":"2.0",(?="error":)/, (start) => `${start}"id":${id},`);
 }
 
 /** That of a response, or those of its events. */

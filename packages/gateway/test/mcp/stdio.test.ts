@@ -83,8 +83,8 @@ test.each([
 });
 
 test("a message that is refused unread is answered by its id", async () => {
-  const text = `{"jsonrpc":"2.0","id":"x","method":"a","params":[${"0,".repeat(300_000)}0]}`;
-  expect(await run(input(text))).toMatchObject([{ id: "x", error: { code: -32700 } }]);
+  const text = `{"jsonrpc":"2.0","id":"$'","method":"a","params":[${"0,".repeat(300_000)}0]}`;
+  expect(await run(input(text))).toMatchObject([{ id: "$'", error: { code: -32700 } }]);
 });
 
 test("a response is not answered", async () => {
