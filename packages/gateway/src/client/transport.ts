@@ -19,7 +19,7 @@ import type { Cancellation } from "../rpc/call.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
 import { compressionGzip } from "../rpc/compression.ts";
 import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
-import { assertOptions, optionKinds } from "../rpc/options.ts";
+import { assertOptions, optionKinds, timerMaxMs } from "../rpc/options.ts";
 import { createMethodCodec, type MethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
@@ -85,7 +85,8 @@ export class GrpcTransport implements Transport {
   readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
 
   constructor(options: GrpcTransportOptions) {
-    const { url, tls = () => ({}), quietMsMax = 5000 } = options;
+    const { url, tls = () => ({}) } = options;
+    const quietMsMax = Math.min(options.quietMsMax ?? 5000, timerMaxMs);
     const { readMaxBytes = 4 * 1024 * 1024, readMaxValues = readMaxValuesDefault } = options;
     // As in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path.
     const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
@@ -123,7 +124,6 @@ export class GrpcTransport implements Transport {
   ): Promise<UnaryResponse<I, O>> {
     const codec = this.#know(method);
     const body = codec.serialize(input);
-    const { readMaxBytes } = this.#limits;
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
       const holding = cancellation?.holding;
@@ -131,7 +131,7 @@ export class GrpcTransport implements Transport {
       if (room !== undefined) await room;
       const outgoing = { path: codec.path, header, deadline, triesMax };
       const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
-        callUnary(attempt, body, readMaxBytes, holding),
+        callUnary(attempt, body, this.#limits.readMaxBytes, holding),
       );
       const reading = codec.reading(head, this.#limits, values);
       const reader = new EnvelopeReader(reading, holding, answer.body.length);

@@ -140,14 +140,14 @@ test("a server that is quiet, but there, keeps its connection and is never pinge
   expect([fake.sessions.length, seen.pings]).toEqual([1, 0]);
 });
 
-test("a server without calls is asked nothing", async () => {
+test.each([20, Infinity])("without calls, a server is asked nothing: %d", async (quietMsMax) => {
   let settings = 0;
   await using fake = await openFakeServer(
     (stream, headers) => {
       stream.session?.on("remoteSettings", () => settings++);
       answerOk(stream, headers);
     },
-    { quietMsMax: 20 },
+    { quietMsMax },
   );
   await call(fake);
   await setTimeout(20 * 10);
