@@ -55,21 +55,24 @@ export function messageFromJson<D extends DescMessage>(
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
-  return rejecting(() => messageReader(desc)(json, context) as MessageShape<D>);
+  try {
+    return messageReader(desc)(json, context) as MessageShape<D>;
+  } catch (error) {
+    throw rejected(error);
+  }
 }
 
 /** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
 export function parseJson(bytes: Uint8Array): ExactJson {
-  return rejecting(() => parseJsonText(bytes));
-}
-
-function rejecting<T>(read: () => T): T {
   try {
-    return read();
+    return parseJsonText(bytes);
   } catch (error) {
-    throw error instanceof FieldViolation ? badRequest([error]) : error;
+    throw rejected(error);
   }
 }
+
+const rejected = (error: unknown) =>
+  error instanceof FieldViolation ? badRequest([error]) : error;
 
 type Context = JsonOptions & { readonly recursionLimit: number; depth: number; isInAny?: boolean };
 
