@@ -64,10 +64,10 @@ export function createWriteWatch(
     commitRetried(error) {
       if (holdKnown(error)) hasten(backoffMinMs);
     },
-    // If nothing has succeeded since then, a probe decides, or its silence.
+    // If nothing has succeeded for long, a probe decides, or its silence.
     callersWait({ since, limitMs, error }) {
-      if (found !== undefined || succeededAt > since) return;
-      const waitedMs = performance.now() - since;
+      if (found !== undefined) return;
+      const waitedMs = performance.now() - Math.max(since, succeededAt);
       if (waitedMs >= limitMs) find(engine.obstacleFrom(error), error);
       else if (waitedMs >= limitMs / 2) commitFailed(error);
     },

@@ -11,12 +11,8 @@ import { plantOf } from "./plant-of.ts";
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-const full = () => {
-  throw new Error("disk_full");
-};
-const forgetful = () => {
-  throw new StoreOpenError("not_durable", "not_durable");
-};
+const full = () => Promise.reject(new Error("disk_full"));
+const unsafe = () => Promise.reject(new StoreOpenError("not_durable", "not_durable"));
 const well = () => {};
 
 type Given = Partial<MemoryEngine> & Pick<Engine, "openedWith" | "retries">;
@@ -135,11 +131,18 @@ test("a successful create proves nothing: it may have existed before", async () 
 test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undefined]>([
   ["slow is no obstacle", 2900, {}, undefined],
   ["silent as long as a caller waits is one", 3000, {}, "unwritable"],
+  ["silent since a commit that ended while a caller waited is one", 3090, {}, "unwritable"],
   ["in which a probe succeeds has none", 3000, { probed: well }, undefined],
 ])("a store that is %s, and is created when it goes on", async (_, ms, given, obstacle) => {
   const slow = Promise.withResolvers<void>();
   const wait = () => slow.promise;
-  const { store, isCreated, after } = open({ before: wait, probed: wait, ...given });
+  const { engine, store, isCreated, after } = open({ before: wait, probed: wait, ...given });
+  if (ms > 3000) {
+    engine.before = () => new Promise((end) => void setTimeout(end, 50));
+    void isCreated(2);
+    await after(10);
+    engine.before = wait;
+  }
   const creating = isCreated(1);
   await after(ms);
   expect(store.obstacle()).toBe(obstacle);
@@ -147,7 +150,8 @@ test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undef
   expect(await creating).toBe(ms < 3000);
   await after(250);
   expect(store.obstacle()).toBeUndefined();
-  expect(await isCreated(1)).toBe(true);
+  const [isKept] = await Promise.all([isCreated(1), after(100)]);
+  expect(isKept).toBe(true);
 });
 
 test("a commit that fails during an inspection is followed by a probe at once", async () => {
@@ -163,10 +167,7 @@ test("a commit that fails during an inspection is followed by a probe at once", 
 });
 
 test("a database without durability is detected without a plant, and gets none until it is fixed", async () => {
-  const { engine, store, told, isCreated, after } = open({
-    inspected: forgetful,
-    probed: forgetful,
-  });
+  const { engine, store, told, isCreated, after } = open({ inspected: unsafe, probed: unsafe });
   await after(2000);
   expect(store.obstacle()).toBe("not_durable");
   expect(engine.probes).toBe(0);
@@ -182,7 +183,7 @@ test("a database without durability is detected without a plant, and gets none u
 
 test("a commit that finds no durability is the last, before any probe", async () => {
   const probing = Promise.withResolvers<void>();
-  const { engine, store, isCreated } = open({ before: forgetful, probed: () => probing.promise });
+  const { engine, store, isCreated } = open({ before: unsafe, probed: () => probing.promise });
   expect(await isCreated(1)).toBe(false);
   expect(store.obstacle()).toBe("not_durable");
   expect(await isCreated(2)).toBe(false);
@@ -195,8 +196,7 @@ test("a failed inspection decides nothing; a probe does", async () => {
   expect(await isCreated(1)).toBe(true);
   await after(1999);
   expect(engine.probes).toBe(0);
-  await after(1);
-  await after(1);
+  await after(2);
   expect(engine.probes).toBe(1);
   expect(store.obstacle()).toBeUndefined();
 });
