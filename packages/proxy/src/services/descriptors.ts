@@ -20,13 +20,7 @@ import {
   type FileDescriptorSet,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import {
-  file_google_api_annotations,
-  file_google_api_field_behavior,
-  file_google_api_httpbody,
-  file_google_rpc_error_details,
-  file_google_rpc_status,
-} from "connect-gateway/protos";
+import * as protos from "connect-gateway/protos";
 
 /** The services of an upstream, and every type that their files and imports declare. */
 export interface Descriptors {
@@ -152,29 +146,39 @@ function createRegistryOf(files: readonly FileDescriptorProto[], broken: string[
     for (const [name, clash] of clashes) broken.push(`${name} cannot be used: ${clash}`);
     const usable = files.map((file) => (clashes.has(file.name) ? emptyFile(file.name) : file));
     return createRegistryOf(usable, broken);
-  } catch {
-    // Without the wrong files, at the cost of a registry for each.
+  } catch (cause) {
+    const before = broken.length;
+    const usable = withoutBroken(files, broken);
+    if (broken.length === before) throw cause;
+    return createRegistryOf(usable, broken);
   }
-  const registries: FileRegistry[] = [];
-  const known = new Map<string, DescFile | undefined>();
-  const add = (file: FileDescriptorProto) => {
-    const registry = createFileRegistry(file, (name) => known.get(name));
-    for (const type of registry) {
-      for (const [, clash] of clashesOf(type)) throw new Error(clash);
-    }
-    known.set(file.name, registry.getFile(file.name));
-    registries.push(registry);
-  };
-  for (const file of files) {
+}
+
+/** Tries each file with the types that it uses alone: imports are read once for each way to them. */
+function withoutBroken(files: readonly FileDescriptorProto[], broken: string[]) {
+  const known = new Map<string, DescType>();
+  return files.map((file) => {
+    const names = textsIn([file.messageType, file.extension, file.service]);
+    const enums = names.flatMap((name) => known.get(name.slice(1)) ?? []); // and messages
+    const nothing = { dependencies: [], messages: [], services: [], extensions: [] };
+    const imported = { kind: "file", proto: emptyFile("imported"), ...nothing, enums };
     try {
-      add(file);
+      const alone = Object.assign(emptyFile(""), file, { dependency: ["imported"] });
+      const types = createFileRegistry(alone, () => imported as unknown as DescFile);
+      for (const type of types) known.set(type.typeName, type);
+      return file;
     } catch (cause) {
       const reason = (cause as Error).message || unnamedFault;
       broken.push(`${file.name} cannot be used: ${reason}`);
-      add(emptyFile(file.name));
+      return emptyFile(file.name);
     }
-  }
-  return createFileRegistry(...registries);
+  });
+}
+
+function textsIn(value: unknown): readonly string[] {
+  if (typeof value === "string") return [value];
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value)) return [];
+  return Object.values(value).flatMap(textsIn);
 }
 
 type DescType = DescMessage | DescEnum | DescExtension | DescService;
@@ -208,14 +212,11 @@ const unnamedFault =
 
 /** Descriptor sets without imports lack them, and so do servers whose language has no code for them. */
 export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
-  withImports([
-    ...Object.values(wellKnownTypes).filter((one) => "kind" in one && one.kind === "file"),
-    file_google_api_annotations,
-    file_google_api_field_behavior,
-    file_google_api_httpbody,
-    file_google_rpc_error_details,
-    file_google_rpc_status,
-  ]).map(({ proto }) => [proto.name, proto]),
+  withImports(
+    Object.values({ ...wellKnownTypes, ...protos }).filter(
+      (one) => "kind" in one && one.kind === "file",
+    ),
+  ).map(({ proto }) => [proto.name, proto]),
 );
 
 function withImports(files: readonly DescFile[]): readonly DescFile[] {

@@ -262,16 +262,10 @@ export function watchReflection(options: ReflectionWatchOptions) {
 
 /** Servers may tell the same files in another order. */
 function digestOf({ services, registry }: Descriptors): string {
-  const hash = createHash("sha256");
-  for (const { typeName } of services.toSorted(byName(({ typeName }) => typeName))) {
-    hash.update(`${typeName}\n`);
-  }
-  for (const { proto } of [...registry.files].sort(byName(({ proto }) => proto.name))) {
-    hash.update(toBinary(FileDescriptorProtoSchema, proto));
-  }
-  return hash.digest("base64");
-}
-
-function byName<T>(nameOf: (value: T) => string): (a: T, b: T) => number {
-  return (a, b) => (nameOf(a) < nameOf(b) ? -1 : 1);
+  const files = [...registry.files].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
+  const texts = files.map((bytes) => Buffer.from(bytes).toString("base64"));
+  const names = services.map(({ typeName }) => typeName);
+  return createHash("sha256")
+    .update(JSON.stringify([names.sort(), texts.sort()]))
+    .digest("base64");
 }

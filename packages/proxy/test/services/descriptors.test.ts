@@ -85,6 +85,17 @@ test("a file that cannot be used is left out and named, and the services of othe
   ]);
 });
 
+test("one of many files that import each other cannot be used", () => {
+  const files = Array.from({ length: 60 }, (_, i) => {
+    const dependency = [1, 2, 3].flatMap((back) => (back > i ? [] : `${i - back}.proto`));
+    const extension = i === 30 ? [{ name: "x", extendee: nothing }] : [];
+    return create(FileDescriptorProtoSchema, { name: `${i}.proto`, dependency, extension });
+  });
+  const { services, broken } = readDescriptors(changed(({ file }) => file.push(...files)));
+  expect(broken).toEqual([expect.stringMatching(/^30.proto cannot be used: .*Nothing not found$/)]);
+  expect(services.map(({ typeName }) => typeName)).toEqual([CatalogService.typeName]);
+});
+
 /** A message. A field whose name has a slash is in the oneof before it. */
 function messageOf(name: string, fields: readonly string[]): DescriptorProto {
   const paths = fields.map((field) => field.split("/").reverse());
@@ -135,13 +146,8 @@ test("names that stay apart may be alike", () => {
 });
 
 test("services of gRPC's own examples are there, and those about a server are not", () => {
-  const declare = (pkg: string, name: string) =>
-    create(FileDescriptorProtoSchema, {
-      name,
-      package: pkg,
-      service: [{ name }],
-      syntax: "proto3",
-    });
+  const declare = (parent: string, name: string) =>
+    create(FileDescriptorProtoSchema, { name, package: parent, service: [{ name }] });
   const others = [declare("grpc.examples.echo", "Echo"), declare("grpc.channelz.v1", "Channelz")];
   const { services } = readDescriptors(changed(({ file }) => file.push(...others)));
   const names = services.map(({ typeName }) => typeName).sort();
