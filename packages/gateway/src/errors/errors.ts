@@ -93,7 +93,7 @@ function withBadRequest(error: ConnectError): ConnectError {
   const { violations } = create<DescMessage>(found.desc, found.value) as unknown as Violations;
   const own = { desc: found.desc, value: { violations: violations.slice(0, violationsMax) } };
   const others = error.details.map((detail) => (detail === found ? own : detail));
-  const same = violations.map(
+  const same = own.value.violations.map(
     ({ field, message }) => new FieldViolation(pathOf(field?.elements ?? []), message),
   );
   return withMessage(error, error.rawMessage, [...others, badRequestDetail(same)]);

@@ -11,7 +11,7 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
-import { badRequest, FieldViolation } from "../codec/violation.ts";
+import { badRequest, FieldViolation, violationsMax } from "../codec/violation.ts";
 
 type Message = MessageShape<DescMessage>;
 
@@ -70,65 +70,59 @@ async function* checked(kind: Requirement, plan: Plan, request: StreamRequest) {
 
 function assertRequiredFields({ updateOf }: Requirement, plan: Plan, message: Message): void {
   const update = plan.hasMask ? updateOf?.(plan.desc, message) : undefined;
-  const all = missingFields(plan, update?.request ?? message);
-  const missing = all?.filter(({ path }) => update?.names(path) ?? true) ?? [];
-  if (missing.length > 0) throw badRequest(missing.map(({ violation }) => violation));
+  const all: Place[] = [];
+  findMissing(plan, update?.request ?? message, all);
+  const missing = update === undefined ? all : all.filter((one) => update.names(pathOf(one)));
+  const violations = missing.slice(0, violationsMax).map(violationOf);
+  violations.length = missing.length; // the others only count
+  if (missing.length > 0) throw badRequest(violations);
 }
 
-interface Missing {
-  /** Proto names, with the keys of maps, and `*` for items of lists. */
-  readonly path: readonly string[];
-  readonly violation: FieldViolation;
+/** A field, or an item or entry of it. A path for each, of which there may be many, would take long. */
+interface Place {
+  readonly above: Place | undefined;
+  readonly field: DescField;
+  readonly key?: string | undefined;
 }
 
-/** Undefined for none: almost every message is complete. */
-function missingFields({ checks }: Plan, message: Message): Missing[] | undefined {
-  let all: Missing[] | undefined;
+function* upFrom(place: Place | undefined): Generator<Place> {
+  for (let at = place; at !== undefined; at = at.above) yield at;
+}
+
+/** In proto names, with the keys of maps, and `*` for items of lists. */
+function pathOf(place: Place): readonly string[] {
+  const names = ({ field: { name, fieldKind }, key }: Place) =>
+    key === undefined ? [name] : [name, fieldKind === "list" ? "*" : key];
+  return [...upFrom(place)].reverse().flatMap(names);
+}
+
+function violationOf({ above, field }: Place): FieldViolation {
+  let violation = new FieldViolation(field.jsonName, "is required");
+  for (const { field, key } of upFrom(above)) {
+    const label = key === undefined ? "" : `[${field.fieldKind === "list" ? key : `"${key}"`}]`;
+    violation = violation.within(`${field.jsonName}${label}`);
+  }
+  return violation;
+}
+
+function findMissing({ checks }: Plan, message: Message, all: Place[], above?: Place): void {
   for (const { field, required, held } of checks) {
-    const { name, jsonName, fieldKind } = field;
     if (!isFieldSet(message, field)) {
-      if (!required) continue;
-      all ??= [];
-      all.push({ path: [name], violation: new FieldViolation(jsonName, "is required") });
+      if (required) all.push({ above, field });
     } else if (held !== undefined) {
       const value = heldIn(message, field);
-      if (fieldKind === "list") {
-        for (let i = 0; i < value.length; i++) {
-          const inner = missingFields(held, value[i] as Message);
-          if (inner) all = added(all, inner, [name, "*"], `${jsonName}[${i}]`);
-        }
-      } else if (fieldKind === "map") {
-        for (const key in value) {
-          const inner = missingFields(held, value[key] as Message);
-          if (inner) all = added(all, inner, [name, key], `${jsonName}["${key}"]`);
-        }
-      } else {
-        const inner = missingFields(held, value as unknown as Message);
-        if (inner) all = added(all, inner, [name], jsonName);
-      }
+      const isOne = field.fieldKind === "message";
+      for (const [key, item] of isOne ? [[undefined, value] as const] : Object.entries(value))
+        findMissing(held, item as Message, all, { above, field, key });
     }
   }
-  return all;
-}
-
-/** With those of a message in a field, by the field's path as in a mask, and as in violations. */
-function added(
-  all: Missing[] = [],
-  inner: readonly Missing[],
-  steps: readonly string[],
-  name: string,
-): Missing[] {
-  for (const { path, violation } of inner) {
-    all.push({ path: [...steps, ...path], violation: violation.within(name) });
-  }
-  return all;
 }
 
 /** A message, or a list or a map of them. */
 function heldIn(message: Message, { localName, oneof }: DescField) {
   const holder = message as unknown as Record<string, unknown>;
   const value = oneof ? (holder[oneof.localName] as { value: unknown }).value : holder[localName];
-  return value as Message[] & Record<string, Message>;
+  return value as Message | Message[] | Record<string, Message>;
 }
 
 interface Plan {
@@ -152,21 +146,20 @@ function planOf(kind: Requirement, desc: DescMessage): Plan {
   for (const field of desc.fields) {
     const required = kind.requires(field);
     const { message } = field;
-    const isHeld = message !== undefined && searchRequired(kind, message, new Set());
+    const isHeld = message !== undefined && mayRequire(kind, message);
     const held = isHeld ? planOf(kind, message) : undefined;
     if (required || isHeld) plan.checks.push({ field, required, held });
   }
   return plan;
 }
 
-function searchRequired(kind: Requirement, desc: DescMessage, seen: Set<DescMessage>): boolean {
-  if (seen.has(desc)) return false;
-  seen.add(desc);
-  return desc.fields.some(
-    (field) =>
-      kind.requires(field) ||
-      (field.message !== undefined && searchRequired(kind, field.message, seen)),
-  );
+function mayRequire(kind: Requirement, desc: DescMessage): boolean {
+  const all = new Set([desc]);
+  for (const { fields } of all) {
+    if (fields.some(kind.requires)) return true;
+    for (const { message } of fields) if (message !== undefined) all.add(message);
+  }
+  return false;
 }
 
 /** Requests with an `update_mask`: https://google.aip.dev/134. */
@@ -190,7 +183,7 @@ export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
 function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | undefined {
   const request = reflect(desc, message);
   const { paths } = request.get(maskFieldOf(desc) as MessageField).message as FieldMask;
-  const all = paths.map(parsePath);
+  const all = paths.map((path) => parsePath(path).slice(0, 100)); // no message is deeper
   const resource = request.fields.find(
     (one) => one.fieldKind === "message" && all.some(([name]) => fieldOf(one.message, name)),
   );
@@ -199,13 +192,26 @@ function maskedUpdateOf(desc: DescMessage, message: Message): MaskedUpdate | und
   if (request.isSet(resource)) {
     for (const path of all) setParents(complete, [resource.name, ...path.slice(0, -1)]);
   }
+  const tree = treeOf(all); // a search in all paths for each missing field takes long
   return {
     request: complete.message,
-    names: ([first, ...path]) =>
-      first !== resource.name ||
-      path.length === 0 ||
-      all.some((one) => one.every((name, i) => name === "*" || name === path[i])),
+    names: (path) => path[0] !== resource.name || path.length === 1 || leadsTo(path, 1, tree),
   };
+}
+
+/** By the first name of paths, the rest of these. A path ends at undefined. */
+type Tree = Map<string | undefined, Tree>;
+
+function treeOf(paths: readonly (readonly string[])[]): Tree {
+  const byName = [...Map.groupBy(paths, ([name]) => name)];
+  const rest = (some: typeof paths) => treeOf(some.map((path) => path.slice(1)));
+  return new Map(byName.map(([name, some]) => [name, name === undefined ? new Map() : rest(some)]));
+}
+
+function leadsTo(path: readonly string[], at: number, tree: Tree | undefined): boolean {
+  if (tree === undefined || tree.has(undefined)) return tree !== undefined;
+  const names = new Set([path[at], "*"]);
+  return names.values().some((name) => leadsTo(path, at + 1, tree.get(name)));
 }
 
 function setParents(message: ReflectMessage, [name, ...path]: readonly string[]): void {

@@ -168,8 +168,7 @@ function withoutBroken(files: readonly FileDescriptorProto[], broken: string[]) 
       for (const type of types) known.set(type.typeName, type);
       return file;
     } catch (cause) {
-      const reason = (cause as Error).message || unnamedFault;
-      broken.push(`${file.name} cannot be used: ${reason}`);
+      broken.push(`${file.name} cannot be used: ${(cause as Error).message || unnamedFault}`);
       return emptyFile(file.name);
     }
   });
