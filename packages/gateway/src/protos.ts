@@ -1,7 +1,7 @@
 /** Protos of Google that gRPC services use: rules, well-known options, and the details of errors. */
 export { file_google_api_annotations } from "../gen/google/api/annotations_pb.ts";
 export { file_google_api_field_behavior } from "../gen/google/api/field_behavior_pb.ts";
-export { type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
+export { file_google_api_http, type HttpRule, HttpRuleSchema } from "../gen/google/api/http_pb.ts";
 export { file_google_api_httpbody } from "../gen/google/api/httpbody_pb.ts";
 export {
   BadRequestSchema,

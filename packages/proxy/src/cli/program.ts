@@ -102,13 +102,6 @@ async function check(settings: Settings): Promise<void> {
   if (problems.size > 0) throw new CommandFailure(1, [...problems]);
 }
 
-const forms: Readonly<Record<DescMethod["methodKind"], string>> = {
-  unary: "unary",
-  server_streaming: "server stream",
-  client_streaming: "client stream",
-  bidi_streaming: "bidirectional stream",
-};
-
 function describeMethod(
   method: DescMethod,
   bindings: readonly Binding[],
@@ -123,7 +116,8 @@ function describeMethod(
       : [`POST ${url}/${method.parent.typeName}/${name}`];
   const none = "nothing: it has no rule, and fails with UNIMPLEMENTED";
   if (protocol !== "grpc") routes.push(`calls ${calls.join(", or ") || none}`);
-  return routes.map((route) => `  ${name.padEnd(24)} ${forms[methodKind].padEnd(13)}  ${route}`);
+  const kind = methodKind.replace("_streaming", " stream");
+  return routes.map((route) => `  ${name.padEnd(24)} ${kind.padEnd(13)}  ${route}`);
 }
 
 function printRoute({ method, template, body, responseBody }: Binding): string {

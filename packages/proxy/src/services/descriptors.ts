@@ -73,7 +73,7 @@ function parseSet(bytes: Uint8Array): FileDescriptorSet {
 
 /** @param files In any order, without well-known ones. @throws {DescriptorError} for a cycle of imports. */
 export function createDescriptors(files: readonly FileDescriptorProto[]): Descriptors {
-  for (const { messageType } of files) fillJsonNames(messageType);
+  complete(files);
   const missing: string[] = [];
   const broken: string[] = [];
   const registry = createRegistryOf(sorted(files, missing), broken);
@@ -83,15 +83,40 @@ export function createDescriptors(files: readonly FileDescriptorProto[]): Descri
   return { services, registry, missing, broken };
 }
 
-/** Descriptors in Java's generated code have no names for JSON. They are what protoc makes them. */
-function fillJsonNames(messages: readonly DescriptorProto[]): void {
-  for (const { field: fields, nestedType } of messages) {
-    for (const field of fields) {
-      if (field.jsonName !== "") continue;
-      field.jsonName = field.name.replaceAll(/_+(.?)/g, (_, next: string) => next.toUpperCase());
-    }
-    fillJsonNames(nestedType);
+/** Adds what protoc writes. Java leaves out names for JSON, protobuf.js (Node) scopes and imports. */
+function complete(files: readonly FileDescriptorProto[]): void {
+  const all = [...wellKnownFiles.values(), ...files].map((file) => {
+    const { package: name, messageType: nestedType } = file;
+    return { file, types: typesIn({ ...file, nestedType }, name && `.${name}`) };
+  });
+  const places = new Map<string, string>();
+  for (const { file, types } of all) for (const [type] of types) places.set(type, file.name);
+  const find = (type: string, scope: string): string => {
+    if (type === "" || type.startsWith(".")) return type;
+    if (scope === "" || places.has(`${scope}.${type}`)) return `${scope}.${type}`;
+    return find(type, scope.replace(/\.[^.]*$/, ""));
+  };
+  for (const { file, types } of all) {
+    for (const [scope, { field: fields = [] }] of types)
+      for (const field of fields) {
+        field.jsonName ||= field.name.replaceAll(/_+(.?)/g, (_, next) => next.toUpperCase());
+        field.typeName = find(field.typeName, scope);
+      }
+    if (file.dependency.length > 0) continue;
+    const ofFields = types.map(([, { field }]) => field?.map(({ typeName }) => typeName));
+    const used = new Set(textsIn([ofFields, file.service]).map((one) => places.get(one)));
+    for (const place of used) if (place && place !== file.name) file.dependency.push(place);
   }
+}
+
+type Types = Partial<Pick<DescriptorProto, "name" | "field" | "nestedType" | "enumType">>;
+
+/** Messages and enums, with their full names. */
+function typesIn({ nestedType = [], enumType = [] }: Types, parent: string): [string, Types][] {
+  return [...nestedType, ...enumType].flatMap((one) => {
+    const name = `${parent}.${one.name}`;
+    return [[name, one], ...typesIn(one, name)];
+  });
 }
 
 /** protobuf-es replaces what is not UTF-8 in proto2. No codec of ours reads an Any or an extension. */
@@ -211,13 +236,7 @@ const unnamedFault =
 
 /** Descriptor sets without imports lack them, and so do servers whose language has no code for them. */
 export const wellKnownFiles: ReadonlyMap<string, wellKnownTypes.FileDescriptorProto> = new Map(
-  withImports(
-    Object.values({ ...wellKnownTypes, ...protos }).filter(
-      (one) => "kind" in one && one.kind === "file",
-    ),
-  ).map(({ proto }) => [proto.name, proto]),
+  Object.values({ ...wellKnownTypes, ...protos })
+    .filter((one) => "kind" in one && one.kind === "file")
+    .map(({ proto }) => [proto.name, proto]),
 );
-
-function withImports(files: readonly DescFile[]): readonly DescFile[] {
-  return [...files, ...files.flatMap(({ dependencies }) => withImports(dependencies))];
-}

@@ -25,7 +25,7 @@ export interface ReflectServicesOptions {
   /** Full names of messages that are read too, if the upstream knows them: for `google.protobuf.Any`. */
   readonly types?: readonly string[];
   /** Headers of these calls, such as a token. */
-  readonly header?: () => Readonly<Record<string, string>>;
+  readonly header?: (() => Readonly<Record<string, string>>) | undefined;
   /** How long it may take, in ms. Default: 10 s. */
   readonly timeoutMs?: number;
 }
@@ -40,7 +40,7 @@ const filesMax = 10_000;
  */
 export async function reflectServices(
   transport: GrpcTransport,
-  { services, types = [], header, timeoutMs = 10_000 }: ReflectServicesOptions = {},
+  { services, types = [], header = () => ({}), timeoutMs = 10_000 }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
@@ -48,8 +48,7 @@ export async function reflectServices(
     const requests = createWritableIterable<Request>();
     const ended = new AbortController();
     const { signal } = ended;
-    const headers = header?.() ?? {};
-    const answering = serverReflectionInfo(requests, { timeoutMs, signal, headers });
+    const answering = serverReflectionInfo(requests, { timeoutMs, signal, headers: header() });
     const answers = answering[Symbol.asyncIterator]();
     const ask: Ask = async (messageRequest) => {
       const [, answer] = await Promise.all([requests.write({ messageRequest }), answers.next()]);
@@ -93,7 +92,6 @@ async function read(
 
   const reasons = new Map<string, string | undefined>();
   for (const name of names) {
-    if ([...files.values()].some((file) => declares(file, name))) continue;
     reasons.set(name, await add({ case: "fileContainingSymbol", value: name }, name));
   }
   for (const name of types) await add({ case: "fileContainingSymbol", value: name }, name);
@@ -144,10 +142,6 @@ function parseFiles(
 function noAnswer(what: string, answer: ServerReflectionResponse["messageResponse"]): string {
   const reason = answer.case === "errorResponse" ? `: ${answer.value.errorMessage}` : "";
   return `the upstream's reflection does not tell ${what}${reason}`;
-}
-
-function declares({ package: parent, service }: FileDescriptorProto, typeName: string): boolean {
-  return service.some(({ name }) => (parent === "" ? name : `${parent}.${name}`) === typeName);
 }
 
 export interface ReflectionWatchOptions {
@@ -208,10 +202,8 @@ export function watchReflection(options: ReflectionWatchOptions) {
     isStale = false;
     let isRight = false;
     try {
-      const descriptors = await reflectServices(transport, {
-        ...{ services, types: [...types] },
-        ...(header && { header }),
-      });
+      const options = { services, types: [...types], header };
+      const descriptors = await reflectServices(transport, options);
       if (!isClosed) use(descriptors);
       isRight = true;
     } catch (error) {

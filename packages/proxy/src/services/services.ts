@@ -86,7 +86,7 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
     for (const service of services) {
       const implement = (one: DescMethod) => [one.localName, forwardMethod(one, forwarding)];
       const implementation = Object.fromEntries(service.methods.map(implement));
-      if (isOurs(options.transport)) passers.add(implementation);
+      if (options.transport instanceof GrpcTransport) passers.add(implementation);
       router.service(service, implementation);
     }
   };
@@ -129,13 +129,12 @@ async function callUnary(
   context: HandlerContext,
 ): Promise<Message> {
   const { transport, metadataOf } = forwarding;
-  const metadata = metadataOf(context);
   try {
     const answer = await transport.unary(
       method as DescMethodUnary,
       signalFor(transport, context),
       timeoutFor(method, forwarding, context),
-      metadata,
+      metadataOf(context),
       message,
       valuesFor(context),
     );
@@ -155,13 +154,12 @@ async function* callStream(
   context: HandlerContext,
 ): AsyncGenerator<Message> {
   const { transport, metadataOf } = forwarding;
-  const metadata = metadataOf(context);
   try {
     const answer = await transport.stream(
       method as DescMethodStreaming,
       signalFor(transport, context),
       timeoutFor(method, forwarding, context),
-      metadata,
+      metadataOf(context),
       messages,
       valuesFor(context),
     );
@@ -181,13 +179,10 @@ function timeoutFor(method: DescMethod, { timeoutMs }: Forwarding, context: Hand
   return left === undefined ? timeoutMs?.(method) : Math.max(1, left);
 }
 
-function isOurs(transport: Transport): boolean {
-  return transport instanceof GrpcTransport;
-}
-
 /** Ours needs no AbortSignal, which costs more. */
 function signalFor(transport: Transport, context: HandlerContext): AbortSignal {
-  return isOurs(transport) ? (cancellationOf(context) as AbortSignal) : context.signal;
+  const isOurs = transport instanceof GrpcTransport;
+  return isOurs ? (cancellationOf(context) as AbortSignal) : context.signal;
 }
 
 function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
