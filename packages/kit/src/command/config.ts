@@ -19,14 +19,14 @@ export function createConfigCommand<Options, Settings>(
   const show = command
     .command("show")
     .description("Show every setting, its value (secrets hidden) and its source.")
-    .action((flags: Flags) => showSettings(program, flags));
+    .action((_: Flags, own: Command) => showSettings(program, own.optsWithGlobals()));
   const check = command
     .command("check")
     .description(
       "Exit with 0 if a start accepts the settings, else print every problem and exit with 2.",
     )
-    .action(async (flags: Flags) => {
-      const { settings, use } = await readSettings(program, flags);
+    .action(async (_: Flags, own: Command) => {
+      const { settings, use } = await readSettings(program, own.optsWithGlobals());
       await use(async () => assertFiles(settings));
       process.stdout.write("the settings are valid\n");
     });

@@ -23,8 +23,8 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
     .description(
       "Exit with 0 if the server of these settings answers /healthz with 200, else with 1.",
     )
-    .action(async (flags: Flags) => {
-      const { options } = await readSettings(program, flags, ...used);
+    .action(async (_: Flags, own: Command) => {
+      const { options } = await readSettings(program, own.optsWithGlobals(), ...used);
       const problem = await findProblem(placeOf(options));
       if (problem !== undefined) throw new CommandFailure(1, problem);
     });

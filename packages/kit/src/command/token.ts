@@ -18,8 +18,8 @@ export function createTokenCommand<O extends Options>(
   prefix: string,
   fileOf: (tokenFile: string | undefined) => string,
 ): Command {
-  async function readTokenFile(flags: Flags): Promise<string> {
-    const { options } = await readSettings(program, flags, "token-file");
+  async function readTokenFile(own: Command): Promise<string> {
+    const { options } = await readSettings(program, own.optsWithGlobals(), "token-file");
     return fileOf(options.auth?.tokenFile);
   }
 
@@ -27,8 +27,8 @@ export function createTokenCommand<O extends Options>(
   const create = command
     .command("create <name>")
     .description("Create a token and print it. It is shown only once.")
-    .action(async (name: string, flags: Flags) => {
-      const file = await readTokenFile(flags);
+    .action(async (name: string, _: Flags, own: Command) => {
+      const file = await readTokenFile(own);
       const isNew = !existsSync(file);
       const token = await createToken(file, name, prefix);
       const lost = await new Promise((done) => process.stdout.write(`${token}\n`, done));
@@ -43,8 +43,8 @@ export function createTokenCommand<O extends Options>(
     .command("list")
     .description("List the valid tokens and when they were created.")
     .option("--json", "an array of objects", false)
-    .action(async (flags: Flags) => {
-      const tokens = await listTokens(await readTokenFile(flags));
+    .action(async (flags: Flags, own: Command) => {
+      const tokens = await listTokens(await readTokenFile(own));
       const shown = tokens.map(({ name, createdAt }) => ({ name, createdAt }));
       const lines = shown.map(({ name, createdAt }) => `${createdAt}  ${name}\n`);
       process.stdout.write(flags["json"] ? `${JSON.stringify(shown)}\n` : lines.join(""));
@@ -52,8 +52,8 @@ export function createTokenCommand<O extends Options>(
   const revoke = command
     .command("revoke <name>")
     .description("Revoke a token. Running servers reject it within a second.")
-    .action(async (name: string, flags: Flags) => {
-      await revokeToken(await readTokenFile(flags), name);
+    .action(async (name: string, _: Flags, own: Command) => {
+      await revokeToken(await readTokenFile(own), name);
       process.stderr.write(`revoked ${name}\n`);
     });
   for (const one of [create, list, revoke]) addSettingFlags(program, one, "token-file");

@@ -97,7 +97,7 @@ test("a list of tokens, those of a file and JWTs let in; others get 401, and hea
   expect(expired.status).toBe(401);
   expect(expired.headers.get("www-authenticate")).toContain("expired");
   expect((await ask(made.stdout.trim())).status).toBe(200);
-  await folder.run("token", "revoke", "carol", ...file);
+  await folder.run(...file, "token", "revoke", "carol");
   await expect.poll(async () => (await ask(made.stdout.trim())).status).toBe(401);
 });
 

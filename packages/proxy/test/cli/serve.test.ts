@@ -168,7 +168,7 @@ test.each<
   const { exitCode, stderr } = await runProcess(given, folder.path);
   expect(stderr).toContain(message);
   expect(exitCode).toBe(code);
-  const checked = await runProcess(["config", "check", ...given], folder.path);
+  const checked = await runProcess([...given, "config", "check"], folder.path);
   const isFree = message.startsWith("in use");
   expect(checked).toMatchObject(isFree ? { exitCode: 0 } : { exitCode: 2, stderr });
 });
