@@ -73,7 +73,7 @@ export const schema = {
   auth: authSettings,
   ...kit.common.rateLimit,
   requestMetadata: kit.list(
-    "Request headers to pass on, besides `authorization` and those of tracing",
+    "Request headers to pass on, besides `accept-language`, `authorization` and those of tracing",
     { check: findHeaderProblem },
   ),
   ...kit.common.cors,
