@@ -66,7 +66,7 @@ export const schema = {
   reflectionHeaders: fileOfService("The same for reflection and health checks alone"),
   ...kit.inFileOnly({
     upstreamQuietMs: kit.milliseconds(
-      "How long an upstream may be silent while it owes a response, until it is asked",
+      "How long an upstream that owes a response may be silent before it is probed",
       { default: 5000 },
     ),
   }),
