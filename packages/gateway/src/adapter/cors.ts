@@ -35,7 +35,7 @@ const kinds = optionKinds<CorsOptions>()({
 });
 
 export function createCors(options: CorsOptions): ApplyCors {
-  assertOptions("cors", options, kinds);
+  assertOptions("cors", options, kinds, ["origins"]);
   const { maxAgeSeconds = 7200, credentials = false } = options;
   const problem = findOriginProblem(options.origins);
   if (problem !== undefined) throw new TypeError(`cors.origins ${problem}`);

@@ -103,6 +103,7 @@ describe("an option that is wrong stops the start:", () => {
     [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
     [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a number: NaN"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
+    [{ cors: {} }, "cors.origins is missing"],
   ])("%o", async (options, message) => {
     await expect(openCatalog(options)).rejects.toThrow(message);
   });
