@@ -91,10 +91,11 @@ function complete(files: readonly FileDescriptorProto[]): void {
   });
   const places = new Map<string, string>();
   for (const { file, types } of all) for (const [type] of types) places.set(type, file.name);
-  const find = (type: string, scope: string): string => {
+  const find = (type: string, scope: string, outwards = 100): string => {
+    const name = `${scope}.${type}`;
     if (type === "" || type.startsWith(".")) return type;
-    if (scope === "" || places.has(`${scope}.${type}`)) return `${scope}.${type}`;
-    return find(type, scope.replace(/\.[^.]*$/, ""));
+    if (scope === "" || outwards === 0 || places.has(name)) return name;
+    return find(type, scope.slice(0, scope.lastIndexOf(".")), outwards - 1);
   };
   for (const { file, types } of all) {
     for (const [scope, { field: fields = [] }] of types)

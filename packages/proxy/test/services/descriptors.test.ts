@@ -85,8 +85,10 @@ test("a file that cannot be used is left out and named, and the services of othe
 test("one of many files that import each other cannot be used", () => {
   const files = Array.from({ length: 60 }, (_, i) => {
     const dependency = [1, 2, 3].flatMap((back) => (back > i ? [] : `${i - back}.proto`));
-    const extension = i === 30 ? [{ name: "x", extendee: nothing }] : [];
-    return create(FileDescriptorProtoSchema, { name: `${i}.proto`, dependency, extension });
+    const field = [{ name: "f", number: 1, type: 11, typeName: "Nothing" }];
+    const deep = { package: `a${".a".repeat(20_000)}`, messageType: [{ name: "M", field }] };
+    const content = i === 30 ? deep : {};
+    return create(FileDescriptorProtoSchema, { name: `${i}.proto`, dependency, ...content });
   });
   const { services, broken } = readDescriptors(changed(({ file }) => file.push(...files)));
   expect(broken).toEqual([expect.stringMatching(/^30.proto cannot be used: .*Nothing not found$/)]);
