@@ -6,7 +6,7 @@ import type { DestinationStream, Logger } from "pino";
 
 const stderrFd = 2;
 
-/** The maximum text that waits for standard error. Further lines are dropped. */
+/** The maximum text that waits for standard error, on a disk that is full. Further lines are dropped. */
 const waitingBytesMax = 64 * 1024;
 
 const loggers = new Map<string, Logger>();
@@ -21,7 +21,8 @@ export function getLogger(format: string): Logger {
 function createLogger(format: string): Logger {
   const pino = loadPino();
   const stderr = pino.destination({ fd: stderrFd, sync: true, maxLength: waitingBytesMax });
-  stderr.on("error", ignore);
+  stderr.on("error", () => {});
+  stderr.on("drop", () => stderr.write("")); // what waits is tried again: there may be room by now
   const isText = format === "text" || (format === "auto" && isatty(stderrFd));
   const destination: DestinationStream = isText
     ? { write: (line) => stderr.write(formatLine(line)) }
@@ -52,8 +53,6 @@ export function loadLoggerSoon(): void {
 function loadPino(): typeof import("pino") {
   return createRequire(import.meta.url)("pino") as typeof import("pino");
 }
-
-function ignore(): void {}
 
 /** Lines on standard error, with the stack of a cause; while Pino cannot be loaded, without. */
 export function createStderrLog(format: string): Log {
