@@ -1,4 +1,4 @@
-import { X509Certificate } from "node:crypto";
+import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
 import { assertOptions } from "../rpc/options.ts";
@@ -29,7 +29,10 @@ export function readTlsMaterial(files: TlsFiles): TlsMaterial {
   const pair = explain(`${certFile} cannot be used with the key ${keyFile}`, () => {
     const material = { cert: readFileSync(certFile), key: readFileSync(keyFile) };
     createSecureContext(material);
-    return material;
+    // Which accepts a key of another algorithm, and every handshake would fail.
+    if (new X509Certificate(material.cert).checkPrivateKey(createPrivateKey(material.key)))
+      return material;
+    throw new Error("the key is that of another certificate");
   });
   return { ...pair, ...(clientCaFile !== undefined && { ca: readCa(clientCaFile) }) };
 }
