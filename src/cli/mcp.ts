@@ -15,9 +15,13 @@ export function createMcpCommand(): Command {
     .action(async (flags: Flags) => {
       const { settings } = await readSettings(flags, ...used);
       using stop = listenForStop();
-      const store = await openStore(parseStoreUrl(settings.store));
+      const failed = new AbortController();
+      const onFailure = (error: Error) => failed.abort(error);
+      const store = await openStore(parseStoreUrl(settings.store), { onFailure });
       try {
-        await serveMcp(createMcpHandler(settings, store), stop.signal);
+        const end = AbortSignal.any([stop.signal, failed.signal]);
+        await serveMcp(createMcpHandler(settings, store), end);
+        failed.signal.throwIfAborted();
       } finally {
         await store.close();
       }
@@ -26,5 +30,5 @@ export function createMcpCommand(): Command {
 }
 
 const notes = `
-It ends with its input. Logs go to standard error. It needs no token: whoever can start it can write
-to the store. Servers and other programs of plant-store may use the store meanwhile.`;
+It ends with its input, or with exit code 1 when the store fails for good. Logs go to standard error. It
+needs no token: whoever can start it can write to the store. Others may use the store meanwhile.`;

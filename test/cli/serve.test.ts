@@ -171,12 +171,16 @@ describe("with tokens from outside", () => {
     expect(await readdir(join(server.cwd, "data"))).not.toContain("tokens");
   });
 
-  test("a store that fails ends the process with 1, after a drain", async () => {
-    const { database } = server;
+  test("a store that fails ends the process with 1, after a drain, and one of mcp beside it", async () => {
+    const { cwd, database } = server;
+    await using mcp = spawnChild(["mcp"], { cwd, stdin: "open" });
+    mcp.process.stdin.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+    await mcp.stdout.until(/"result"/);
     await rename(database, `${database}.old`);
     await writeFile(database, "");
     expect(await statusOfCreate(server.url, 5)).toBe(503);
-    expect(await within("the end", server.exited)).toEqual({ code: 1, signal: null });
+    for (const { exited } of [server, mcp])
+      expect(await within("the end", exited)).toEqual({ code: 1, signal: null });
     expect(server.stderr.text).toMatch(/"level":"error".*"the service has failed: draining"/);
   });
 });
