@@ -23,6 +23,8 @@ export function createPostgresEngine(
   const turns = new Map<string, ReturnType<typeof createTurns>>();
   /** Nodes whose last statement failed, but may succeed later. */
   const failing = new Set<string>();
+  /** Since the last commit. Then an empty row may fit into a page where no plant does. */
+  let wasFull = false;
   const cluster = createCluster(pool, inspection, { ...options, attempt });
 
   /** For each node of a cluster, as far as the total allows. */
@@ -105,9 +107,11 @@ export function createPostgresEngine(
       try {
         const outcomes = await cluster.write(batch, node);
         failing.delete(node);
+        wasFull = false;
         return outcomes;
       } catch (error) {
         if (mayPass(error)) failing.add(node);
+        wasFull ||= obstacleFrom(error) === "disk_full";
         throw error;
       }
     },
@@ -117,9 +121,10 @@ export function createPostgresEngine(
       const worker = main.isUp ? undefined : workerThatStores();
       const id = idForProbe(worker);
       const timeoutMs = limits.statementTimeoutMs;
+      const text = wasFull ? randomBytes(975).toString("base64") : ""; // takes a row and a part beside it
       const write = (session: Session) =>
         probeWrite(
-          id,
+          { id, name: text, tag: text },
           (text, values) => session.query(text, values, timeoutMs),
           (text) => session.execute(text, timeoutMs),
         );

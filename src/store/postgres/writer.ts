@@ -115,14 +115,14 @@ const notKept = new Error("a trigger, or another program, skips, changes or dele
  * others: then an empty message takes its place in the log.
  */
 export async function probeWrite(
-  id: bigint,
+  plant: NewPlant,
   query: Query,
   execute: (text: string) => Promise<void>,
 ): Promise<void> {
   // Outside the savepoint, whose rollback would undo the settings as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
-    const message = await insertRows(query, [{ id, name: "", tag: "" }]).then(
+    const message = await insertRows(query, [plant]).then(
       () => "",
       (error) => (isOfRow(error) ? logMessage : Promise.reject(error)),
     );

@@ -131,6 +131,7 @@ test.each<[timelines: readonly string[], failure?: object]>([
   [["9", "1", "A"]],
   [["A", "B", "A"]],
   [["A", "A", "9"], { code: "inaccessible" }],
+  [["A", "A", ""], { code: "inaccessible" }],
   // Aurora without logical replication, and in general; no such function; no right.
   ...["55000", "0A000", "42883", "42501"].map((code): [string[]] => [[code, ""]]),
   [["57P01"], errorOf("57P01")],
@@ -140,7 +141,7 @@ test.each<[timelines: readonly string[], failure?: object]>([
     for (const [index, timeline] of timelines.entries()) {
       const query = async (text: string) => {
         if (!text.includes("pg_control")) return text.includes("FROM unnest") ? utf8 : columns;
-        return timeline.length === 1 ? [["7", timeline]] : Promise.reject(errorOf(timeline));
+        return timeline.length < 2 ? [["7", timeline]] : Promise.reject(errorOf(timeline));
       };
       const host = index === 1 ? { name: "w1", port: 1 } : address.hosts[0];
       await run({ host, query } as unknown as Session);
@@ -203,13 +204,14 @@ describe("a cluster", () => {
     const [inspected, unreachable, written] = [[] as string[], [] as string[], new Set<string>()];
     const connectTo = async (host: Host) => {
       if (failures.get(host.name) === lost) throw lost;
-      const query = async (text: string, [id]: readonly unknown[] = [], timeoutMs = 0) => {
+      const query = async (text: string, [id, name]: readonly unknown[] = [], timeoutMs = 0) => {
         if (failures.has(host.name)) throw failures.get(host.name);
         const part = Object.keys(answers).find((one) => text.includes(one));
         for (const [name = host.name] of seen[part ?? ""] ?? []) inspected.push(String(name));
         if (part !== undefined) return answers[part] ?? Promise.reject(nodeLost);
         const soon = timeoutMs === quickLimits.aliveIntervalMs ? " soon" : "";
-        written.add(`${engine.partOf(BigInt(String(id)))} on ${host.name}${soon}`);
+        const large = String(name).length > 1200 ? " large" : "";
+        written.add(`${engine.partOf(BigInt(String(id)))} on ${host.name}${soon}${large}`);
         return [[id]];
       };
       return openFake(sessions, host, query);
@@ -247,6 +249,7 @@ describe("a cluster", () => {
     ["", { 1: nodeLost }, undefined, "all w1 w2", "2 on c"],
     ["", { 1: nodeLost, 2: nodeLost }, "unreachable", "all w1 w2", "[12] on c"],
     ["", { 1: ours, 2: ours }, undefined, "all w1 w2", "1 on c, 2 on c"],
+    ["", { 1: errorOf("53100") }, undefined, "all w1 w2", "1 on c large, 2 on c large"],
     ["w1", {}, undefined, "all nodes w2", "1 on c, 2 on c"],
     ["w1 w2", {}, undefined, "all nodes", "1 on c, 2 on c"],
     ["c", {}, undefined, "w1 w2", "1 on w1"],
