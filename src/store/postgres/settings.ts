@@ -46,10 +46,10 @@ async function assertNewest(session: Session, { hosts, timelines }: PostgresAddr
   }
 }
 
-/** The name of a segment of the log begins with the timeline. */
-const findTimeline = `
-  SELECT system_identifier::text, left(pg_walfile_name(pg_current_wal_lsn()), 8)
-  FROM pg_control_system()`;
+/** The name of a segment of the log begins with the timeline. A standby, behind a pooler, has none. */
+export const findTimeline = `
+  SELECT system_identifier::text, CASE WHEN pg_is_in_recovery() THEN ''
+    ELSE left(pg_walfile_name(pg_current_wal_lsn()), 8) END FROM pg_control_system()`;
 
 export function assertSafe(
   where: string,

@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { describe, expect, test } from "vitest";
 import type { EndedCommit } from "../../../src/store/options.ts";
+import { findTimeline } from "../../../src/store/postgres/settings.ts";
 import { migrateStore } from "../../support/open-store.ts";
 import { hasPostgres } from "../../support/postgres-server.ts";
 import { openTcpProxy } from "../../support/tcp-proxy.ts";
@@ -134,6 +135,8 @@ describe.skipIf(!hasPostgres)("of several hosts", () => {
     const { urlOf, kept } = await createBoth();
     await (await openTestStore(urlOf([one.current.port]))).create(plantOf(1));
     await two.current.follow(one.current);
+    const [standby = {}] = await two.current.query(findTimeline);
+    expect(Object.values(standby)).toEqual([expect.any(String), ""]);
     await using proxy = await openTcpProxy(one.current.port, "none");
     const store = await openTestStore(urlOf([proxy.port, two.current.port]), { retryLimitMs: 300 });
     proxy.refuse();
