@@ -1,6 +1,8 @@
 /** The limits of the settings hold at the port. */
 import { expect, test } from "vitest";
 import { openRawConnection } from "../../../packages/gateway/test/support/raw-connection.ts";
+import { spawnServer } from "../../support/child-server.ts";
+import { statusOfCreate } from "../../support/plant-request.ts";
 import { openSession } from "../../support/session.ts";
 import { openTestServer } from "../../support/test-server.ts";
 
@@ -16,4 +18,11 @@ test.each<[exempt: string[], isServed: boolean]>([
   connection.write("GET /healthz HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
   expect((await connection.untilClosed()).includes('{"status":"ok"}')).toBe(isServed);
   session.destroy();
+});
+
+test("more idle connections than files may be open keep nobody out", async () => {
+  await using server = await spawnServer({ filesMax: 64 });
+  using idle = new DisposableStack();
+  for (let i = 0; i < 100; i++) idle.use(await openRawConnection(server.port));
+  expect(await statusOfCreate(server.url, 1)).toBe(200);
 });

@@ -1,4 +1,5 @@
 /** Limits on open connections: of all, of each address, and of those whose clients have left. */
+import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
 import { addressKey } from "../http/address-key.ts";
 import { handleOf } from "./intake.ts";
@@ -8,7 +9,8 @@ import { familyOf, type PortLimits, parseAddressBlocks } from "./limits.ts";
  * Limits the open connections. At the limit, the oldest one without a complete request, or whose
  * client has shut its sending side, is closed for a new one: these keep no client out.
  */
-export function createConnectionLimit(max: number) {
+export function createConnectionLimit(connectionsMax: number) {
+  const max = Math.min(connectionsMax, roomForSockets());
   const open = new Set<Socket>();
   const silent = new Set<Socket>();
 
@@ -37,6 +39,17 @@ export function createConnectionLimit(max: number) {
     /** Call when its client has shut its sending side. It may be closed for another one. */
     release: (socket: Socket) => void (open.has(socket) && silent.add(socket)),
   };
+}
+
+/** Beside other files: with no file left, the system closes new connections. Known on Linux. */
+function roomForSockets(): number {
+  try {
+    const limits = readFileSync("/proc/self/limits", "utf8");
+    const [, filesMax = "Infinity"] = /^Max open files +(\d+)/m.exec(limits) ?? [];
+    return Math.max(1, (Number(filesMax) * 7) / 8 - 48);
+  } catch {
+    return Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Counts the open connections of each address. @returns whether there is room for one more. */
