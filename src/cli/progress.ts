@@ -1,8 +1,3 @@
-export interface ProgressStream {
-  readonly isTTY?: boolean;
-  write(text: string): unknown;
-}
-
 const barWidth = 24;
 /** A bar moves smoothly; a log gets a line every few seconds. */
 const intervalsMs = { bar: 100, lines: 5000 } as const;
@@ -12,7 +7,7 @@ export type End = number | { readonly share: number } | "unknown";
 
 /** Shows the progress of long work: a bar on a terminal, a line every few seconds elsewhere. */
 export function createProgress(
-  stream: ProgressStream = process.stderr,
+  stream: { isTTY?: boolean; write(text: string): unknown } = process.stderr,
   now: () => number = () => performance.now(),
 ) {
   const isBar = stream.isTTY === true;

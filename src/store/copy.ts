@@ -8,12 +8,6 @@ export type CopyPhase = "comparing" | "copying" | "verifying";
 
 export type OnCopyProgress = (phase: CopyPhase, done: number, total: number) => void;
 
-export interface CopyResult {
-  readonly plants: number;
-  /** How many of them the target already held. */
-  readonly heldBefore: number;
-}
-
 /**
  * Copies the plants that a store holds now into another store, in the order of their ids. The
  * target may hold some of them already, after a copy that was killed. Both are compared row by row,
@@ -23,7 +17,7 @@ export interface CopyResult {
 export async function copyPlants(
   { from, to }: Readonly<Record<"from" | "to", StoreLocation>>,
   onProgress: OnCopyProgress,
-): Promise<CopyResult> {
+) {
   await using source = await openPlantReader(from);
   const store = await openStore(to);
   // Last, because only a writer of an SQLite file can remove its log.

@@ -10,7 +10,6 @@ import { password } from "./postgres-databases.ts";
 import { findNobody } from "./postgres-server.ts";
 
 export const poolModes = ["session", "transaction"] as const;
-export type PoolMode = (typeof poolModes)[number];
 
 /** Debian installs it outside the PATH of users. */
 const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
@@ -20,7 +19,7 @@ const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
 export const hasPgbouncer = program !== undefined;
 
 /** A pooler for a server. Accepts everyone that the server accepts. */
-export async function startPgbouncer(serverPort: number, mode: PoolMode) {
+export async function startPgbouncer(serverPort: number, mode: (typeof poolModes)[number]) {
   if (program === undefined) throw new Error("there is no PgBouncer");
   await using stack = new AsyncDisposableStack();
   const cwd = stack.use(await createTemporaryFolder()).path;

@@ -1,7 +1,5 @@
 import pg from "pg";
 
-export type PostgresClient = Awaited<ReturnType<typeof openPostgresClient>>;
-
 /** A separate session. Closed at the end of an `await using`, which releases its locks. */
 export async function openPostgresClient(url: string) {
   const client = new pg.Client({ connectionString: url });

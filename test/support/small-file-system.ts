@@ -4,8 +4,6 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-export type FileSystem = Awaited<ReturnType<typeof mountFileSystem>>;
-
 export const fileSystems = ["tmpfs", "ext4 -b 1024", "ext4 -b 4096"] as const;
 
 /** Only root may mount. */

@@ -128,15 +128,10 @@ export function assertUsable(db: Database): void {
     ON CONFLICT (id) DO NOTHING`);
 }
 
-/** Frames of one page each. */
-export interface Checkpoint {
-  readonly log: number;
-  readonly checkpointed: number;
-}
-
-/** NOOP only returns the counts. PASSIVE never waits: it leaves what a reader may still need. */
-export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE"): Checkpoint {
-  return db.prepare(`PRAGMA wal_checkpoint(${mode})`).get() as unknown as Checkpoint;
+/** @returns Counts of frames, of one page each. NOOP does no more. PASSIVE never waits: it leaves what a reader may still need. */
+export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE") {
+  const counts: unknown = db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
+  return counts as Record<"log" | "checkpointed", number>;
 }
 
 /** Our codes, by SQLite's primary result codes. */

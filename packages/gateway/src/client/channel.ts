@@ -6,8 +6,6 @@ import { type Connection, connectionError } from "./connection.ts";
 import { unbracketed } from "./guarded-socket.ts";
 import { backoffMs, Subchannel, type SubchannelOptions } from "./subchannel.ts";
 
-export type ChannelOptions = Omit<SubchannelOptions, "address">;
-
 const addressesMax = 64;
 
 /** How long addresses of a name are used, and how often they are looked up while connections fail. */
@@ -15,7 +13,7 @@ const resolveAgainMs = { idle: 30_000, failing: 1000 } as const;
 
 /** Connections to all addresses of a server's name. Calls use them in turn. */
 export class Channel {
-  readonly #options: ChannelOptions;
+  readonly #options: Omit<SubchannelOptions, "address">;
   readonly #host: string;
   readonly #subchannels = new Map<string, Subchannel>();
   #turn: readonly Subchannel[] = [];
@@ -29,7 +27,7 @@ export class Channel {
   #failure: ConnectError | undefined;
   #isClosed = false;
 
-  constructor(options: ChannelOptions) {
+  constructor(options: Omit<SubchannelOptions, "address">) {
     this.#options = options;
     this.#host = unbracketed(new URL(options.origin).hostname);
   }

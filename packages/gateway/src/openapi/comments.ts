@@ -2,10 +2,8 @@
 import type { AnyDesc, DescField, DescFile, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 
-export type Commented = Exclude<AnyDesc, { kind: "file" }>;
-
 /** The comment before or after an element, as plain text with its paragraphs; empty if there is none. */
-export function commentOf(desc: Commented): string {
+export function commentOf(desc: Exclude<AnyDesc, { kind: "file" }>): string {
   const file = "file" in desc ? desc.file : desc.parent.file;
   const comments = commentsByFile.get(file) ?? commentsIn(file.proto);
   commentsByFile.set(file, comments);

@@ -2,11 +2,10 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { NodeHandler } from "../../src/index.ts";
 
-/** With the peer address that the runtime knows. */
-export type FetchHandler = (request: Request, peerAddress?: string) => Promise<Response>;
-
 /** Serves a fetch handler by `node:http` and `node:http2`, as a runtime of fetch does. */
-export function listenerOf(handler: FetchHandler): NodeHandler {
+export function listenerOf(
+  handler: (request: Request, peerAddress?: string) => Promise<Response>,
+): NodeHandler {
   return async (incoming, outgoing) => {
     const left = new AbortController();
     outgoing.on("close", () => left.abort());

@@ -4,8 +4,6 @@ import { createToken, listTokens, revokeToken, TokenFileError } from "./token-fi
 import { openTokenVerifier } from "./token-verifier.ts";
 import { orElse } from "./verifier.ts";
 
-export type Authenticator = Awaited<ReturnType<typeof openAuthenticator>>;
-
 /** Does not wait for the key set: until then, JWTs get `unavailable`. @throws {TokenFileError} */
 export async function openAuthenticator(settings: AuthSettings, report: Log["warn"]) {
   const { tokenFile: file, tokens, jwksUrl, jwtIssuer: issuer, jwtAudience: audience } = settings;

@@ -20,8 +20,6 @@ export interface TokenVerifierOptions {
   readonly now?: () => number;
 }
 
-export type TokenVerifier = Awaited<ReturnType<typeof openTokenVerifier>>;
-
 /** After this time, the next call has the file looked at, and does not wait. */
 const lookAfterMs = 250;
 

@@ -1,11 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import {
-  type Authenticator,
-  createFirstToken,
-  openAuthenticator,
-} from "../../src/auth/authenticator.ts";
+import { createFirstToken, openAuthenticator } from "../../src/auth/authenticator.ts";
 import { createBearerGate } from "../../src/auth/bearer.ts";
 import { createToken, listTokens, revokeToken } from "../../src/auth/token-file.ts";
 import { principalId } from "../../src/auth/verifier.ts";
@@ -20,12 +16,12 @@ beforeEach(async () => {
   tokenFile = join(await temporaryFolder(), "tokens");
 });
 
-async function open(options: AuthOptions): Promise<Authenticator> {
+async function open(options: AuthOptions) {
   return await openAuthenticator(resolveAuth(options), () => {});
 }
 
 /** The id of the principal, or the code of the rejection. */
-async function ask({ verify }: Authenticator, token: string): Promise<string> {
+async function ask({ verify }: Awaited<ReturnType<typeof open>>, token: string): Promise<string> {
   const outcome = await callGate(createBearerGate(verify, "test"), `Bearer ${token}`);
   return "principal" in outcome ? principalId(outcome.principal) : outcome.code;
 }

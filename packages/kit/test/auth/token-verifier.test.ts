@@ -13,14 +13,14 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { openCollector } from "../../../gateway/test/support/collect-garbage.ts";
 import { createToken, digestToken, mintToken, revokeToken } from "../../src/auth/token-file.ts";
-import { openTokenVerifier, type TokenVerifier } from "../../src/auth/token-verifier.ts";
+import { openTokenVerifier } from "../../src/auth/token-verifier.ts";
 import { unknownToken, type Verdict } from "../../src/auth/verifier.ts";
 import { temporaryFolder } from "../support/temporary-folder.ts";
 
 let folder: string;
 let file: string;
 let problems: string[];
-let verifier: TokenVerifier;
+let verifier: Awaited<ReturnType<typeof openTokenVerifier>>;
 let clock = 0;
 
 beforeEach(async () => {

@@ -1,4 +1,3 @@
-import type { Log } from "connect-gateway/logging";
 import { watchCauseForTokens, watchForTokens } from "./token-leaks.ts";
 
 export interface LogLine {
@@ -8,11 +7,7 @@ export interface LogLine {
 }
 
 /** A log that records lines instead of printing them. */
-export interface RecordedLog extends Log {
-  readonly lines: readonly LogLine[];
-}
-
-export function createRecordedLog(): RecordedLog {
+export function createRecordedLog() {
   const lines: LogLine[] = [];
   const record = (level: LogLine["level"]) => (message: string, cause?: unknown) => {
     lines.push({ level, message, cause });

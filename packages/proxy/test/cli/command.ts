@@ -3,11 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DescFile } from "@bufbuild/protobuf";
 import { beforeAll } from "vitest";
-import {
-  nodeOfSources,
-  type ServerProcess,
-  startServer,
-} from "../../../gateway/test/runtimes/server-process.ts";
+import { nodeOfSources, startServer } from "../../../gateway/test/runtimes/server-process.ts";
 import { descriptorSetOf } from "../../../gateway/test/support/descriptor-set.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { environment } from "../../../gateway/test/support/tool.ts";
@@ -45,14 +41,6 @@ export function runProcess(args: readonly string[], cwd: string): Promise<Ended>
   });
 }
 
-export interface RunningCommand extends ServerProcess {
-  readonly origin: string;
-  /** Waits until it serves calls. */
-  ready(): Promise<Response>;
-  /** With `--admin-port 0`. */
-  readMetrics(): Promise<string>;
-}
-
 /**
  * A folder for the tests of a file, with the descriptors of these protos in `services.binpb`, and the
  * command in it.
@@ -78,14 +66,16 @@ export async function startCommand(
   args: readonly string[],
   cwd: string,
   variables: Readonly<Record<string, string>> = {},
-): Promise<RunningCommand> {
+) {
   const line = [...nodeOfSources, main, ...args, "--port", "0"];
   const server = await startServer(line, cwd, variables);
   const origin = `http://127.0.0.1:${server.port}`;
   let metricsUrl = "";
   return {
     ...{ ...server, origin },
+    /** Waits until it serves calls. */
     ready: () => until(200, `${origin}/readyz`),
+    /** With `--admin-port 0`. */
     async readMetrics() {
       if (metricsUrl === "")
         metricsUrl = /^metrics on (http:.*)$/.exec(await server.nextLine())?.[1] ?? "";
