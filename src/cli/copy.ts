@@ -6,11 +6,6 @@ import { copyPlants } from "../store/copy.ts";
 import { describeStore, isSameStore } from "../store/open.ts";
 import { count, createProgress } from "./progress.ts";
 
-interface CopyFlags {
-  readonly from: string;
-  readonly to: string;
-}
-
 export function createCopyCommand(): Command {
   return new Command("copy")
     .description("Copy all plants of one store to another and verify each of them.")
@@ -27,7 +22,7 @@ target. The target may hold only plants of the source. Nothing is overwritten. T
 that was stopped, run it again. A password may also come from PGPASSWORD.
 Exit codes: 0 copied and verified, 1 failed, 2 wrong usage.`;
 
-async function copy({ from, to }: CopyFlags): Promise<void> {
+async function copy({ from, to }: Readonly<Record<"from" | "to", string>>): Promise<void> {
   const problems = Object.entries({ from, to }).flatMap(([flag, url]) => {
     const problem = findStoreProblem(url);
     return problem === undefined ? [] : [{ setting: `--${flag}`, problem }];

@@ -18,11 +18,6 @@ import { type OutputFile, openOutputFile, statsOf } from "./output-file.ts";
 import { createProgress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
 
-type ExportFlags = Flags & {
-  readonly format?: FormatName;
-  readonly output: string;
-};
-
 export function createExportCommand(): Command {
   const command = new Command("export")
     .description("Write all plants of a store to a file or standard output.")
@@ -41,7 +36,7 @@ It writes one snapshot, in the order of the ids. Servers may use the store meanw
 JSON parsers that use doubles round those above 2^53.
 Exit codes: 0 written, or the reader closed the pipe; 1 failed, 2 wrong usage.`;
 
-async function exportPlants(flags: ExportFlags): Promise<void> {
+async function exportPlants(flags: Flags & { format?: FormatName; output: string }) {
   const { store } = (await readSettings(flags, "store")).settings;
   const { format, output } = flags;
   const name = format ?? formatOfFile(output) ?? "ndjson";

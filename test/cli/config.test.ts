@@ -186,6 +186,10 @@ describe("config check", () => {
     ],
     [store("sqlite:caf\ufffd.db"), `argument 4 ${notUtf8}`],
     [{ env: { PLANT_STORE_TOKEN_FILE: "caf\ufffd" } }, `PLANT_STORE_TOKEN_FILE: ${notUtf8}`],
+    [
+      { yaml: "body-budget-bytes: 1207734" },
+      "body-budget-bytes (FILE, line 1): must be at least 1207735, for a body of --body-bytes-max",
+    ],
     // What is wrong by itself contradicts nothing.
     [{ flags: ["--tls-cert", "c", "--reuse-port", "x"] }, "--reuse-port: must be on or off", alone],
   ])("of %j tells all that is wrong", async (given, ...problems) => {

@@ -116,9 +116,19 @@ export const common = {
 };
 
 type Listeners = SettingsOf<typeof common.listener & typeof common.admin>;
+type Limits = SettingsOf<typeof common.limits>;
 
-export function findCommonProblems(settings: Listeners & { readonly tls: TlsGroup }) {
-  return [...findTlsProblems(settings.tls), ...findAdminProblems(settings)];
+export function findCommonProblems(settings: Listeners & { tls: TlsGroup; limits: Limits }) {
+  const { tls, limits } = settings;
+  return [...findTlsProblems(tls), ...findAdminProblems(settings), ...findBudgetProblems(limits)];
+}
+
+/** One may take seven eighths, with 8 KiB beside its body. A larger one would always get 503. */
+function findBudgetProblems({ bodyBytesMax, bodyBudgetBytes }: Limits): SettingProblem[] {
+  const min = Math.ceil(((bodyBytesMax + 8192) * 8) / 7);
+  if (bodyBudgetBytes >= min) return [];
+  const problem = `must be at least ${min}, for a body of bodyBytesMax`;
+  return [{ setting: "bodyBudgetBytes", other: "bodyBytesMax", problem }];
 }
 
 function findAdminProblems({ host, port, adminHost, adminPort }: Listeners): SettingProblem[] {
