@@ -6,8 +6,8 @@ import type { DestinationStream, Logger } from "pino";
 
 const stderrFd = 2;
 
-/** The maximum text that waits for standard error, on a disk that is full. Further lines are dropped. */
-const waitingBytesMax = 64 * 1024;
+/** The maximum text that waits for standard error, on a disk that is full, and the longest line. */
+const waitingBytesMax = 4 * 1024 * 1024;
 
 const loggers = new Map<string, Logger>();
 

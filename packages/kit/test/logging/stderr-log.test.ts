@@ -13,12 +13,13 @@ function run(script: string) {
     stdio: ["ignore", "pipe", "pipe"],
     encoding: "utf8",
     timeout,
+    maxBuffer: 1e8,
   });
 }
 
 test("a line is JSON where no terminal is, with the cause under err", () => {
   const { stderr } = run(
-    'log.warn("50%d", Object.assign(new TypeError("why"), { of: "Ada" })); log.info("on");',
+    'log.warn("50%d", Object.assign(new TypeError("why"), { of: "Ada" })); log.info("on".repeat(1e5));',
   );
   const [warned, said] = stderr
     .trim()
@@ -34,7 +35,7 @@ test("a line is JSON where no terminal is, with the cause under err", () => {
       stack: expect.stringMatching(/^TypeError: why\n +at /),
     },
   });
-  expect(said).toEqual({ level: "info", time: expect.any(String), msg: "on" });
+  expect(said).toEqual({ level: "info", time: expect.any(String), msg: "on".repeat(1e5) });
 });
 
 test("the last line before the end is not lost", () => {
@@ -51,7 +52,7 @@ test("the last line before the end is not lost", () => {
 test("a disk that is full ends nothing, and lines are written again once there is room", () => {
   const full = 'throw Object.assign(new Error("full"), { code: "ENOSPC" });';
   const own = `(await import("${module}")).getLogger("auto").info("of a program");`;
-  const much = (text: string) => `for (let i = 0; i < 2000; i++) log.info("${text}".repeat(100));`;
+  const much = (text: string) => `for (let i = 0; i < 2000; i++) log.info("${text}".repeat(3000));`;
   const { status, stderr } = run(
     `const { default: fs } = await import("node:fs"); const { writeSync } = fs;
      fs.writeSync = () => { ${full} }; ${own} ${much("x")}
