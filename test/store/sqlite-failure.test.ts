@@ -120,6 +120,18 @@ describe("a temporary failure", () => {
     expect(failures).toEqual([]);
   });
 
+  test("a probe that waits for a migration by another program does not undo it", async () => {
+    const path = await temporaryPath();
+    const [db, other] = [openDatabase(path, 50), openBeside(path)];
+    onTestFinished(() => db.close());
+    vi.spyOn(db, "exec").mockImplementationOnce((begin) => {
+      other.exec("PRAGMA user_version = 7");
+      db.exec(begin);
+    });
+    createWriter(db).probe(1);
+    expect(readValue(other, "PRAGMA user_version")).toBe(7);
+  });
+
   test("a full disk: nothing of the batch is stored, then back to normal", async () => {
     const db = openDatabase(await temporaryPath(), 50);
     onTestFinished(() => db.close());

@@ -105,8 +105,8 @@ export function createWriter(db: Database) {
    */
   function probe(pages: number): void {
     assertRoom(folder);
-    const version = Number(readValue(db, "PRAGMA user_version"));
-    const touch = () => db.exec(`PRAGMA user_version = ${version}`);
+    const versionNow = () => Number(readValue(db, "PRAGMA user_version"));
+    const touch = () => db.exec(`PRAGMA user_version = ${versionNow()}`);
     for (let page = 0; page < pages; page++) inTransaction(db, touch);
   }
 
