@@ -8,16 +8,11 @@ import {
 } from "@connectrpc/connect-node";
 import type { HttpVersion } from "./exchange.ts";
 
-/** A client of any service, without a token. */
-export interface OpenClient<T extends DescService> extends Disposable {
-  readonly client: Client<T>;
-}
-
-/** One way to call any service. */
+/** One way to call any service, without a token. */
 export interface OpenProtocol {
   readonly name: string;
   readonly version: HttpVersion;
-  open<T extends DescService>(service: T, url: string): OpenClient<T>;
+  open<T extends DescService>(service: T, url: string): Disposable & { client: Client<T> };
 }
 
 function overHttp1(name: string, createTransport: (baseUrl: string) => Transport): OpenProtocol {

@@ -1,7 +1,6 @@
 /** One of the suite's own servers, which are written in Go, behind the proxy. */
 import { spawn } from "node:child_process";
 import { createRegistry } from "@bufbuild/protobuf";
-import type { ConnectRouter } from "@connectrpc/connect";
 import { openGrpcTransport } from "connect-gateway/client";
 import { defaultRequestMetadata, proxyServices } from "../../../src/services/index.ts";
 import { HTTPVersion, Protocol } from "../gen/connectrpc/conformance/v1/config_pb.ts";
@@ -21,12 +20,7 @@ const requestMetadata = [...defaultRequestMetadata, "x-conformance-test", "x-cus
 /** Above all limits that the suite sets: those are the proxy's. */
 const messageReceiveLimit = 64 * 1024 * 1024;
 
-export interface ProxiedUpstream {
-  readonly routes: (router: ConnectRouter) => void;
-  close(): void;
-}
-
-export async function startUpstream(file: string): Promise<ProxiedUpstream> {
+export async function startUpstream(file: string) {
   const program = spawn(file, { stdio: ["pipe", "pipe", "inherit"] });
   const request = {
     protocol: Protocol.GRPC,
