@@ -164,8 +164,8 @@ export async function openSession(host: Host, options: SessionOptions) {
 
   /**
    * Asks the server to cancel the running statement (protocol 3.0, CancelRequest). Otherwise one
-   * that waits for a standby would hold its connection forever, and each retry one more. Never
-   * fails. It may have no effect, or cancel the next statement, which is then retried.
+   * that waits for a standby would hold its connection, and each retry one more. Never fails. It may
+   * cancel the next statement, which is retried. The server closes: PgBouncer 1.18 ends if we do.
    */
   function cancel(): void {
     const key = client as unknown as { processID: number | null; secretKey: number };
@@ -177,7 +177,7 @@ export async function openSession(host: Host, options: SessionOptions) {
     message.writeInt32BE(key.secretKey, 12);
     const plain = connectAgain(cancelGraceMs);
     if (tls === false) {
-      plain.end(message);
+      plain.resume().write(message);
       return;
     }
     // In plaintext, whoever sees the key could cancel every later statement of the session.
@@ -188,7 +188,7 @@ export async function openSession(host: Host, options: SessionOptions) {
       const servername = isIP(name) === 0 && { servername: name };
       const encrypted = connectTls({ ...tls, socket: plain, host: name, ...servername });
       encrypted.on("error", () => plain.destroy());
-      encrypted.end(message);
+      encrypted.resume().write(message);
     });
   }
 
