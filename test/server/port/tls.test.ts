@@ -11,15 +11,14 @@ import { createTemporaryFolder } from "../../../packages/gateway/test/support/te
 import { scrape } from "../../support/scrape.ts";
 import { openTestServer } from "../../support/test-server.ts";
 
-const ed25519 = generateKeyPairSync("ed25519");
-const pkcs8 = { type: "pkcs8", format: "pem" } as const;
+const { privateKey } = generateKeyPairSync("ed25519");
 const expiration = "plant_store_tls_certificate_expiration_timestamp_seconds";
 
 describe.skipIf(!hasOpenssl)("with a certificate", () => {
   const expiryOf = (pem: string) => Date.parse(new X509Certificate(pem).validTo) / 1000;
 
   test.each(["off", "errors"] as const)(
-    "takes a renewed one once both files belong together, and says when they do not, with the access log %s",
+    "is renewed as a pair, access log %s",
     async (accessLog) => {
       await using folder = await createTemporaryFolder();
       const first = createCertificate(folder.path, "first");
@@ -35,7 +34,7 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
       expect(await expiry()).toBe(expiryOf(first.pem));
       if (accessLog === "off") renameSync(second.certFile, files.certFile);
       // OpenSSL alone would take it.
-      else writeFileSync(files.keyFile, String(ed25519.privateKey.export(pkcs8)));
+      else writeFileSync(files.keyFile, privateKey.export({ type: "pkcs8", format: "pem" }));
       // Nothing tells when the watching has begun, so the file changes until it is seen.
       const seen = () => {
         utimesSync(files.certFile, new Date(), new Date());

@@ -9,12 +9,7 @@ function run(script: string) {
   const code = `import { createStderrLog } from "${module}"; const log = createStderrLog("auto"); ${script}`;
   const args = ["--input-type=module", "--eval", code];
   const timeout = 15_000;
-  return spawnSync(process.execPath, args, {
-    stdio: ["ignore", "pipe", "pipe"],
-    encoding: "utf8",
-    timeout,
-    maxBuffer: 1e8,
-  });
+  return spawnSync(process.execPath, args, { encoding: "utf8", timeout, maxBuffer: 1e8 });
 }
 
 test("a line is JSON where no terminal is, with the cause under err", () => {
