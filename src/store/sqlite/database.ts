@@ -128,7 +128,7 @@ export function assertUsable(db: Database): void {
     ON CONFLICT (id) DO NOTHING`);
 }
 
-/** @returns Counts of frames, of one page each. NOOP does no more. PASSIVE never waits: it leaves what a reader may still need. */
+/** Counts frames, of one page each. NOOP does no more. PASSIVE leaves what a reader may still need. */
 export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE") {
   const counts: unknown = db.prepare(`PRAGMA wal_checkpoint(${mode})`).get();
   return counts as Record<"log" | "checkpointed", number>;
