@@ -21,11 +21,11 @@ const current = { values: 0, max: Number.POSITIVE_INFINITY };
 
 /**
  * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
- * takes more memory or time counts as several. @throws {FieldViolation} above the limit.
+ * takes more memory or time counts as several. @returns all so far. @throws {FieldViolation} above the limit.
  */
-export function countValues(values: number): void {
+export function countValues(values: number): number {
   current.values += values;
-  if (current.values <= current.max) return;
+  if (current.values <= current.max) return current.values;
   throw new FieldViolation("", `has more than ${current.max} values`);
 }
 

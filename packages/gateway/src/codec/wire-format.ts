@@ -5,14 +5,16 @@ import { countValues, entryValues, messageValues, valuesPerMaskByte } from "./de
 /**
  * Makes checks that protobuf-es does not make, and counts values: that each known field has its own
  * wire type, that the content of a field ends with the field, and that text is UTF-8 in proto2, too.
- * Otherwise the result could be a message that no client has sent. @throws {RangeError}
+ * Otherwise the result could be a message that no client has sent. @returns the number of values.
+ * @throws {RangeError}
  */
-export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100): void {
+export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100) {
   const reader = new BinaryReader(bytes);
-  countValues(messageValues(desc));
+  const before = countValues(messageValues(desc));
   structBytes = 0;
   // protobuf-es does not count the entries of maps that messages may be in.
   walk(fieldsOf(desc), reader, reader.len, 2 * recursionLimit);
+  return countValues(0) - before;
 }
 
 interface FieldShape {

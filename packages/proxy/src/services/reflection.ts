@@ -1,9 +1,14 @@
-import { createHash } from "node:crypto";
+import { hash } from "node:crypto";
 import { fromBinary, type MessageInitShape, toBinary } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
-import { assertOptions, type GrpcTransport, type OptionKindsOf } from "connect-gateway/client";
+import {
+  assertOptions,
+  assertWireFormat,
+  type GrpcTransport,
+  optionKinds,
+} from "connect-gateway/client";
 import {
   ServerReflection,
   ServerReflectionAlpha,
@@ -32,6 +37,9 @@ export interface ReflectServicesOptions {
 
 /** More than servers have, so that a server that names ever more of them comes to an end. */
 const filesMax = 10_000;
+
+/** Of all files: as many as common ones of 8 MiB have. A few bytes can become much, and nobody is served meanwhile. */
+const valuesMax = 2 * 1024 * 1024;
 
 /**
  * Reads the services of an upstream from its server reflection, v1 or else v1alpha.
@@ -80,18 +88,38 @@ async function read(
 ): Promise<Descriptors> {
   const names = given ?? (await listServices(ask));
   const files = new Map<string, FileDescriptorProto>();
+  const declared = new Set<string>();
+  const told = new Set<string>();
+  let values = 0;
 
   /** @returns why the upstream does not tell; undefined if it does. */
   async function add(question: Parameters<Ask>[0], what: string): Promise<string | undefined> {
-    const told = parseFiles(await ask(question), what);
-    if (typeof told === "string") return told;
-    for (const file of told) if (!files.has(file.name)) files.set(file.name, file);
+    const answer = await ask(question);
+    if (answer.case !== "fileDescriptorResponse") return noAnswer(what, answer);
+    for (const bytes of answer.value.fileDescriptorProto) {
+      // Servers may tell all imports again with each file.
+      const text = Buffer.from(bytes).toString("latin1");
+      if (told.has(text)) continue;
+      told.add(text);
+      try {
+        values += bytes.length / 16 + assertWireFormat(FileDescriptorProtoSchema, bytes);
+        if (values > valuesMax) break;
+        const file = fromBinary(FileDescriptorProtoSchema, bytes);
+        if (files.has(file.name)) continue;
+        files.set(file.name, file);
+        for (const { name } of file.service) declared.add(`${file.package}.${name}`);
+      } catch {
+        return `the upstream's reflection of ${what} has a file that cannot be read`;
+      }
+    }
+    if (values > valuesMax) throw new DescriptorError(`more than ${valuesMax} values in its files`);
     if (files.size > filesMax) throw new DescriptorError(`more than ${filesMax} files`);
     return undefined;
   }
 
   const reasons = new Map<string, string | undefined>();
   for (const name of names) {
+    if (declared.has(name.includes(".") ? name : `.${name}`)) continue;
     reasons.set(name, await add({ case: "fileContainingSymbol", value: name }, name));
   }
   for (const name of types) await add({ case: "fileContainingSymbol", value: name }, name);
@@ -126,19 +154,6 @@ async function listServices(ask: Ask): Promise<readonly string[]> {
   return answer.value.service.map(({ name }) => name).filter((name) => !isOfServer(name));
 }
 
-function parseFiles(
-  answer: ServerReflectionResponse["messageResponse"],
-  what: string,
-): readonly FileDescriptorProto[] | string {
-  if (answer.case !== "fileDescriptorResponse") return noAnswer(what, answer);
-  try {
-    const { fileDescriptorProto } = answer.value;
-    return fileDescriptorProto.map((bytes) => fromBinary(FileDescriptorProtoSchema, bytes));
-  } catch {
-    return `the upstream's reflection of ${what} has a file that cannot be read`;
-  }
-}
-
 function noAnswer(what: string, answer: ServerReflectionResponse["messageResponse"]): string {
   const reason = answer.case === "errorResponse" ? `: ${answer.value.errorMessage}` : "";
   return `the upstream's reflection does not tell ${what}${reason}`;
@@ -156,14 +171,12 @@ export interface ReflectionWatchOptions {
   readonly onError: (error: unknown) => void;
 }
 
-const optionKinds: OptionKindsOf<ReflectionWatchOptions> = {
-  transport: "object",
-  services: "list",
-  header: "function",
-  intervalMs: "number",
-  onChange: "function",
-  onError: "function",
-};
+const kinds = optionKinds<ReflectionWatchOptions>()({
+  object: "transport",
+  list: "services",
+  function: "header onChange onError",
+  number: "intervalMs",
+});
 
 export type ReflectionWatch = ReturnType<typeof watchReflection>;
 
@@ -179,7 +192,7 @@ const typesMax = 1000;
  * @throws {TypeError} for an unknown option.
  */
 export function watchReflection(options: ReflectionWatchOptions) {
-  assertOptions("watchReflection", options, optionKinds);
+  assertOptions("watchReflection", options, kinds);
   const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: Descriptors | undefined;
   let usedDigest: string | undefined;
@@ -200,17 +213,17 @@ export function watchReflection(options: ReflectionWatchOptions) {
     readAt = performance.now();
     isReading = true;
     isStale = false;
-    let isRight = false;
+    let pause = intervalMs;
     try {
-      const options = { services, types: [...types], header };
-      const descriptors = await reflectServices(transport, options);
+      const descriptors = await reflectServices(transport, { services, types: [...types], header });
       if (!isClosed) use(descriptors);
-      isRight = true;
     } catch (error) {
       if (!isClosed) onError(error);
+      // Wrong files take time, and stay wrong until another release, which ends a connection.
+      pause = error instanceof DescriptorError ? 10 * retryMs : retryMs;
     }
     isReading = false;
-    schedule(isRight && !isStale ? intervalMs : retryMs);
+    schedule(isStale ? retryMs : pause);
   }
 
   function use(descriptors: Descriptors): void {
@@ -257,7 +270,5 @@ function digestOf({ services, registry }: Descriptors): string {
   const files = [...registry.files].map(({ proto }) => toBinary(FileDescriptorProtoSchema, proto));
   const texts = files.map((bytes) => Buffer.from(bytes).toString("base64"));
   const names = services.map(({ typeName }) => typeName);
-  return createHash("sha256")
-    .update(JSON.stringify([names.sort(), texts.sort()]))
-    .digest("base64");
+  return hash("sha256", JSON.stringify([names.sort(), texts.sort()]));
 }

@@ -24,7 +24,7 @@ import {
   AnswerError,
   assertOptions,
   GrpcTransport,
-  type OptionKindsOf,
+  optionKinds,
   passers,
   passesOn,
   takesBytes,
@@ -59,17 +59,11 @@ export interface ProxyOptions {
 }
 
 /** Descriptors may be given whole. */
-const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
-  services: "list",
-  registry: "object",
-  broken: "list",
-  missing: "list",
-  transport: "object",
-  requestMetadata: "list",
-  timeoutMs: "function",
-  onDroppedMetadata: "function",
-  onUnimplemented: "function",
-};
+const kinds = optionKinds<ProxyOptions & Descriptors>()({
+  list: "services broken missing requestMetadata",
+  object: "registry transport",
+  function: "timeoutMs onDroppedMetadata onUnimplemented",
+});
 
 /**
  * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
@@ -78,7 +72,7 @@ const optionKinds: OptionKindsOf<ProxyOptions & Descriptors> = {
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
-  assertOptions("proxyServices", options, optionKinds);
+  assertOptions("proxyServices", options, kinds);
   const { services, requestMetadata = defaultRequestMetadata, onDroppedMetadata } = options;
   const metadataOf = createRequestMetadata(requestMetadata, onDroppedMetadata);
   const forwarding = { ...options, metadataOf };

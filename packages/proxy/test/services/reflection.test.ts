@@ -86,16 +86,20 @@ test.each<[what: string, routes: (router: ConnectRouter) => void, message: strin
   await expect(reflectServices(reflected.transport, { services: shop })).rejects.toThrow(message);
 });
 
-test("of ever more files, it is read to 10,000", async () => {
+test.each<[what: string, size: number, messages: number, answers: number]>([
+  ["10000 files", 1000, 0, 11],
+  ["2097152 values in its files", 1, 12_000, 16],
+])("of ever more, no more than %s are read", async (what, length, messages, answersMax) => {
   let answers = 0;
+  const messageType = Array.from({ length: messages }, () => ({}));
   const endless = (router: ConnectRouter) =>
     router.service(ServerReflection, {
       async *serverReflectionInfo(requests) {
         for await (const _ of requests) {
           answers++;
-          const fileDescriptorProto = Array.from({ length: 1000 }, (_, index) => {
+          const fileDescriptorProto = Array.from({ length }, (_, index) => {
             const dependency = index === 0 ? [`${answers + 1}/0.proto`] : [];
-            const one = file({ name: `${answers}/${index}.proto`, dependency });
+            const one = file({ name: `${answers}/${index}.proto`, dependency, messageType });
             return toBinary(FileDescriptorProtoSchema, one);
           });
           const value = { fileDescriptorProto };
@@ -105,8 +109,8 @@ test("of ever more files, it is read to 10,000", async () => {
     });
   await using reflected = await openReflected(endless);
   const reading = reflectServices(reflected.transport, { services: shop });
-  await expect(reading).rejects.toThrow(new DescriptorError("more than 10000 files"));
-  expect(answers).toBe(11);
+  await expect(reading).rejects.toThrow(new DescriptorError(`more than ${what}`));
+  expect(answers).toBe(answersMax);
 });
 
 /** A watch, and what it tells, one after the other. */
