@@ -130,15 +130,10 @@ describe.skipIf(process.platform !== "linux")("a name with two addresses", () =>
       resolveTo(first);
       const { one, port } = await openFronts();
       const client = clientOf(port);
-      for (const [ms, lookups] of [
-        [0, 1],
-        [30_000, 1],
-        [1, 2],
-        [30_000, 2],
-      ] as const) {
+      for (const [i, ms] of [0, 30_000, 1, 30_000].entries()) {
         vi.advanceTimersByTime(ms);
         await call(client);
-        expect(lookup, `after ${ms} ms more`).toHaveBeenCalledTimes(lookups);
+        expect(lookup, `after ${ms} ms more`).toHaveBeenCalledTimes(i < 2 ? 1 : 2);
       }
       expect(lookup).toHaveBeenLastCalledWith("library.test", { all: true });
       expect(one.connections).toBe(1);

@@ -80,13 +80,10 @@ describe("a weak key", () => {
     await keys.reload();
     expect(server.hits).toBe(2);
     expect(problems).toEqual([expect.stringMatching(told)]);
-    for (const [fetch, count, problemCount] of [
-      ["first", 98, 99],
-      ["second", 99, 100],
-    ] as const) {
-      server.answer = keySetOf(old.jwk, ...named(fetch, count));
+    for (const count of [98, 99]) {
+      server.answer = keySetOf(old.jwk, ...named(`fetch ${count}`, count));
       await keys.reload();
-      expect(problems).toHaveLength(problemCount);
+      expect(problems).toHaveLength(count + 1);
     }
   });
 });

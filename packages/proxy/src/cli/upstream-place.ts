@@ -22,14 +22,9 @@ export interface UpstreamPlace {
 }
 
 const settingsByService = [
-  "upstreamCa",
-  "upstreamCert",
-  "upstreamKey",
-  "upstreamServerName",
-  "upstreamAuthority",
-  "upstreamHeaders",
-  "reflectionHeaders",
-] as const;
+  ...(["upstreamCa", "upstreamCert", "upstreamKey", "upstreamServerName"] as const),
+  ...(["upstreamAuthority", "upstreamHeaders", "reflectionHeaders"] as const),
+];
 type SettingByService = (typeof settingsByService)[number];
 
 /** The settings about upstreams, each in the form `SERVICE=VALUE` or `VALUE`. */

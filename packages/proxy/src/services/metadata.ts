@@ -80,7 +80,7 @@ export function addFields(to: Headers, from: Headers): void {
   const fields = from instanceof LazyHeaders ? from.toNode() : toNodeHeaders(from);
   const nominated = nominatedBy(fields["connection"]);
   for (const name in fields) {
-    if (name.startsWith(":") || isOfProtocol(name) || isOfOrigin(name)) continue;
+    if (name.startsWith(":") || isOfProtocol(name) || ofOrigin.test(name)) continue;
     if (nominated.includes(name)) continue;
     const value = fields[name];
     if (!Array.isArray(value)) to.append(name, `${value}`);
@@ -93,9 +93,7 @@ function isOfProtocol(name: string): boolean {
 }
 
 /** Which pages may read an answer, where else the service is, and who may pass: for the gateway to say. */
-function isOfOrigin(name: string): boolean {
-  return name === "alt-svc" || /^(?:access-control|proxy-authenticat)/.test(name);
-}
+const ofOrigin = /^(?:alt-svc$|access-control|proxy-authenticat)/;
 
 /** Each side has its own. Others of gRPC are for the ends, such as `grpc-retry-pushback-ms`. */
 const ofMessages = new Set([

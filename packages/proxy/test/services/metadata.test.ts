@@ -91,10 +91,9 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     await using proxy = await openSeen(undefined, { exposePeerAddress: true, proxy: proxied });
     await proxy.send({ version, path, headers: { ...json, ...hidden, ...passed }, body });
     const [seen] = proxy.seen;
-    expect(seen?.get("x-tenant")).toBe("a");
-    expect(seen?.get("cookie")).toBe("session=1");
-    expect(seen?.get("authorization")).toBeNull();
-    expect(seen?.get("x-forwarded-for")).toBe("10.0.0.1, 127.0.0.1");
+    const names = ["x-tenant", "cookie", "authorization", "x-forwarded-for"];
+    const values = ["a", "session=1", null, "10.0.0.1, 127.0.0.1"];
+    expect(names.map((name) => seen?.get(name))).toEqual(values);
   });
 
   test.each([
@@ -135,8 +134,7 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     await using proxy = await openSeen(({ responseHeader, responseTrailer }) => {
       responseHeader.set("x-region", "eu");
       responseHeader.set("etag-bin", "AP8B");
-      responseHeader.append("set-cookie", "a=1");
-      responseHeader.append("set-cookie", "b=2");
+      for (const cookie of ["a=1", "b=2"]) responseHeader.append("set-cookie", cookie);
       responseHeader.set("connect-timeout-ms", "1");
       responseHeader.set("date", "yesterday");
       responseHeader.set("access-control-allow-origin", "*");
@@ -204,8 +202,8 @@ test("a header that its sender says is of the connection goes no further", async
   await using proxy = await openSeen();
   const nominated = "Connection: close, X-Request-Id";
   await postRaw(proxy.port, "X-Request-Id: 1", "Accept-Language: de", nominated);
-  expect(proxy.seen[0]?.get("accept-language")).toBe("de");
-  expect(proxy.seen[0]?.get("x-request-id")).toBeNull();
+  const [seen] = proxy.seen;
+  expect([seen?.get("accept-language"), seen?.get("x-request-id")]).toEqual(["de", null]);
 });
 
 test.each(["te", "Grpc-Timeout", "content-type", ":path", "a b", ""])(
