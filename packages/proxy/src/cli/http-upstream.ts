@@ -90,6 +90,8 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
       if (body) outgoing.useChunkedEncodingByDefault = true;
       outgoing.on("error", reject);
       outgoing.on("response", (incoming) => {
+        // Node takes a body without a length for whole when its connection is reset.
+        outgoing.on("error", (error) => incoming.destroy(error));
         const { statusCode: status = 0, rawHeaders } = incoming;
         const isEmpty = method === "HEAD" || status === 204 || status === 205 || status === 304;
         if (isEmpty) incoming.resume();
