@@ -2,6 +2,7 @@ import type { DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import { type BadRequest, BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { codeNameOf } from "../rpc/call-names.ts";
+import { messagesIn } from "../rpc/required-fields.ts";
 import type { Refusal } from "../server/refusal.ts";
 
 /** Messages quote requests, so clients can make them long. */
@@ -54,12 +55,8 @@ function namesIn(message: DescMessage): ReadonlySet<string> {
   const found = known.get(message);
   if (found !== undefined) return found;
   const names = new Set<string>();
-  const messages = new Set([message]);
-  for (const { fields, oneofs } of messages) {
-    for (const { name, jsonName, message: inner } of fields) {
-      names.add(name).add(jsonName);
-      if (inner !== undefined) messages.add(inner);
-    }
+  for (const { fields, oneofs } of messagesIn([message])) {
+    for (const { name, jsonName } of fields) names.add(name).add(jsonName);
     for (const { name } of oneofs) names.add(name);
   }
   known.set(message, names);

@@ -146,20 +146,20 @@ function planOf(kind: Requirement, desc: DescMessage): Plan {
   for (const field of desc.fields) {
     const required = kind.requires(field);
     const { message } = field;
-    const isHeld = message !== undefined && mayRequire(kind, message);
+    const isHeld = message && messagesIn([message]).some((one) => one.fields.some(kind.requires));
     const held = isHeld ? planOf(kind, message) : undefined;
     if (required || isHeld) plan.checks.push({ field, required, held });
   }
   return plan;
 }
 
-function mayRequire(kind: Requirement, desc: DescMessage): boolean {
-  const all = new Set([desc]);
-  for (const { fields } of all) {
-    if (fields.some(kind.requires)) return true;
-    for (const { message } of fields) if (message !== undefined) all.add(message);
+/** Messages, and those in their fields, at every depth. */
+export function* messagesIn(roots: readonly DescMessage[]): Generator<DescMessage> {
+  const all = new Set(roots);
+  for (const one of all) {
+    yield one;
+    for (const { message } of one.fields) if (message !== undefined) all.add(message);
   }
-  return false;
 }
 
 /** Requests with an `update_mask`: https://google.aip.dev/134. */

@@ -104,13 +104,14 @@ type Types = ReturnType<typeof createTypes>;
 function createTypes(document: ApiDocument) {
   const linked = new Set<string>();
   const refs = JSON.stringify(document).match(/(?<=")#\/components\/schemas\/[^"]+(?=")/g) ?? [];
+  const byRef = Map.groupBy(refs, (ref) => ref);
   return { renderBody, rowOf, name, renderLinked };
 
   /** The type of a body, and its fields, if no other place has them. */
   function renderBody(media: string, schema: Schema): string {
     const body = resolve(document, schema);
-    const uses = refs.filter((ref) => ref === schema.$ref).length;
-    if (body.properties === undefined || uses > 1) return `<p>${media}, ${name(schema)}</p>`;
+    const uses = byRef.get(schema.$ref ?? "") ?? [];
+    if (body.properties === undefined || uses.length > 1) return `<p>${media}, ${name(schema)}</p>`;
     // JSON on one line, with the spaces that people write.
     const show = (value: unknown) => JSON.stringify(value, null, 1).replace(/\n\s*/g, " ");
     const { examples = [] } = body;

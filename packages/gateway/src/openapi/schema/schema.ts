@@ -2,6 +2,7 @@
 import {
   type DescEnum,
   type DescField,
+  type DescFile,
   type DescMessage,
   getOption,
   type JsonValue,
@@ -11,7 +12,7 @@ import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
-import { maskFieldOf } from "../../rpc/required-fields.ts";
+import { maskFieldOf, messagesIn } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
 import { type Components, describe, type JsonObject, type Named } from "../components.ts";
 import { isLeft, type Taken, takenWithin } from "../operations.ts";
@@ -215,19 +216,19 @@ function namesOf({ file, typeName }: DescMessage | DescEnum, suffix = ""): Named
 
 /** Answers have the plain name, unless the methods of the message's own file have it in requests alone. */
 function suffixOf(message: DescMessage, isAnswer: boolean): string {
-  const methods = message.file.services.flatMap((service) => service.methods);
-  const isIn = (roots: DescMessage[]) => roots.some((root) => holds(root, message, new Set()));
-  const isRequest =
-    isIn(methods.map(({ input }) => input)) && !isIn(methods.map(({ output }) => output));
+  const uses = usesByFile.get(message.file) ?? usesIn(message.file);
+  usesByFile.set(message.file, uses);
+  const isRequest = uses.requests.has(message) && !uses.answers.has(message);
   if (isAnswer) return isRequest ? "Output" : "";
   return isRequest ? "" : "Input";
 }
 
-function holds(root: DescMessage, message: DescMessage, seen: Set<DescMessage>): boolean {
-  if (root === message) return true;
-  if (seen.has(root)) return false;
-  seen.add(root);
-  return root.fields.some((field) => field.message && holds(field.message, message, seen));
+const usesByFile = new WeakMap<DescFile, ReturnType<typeof usesIn>>();
+
+function usesIn({ services }: DescFile) {
+  const methods = services.flatMap((service) => service.methods);
+  const requests = new Set(messagesIn(methods.map(({ input }) => input)));
+  return { requests, answers: new Set(messagesIn(methods.map(({ output }) => output))) };
 }
 
 /** What an object must not contain, as code generators create types for `oneOf` and `anyOf`. */
