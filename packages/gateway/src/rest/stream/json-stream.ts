@@ -23,29 +23,31 @@ export interface ValueLimits {
 }
 
 /** The lines (NDJSON) that are not blank. @throws {RestFailure} 413 above `valueBytesMax`. */
-export async function* splitLines(
+export function splitLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
 ): AsyncGenerator<Uint8Array> {
-  for await (const line of allLines(chunks, limits)) if (!isBlank(line)) yield line;
+  return allLines(chunks, limits, (line) => !isBlank(line));
 }
 
 export async function* allLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
+  isWanted = (_line: Uint8Array) => true,
 ): AsyncGenerator<Uint8Array> {
   const value = createValueBuffer(limits);
   for await (const chunk of value.holdAll(chunks)) {
     let from = 0;
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-      value.add(chunk.subarray(from, end));
+      if (end > from) value.add(chunk.subarray(from, end));
       from = end + 1;
-      yield value.take();
+      const line = value.take();
+      if (isWanted(line)) yield line;
     }
     value.add(chunk.subarray(from));
   }
   const rest = value.take();
-  if (rest.length > 0) yield rest;
+  if (rest.length > 0 && isWanted(rest)) yield rest;
 }
 
 /**
@@ -150,6 +152,6 @@ function createValueBuffer({ valueBytesMax, holding }: ValueLimits) {
       if (bytes.length + piece.byteLength > valueBytesMax) throw tooLarge(valueBytesMax);
       if (piece.byteLength > 0) room = bytes.append(piece);
     },
-    take: (): Uint8Array => bytes.take(bytes.length),
+    take: (): Uint8Array => (bytes.length === 0 ? bytes.bytes : bytes.take(bytes.length)),
   };
 }
