@@ -154,11 +154,11 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const { shutdownSignal, maxTimeoutMs } = options;
     // Only Set-Cookie may have several values.
     const headers = exchange.headers as Readonly<Record<string, string | undefined>>;
-    const given = terms.timeout && headers[terms.timeout];
+    const given = terms.timeout && headers[terms.timeout]?.slice(0, 100); // errors quote it
     const timeout = given === undefined ? undefined : terms.parseTimeout?.(given, maxTimeoutMs);
     const timeoutMs = timeout?.timeoutMs && Math.min(timeout.timeoutMs, timerMaxMs);
     const named = (terms.coding && headers[terms.coding]) ?? null;
-    const asked = coding === undefined ? named : coding;
+    const asked = (coding === undefined ? named : coding)?.slice(0, 100) ?? null;
     const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
     let compression = uncompressed;
     let { header } = wire;

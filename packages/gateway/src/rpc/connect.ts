@@ -231,7 +231,7 @@ function versionError(kind: string, name: string, wanted: string, version: strin
   return new ConnectError(
     isMissing
       ? `missing required ${kind}: set ${name} to "${wanted}"`
-      : `${name} must be "${wanted}": got "${version}"`,
+      : `${name} must be "${wanted}": got "${version.slice(0, 100)}"`,
     Code.InvalidArgument,
   );
 }
