@@ -32,6 +32,9 @@ const cacheHints = { ttlMs: 60_000, cacheScope: "private" };
 
 const accepted = smallResponse(202);
 
+const request = { id: undefined, method: "", params: {} };
+const unread = { request, args: {}, signature: "", bytes: 0, isCut: false };
+
 /** @param origins Whose pages may call; `*` for any. @throws {TypeError} without a tool. */
 export function createMcpRoute(
   settings: McpSettings,
@@ -94,7 +97,7 @@ export function createMcpRoute(
       const isNamed = header !== undefined;
       const wire = header ?? first;
       const open = (of: ToolWire, known: typeof values, isAdmitted: boolean) =>
-        new Call(of, exchange, known, { parts: newCall(), isAdmitted });
+        new Call(of, exchange, known, { parts: { ...unread, texts: [] }, isAdmitted });
       let call = open(wire, values, true);
       let message: RpcMessage | undefined;
       try {
@@ -162,9 +165,4 @@ async function passGate(call: Call<ToolCall>, { options }: ToolWire, isNamed: bo
   await call.race(Promise.resolve(requestGate?.(isNamed ? call : new Proxy(call, { get }))));
   if (isNamed) admit?.(call);
   return hasAsked;
-}
-
-function newCall(): ToolCall {
-  const request = { id: undefined, method: "", params: {} };
-  return { request, args: {}, signature: "", texts: [], bytes: 0, isCut: false };
 }

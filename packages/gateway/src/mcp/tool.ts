@@ -8,7 +8,7 @@ import { commentOf, snakeCase, titleOf } from "../openapi/comments.ts";
 import { createComponents, type JsonObject, mapValues } from "../openapi/components.ts";
 import { createSchemas, type Schemas } from "../openapi/schema/schema.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
-import { bindingsOf } from "../rest/rule/rule.ts";
+import { bindingsOf, selectorOf } from "../rest/rule/rule.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import type { McpSettings } from "./options.ts";
@@ -26,38 +26,37 @@ export function createTools(
   settings: McpSettings,
   rules: readonly HttpRule[],
 ): ReadonlyMap<string, Tool> {
-  const chosen = new Set(settings.tools.flatMap((name) => choose(endpoints, name)));
+  const namesOf = ({ spec: { method: of } }: Endpoint) => [of.parent.typeName, methodNameOf(of)];
+  const wanted = new Set(settings.tools);
+  const named = endpoints.filter((one) => namesOf(one).some((name) => wanted.has(name)));
+  const served = named.filter(({ spec: { kind } }) => /^(?:unary|server_streaming)$/.test(kind));
+  const [known, offered] = [named, served].map((some) => new Set(some.flatMap(namesOf)));
+  for (const name of wanted) {
+    const problem = known?.has(name) ? "takes a stream, which no tool can" : "is not served";
+    if (!offered?.has(name)) throw new TypeError(`mcp.tools: ${name} ${problem}`);
+  }
   for (const name of Object.keys(settings.hints)) {
-    if (![...chosen].some(({ spec }) => methodNameOf(spec.method) === name))
+    if (!served.some(({ spec }) => methodNameOf(spec.method) === name))
       throw new TypeError(`mcp.hints: ${name} is no tool`);
   }
-  const names = toolNames([...chosen].map(({ spec }) => spec.method));
-  const served = endpoints.filter((endpoint) => chosen.has(endpoint));
+  const names = toolNames(served.map(({ spec }) => spec.method));
   return new Map(
     served.map((endpoint) => {
       const { method } = endpoint.spec;
-      const name = names.get(method) ?? method.name;
+      const name = names.get(method) ?? selectorOf(method);
       let text: string | undefined;
       const description = () => {
-        text ??= describe(name, method, settings, rules);
+        try {
+          text ??= describe(name, method, settings, rules);
+        } catch (cause) {
+          text = JSON.stringify({ name, inputSchema: { type: "object" } });
+          endpoint.options.onError?.(new Error(`no schema for the tool ${name}`, { cause }));
+        }
         return text;
       };
       return [name, { ...endpoint, name, description }];
     }),
   );
-}
-
-/** Of a service, the methods that can be tools. */
-function choose(endpoints: readonly Endpoint[], name: string): readonly Endpoint[] {
-  const named = endpoints.filter(({ spec: { method } }) => {
-    return method.parent.typeName === name || methodNameOf(method) === name;
-  });
-  if (named.length === 0) throw new TypeError(`mcp.tools: ${name} is not served`);
-  const offered = named.filter(
-    ({ spec: { kind } }) => kind === "unary" || kind === "server_streaming",
-  );
-  if (offered.length > 0) return offered;
-  throw new TypeError(`mcp.tools: ${name} takes a stream, which no tool can`);
 }
 
 function describe(
@@ -108,8 +107,9 @@ export function toolNames(methods: readonly DescMethod[]): ReadonlyMap<DescMetho
       const full = [name, `${parent.name}_${name}`, `${parent.typeName}_${name}`][length] ?? name;
       return shortened(snakeCase(full.replaceAll(".", "_")), method);
     });
+    const earlier = new Set(names.values());
     for (const [name, [only, ...others]] of taken) {
-      if (only !== undefined && others.length === 0) names.set(only, name);
+      if (only !== undefined && others.length === 0 && !earlier.has(name)) names.set(only, name);
     }
   }
   return names;
@@ -190,17 +190,22 @@ function complete(
   return Object.keys(definitions).length === 0 ? schema : { ...schema, $defs: definitions };
 }
 
+/** Of 26 messages that each have two of the next, a schema would have 67 million. */
+const plainReferencesMax = 500;
+
 /**
  * The same schema, for clients that refuse `$ref`, `anyOf` and `not`: its references are in place. A
- * message that contains itself is any object from there on. Conditions that need `not`, or differ
- * between alternatives, are left to the server. Of several types, arguments take the first, and
- * results any.
+ * message that contains itself is any object from there on. References that are too many, conditions
+ * that need `not`, and those that differ between alternatives are left to the server. Of several
+ * types, arguments take the first, and results any.
  */
 function plainSchema(
   schema: JsonObject,
   definitions: Readonly<Record<string, JsonObject>>,
   place: Place,
 ): JsonObject {
+  let left = plainReferencesMax;
+
   function plain(value: unknown, open: readonly string[]): JsonObject {
     const { $ref, anyOf, not: _not, ...rest } = value as JsonObject;
     const members = mapValues(rest, (one, keyword) => {
@@ -219,7 +224,8 @@ function plainSchema(
 
   function resolve($ref: string, open: readonly string[]): JsonObject {
     const name = $ref.slice("#/$defs/".length);
-    return open.includes(name) ? { type: "object" } : plain(definitions[name], [...open, name]);
+    if (open.includes(name)) return { type: "object" };
+    return left-- > 0 ? plain(definitions[name], [...open, name]) : {};
   }
 
   return plain(schema, []);

@@ -14,6 +14,7 @@ test.each([
   ["a.v1.S/GetURLInfo a.v1.S/List2Things", "get_url_info list2_things"],
   ["a.v1.S/Get a.v1.T/Get a.v1.T/Put", "s_get t_get put"],
   ["a.v1.S/Get b.v1.S/Get", "a_v1_s_get b_v1_s_get"],
+  ["a.v1.S/Get a.v1.T/Get a.v1.T/SGet", "a_v1_s_get t_get s_get"],
 ])("of %j", (given, names) => {
   const methods = given.split(" ").map((full) => {
     const [typeName = "", name = ""] = full.split("/");

@@ -130,12 +130,12 @@ function createTools(
   const all = methods
     .filter(({ methodKind: kind }) => kind === "unary" || kind === "server_streaming")
     .map(({ name, parent }) => `${parent.typeName}/${name}`);
-  const isKnown = (name: string) => all.some((one) => one === name || one.startsWith(`${name}/`));
+  const known = new Set(all.flatMap((name) => [name, name.replace(/\/.*/, "")]));
   const wanted = names.flatMap((name) => (name === "on" ? all : [name]));
-  for (const name of wanted.filter((one) => !isKnown(one))) {
+  for (const name of wanted.filter((one) => !known.has(one))) {
     onUnknown(`--mcp ${name}: no such method; choose from ${all.join(", ")}`);
   }
-  const tools = wanted.filter(isKnown);
+  const tools = wanted.filter((name) => known.has(name));
   if (tools.length === 0) return {};
   const resource = mcpResource ?? "";
   return {
