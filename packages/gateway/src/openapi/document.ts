@@ -1,5 +1,6 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { assertServed } from "../rest/options.ts";
+import { ofRule } from "../rest/rule/rule.ts";
 import { commentOf } from "./comments.ts";
 import { createComponents, createNames, describe, type JsonObject } from "./components.ts";
 import { errorFormOf, type OperationContext, operationObject } from "./operation-object.ts";
@@ -37,7 +38,8 @@ export function createOpenApiDocument(
   );
   const paths: { [path: string]: JsonObject } = {};
   for (const one of operations) {
-    addOperation(paths, one, { ...context, tag: served.get(one.method.parent) ?? "" });
+    const tag = served.get(one.method.parent) ?? "";
+    ofRule(rest, () => addOperation(paths, one, { ...context, tag }), one.method);
   }
   for (const name of Object.keys(examples)) {
     if (!components.has(name)) throw new Error(`examples: the document has no message ${name}`);

@@ -37,7 +37,8 @@ export function operationObject(operation: Operation, context: OperationContext)
     description: "Success",
     ...(!isBodiless(status) && { content: responseContent(operation, context) }),
   };
-  const isTagged = etag && isReading(operation) && "content" in success;
+  const isReading = method.methodKind === "unary" && /^(?:get|head)$/.test(operation.httpMethod);
+  const isTagged = etag && isReading && "content" in success;
   const parameters = isTagged ? [...own, ifNoneMatch] : own;
   return {
     operationId: id,
@@ -52,10 +53,6 @@ export function operationObject(operation: Operation, context: OperationContext)
       ...errorForm.references,
     },
   };
-}
-
-function isReading({ method, httpMethod }: Operation): boolean {
-  return method.methodKind === "unary" && (httpMethod === "get" || httpMethod === "head");
 }
 
 const schema = { type: "string" };
@@ -126,12 +123,14 @@ function queryParameters(
 ): JsonObject[] {
   if (body === "*") return [];
   const parameters: JsonObject[] = [];
+  let left = fieldsMax;
   const taken = [...variables.map(({ path }) => path), ...(body ? [[body]] : [])];
   add(input, { path: [], messages: [], taken, isRequired: true });
   return parameters;
 
   function add(message: DescMessage, parent: Parent): void {
     for (const field of message.fields.filter((one) => isLeft(parent.taken, one))) {
+      if (left-- <= 0) return;
       const path = [...parent.path, field];
       const isFilled = field === filled;
       const required = parent.isRequired && !isFilled && isRequired(field, "parameter");
@@ -173,8 +172,9 @@ interface Parent {
   readonly isRequired: boolean;
 }
 
-/** The depth of nested fields: messages that contain each other would create endless parameters. */
+/** The depth of nested fields, and all: 40 messages that contain each other would have millions. */
 const depthMax = 5;
+const fieldsMax = 1000;
 
 const filledNote =
   "Without it, the members of the body that are not zero, or null, are changed. Name a member to set it to zero.";

@@ -110,20 +110,18 @@ export function resolveRestOptions(options: RestOptions): RestSettings {
  * @throws {RuleError} for a rule; {TypeError} for another option.
  */
 export function assertServed(settings: RestSettings, methods: readonly DescMethod[]): void {
-  const selectors = new Set(methods.map(selectorOf));
+  const bySelector = new Map(methods.map((method) => [selectorOf(method), method]));
   for (const { selector } of settings.rules) {
-    if (selectors.has(selector)) continue;
+    if (bySelector.has(selector)) continue;
     ofRule(settings, () => {
       const name = selector || "a rule without a selector";
       throw new RuleError(name, "no method that is served has it");
     });
   }
-  const ruled = methods.filter((method) => ruleOf(method, settings) !== undefined);
-  const bySelector = new Map(ruled.map((method) => [selectorOf(method), method]));
   for (const [selector, status] of Object.entries(settings.statuses)) {
     const method = bySelector.get(selector);
-    const problem =
-      method === undefined ? "REST serves no method of that name" : statusProblem(status, method);
+    const isRuled = method !== undefined && ruleOf(method, settings) !== undefined;
+    const problem = isRuled ? statusProblem(status, method) : "REST serves no method of that name";
     if (problem !== undefined) throw new TypeError(`rest.statuses["${selector}"]: ${problem}`);
   }
 }

@@ -3,7 +3,7 @@ import { writeFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { join } from "node:path";
 import { create } from "@bufbuild/protobuf";
-import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { FieldOptionsSchema, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { openGrpcTransport } from "connect-gateway/client";
@@ -20,6 +20,7 @@ import {
   FieldService,
   file_library_v1_fields,
 } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
+import { collect } from "../../../gateway/test/support/collect.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openUpstream } from "../services/open-proxy.ts";
 import { post, startCommand, until, useFolder } from "./command.ts";
@@ -32,24 +33,44 @@ const fields = file_library_v1_fields.proto;
 const echo = (router: ConnectRouter) =>
   router.service(FieldService, { echo: (request) => request });
 
-test("a rule, a type and an import that are wrong leave all else served, and are counted", async () => {
+test("a rule, a type, options and an import that are wrong, and messages that hold each other, leave all else served", async () => {
+  const numbers = Array.from({ length: 40 }, (_, i) => i + 1);
+  const field = numbers.map((number) => {
+    return { name: `m${number}`, number, type: 11, label: 1, typeName: `.many.v1.M${number}` };
+  });
+  const messageType = numbers.map((i) => ({ name: `M${i}`, field }));
   const odd = [
     oddFile({ name: "rule", path: "/v1/{text=**}/tail" }),
     oddFile({ name: "type", type: ".a.B" }),
     oddFile({ name: "import", path: "/v1/odd", dependency: ["a/b.proto"] }),
+    oddFile({ name: "many", path: "/v1/many", type: ".many.v1.M1", messageType }),
+    oddFile({ name: "behavior", path: "/v1/behavior" }),
+    oddFile({ name: "option" }),
   ];
+  const data = Uint8Array.of(1, 255);
+  const unreadable = (no: number) => ({ $unknown: [{ no, wireType: 2, data }] });
+  const options = Object.assign(create(FieldOptionsSchema), unreadable(1052));
+  Object.assign(odd.at(-2)?.messageType[0]?.field[0] ?? {}, { options });
+  Object.assign(odd.at(-1)?.service[0]?.method[0]?.options ?? {}, unreadable(72295728));
   await using upstream = await openUpstream((router) =>
     addReflecting(echo(router), () => [...odd, fields]),
   );
-  const args = ["--upstream", upstream.url, "--reflection", "--openapi", "--admin-port", "0"];
-  await using server = await start(...args);
+  const args = ["--upstream", upstream.url, "--reflection", "--admin-port", "0"];
+  const variables = { CONNECT_GATEWAY_MCP_SCHEMAS: "plain" };
+  await using server = await startCommand([...args, "--openapi", "--mcp"], folder.path, variables);
   await server.ready();
+  const tools = await post(
+    `${server.origin}/mcp`,
+    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
+  );
+  expect(await tools.text()).toContain('"name":"field_service_echo"');
   expect(await (await post(`${server.origin}/v1/fields`, '{"string": "a"}')).json()).toEqual({
     string: "a",
   });
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
   expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
-  expect(await server.readMetrics()).toContain("connect_gateway_rules_left_out 1\n");
+  await server.nextLine(); // says where MCP is
+  expect(await server.readMetrics()).toContain("connect_gateway_rules_left_out 3\n");
 });
 
 test("what is no message is passed on to who reads it, with traces", async () => {
@@ -72,11 +93,8 @@ test("one upstream that is away does not keep the others from being served", asy
     addReflection(router);
   });
   const other = `${CatalogService.typeName}=http://127.0.0.1:1`;
-  const selector = `${CatalogService.typeName}.MoveVolume`;
-  await writeFile(
-    join(folder.path, "rules.yaml"),
-    `http: { rules: [{ selector: ${selector}, get: /a }] }`,
-  );
+  const rule = `{ selector: ${CatalogService.typeName}.MoveVolume, get: /a }`;
+  await writeFile(join(folder.path, "rules.yaml"), `http: { rules: [${rule}] }`);
   await using server = await start(
     ...["--upstream", upstream.url, "--upstream", other, "--reflection"],
     ...["--rules", "rules.yaml", "--admin-port", "0"],
@@ -260,18 +278,15 @@ test.each([
     await using server = await start("--upstream", upstream.url, ...args);
     await server.ready();
     const transport = openGrpcTransport({ url: server.origin });
-    const listed = createClient(ServerReflection, transport).serverReflectionInfo(
-      createAsyncIterable([{ messageRequest: { case: "listServices" as const, value: "" } }]),
+    const asked = { messageRequest: { case: "listServices" as const, value: "" } };
+    const { serverReflectionInfo } = createClient(ServerReflection, transport);
+    const [listed] = await collect(serverReflectionInfo(createAsyncIterable([asked])));
+    const service = expect.arrayContaining(
+      [Health, FieldService].map(({ typeName }) => expect.objectContaining({ name: typeName })),
     );
-    const names: string[] = [];
-    for await (const { messageResponse } of listed) {
-      if (messageResponse.case !== "listServicesResponse") continue;
-      names.push(...messageResponse.value.service.map(({ name }) => name));
-    }
-    expect(names).toEqual(expect.arrayContaining([Health.typeName, FieldService.typeName]));
-    const { status } = await createClient(Health, transport).check({
-      service: FieldService.typeName,
-    });
+    expect(listed?.messageResponse.value).toMatchObject({ service });
+    const ofService = { service: FieldService.typeName };
+    const { status } = await createClient(Health, transport).check(ofService);
     expect(status).toBe(1);
     transport.close();
   },

@@ -16,6 +16,7 @@ export function oddFile({
   path = "",
   dependency = [""],
   type = "",
+  messageType = [] as object[],
 } = {}): FileDescriptorProto {
   const inputType = type || `.${name}.v1.Odd`;
   const options = create(MethodOptionsSchema);
@@ -30,6 +31,7 @@ export function oddFile({
     dependency: ["google/api/annotations.proto", ...dependency.filter(Boolean)],
     messageType: [
       { name: "Odd", field: [{ name: "text", jsonName: "text", number: 1, type: 9, label: 1 }] },
+      ...messageType,
     ],
     service: [
       { name: "OddService", method: [{ name: "Echo", inputType, outputType: inputType, options }] },

@@ -43,13 +43,18 @@ export interface Rules {
   readonly onRuleError?: ((error: RuleError) => void) | undefined;
 }
 
-/** The bindings of a rule; undefined if it cannot be served and that is reported. @throws {RuleError} */
-export function ofRule<T>({ onRuleError }: Pick<Rules, "onRuleError">, make: () => T) {
+/**
+ * What is made of a rule; undefined if it cannot be served and that is reported. @throws {RuleError}
+ * @param of Its method, if other errors are the rule's fault, too.
+ */
+export function ofRule<T>({ onRuleError }: Rules, make: () => T, of?: DescMethod) {
   try {
     return make();
   } catch (error) {
-    if (onRuleError === undefined || !(error instanceof RuleError)) throw error;
-    onRuleError(error);
+    const isOther = of !== undefined && !(error instanceof RuleError);
+    const failure = isOther ? new RuleError(of, (error as Error).message) : error;
+    if (onRuleError === undefined || !(failure instanceof RuleError)) throw error;
+    onRuleError(failure);
     return undefined;
   }
 }
@@ -65,14 +70,14 @@ export function selectorOf(method: DescMethod): string {
  * @throws {RuleError}
  */
 export function bindingsOf(method: DescMethod, rules: Rules = { rules: [] }): Binding[] {
-  const rule = ruleOf(method, rules);
+  const rule = ofRule(rules, () => ruleOf(method, rules), method);
   if (rule === undefined) return [];
   return [rule, ...rule.additionalBindings].flatMap(
     (one) => ofRule(rules, () => [createBinding(method, one, rule)]) ?? [],
   );
 }
 
-/** The rule by which REST serves a method, if it does. */
+/** The rule by which REST serves a method, if it does. @throws for an option that cannot be read. */
 export function ruleOf(method: DescMethod, { rules }: Rules): HttpRule | undefined {
   const selector = selectorOf(method);
   const annotated = hasOption(method, http) ? getOption(method, http) : undefined;
