@@ -75,5 +75,6 @@ export function describeError(error: Error): DescribedError {
     stacks.push(next.stack ?? next.message);
     next = next.cause;
   }
-  return { type: name, message, code, stack: stacks.join("\ncaused by: ") };
+  const stack = stacks.join("\ncaused by: ").slice(0, 8192); // loggers drop what is too long
+  return { type: name, message: message.slice(0, 2048), code, stack };
 }

@@ -73,15 +73,13 @@ test("a mistake is told although its client has left", async () => {
   expect(log.error).toHaveBeenCalledOnce();
 });
 
-test("what hangs on an error stays there: it may be what a client sent", () => {
+test("what hangs on an error stays there: it may be what a client sent; a line has room for the rest", () => {
   const error = Object.assign(new TypeError("no"), { code: "23505", detail: "Key (id)=(1)", n: 1 });
-  expect(describeError(error)).toEqual({
-    type: "TypeError",
-    message: "no",
-    code: "23505",
-    stack: error.stack,
-  });
+  const told = { type: "TypeError", message: "no", code: "23505", stack: error.stack };
+  expect(describeError(error)).toEqual(told);
   expect(describeError(Object.assign(new Error("no"), { code: 6 })).code).toBeUndefined();
+  const long = JSON.stringify(describeError(new Error("\0".repeat(100_000))));
+  expect(long.length).toBeLessThan(64 * 1024);
 });
 
 test("causes are told, each with its stack", () => {

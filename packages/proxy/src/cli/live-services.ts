@@ -20,7 +20,7 @@ interface Sources {
   readonly upstreams: readonly Upstream[];
 }
 
-const unknownMax = 100;
+const toldMax = 100;
 
 export async function createLiveServices({ program, settings, upstreams }: Sources) {
   const { log, version } = program;
@@ -111,7 +111,9 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
         }
       }
       const all = new Set([...leftOut, ...warnings]);
-      for (const one of all) if (!told.has(one)) log.warn(one);
+      const news = [...all].filter((one) => !told.has(one));
+      for (const one of news.slice(0, toldMax)) log.warn(one);
+      if (news.length > toldMax) log.warn(`and ${news.length - toldMax} more: run --check`);
       told = all;
       metrics?.leftOut(leftOut.size);
     }
@@ -167,7 +169,7 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
   /** Asks for a type that was met in a message, and whose JSON nobody knows. */
   function learn(typeName: string): void {
     for (const watch of watches) watch.learn(typeName);
-    if (unknown.has(typeName) || unknown.size === unknownMax) return;
+    if (unknown.has(typeName) || unknown.size === toldMax) return;
     unknown.add(typeName);
     log.warn(`a google.protobuf.Any of ${typeName} has no JSON: no descriptor has that type`);
   }

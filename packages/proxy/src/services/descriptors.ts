@@ -56,7 +56,7 @@ export function readDescriptors(bytes: Uint8Array): Descriptors {
 /** @throws {DescriptorError} with the reason why there is no service. */
 export function assertServices(found: Descriptors, otherwise: string): void {
   if (found.services.length > 0) return;
-  throw new DescriptorError([...found.broken, ...found.missing].join("; ") || otherwise);
+  throw new DescriptorError([...found.missing, ...found.broken].join("; ") || otherwise);
 }
 
 function parseSet(bytes: Uint8Array): FileDescriptorSet {

@@ -43,10 +43,7 @@ export interface Rules {
   readonly onRuleError?: ((error: RuleError) => void) | undefined;
 }
 
-/**
- * What is made of a rule; undefined if it cannot be served and that is reported. @throws {RuleError}
- * @param of Its method, if other errors are the rule's fault, too.
- */
+/** What is made of a rule; undefined if that fails and is reported. @param of Whose other errors count, too. */
 export function ofRule<T>({ onRuleError }: Rules, make: () => T, of?: DescMethod) {
   try {
     return make();
