@@ -103,7 +103,7 @@ export function eraOf(exchange: Exchange, { id, method, params }: RpcMessage): E
   if (named === undefined && (version === null || method === "initialize")) return "legacy";
   assertMirrored("MCP-Protocol-Version", version, named ?? version);
   if (!versions.includes(`${version}`)) {
-    const data = { supported: [...versions], requested: version };
+    const data = { supported: [...versions], requested: `${version}`.slice(0, 100) };
     const message = "Unsupported protocol version";
     throw protocolError(400, "unsupportedProtocolVersion", message, { data });
   }
