@@ -5,6 +5,7 @@
  */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence } from "@bufbuild/protobuf/wkt";
+import { soon } from "../http/body.ts";
 import { clientLeft, type Holding, keysOf } from "../http/body-budget.ts";
 import { FieldViolation } from "./violation.ts";
 
@@ -153,13 +154,10 @@ function waitForTurn(holding: Holding | undefined, isSmall: boolean): Promise<vo
   return new Promise((resolve) => queue.push({ holding, resolve }));
 }
 
-// Other runtimes than Node may lack it.
-const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
-
 function schedule(): void {
   if (isScheduled) return;
   isScheduled = true;
-  nextTurn(() => {
+  soon(() => {
     const pauseMs = spent / valuesPerMs;
     if (pauseMs < pauseMsMin) begin();
     else setTimeout(begin, pauseMs);

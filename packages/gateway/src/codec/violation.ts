@@ -13,7 +13,7 @@ export class FieldViolation extends Error {
     // The end of a path says where. A key of a map may be as long as the body.
     const path = quotable(field, 80, 80);
     const rule = quotable(description, 200, 0);
-    super(`${path === "" ? "the request" : leafOf(path)} ${rule}`, options);
+    super(`${path === "" ? "the request" : (leaf.exec(path)?.[0] ?? path)} ${rule}`, options);
     this.field = path;
     this.description = rule;
   }
@@ -57,7 +57,5 @@ function quotable(text: string, begin: number, end: number): string {
   return short.toWellFormed();
 }
 
-/** The name of the field without its path. Names of extensions contain dots. */
-function leafOf(field: string): string {
-  return /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/.exec(field)?.[0] ?? field;
-}
+/** The name of a field without its path. Names of extensions contain dots. */
+const leaf = /(?:\[[^[\]]*\]|[^.[\]]+(?:\[[^[\]]*\])*)$/;

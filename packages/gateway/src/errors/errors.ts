@@ -118,14 +118,10 @@ interface PathElement {
 
 /** The path by JSON names: `newBooks[0].title`, with extensions in brackets. */
 function pathOf(elements: readonly PathElement[]): string {
-  return elements.reduce((path, { fieldName, subscript }) => {
+  return elements.reduce((path, { fieldName, subscript: { case: kind, value } }) => {
     const isExtension = fieldName.startsWith("[");
     const name = isExtension ? fieldName : protoCamelCase(fieldName);
-    return `${path}${path === "" || isExtension ? "" : "."}${name}${subscriptText(subscript)}`;
+    const key = kind && (kind === "index" ? `[${value}]` : `["${value}"]`);
+    return `${path}${path === "" || isExtension ? "" : "."}${name}${key ?? ""}`;
   }, "");
-}
-
-function subscriptText({ case: kind, value }: PathElement["subscript"]): string {
-  if (kind === undefined) return "";
-  return kind === "index" ? `[${value}]` : `["${value}"]`;
 }

@@ -1,8 +1,8 @@
 /** Flow control of HTTP/2: how much a peer may send before somebody reads it. */
 import { constants, type Http2Session, type Http2Stream } from "node:http2";
 import type { Readable } from "node:stream";
-import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ConnectError } from "@connectrpc/connect";
+import { longMs, nextTurn } from "./body.ts";
 import { keepStreamsInTables, type StreamTable } from "./session.ts";
 
 const MiB = 1024 * 1024;
@@ -235,9 +235,7 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
       if (chunk === null) await new Promise<void>((resolve) => (wake = resolve));
       else {
         yield chunk;
-        if (performance.now() - begun < longMs) continue;
-        turn = turn.then(() => nextTurn());
-        await turn;
+        if (performance.now() - begun > longMs) await nextTurn();
       }
     }
   } finally {
@@ -245,12 +243,6 @@ export async function* readChunks(stream: Readable): AsyncGenerator<Uint8Array> 
     for (const event of ["readable", "end", "close"]) stream.off(event, look);
   }
 }
-
-/** A chunk of thousands of messages takes so long. Then others are served before the next. */
-const longMs = 5;
-
-/** Of the event loop: each is for one reader. */
-let turn = Promise.resolve();
 
 /** The bytes of whole pieces. A read that cuts a piece copies it, and so does each read after that. */
 function chunkBytes(stream: Readable): number {

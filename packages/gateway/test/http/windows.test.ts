@@ -3,6 +3,8 @@ import { once } from "node:events";
 import http2, { type ClientHttp2Session, constants, type ServerHttp2Stream } from "node:http2";
 import { Readable } from "node:stream";
 import { expect, test } from "vitest";
+import { BodyBudget } from "../../src/http/body-budget.ts";
+import { FetchExchange } from "../../src/http/fetch-exchange.ts";
 import { createWindows, readChunks } from "../../src/http/windows.ts";
 import { openFakeServer } from "../client/fake-server.ts";
 import { framesIn, frameType, greeting, settingsAck } from "../support/frames.ts";
@@ -195,15 +197,23 @@ test("tiny pieces count as the memory around them", async () => {
   await connection.until("a reset", (bytes) => resetStreams(bytes).length > 0);
 });
 
-test("readers whose chunks take long let others have their turn, one at a time", async () => {
-  let turns = 0;
-  const timer = setInterval(() => turns++);
-  const read = async () => {
-    const pieces = Array(5).fill(Buffer.alloc(20_000));
-    for await (const _ of readChunks(Readable.from(pieces, { objectMode: false })))
-      for (const end = performance.now() + 6; performance.now() < end; );
-  };
-  await Promise.all([read(), read()]);
-  clearInterval(timer);
-  expect(turns).toBeGreaterThanOrEqual(8);
-});
+const pieces = Array(5).fill(Buffer.alloc(20_000));
+const post = () => new Request("http://a", { method: "POST", body: Buffer.alloc(80_000) });
+
+test.each([
+  ["Node", () => readChunks(Readable.from(pieces, { objectMode: false }))],
+  ["fetch", () => new FetchExchange(post(), undefined, new BodyBudget()).chunks()],
+])(
+  "readers by %s whose chunks take long let others have their turn, one at a time",
+  async (_by, chunks) => {
+    let turns = 0;
+    const timer = setInterval(() => turns++);
+    const read = async () => {
+      for await (const _ of chunks())
+        for (const end = performance.now() + 6; performance.now() < end; );
+    };
+    await Promise.all([read(), read()]);
+    clearInterval(timer);
+    expect(turns).toBeGreaterThanOrEqual(8);
+  },
+);

@@ -251,18 +251,15 @@ describe("faults of a REST server", () => {
     const byRpc = transports.map(async ([name, open]) => {
       const client = createClient(CatalogService, open(server.origin));
       let header = new Headers();
-      const error = await failureOf(
-        client.getVolume({ id: 1n }, { timeoutMs, onHeader: (all) => (header = all) }),
-      );
+      const options = { timeoutMs, onHeader: (all: Headers) => (header = all) };
+      const error = await failureOf(client.getVolume({ id: 1n }, options));
       expect([name, error.code]).toEqual([name, code]);
       expect(error.rawMessage).toContain(message);
       expect([...error.metadata, ...header].join()).not.toContain("a=b");
     });
     const headers = { "connect-timeout-ms": `${timeoutMs}` };
-    const [response] = await Promise.all([
-      fetch(`${server.origin}/v1/volumes/1`, { headers }),
-      ...byRpc,
-    ]);
+    const byRest = fetch(`${server.origin}/v1/volumes/1`, { headers });
+    const [response] = await Promise.all([byRest, ...byRpc]);
     expect(response.status).toBe(code === Code.ResourceExhausted ? 500 : response.status);
     expect(response.status).toBeGreaterThanOrEqual(500);
     expect(response.headers.get("set-cookie")).toBe(null);

@@ -105,12 +105,9 @@ describe.each(versions)("of a request over HTTP/%s,", (version) => {
     ["x-request-id", "é"],
   ])("a value that gRPC cannot carry is left out, and counted: %s: %s", async (name, value) => {
     const dropped: string[] = [];
-    await using proxy = await openSeen(undefined, {
-      proxy: {
-        requestMetadata: [name, "x-other"],
-        onDroppedMetadata: (name) => dropped.push(name),
-      },
-    });
+    const onDroppedMetadata = (one: string) => void dropped.push(one);
+    const proxied = { requestMetadata: [name, "x-other"], onDroppedMetadata };
+    await using proxy = await openSeen(undefined, { proxy: proxied });
     const headers = { ...json, [name]: value, "x-other": "1" };
     expect(await proxy.send({ version, path, headers, body })).toMatchObject({ status: 200 });
     expect(proxy.seen.map((seen) => [seen.get(name), seen.get("x-other")])).toEqual([[null, "1"]]);

@@ -11,16 +11,13 @@ import { BodyBuffer } from "../../http/body.ts";
 /** The error of a connection that failed, or of a body. Whether the server has processed the call is unknown. */
 export function lost(cause: unknown): ConnectError {
   if (cause instanceof ConnectError) return cause;
-  const [message, code] = isOfZlib(cause)
+  // Node's fetch unpacks bodies.
+  const inner = cause instanceof Error ? cause.cause : undefined;
+  const isOfZlib = inner instanceof Error && "code" in inner && /^Z_/.test(`${inner.code}`);
+  const [message, code] = isOfZlib
     ? ["the response cannot be decompressed", Code.Internal]
     : ["the connection failed or was lost", Code.Unavailable];
   return new ConnectError(message, code, undefined, undefined, cause);
-}
-
-/** Node's fetch unpacks bodies. */
-function isOfZlib(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && "code" in cause && /^Z_/.test(`${cause.code}`);
 }
 
 /** The end of a call aborts its signal, which releases the rest. @throws {ConnectError} if it is cut. */
