@@ -20,12 +20,8 @@ export interface FetchGatewayOptions<B extends Beside = []> extends CommonOption
   readonly peerAddress?: (request: Request, ...beside: B) => string | undefined;
 }
 
-const optionKinds: OptionKindsOf<FetchGatewayOptions> = {
-  ...commonOptionKinds,
-  fallback: "function",
-  contextValues: "function",
-  peerAddress: "function",
-};
+const own = { fallback: "function", contextValues: "function", peerAddress: "function" } as const;
+const optionKinds: OptionKindsOf<FetchGatewayOptions> = { ...commonOptionKinds, ...own };
 
 /**
  * The same as `gatewayNodeAdapter` for runtimes that serve by fetch: Bun, Deno, Cloudflare Workers,

@@ -30,11 +30,8 @@ export interface GatewayOptions extends CommonOptions {
   readonly contextValues?: (request: NodeRequest) => ContextValues;
 }
 
-export const gatewayOptionKinds: OptionKindsOf<GatewayOptions> = {
-  ...commonOptionKinds,
-  fallback: "function",
-  contextValues: "function",
-};
+const own = { fallback: "function", contextValues: "function" } as const;
+export const gatewayOptionKinds: OptionKindsOf<GatewayOptions> = { ...commonOptionKinds, ...own };
 
 /** A request listener, with a faster way for HTTP/2. */
 export interface GatewayHandler {

@@ -22,6 +22,16 @@ export class TypeRegistry {
     for (const dependency of file.dependencies) this.addFile(dependency);
   }
 
+  /** Where two declare one name, that of this registry counts. */
+  before(first: Registry): Registry {
+    const { registry } = this;
+    const getMessage = (name: string) => first.getMessage(name) ?? registry.getMessage(name);
+    const getExtension = (name: string) => first.getExtension(name) ?? registry.getExtension(name);
+    const getExtensionFor: Registry["getExtensionFor"] = (of, number) =>
+      first.getExtensionFor(of, number) ?? registry.getExtensionFor(of, number);
+    return Object.assign(Object.create(registry), { getMessage, getExtension, getExtensionFor });
+  }
+
   addAll(registry: Registry | undefined): void {
     if (registry === this.registry) return;
     for (const type of registry ?? []) this.registry.add(type);

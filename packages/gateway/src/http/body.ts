@@ -154,7 +154,7 @@ export class BodyAlreadyReadError extends Error {
   }
 }
 
-/** A chunk of thousands of messages takes so long. Then others are served before the next. */
+/** A chunk of thousands of messages takes so long. Then others are served before the next, one a turn. */
 export const longMs = 5;
 
 /** In the next turn of the event loop. Other runtimes than Node may lack `setImmediate`. */
@@ -162,7 +162,6 @@ export const soon: (run: () => void) => unknown = globalThis.setImmediate ?? set
 
 let turn = Promise.resolve();
 
-/** Each turn is for one reader. */
 export function nextTurn(): Promise<void> {
   turn = turn.then(() => new Promise((resolve) => soon(resolve)));
   return turn;

@@ -50,8 +50,6 @@ export interface ToolCall {
   isCut: boolean;
 }
 
-const noBytes = new Uint8Array(0);
-
 const terms = { protocol: "mcp" } as const;
 
 export type ToolWire = StreamWire<ToolCall> & Pick<Tool, "options">;
@@ -78,7 +76,7 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
     ...{ terms, options, spec: specOf(tool, settings), header: {}, trailer: noTrailer },
     read({ exchange, parts: { args } }) {
       const { readMaxValues } = options;
-      return decode(noBytes, { parse: () => bind(args), readMaxValues }, exchange.holding);
+      return decode(new Uint8Array(), { parse: () => bind(args), readMaxValues }, exchange.holding);
     },
     readAll() {
       throw new Error("a tool takes one message");

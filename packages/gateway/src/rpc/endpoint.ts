@@ -108,7 +108,9 @@ export function collectEndpoints(
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };
     types.addAll(own?.jsonOptions?.registry);
     types.addFile(spec.method.parent.file);
-    options.jsonOptions = { ...options.jsonOptions, registry: types.registry };
+    const first = own?.jsonOptions?.registry;
+    const registry = first === undefined ? types.registry : types.before(first);
+    options.jsonOptions = { ...options.jsonOptions, registry };
     options.interceptors = withLegacyCheck(spec.method.input, options.interceptors);
     const passesOn =
       isPasser && options.binaryOptions === undefined && areBlind(options.interceptors);

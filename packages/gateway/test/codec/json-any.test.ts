@@ -1,40 +1,34 @@
 /** google.protobuf.Any in JSON, without an option: the types of the services are known. */
 
 import { create, createRegistry } from "@bufbuild/protobuf";
-import { anyPack, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { anyPack, EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
+import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/openapi/books/v1/books_pb.ts";
 import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
 import { openBooks } from "../support/books.ts";
-import { openFields } from "../support/echo.ts";
+import { createEchoService } from "../support/echo.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
 
 const url = "type.googleapis.com/";
 const book = anyPack(BookSchema, create(BookSchema, { title: "Emma" }));
+const ofBook = { "@type": `${url}openapi.books.v1.Book`, title: "Emma" };
 const retry = anyPack(RetryInfoSchema, create(RetryInfoSchema, { retryDelay: { seconds: 1n } }));
+const atOne = "1970-01-01T00:00:01Z";
 const time = anyPack(TimestampSchema, create(TimestampSchema, { seconds: 1n }));
 const card = anyPack(CardSchema, create(CardSchema, { number: 1n }));
 const jsonOptions = { registry: createRegistry(CardSchema) };
 
 describe("an Any of", () => {
   test.each<[what: string, any: typeof book, options: object, json: unknown]>([
-    ["a service's message", book, {}, { "@type": `${url}openapi.books.v1.Book`, title: "Emma" }],
+    ["a service's message", book, {}, ofBook],
     ["google.rpc", retry, {}, { "@type": `${url}google.rpc.RetryInfo`, retryDelay: "1s" }],
-    [
-      "an import",
-      time,
-      {},
-      { "@type": `${url}google.protobuf.Timestamp`, value: "1970-01-01T00:00:01Z" },
-    ],
+    ["an import", time, {}, { "@type": `${url}google.protobuf.Timestamp`, value: atOne }],
     ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
-    [
-      "a service's message, beside the option",
-      book,
-      { jsonOptions },
-      { "@type": `${url}openapi.books.v1.Book`, title: "Emma" },
-    ],
+    ["a service's message, beside the option", book, { jsonOptions }, ofBook],
   ])("%s is JSON, over REST and Connect", async (_what, any, options, json) => {
     await using books = await openBooks({ findThing: () => any }, options);
     const rest = await books.send({ method: "GET", path: "/v1/things/a" });
@@ -69,7 +63,13 @@ test.each([
   ["example.com/types/", "example.com/types/"],
   ["", url], // A URL of a type has a slash.
 ])("an Any of the option is read, and its URL kept: %j", async (given, kept) => {
-  await using gateway = await openFields(undefined, { jsonOptions });
+  // Another service's version of the type does not count.
+  const registry = createRegistry({ ...EmptySchema, typeName: CardSchema.typeName });
+  const routes = (router: ConnectRouter) =>
+    router
+      .service(FieldService, createEchoService(), { jsonOptions })
+      .service(OldService, {}, { jsonOptions: { registry } });
+  await using gateway = await openGateway({ routes });
   const headers = { "content-type": "application/json" };
   const body = { any: { "@type": `${given}library.v1.Card`, number: "9007199254740993" } };
   const request = { path: "/v1/fields", headers, body: JSON.stringify(body) };

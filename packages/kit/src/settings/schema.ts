@@ -53,9 +53,11 @@ export function createProgram<T extends SettingTree, Settings>(
 ): Program<OptionsOf<T>, Settings> {
   const { schema, findContradictions, finish, ...named } = parts;
   const entries = Object.entries(schema).flatMap(([key, node]) =>
-    isSetting(node)
-      ? [createEntry(node, key)]
-      : Object.entries(node).map(([option, setting]) => createEntry(setting, option, key)),
+    typeof node["type"] === "string"
+      ? [createEntry(node as Setting, key)]
+      : Object.entries(node as Readonly<Record<string, Setting>>).map(([option, setting]) =>
+          createEntry(setting, option, key),
+        ),
   );
 
   function resolve(options: OptionsOf<T>): Settings {
@@ -80,10 +82,6 @@ export function createProgram<T extends SettingTree, Settings>(
   }
 
   return { ...named, entries, resolve };
-}
-
-function isSetting(node: SettingTree[string]): node is Setting {
-  return typeof node["type"] === "string";
 }
 
 function createEntry(setting: Setting, option: string, group?: string): SchemaEntry {

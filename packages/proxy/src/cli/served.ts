@@ -1,5 +1,5 @@
 /** The methods that a gateway serves, from the descriptors of its upstreams and the rules. */
-import { createRegistry, type DescMethod, type DescService } from "@bufbuild/protobuf";
+import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { createMcp } from "connect-gateway/mcp";
 import type { HttpRule } from "connect-gateway/protos";
@@ -46,7 +46,6 @@ export function createServed({ parts, upstreams, rules }: Sources) {
       urls.set(name, url);
     }
   }
-  const registry = createRegistry(...own.map(({ descriptors }) => descriptors.registry));
   const services = own.flatMap(({ descriptors }) => descriptors.services);
   const all = own.flatMap(({ descriptors: { broken, missing } }) => [...broken, ...missing]);
   /** Methods left out, and possible problems. */
@@ -57,7 +56,7 @@ export function createServed({ parts, upstreams, rules }: Sources) {
   const isRouted = (method: DescMethod) =>
     bindingsOf(method, { rules, onRuleError() {} }).length > 0;
   if (isWhole && !methods.some(isRouted)) warnings.push(noRoutes);
-  return { parts: own, services, methods, registry, rules, warnings, isWhole };
+  return { parts: own, services, methods, rules, warnings, isWhole };
 }
 
 function serviceOf({ registry, services }: Descriptors, name: string): DescService {
@@ -80,7 +79,7 @@ interface ServingOptions {
 }
 
 export function gatewayOptions(served: Served, settings: Settings, options: ServingOptions) {
-  const { methods, registry, rules, isWhole } = served;
+  const { methods, rules, isWhole } = served;
   const known = new Set(methods.map(({ parent, name }) => `${parent.typeName}.${name}`));
   return {
     routes: createRoutes(served, settings, options),
@@ -90,7 +89,7 @@ export function gatewayOptions(served: Served, settings: Settings, options: Serv
       rules: isWhole ? rules : rules.filter(({ selector }) => known.has(selector)),
       onRuleError: options.onRuleError,
     },
-    jsonOptions: { registry, alwaysEmitImplicit: settings.rest.zeroValues },
+    jsonOptions: { alwaysEmitImplicit: settings.rest.zeroValues },
     ...createTools(served, settings, options),
   };
 }
@@ -114,7 +113,12 @@ function createRoutes(
   const common = { requestMetadata, onDroppedMetadata, timeoutMs };
   const routes = parts.map(({ upstream, descriptors, onUnimplemented = () => {} }) => {
     const transport = upstream.transportBy(rules);
-    return proxyServices({ ...descriptors, ...common, transport, onUnimplemented });
+    const add = proxyServices({ ...descriptors, ...common, transport, onUnimplemented });
+    // Upstreams may have different versions of a type.
+    const { registry } = descriptors;
+    const jsonOptions = { registry, alwaysEmitImplicit: settings.rest.zeroValues };
+    return (router: ConnectRouter) =>
+      add({ ...router, service: (one, own) => router.service(one, own, { jsonOptions }) });
   });
   return (router) => {
     for (const add of routes) add(router);

@@ -97,8 +97,7 @@ async function read(
     const answer = await ask(question);
     if (answer.case !== "fileDescriptorResponse") return noAnswer(what, answer);
     for (const bytes of answer.value.fileDescriptorProto) {
-      // Servers may tell all imports again with each file.
-      const text = Buffer.from(bytes).toString("latin1");
+      const text = Buffer.from(bytes).toString("latin1"); // imports may be told again
       if (told.has(text)) continue;
       told.add(text);
       try {
