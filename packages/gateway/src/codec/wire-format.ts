@@ -70,7 +70,6 @@ function walk(
     } else if (wireType === WireType.LengthDelimited) {
       const length = reader.uint32();
       const insideEnd = reader.pos + length;
-      if (insideEnd > end) throw new RangeError("premature EOF");
       if (shape?.isStruct) structBytes += length;
       if (inside !== undefined) walk(fieldsOf(inside), reader, insideEnd, depthMax - 1);
       else if (shape?.valuesPerByte) countValues(length * shape.valuesPerByte);
