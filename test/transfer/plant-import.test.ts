@@ -78,7 +78,7 @@ describe("a row that fails once", () => {
     const { end, tries, state } = await run({ rows: 3, answer });
     expect(end).toEqual({ kind: "complete" });
     expect([...tries.values()]).toEqual([1, 2, 1]);
-    expect(state).toMatchObject({ stored: 3, rejected: 0, firstOpenLine: 4 });
+    expect(state).toEqual({ stored: 3, rejected: 0, firstOpenLine: 4 });
   });
 
   test.each([

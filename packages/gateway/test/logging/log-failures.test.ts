@@ -65,11 +65,13 @@ test("there is at most one line a second, and each counts the calls since the la
   ]);
 });
 
-test("a mistake is told although its client has left", async () => {
+test("a mistake is told although its client has left; what ended the call is none", async () => {
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
-  const request = { signal: AbortSignal.abort(), method: CatalogService.method.getVolume } as never;
-  const called = logFailures(log)(() => Promise.reject(broken))(request);
-  await expect(called).rejects.toMatchObject({ code: Code.Internal });
+  const request = { signal: AbortSignal.abort(lost), method: CatalogService.method.getVolume };
+  const call = (reason: Error) => logFailures(log)(() => Promise.reject(reason))(request as never);
+  await expect(call(lost)).rejects.toBe(lost);
+  expect(log.error).not.toHaveBeenCalled();
+  await expect(call(broken)).rejects.toMatchObject({ code: Code.Internal });
   expect(log.error).toHaveBeenCalledOnce();
 });
 

@@ -10,7 +10,6 @@ const upstream = new ConnectError("secret", Code.NotFound);
 upstream.isWireError = true;
 
 test.each([
-  ["a message", new ConnectError("too many requests", Code.ResourceExhausted), "too many requests"],
   ["a quoted text", new ConnectError('has "secret" twice', Code.InvalidArgument), "has …"],
   ["a token", new ConnectError("Unexpected token 's'", Code.InvalidArgument), "Unexpected token …"],
   ["a message of many lines", new ConnectError('it is "a\nb" there', Code.Internal), "it is …"],

@@ -42,6 +42,8 @@ const older = (method: string, params?: object): Sent => ({
   body: request(method, params),
 });
 
+const calling = (args: object) => older("tools/call", { name: "get_volume", arguments: args });
+
 const current = (method: string, params = {}, headers: Record<string, string> = {}): Sent => ({
   headers: { "mcp-protocol-version": modern, "mcp-method": method, ...headers },
   body: request(method, { ...params, _meta: meta }),
@@ -111,12 +113,12 @@ describe("a request", () => {
     [current("resources/list"), 404, error(-32601)],
     [older("resources/list"), 200, error(-32601)],
     [older("tools/call", { name: "__proto__" }), 200, error(-32602)],
-    [older("tools/call", { name: "get_volume", arguments: [] }), 200, error(-32602)],
+    [calling([]), 200, error(-32602)],
     [older("tools/list", { cursor: "x" }), 200, error(-32602)],
+    [calling({ id: 2 ** 53 }), 200, result({ isError: true })],
     [malformed([request("ping")]), 400, anonymous(-32600)],
     [malformed({ jsonrpc: "2.0", id: 1, result: {} }), 400, anonymous(-32600)],
     [malformed({ ...request("ping"), id: null }), 400, anonymous(-32600)],
-    [malformed("{"), 400, anonymous(-32700)],
     [malformed('{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}'), 400, anonymous(-32700)],
     [malformed(`{"a":${"[".repeat(10_000)}`), 400, anonymous(-32700)],
     [malformed(`{"a":[${"1,".repeat(10_000)}1]}`), 400, anonymous(-32700)],

@@ -156,10 +156,11 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     expect(await events("none")).not.toContain("id: ");
     const lines: Catalog = {
       async *watchVolumes() {
-        yield { title: "a\nevent: end" };
+        for (const title of ["a\nevent: end", "a\0"]) yield { title };
       },
     };
-    expect(await events("title", lines)).toBe(`data: {"title":"a\\nevent: end"}\n\n${end}`);
+    const plain = ["a\\nevent: end", "a\\u0000"].map((title) => `data: {"title":"${title}"}\n\n`);
+    expect(await events("title", lines)).toBe(plain.join("") + end);
   });
 
   test("a stream of events without messages has comments, and other streams have none", async () => {

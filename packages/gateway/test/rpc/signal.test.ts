@@ -42,10 +42,10 @@ describe("a shutdown", () => {
   test("ends the calls that are watched, with its reason, but none that has succeeded", () => {
     const shutdown = new AbortController();
     const create = () => createCall({ shutdownSignal: shutdown.signal });
-    const [one, two, done] = [create(), create(), create()];
+    const [done, one, two, last] = [create(), create(), create(), create()];
     const heard: unknown[] = [];
-    for (const call of [one, two, done]) onAbort(call, () => heard.push(call.reason));
-    done.release();
+    for (const call of [done, one, two, last]) onAbort(call, () => heard.push(call.reason));
+    for (const call of [done, last]) call.release();
     const reason = new Error("over");
     shutdown.abort(reason);
     expect(heard).toEqual([reason, reason]);

@@ -9,13 +9,11 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
 
-async function fail(message: string, headers: Record<string, string> = {}, code = Code.Aborted) {
+async function fail(message: string, headers: Record<string, string> = {}, own = {}) {
   const details = [{ desc: BadRequestSchema, value: {} }];
-  await using gateway = await openFields({
-    echo: () => {
-      throw new ConnectError(message, code, { "x-kept": "yes" }, details);
-    },
-  });
+  const error = new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
+  const echo = () => Promise.reject(Object.assign(error, own));
+  await using gateway = await openFields({ echo });
   const { headers: trailers } = await gateway.send({
     version: "2",
     path: `/${FieldService.typeName}/Echo`,
@@ -37,6 +35,8 @@ describe("a message of", () => {
     expect(error).toMatchObject({ rawMessage: arrived, code: Code.Aborted });
     expect(error?.findDetails(BadRequestSchema)).toHaveLength(1);
     expect(kept).toBe("yes");
+    // The headers of another service's error are not ours to forward.
+    expect((await fail(message, {}, { isWireError: true })).kept).toBeNull();
   });
 });
 
@@ -52,6 +52,6 @@ test("a message that quotes a long header arrives", async () => {
 });
 
 test.each([0, 99])("an error is UNKNOWN if its code is %d, which none is", async (code) => {
-  const { error } = await fail("", {}, code);
+  const { error } = await fail("", {}, { code });
   expect(error?.code).toBe(Code.Unknown);
 });

@@ -35,5 +35,5 @@ export function parsePreferences(header: string): ReadonlyMap<string, number> {
     const quality = parameters.find((parameter) => parameter.startsWith("q="))?.slice(2);
     return [name, quality === undefined ? 1 : Number(quality) || 0];
   });
-  return new Map(parts.reverse()); // the first of two counts
+  return new Map(parts);
 }
