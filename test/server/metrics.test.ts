@@ -20,10 +20,17 @@ import { storeKinds } from "../support/store-place.ts";
 import { openTestServer } from "../support/test-server.ts";
 import { useTestServer } from "../support/use-test-server.ts";
 
-test("commits are timed in seconds", async () => {
+test("what a store tells is shown: commits in seconds, its queue, its log, its nodes", async () => {
   const registry = new Registry();
-  createCommitMetrics(registry).commitEnded({ rows: 1, durationMs: 2000, isFailed: false });
-  expect(await registry.metrics()).toContain("plant_store_commit_duration_seconds_sum 2\n");
+  const metrics = createCommitMetrics(registry);
+  metrics.commitEnded({ rows: 1, durationMs: 2000, isFailed: false });
+  metrics.queueChanged(3, 4);
+  metrics.logChanged?.(5);
+  metrics.nodesUnreachable(6);
+  const text = await registry.metrics();
+  const names = "commit_duration_seconds_sum queue_rows queue_bytes log_bytes nodes_unreachable";
+  for (const [i, name] of names.split(" ").entries())
+    expect(text).toContain(`plant_store_${name} ${i + 2}\n`);
 });
 
 const observed = { adminPort: 0 } as const;
@@ -178,8 +185,6 @@ test.each(kinds)("commits to $store are counted, and connections that are open",
   expect(scraped.value("plant_store_commit_duration_seconds_count")).toBe(3);
   expect(scraped.value("plant_store_commit_rows_sum")).toBe(3);
   expect(scraped.value("plant_store_commits_failed_total")).toBe(0);
-  expect(scraped.value("plant_store_queue_rows")).toBe(0);
-  expect(scraped.value("plant_store_queue_bytes")).toBe(0);
   expect(requestsIn(scraped)).toEqual({ [requests("rest", "OK")]: 3 });
 });
 
@@ -206,12 +211,8 @@ describe("the admin listener", () => {
     await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
     const closed = server.close();
     // It takes connections no more once it drains.
-    const isRefused = () =>
-      get(server.url, "/healthz").then(
-        () => false,
-        () => true,
-      );
-    await expect.poll(isRefused, { interval: 20 }).toBe(true);
+    const asked = () => get(server.url, "/healthz").catch(() => "refused");
+    await expect.poll(asked, { interval: 20 }).toBe("refused");
     expect(inFlight(await scrape(metricsUrl))).toBe(1);
     lock.release();
     expect(await answer).toBe(200);

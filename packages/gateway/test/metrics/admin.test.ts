@@ -82,6 +82,13 @@ test("probes learn whether the service is ready, and nothing else is served", as
   expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
+test("the bytes of bodies are shown, and how many were refused", async () => {
+  const metrics = new ServiceMetrics({ prefix: "a", version: "", nameOf: ({ name }) => name });
+  onTestFinished(metrics.close);
+  metrics.watchBodies({ heldBytes: 5, refusals: 6 } as never);
+  expect(await metrics.render()).toMatch(/\na_body_bytes 5\n.*\na_body_refusals_total 6\n/s);
+});
+
 test("nothing is measured by the clock of the system, which may be set forward by years", () => {
   vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "hrtime"] });
   onTestFinished(() => void vi.useRealTimers());
