@@ -80,7 +80,6 @@ function standardOutput(): Omit<OutputFile, "temporary"> {
     },
     async commit() {
       await new Promise((resolve) => stream.write("", resolve));
-      if (failure !== undefined) throw failure;
     },
     async [Symbol.asyncDispose]() {
       stream.off("error", onError);

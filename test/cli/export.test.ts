@@ -4,6 +4,7 @@ import { once } from "node:events";
 import { chmod, lstat, open, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
+import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { formats } from "../../src/transfer/format.ts";
@@ -41,6 +42,15 @@ test("replaces a file once it is whole, for its owner alone, and leaves nothing 
   expect(lines).toHaveLength(5002);
   expect((await stat(file)).mode & 0o777).toBe(0o600);
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
+});
+
+test("a signal ends it, and leaves no file", async () => {
+  const { folder, run } = await storeOf(many);
+  const running = run("-o", join(folder, "out.csv"));
+  while (process.listenerCount("SIGINT") === 0) await setImmediate();
+  process.emit("SIGINT");
+  expect(await running).toMatchObject({ code: 1, stderr: "plant-store: interrupted\n" });
+  expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual([]);
 });
 
 test("leaves an old file as it was when a plant cannot be read", async () => {
