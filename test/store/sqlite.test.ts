@@ -103,10 +103,11 @@ test("a log that grows for a reader is told, and when it is copied", async () =>
   expect(notices[0]).toMatch(/^the log of .*plants\.db grows, because a program reads/);
   expect(logChanged.mock.lastCall?.[0]).toBeGreaterThan(70_000_000);
   reader.exec("COMMIT");
-  await store.create({ ...large, id: 70n });
+  for (let id = 70n; id < 72n; id++) await store.create({ ...large, id });
   await expect.poll(() => notices).toHaveLength(2);
   expect(notices[1]).toMatch(/has been copied/);
   expect(logChanged.mock.lastCall?.[0]).toBeLessThan(20_000_000);
+  expect((await stat(`${path}-wal`)).size).toBeLessThanOrEqual(2 ** 26);
 });
 
 test("an inspection writes nothing, but a probe does", async () => {

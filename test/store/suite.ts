@@ -170,7 +170,8 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       for (const state of [undefined, closing]) {
         await state;
         expect(store.obstacle()).toBe("closed");
-        await expect(store.create(plantOf(1))).rejects.toMatchObject({ code: "unavailable" });
+        const failure = { code: "unavailable", message: "the store is closed" };
+        await expect(store.create(plantOf(1))).rejects.toMatchObject(failure);
       }
       await (await reopen()).create({ ...plantOf(1), name: "another" });
     });

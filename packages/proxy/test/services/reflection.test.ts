@@ -5,7 +5,7 @@ import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { gatewayNodeAdapter } from "connect-gateway";
-import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
+import { openGrpcTransport } from "connect-gateway/client";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
 import { expect, test, vi } from "vitest";
 import { file_library_v1_catalog } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
@@ -174,16 +174,11 @@ test("a wrong answer changes nothing, and the next right one is read", async () 
 test("what is told again as it was is no change", async () => {
   await using reflected = await openReflected(library);
   const readings = new EventEmitter();
-  const { transport } = reflected;
-  const counting: GrpcTransport = Object.create(transport, {
-    stream: {
-      value: (...call: Parameters<GrpcTransport["stream"]>) => {
-        readings.emit("reading");
-        return transport.stream(...call);
-      },
-    },
-  });
-  using watched = openWatch({ transport: counting });
+  const header = () => {
+    readings.emit("reading");
+    return {};
+  };
+  using watched = openWatch({ transport: reflected.transport, header });
   await watched.until([LibraryService.typeName]);
   for (let i = 0; i < 3; i++) await within("a reading", once(readings, "reading"));
   expect(watched.told).toEqual([[LibraryService.typeName]]);
@@ -225,14 +220,19 @@ test("what may have changed while it was read is read again soon", async () => {
   while (count < 3) await within("a reading", once(readings, "reading"));
 });
 
-test("where no gateway can be made of a change, those before stay", async () => {
+test("where no gateway can be made of a change, those before stay, and are told again", async () => {
   await using reflected = await openReflected(library);
-  const onChange = () => {
-    throw new Error("a rule that cannot be served");
+  const onChange = ({ services }: Descriptors) => {
+    if (services.length > 1) throw new Error("a rule that cannot be served");
   };
   using watched = openWatch({ transport: reflected.transport, onChange });
+  await watched.until([LibraryService.typeName]);
+  const { descriptors } = watched.watch;
+  await reflected.replace(both);
   await watched.until("a rule that cannot be served");
-  expect(watched.watch.descriptors).toBeUndefined();
+  expect(watched.watch.descriptors).toBe(descriptors);
+  await reflected.replace(library);
+  await expect.poll(() => watched.told.at(-1)).toEqual([LibraryService.typeName]);
 });
 
 test("an upstream that says UNIMPLEMENTED is asked what it has", async () => {
