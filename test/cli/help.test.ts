@@ -43,11 +43,11 @@ const odd = "sqlite:a\x1b[31mb\u202e\u2028?x\nplant-store: forged";
 
 test.each([
   [["serve", "--store", odd]],
-  [["config", "check", "--config", "a\x1b[31m\nb"]],
+  [["import", "a\x1b[31m\nb.csv"]],
   [["a\x1b[31mb"]],
   [["serve", "--a\x1b[31mb"]],
 ])("what a message quotes cannot move the cursor, nor look like a line: %j", async (args) => {
-  const { stderr, code } = await runInProcess(args);
+  const { stderr, code } = await runInProcess(args, { PLANT_STORE_TOKEN: "a" });
   expect(code).toBeGreaterThan(0);
   expect(stderr).toContain("\ufffd[31m");
   expect(stderr.trimEnd()).not.toMatch(/[\p{Cc}\u202e\u2028]/u);

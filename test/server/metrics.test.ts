@@ -10,6 +10,7 @@ import { openRawConnection } from "../../packages/gateway/test/support/raw-conne
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createCommitMetrics } from "../../src/server/commit-metrics.ts";
+import { reportUnreachable } from "../../src/server/obstacles.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { get, plantHeaders as headers, postPlant } from "../support/plant-request.ts";
 import { createPlantPath, newPlantJson } from "../support/protocol/message.ts";
@@ -26,7 +27,7 @@ test("what a store tells is shown: commits in seconds, its queue, its log, its n
   metrics.commitEnded({ rows: 1, durationMs: 2000, isFailed: false });
   metrics.queueChanged(3, 4);
   metrics.logChanged?.(5);
-  metrics.nodesUnreachable(6);
+  reportUnreachable({ warn() {} } as never, metrics)(["a", "b", "c", "d", "e", "f"]);
   const text = await registry.metrics();
   const names = "commit_duration_seconds_sum queue_rows queue_bytes log_bytes nodes_unreachable";
   for (const [i, name] of names.split(" ").entries())

@@ -162,6 +162,7 @@ test.each<[yaml: string, ...answers: (readonly [path: string, status: number, bo
     ["/api/v1/volumes/1", 200, { id: 1 }],
     ["/v1/volumes/1", 404, { code: Code.NotFound }],
     ["/api/readyz", 200, { status: "ok" }],
+    ["/readyz", 200, { status: "ok" }],
     ["/api/openapi.json", 200, { servers: [{ url: "/api" }] }],
   ],
   [

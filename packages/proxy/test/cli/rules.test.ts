@@ -37,7 +37,7 @@ test.each([
   ["an unknown key", "http: { rules: [] }\napis: []\n", "rules.yaml:2: apis is unknown"],
   ["another type", "type: google.api.Other\nhttp: { rules: [] }\n", "rules.yaml:1: type must be"],
   ["an unknown key in http", "http:\n  a: true\n  rules: []\n", "rules.yaml:2: http.a is unknown"],
-  ["no YAML", "http: [", "rules.yaml:1: "],
+  ["a tag", rule("get: !a /a"), "rules.yaml:4: .*tag"],
   ["nothing", "", "rules.yaml: must be http: "],
 ])("%s is named", (_what, text, message) => {
   expect(() => parseRules(text, "rules.yaml")).toThrow(new RegExp(message));
