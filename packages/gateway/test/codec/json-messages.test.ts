@@ -107,10 +107,12 @@ describe("JSON:", () => {
     expect(toJson(LibrarySchema, message)).toEqual({ shelves: [{ theme: "t" }] });
   });
 
-  test("an extension that is not in the registry is an unknown field", () => {
+  test("an extension that is not in the registry, or of another message, is unknown", () => {
     const text = '{"[library.v1.barcode]":1}';
     expect(refusalOf(() => read(CardSchema, text))).not.toBe("accepted");
-    expect(refusalOf(() => read(CardSchema, text, { ignoreUnknownFields: true }))).toBe("accepted");
+    const options = { ...extended, ignoreUnknownFields: true };
+    expect(refusalOf(() => read(CardSchema, text, options))).toBe("accepted");
+    expect(refusalOf(() => read(EveryFieldSchema, '{"[a.value]":1}', options))).toBe("accepted");
   });
 
   test("an extension's message lacks a field that proto2 requires", () => {
