@@ -1,9 +1,11 @@
 /** The store as a tool: the official clients create plants, with the answers of REST. */
+import { readdir } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { nodeOfSources } from "../../packages/gateway/test/runtimes/server-process.ts";
 import { clients, stdioClients } from "../../packages/gateway/test/support/mcp-client.ts";
+import { within } from "../../packages/gateway/test/support/within.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { main } from "../support/child.ts";
+import { main, spawnChild } from "../support/child.ts";
 import { authorization } from "../support/plant-request.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { useTestServer } from "../support/use-test-server.ts";
@@ -25,9 +27,8 @@ describe.each(clients)("%s", (_by, connect) => {
     expect((await client.call("create_plant", near)).isError).toBeFalsy();
     const taken = await client.call("create_plant", { plant: { ...plant, name: "Sage" } });
     expect(JSON.parse(taken.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
-    const { content, isError } = await client.call("create_plant", {
-      plant: { id: "1", name: "\0" },
-    });
+    const wrong = { plant: { id: "1", name: "\0" } };
+    const { content, isError } = await client.call("create_plant", wrong);
     expect(isError).toBe(true);
     expect(JSON.parse(content[0]?.text ?? "")).toMatchObject({
       code: "INVALID_ARGUMENT",
@@ -65,8 +66,17 @@ describe.each(stdioClients)("plant-store mcp and %s", (_by, connect) => {
     expect(JSON.parse(wrong.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
     const long = client.call("create_plant", { plant, tags: Array(2000).fill(0) });
     await expect(long).rejects.toThrow("more than");
-    expect(readStoredPlants(stdio.database)).toEqual([
-      storedForm({ id: BigInt(big), name: "Basil" }),
-    ]);
+    const stored = storedForm({ id: BigInt(big), name: "Basil" });
+    expect(readStoredPlants(stdio.database)).toEqual([stored]);
   });
+});
+
+test("plant-store mcp ends in order at a signal", async () => {
+  const cwd = await temporaryFolder();
+  await using child = spawnChild(["mcp", "--store", "sqlite:plants.db"], { cwd, stdin: "open" });
+  child.process.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+  await child.stdout.until(/"id":1/);
+  child.process.kill("SIGINT");
+  expect(await within("its end", child.exited)).toEqual({ code: 0, signal: null });
+  expect([child.stderr.text, await readdir(cwd)]).toEqual(["", ["plants.db"]]);
 });

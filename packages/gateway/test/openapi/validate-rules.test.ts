@@ -46,8 +46,7 @@ const mood = (value: object): TypeRules => ({ case: "enum", value });
 const list = (value: object): TypeRules => ({ case: "repeated", value });
 const map = (value: object): TypeRules => ({ case: "map", value });
 
-/** No double. */
-const odd = "9007199254740993";
+const odd = "9007199254740993"; // no double
 const uuid = "01234567-89ab-cdef-0123-456789ABCDEF";
 
 const rows: readonly Row[] = [
@@ -127,12 +126,7 @@ const rows: readonly Row[] = [
   row("strings", list({ items: { type: text({ len: 2n }), ignore: 1 } }), [["ab", ""]], [["a"]]),
   row("wrappers", list({ items: { type: long(gt(3n)), ignore: 1 } }), [["4"]], [[0]]),
   row("ints", list({ items: { type: long(gt(3n)) } }), [["4", 5]], [[3]]),
-  row(
-    "map",
-    map({ minPairs: 1n, maxPairs: 2n }),
-    [{ 1: "a" }],
-    [{}, { 1: "", 2: "", 3: "" }, none],
-  ),
+  row("map", map({ minPairs: 1n, maxPairs: 1n }), [{ 1: "a" }], [{}, { 1: "", 2: "" }, none]),
   row("map", map({ minPairs: 0n }), [{ 1: "a" }], [{}, none], { required: true }),
   row("map", map({ minPairs: 2n }), [{}, { 1: "", 2: "" }, none], [{ 1: "" }], { ignore: 1 }),
   row("map", map({ keys: { type: int({ in: [6] }) } }), [{ 6: "" }, {}], [{ 5: "" }]),
