@@ -75,6 +75,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     onTestFinished(() => server.current.set("synchronous_standby_names", ""));
     await server.current.set("synchronous_standby_names", "nobody");
     await expect(engine.probe()).rejects.toMatchObject({ name: "Unconfirmed" });
+    await server.current.set("synchronous_standby_names", "");
+    await engine.probe();
     expect(await kept()).toEqual(before);
   });
 
