@@ -13,7 +13,6 @@ import {
   Code,
   ConnectError,
   type ConnectRouter,
-  type ContextValues,
   createContextValues,
   type HandlerContext,
   type Transport,
@@ -92,27 +91,22 @@ interface Forwarding extends ProxyOptions {
   readonly metadataOf: RequestMetadata;
 }
 
+/** A caller who takes bytes gets those of the upstream. */
 const passing = createContextValues().set(passesOn, true);
 
-/** A caller who takes bytes gets those of the upstream. */
-function valuesFor(context: HandlerContext): ContextValues | undefined {
-  return takesBytes(context) ? passing : undefined;
-}
-
 function forwardMethod(method: DescMethod, forwarding: Forwarding): unknown {
+  const stream = (messages: AsyncIterable<Message>, context: HandlerContext) =>
+    callStream(method, messages, forwarding, context);
   switch (method.methodKind) {
     case "unary":
       return (message: Message, context: HandlerContext) =>
         callUnary(method, message, forwarding, context);
     case "server_streaming":
-      return (message: Message, context: HandlerContext) =>
-        callStream(method, createAsyncIterable([message]), forwarding, context);
+      return (one: Message, context: HandlerContext) => stream(createAsyncIterable([one]), context);
     case "client_streaming":
-      return (messages: AsyncIterable<Message>, context: HandlerContext) =>
-        onlyOne(callStream(method, messages, forwarding, context));
+      return (...call: Parameters<typeof stream>) => onlyOne(stream(...call));
     case "bidi_streaming":
-      return (messages: AsyncIterable<Message>, context: HandlerContext) =>
-        callStream(method, messages, forwarding, context);
+      return stream;
   }
 }
 
@@ -122,15 +116,12 @@ async function callUnary(
   forwarding: Forwarding,
   context: HandlerContext,
 ): Promise<Message> {
-  const { transport, metadataOf } = forwarding;
   try {
-    const answer = await transport.unary(
+    const answer = await forwarding.transport.unary(
       method as DescMethodUnary,
-      signalFor(transport, context),
-      timeoutFor(method, forwarding, context),
-      metadataOf(context),
+      ...termsOf(method, forwarding, context),
       message,
-      valuesFor(context),
+      takesBytes(context) ? passing : undefined,
     );
     addFields(context.responseHeader, answer.header);
     addFields(context.responseTrailer, answer.trailer);
@@ -147,15 +138,12 @@ async function* callStream(
   forwarding: Forwarding,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
-  const { transport, metadataOf } = forwarding;
   try {
-    const answer = await transport.stream(
+    const answer = await forwarding.transport.stream(
       method as DescMethodStreaming,
-      signalFor(transport, context),
-      timeoutFor(method, forwarding, context),
-      metadataOf(context),
+      ...termsOf(method, forwarding, context),
       messages,
-      valuesFor(context),
+      takesBytes(context) ? passing : undefined,
     );
     addFields(context.responseHeader, answer.header);
     // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
@@ -167,16 +155,15 @@ async function* callStream(
   }
 }
 
-/** At least 1 for a deadline that has just passed: transports take less for none. */
-function timeoutFor(method: DescMethod, { timeoutMs }: Forwarding, context: HandlerContext) {
-  const left = context.timeoutMs();
-  return left === undefined ? timeoutMs?.(method) : Math.max(1, left);
-}
-
-/** Ours needs no AbortSignal, which costs more. */
-function signalFor(transport: Transport, context: HandlerContext): AbortSignal {
+function termsOf(method: DescMethod, forwarding: Forwarding, context: HandlerContext) {
+  const { transport, timeoutMs, metadataOf } = forwarding;
+  // Ours needs no AbortSignal, which costs more.
   const isOurs = transport instanceof GrpcTransport;
-  return isOurs ? (cancellationOf(context) as AbortSignal) : context.signal;
+  const signal = isOurs ? (cancellationOf(context) as AbortSignal) : context.signal;
+  // At least 1 for a deadline that has just passed: transports take less for none.
+  const left = context.timeoutMs();
+  const ms = left === undefined ? timeoutMs?.(method) : Math.max(1, left);
+  return [signal, ms, metadataOf(context)] as const;
 }
 
 function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
