@@ -35,11 +35,9 @@ export interface Descriptors {
 }
 
 /** Whether a service is about the server that has it, and not for the callers of another. */
-export function isOfServer(typeName: string): boolean {
-  return /^grpc\.(?:channelz\.v1\.Channelz|health\.v1\.Health|reflection\.v1(?:alpha)?\.ServerReflection)$/.test(
-    typeName,
-  );
-}
+export const isOfServer = (typeName: string): boolean => ofServer.test(typeName);
+const ofServer =
+  /^grpc\.(?:channelz\.v1\.Channelz|health\.v1\.Health|reflection\.v1(?:alpha)?\.ServerReflection)$/;
 
 /** Descriptors that cannot be used. If one proto file is invalid, the message names it. */
 export class DescriptorError extends Error {
@@ -91,22 +89,23 @@ function complete(files: readonly FileDescriptorProto[]): void {
   });
   const places = new Map<string, string>();
   for (const { file, types } of all) for (const [type] of types) places.set(type, file.name);
-  const find = (type: string, scope: string, outwards = 100): string => {
+  const find = (type: string, scope: string): string => {
     const name = `${scope}.${type}`;
-    if (type === "" || type.startsWith(".")) return type;
-    if (scope === "" || outwards === 0 || places.has(name)) return name;
-    return find(type, scope.slice(0, scope.lastIndexOf(".")), outwards - 1);
+    if (type.startsWith(".") || scope.length > 256) return type;
+    if (scope === "" || places.has(name)) return name;
+    return find(type, scope.slice(0, scope.lastIndexOf(".")));
   };
   for (const { file, types } of all) {
     for (const [scope, { field: fields = [] }] of types)
       for (const field of fields) {
         field.jsonName ||= field.name.replaceAll(/_+(.?)/g, (_, next) => next.toUpperCase());
-        field.typeName = find(field.typeName, scope);
+        field.typeName &&= find(field.typeName, scope); // a scalar has none, not an empty one
       }
     if (file.dependency.length > 0) continue;
+    const own = new Map(types);
     const ofFields = types.map(([, { field }]) => field?.map(({ typeName }) => typeName));
-    const used = new Set(textsIn([ofFields, file.service]).map((one) => places.get(one)));
-    for (const place of used) if (place && place !== file.name) file.dependency.push(place);
+    const used = textsIn([ofFields, file.service]).map((one) => !own.has(one) && places.get(one));
+    for (const one of new Set(used)) if (one && one !== file.name) file.dependency.push(one);
   }
 }
 
