@@ -6,7 +6,7 @@ import { file_google_rpc_status } from "../../gen/google/rpc/status_pb.ts";
 
 export class TypeRegistry {
   readonly registry = createMutableRegistry();
-  readonly #files = new Set<DescFile>();
+  readonly #added = new Set<DescFile | Registry>();
 
   constructor() {
     for (const file of [file_google_rpc_error_details, file_google_rpc_status]) this.addFile(file);
@@ -14,8 +14,8 @@ export class TypeRegistry {
 
   /** Adds the types of a file and of its imports, unless an application has added them. */
   addFile(file: DescFile): void {
-    if (this.#files.has(file)) return;
-    this.#files.add(file);
+    if (this.#added.has(file)) return;
+    this.#added.add(file);
     for (const type of nestedTypes(file)) {
       if (this.registry.get(type.typeName) === undefined) this.registry.add(type);
     }
@@ -33,7 +33,8 @@ export class TypeRegistry {
   }
 
   addAll(registry: Registry | undefined): void {
-    if (registry === this.registry) return;
-    for (const type of registry ?? []) this.registry.add(type);
+    if (registry === undefined || this.#added.has(registry)) return;
+    this.#added.add(registry); // that of all services of an upstream
+    for (const type of registry) this.registry.add(type);
   }
 }
