@@ -3,12 +3,12 @@ import {
   addSettingFlags,
   assembleOptions,
   type Flags,
+  flagsOf,
   readGiven,
   readSettings,
   warn,
 } from "../settings/given.ts";
-import type { Program } from "../settings/schema.ts";
-import { formatValue, type Setting, SettingsError } from "../settings/schema.ts";
+import { formatValue, type Program, type Setting, SettingsError } from "../settings/schema.ts";
 
 /** `config`: shows the settings of a start. @param assertFiles Throws a SettingsError for invalid files. */
 export function createConfigCommand<Options, Settings>(
@@ -19,14 +19,12 @@ export function createConfigCommand<Options, Settings>(
   const show = command
     .command("show")
     .description("Show every setting, its value (secrets hidden) and its source.")
-    .action((_: Flags, own: Command) => showSettings(program, own.optsWithGlobals()));
+    .action((_: Flags, own: Command) => showSettings(program, flagsOf(own)));
   const check = command
     .command("check")
-    .description(
-      "Exit with 0 if a start accepts the settings, else print every problem and exit with 2.",
-    )
+    .description("Exit with 0 if a start accepts the settings, else with 2 and every problem.")
     .action(async (_: Flags, own: Command) => {
-      const { settings, use } = await readSettings(program, own.optsWithGlobals());
+      const { settings, use } = await readSettings(program, flagsOf(own));
       await use(async () => assertFiles(settings));
       process.stdout.write("the settings are valid\n");
     });

@@ -3,7 +3,7 @@ import http from "node:http";
 import https from "node:https";
 import { Command } from "commander";
 import { common } from "../settings/common.ts";
-import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
+import { addSettingFlags, type Flags, flagsOf, readSettings } from "../settings/given.ts";
 import { reachable } from "../settings/place.ts";
 import type { Program } from "../settings/schema.ts";
 import { CommandFailure } from "./run.ts";
@@ -24,7 +24,7 @@ export function createHealthCommand<O extends Options>(program: Program<O, unkno
       "Exit with 0 if the server of these settings answers /healthz with 200, else with 1.",
     )
     .action(async (_: Flags, own: Command) => {
-      const { options } = await readSettings(program, own.optsWithGlobals(), ...used);
+      const { options } = await readSettings(program, flagsOf(own), ...used);
       const problem = await findProblem(placeOf(options));
       if (problem !== undefined) throw new CommandFailure(1, problem);
     });

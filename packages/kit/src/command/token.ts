@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import { Command } from "commander";
 import { createToken, listTokens, revokeToken } from "../auth/token-file.ts";
-import { addSettingFlags, type Flags, readSettings } from "../settings/given.ts";
+import { addSettingFlags, type Flags, flagsOf, readSettings } from "../settings/given.ts";
 import type { Program } from "../settings/schema.ts";
 import { cannot } from "./run.ts";
 
@@ -19,7 +19,7 @@ export function createTokenCommand<O extends Options>(
   fileOf: (tokenFile: string | undefined) => string,
 ): Command {
   async function readTokenFile(own: Command): Promise<string> {
-    const { options } = await readSettings(program, own.optsWithGlobals(), "token-file");
+    const { options } = await readSettings(program, flagsOf(own), "token-file");
     return fileOf(options.auth?.tokenFile);
   }
 

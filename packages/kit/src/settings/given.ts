@@ -20,6 +20,9 @@ export type GivenSettings = Awaited<ReturnType<typeof readGiven>>;
 /** Flags as commander has them: by their names in camel case, those of the command among them. */
 export type Flags = Readonly<Record<string, string | boolean | undefined>>;
 
+/** Those after the command, and before it. */
+export const flagsOf = (own: Command): Flags => ({ ...own.optsWithGlobals(), ...own.opts() });
+
 /** The given settings by name: flags override the environment, which overrides a file. */
 export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);

@@ -92,7 +92,7 @@ test.skipIf(!hasOpenssl)(
 );
 
 test("without a server, it says why", async () => {
-  const { exitCode, stderr } = await folder.run("--port", "1", "health");
+  const { exitCode, stderr } = await folder.run("--port", "2", "health", "--port", "1");
   expect(stderr).toMatch(/^connect-gateway-proxy: \/healthz cannot be asked: .*REFUSED.*:1\n$/);
   expect(exitCode).toBe(1);
 });
