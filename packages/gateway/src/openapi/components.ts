@@ -53,9 +53,14 @@ export function createComponents(style: NameStyle, base = "#/components/schemas"
     refer(named: Named, create: () => JsonObject): JsonObject {
       const name = names.nameOf(named);
       if (schemas[name] === undefined) {
-        const schema: JsonObject = {}; // a message may contain itself
-        schemas[name] = schema;
-        Object.assign(schema, create());
+        schemas[name] = {}; // a message may contain itself
+        try {
+          Object.assign(schemas[name], create());
+        } catch (error) {
+          const all = Object.keys(schemas); // later ones may refer to it
+          for (const one of all.slice(all.indexOf(name))) delete schemas[one];
+          throw error;
+        }
       }
       const { type } = schemas[name] ?? {};
       return { ...(isTyped && type !== undefined && { type }), $ref: `${base}/${name}` };

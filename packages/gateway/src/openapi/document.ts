@@ -11,9 +11,8 @@ import { createSchemas } from "./schema/schema.ts";
 /**
  * Describes the REST API of the services, with the comments that the descriptors include: those of a
  * compiler do, generated code does not.
- * @throws {RuleError} for a rule that cannot be served or described.
+ * @throws {RuleError} for a rule that cannot be served or described, {Error} for an invalid option.
  * @throws {TypeError} for a REST option by service or method that refers to nothing that is served.
- * @throws {Error} for an invalid option.
  */
 export function createOpenApiDocument(
   services: readonly DescService[],
@@ -62,13 +61,8 @@ export function createOpenApiDocument(
   };
 }
 
-function addOperation(
-  paths: { [path: string]: JsonObject },
-  one: Operation,
-  context: OperationContext,
-): void {
-  const item = paths[one.path.path] ?? {};
-  paths[one.path.path] = item;
+function addOperation(paths: JsonObject, one: Operation, context: OperationContext): void {
+  const item = (paths[one.path.path] ?? {}) as JsonObject;
   const { httpMethod, id } = one;
   if (httpMethod === httpMethod.toLowerCase()) {
     item[httpMethod] = operationObject(one, context);
@@ -79,4 +73,5 @@ function addOperation(
     const note = `OpenAPI 3.1 cannot describe the method ${httpMethod} here: ${id}.`;
     item["description"] = [item["description"], note].filter(Boolean).join(" ");
   }
+  paths[one.path.path] = item;
 }

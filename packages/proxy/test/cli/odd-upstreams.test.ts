@@ -68,7 +68,7 @@ test("a rule, a type, options and an import that are wrong, and messages that ho
     string: "a",
   });
   const document = await (await fetch(`${server.origin}/openapi.json`)).json();
-  expect(document).toMatchObject({ paths: { "/v1/fields": {} } });
+  expect(Object.keys(document.paths)).toEqual(["/v1/odd", "/v1/many", "/v1/fields"]);
   await server.nextLine(); // says where MCP is
   expect(await server.readMetrics()).toContain("connect_gateway_rules_left_out 3\n");
 });
