@@ -13,6 +13,7 @@ import {
 } from "../gen/connectrpc/conformance/v1/service_pb.ts";
 
 export type Payload = MessageInitShape<typeof ConformancePayloadSchema>;
+export type RequestInfo = MessageInitShape<typeof ConformancePayload_RequestInfoSchema>;
 
 /** The payload of a method that answers once, or the requested error. */
 export async function answerOnce(
@@ -35,7 +36,7 @@ export async function answerOnce(
 }
 
 /** What the server saw of the call. */
-export function describeRequest(requests: readonly Any[], context: HandlerContext) {
+export function describeRequest(requests: readonly Any[], context: HandlerContext): RequestInfo {
   const timeoutMs = context.timeoutMs();
   const isGet = context.requestMethod === "GET";
   return {
