@@ -34,7 +34,7 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-          exclude: ["**/*.mocked.test.ts", ...packages, differential],
+          exclude: ["**/node_modules/**", "**/*.mocked.test.ts", ...packages, differential],
           // One worker runs many files, and loads what they import once.
           isolate: false,
         },
