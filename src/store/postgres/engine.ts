@@ -121,7 +121,7 @@ export function createPostgresEngine(
       const worker = main.isUp ? undefined : workerThatStores();
       const id = idForProbe(worker);
       const timeoutMs = limits.statementTimeoutMs;
-      const text = wasFull ? randomBytes(975).toString("base64") : ""; // twice is more than a row holds
+      const text = wasFull ? randomBytes(975).toString("base64") : ""; // two need a second page
       const write = (session: Session) =>
         probeWrite(
           { id, name: text, tag: text },

@@ -22,7 +22,7 @@ const current = { values: 0, max: Number.POSITIVE_INFINITY };
 
 /**
  * Counts values of the message that is being decoded: each of JSON, and each field of protobuf. What
- * takes more memory or time counts as several. @returns all so far. @throws {FieldViolation} above the limit.
+ * takes more memory or time counts as several. @returns all. @throws {FieldViolation} above the max.
  */
 export function countValues(values: number): number {
   current.values += values;

@@ -5,7 +5,7 @@ import { countValues, entryValues, messageValues, valuesPerMaskByte } from "./de
 /**
  * Makes checks that protobuf-es does not make, and counts values: that each known field has its own
  * wire type, that the content of a field ends with the field, and that text is UTF-8 in proto2, too.
- * Else the result could be a message nobody sent. @returns how many values. @throws {RangeError}
+ * Otherwise it could be a message that nobody sent. @returns its values. @throws {RangeError}
  */
 export function assertWireFormat(desc: DescMessage, bytes: Uint8Array, recursionLimit = 100) {
   const reader = new BinaryReader(bytes);

@@ -154,7 +154,7 @@ export class BodyAlreadyReadError extends Error {
   }
 }
 
-/** A chunk of thousands of messages takes so long. Then others are served before the next, one a turn. */
+/** A chunk of thousands of messages takes so long. Then others are served before the next. */
 export const longMs = 5;
 
 /** In the next turn of the event loop. Other runtimes than Node may lack `setImmediate`. */

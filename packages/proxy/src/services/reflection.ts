@@ -38,7 +38,7 @@ export interface ReflectServicesOptions {
 /** More than servers have, so that a server that names ever more of them comes to an end. */
 const filesMax = 10_000;
 
-/** Of all files: as many as common ones of 8 MiB have. A few bytes can become much, and nobody is served meanwhile. */
+/** Of all files: as many as 8 MiB of common ones have. A few bytes can become much, and block all. */
 const valuesMax = 2 * 1024 * 1024;
 
 /**

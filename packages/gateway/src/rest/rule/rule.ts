@@ -43,7 +43,7 @@ export interface Rules {
   readonly onRuleError?: ((error: RuleError) => void) | undefined;
 }
 
-/** What is made of a rule; undefined if that fails and is reported. @param of Whose other errors count, too. */
+/** Makes something of a rule; undefined if that is reported. @param of Has any error reported. */
 export function ofRule<T>({ onRuleError }: Rules, make: () => T, of?: DescMethod) {
   try {
     return make();
