@@ -100,7 +100,7 @@ describe("config check", () => {
     {},
     { env: { PLANT_STORE_TOKENS: tokens } },
     { env: { PLANT_STORE_TOKENS: ` ${tokens.replace(",", " ,\n ")} ` } },
-    { yaml: `tokens: ${tokens}` },
+    { yaml: `tokens: ${tokens}\nhost: null\nport: ~` },
     { yaml: "port: nonsense", flags: ["--port", "1"] },
     { flags: ["--port", "1", "--admin-port", "1", "--admin-host", "127.0.0.2"] },
     { flags: ["--port", "0", "--admin-port", "0"] },
@@ -123,11 +123,12 @@ describe("config check", () => {
   });
 
   const noSetting = "is not a setting; did you mean";
-  const oneValue = "must be one value, or a list of values";
+  const oneValue = "must be one value";
   const noPort = "must be a whole number from 0 to 65535";
   const required = "is required with jwks-url (FILE, line 1)";
   const alone = "--tls-key: is missing: set both the certificate and its key";
   const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
+  const notEncoded = "The encoded data was not valid for encoding utf-8";
   const noFile = "/none cannot be used with the key /none: ENOENT: no such file or directory";
 
   test.each<[Given, ...problems: string[]]>([
@@ -137,16 +138,14 @@ describe("config check", () => {
     [{ yaml: "max-body-bytes: 1" }, `max-body-bytes (FILE, line 1): ${noSetting} body-bytes-max?`],
     [{ yaml: "tls:\n  cert: x" }, "tls (FILE, line 1): is not a setting"],
     [{ yaml: "port: {a: 1}" }, `port (FILE, line 1): ${oneValue}`],
-    [{ yaml: "tokens: [[a]]" }, `tokens (FILE, line 1): ${oneValue}`],
+    [{ yaml: "jwt-audience: [a, b]" }, `jwt-audience (FILE, line 1): ${oneValue}`],
+    [{ yaml: "tokens: [[a]]" }, `tokens (FILE, line 1): ${oneValue} or a list`],
     [{ yaml: "port: 1\nhost: a\nport: 2" }, "FILE, line 3: is not YAML: duplicate key"],
     [{ yaml: "port: 1\n---\nport: 2" }, "FILE, line 2: is not YAML: multiple docs"],
     [{ yaml: "host: !env HOST" }, "FILE, line 1: is not YAML: tag resolve failed"],
     [{ yaml: "port: '1" }, "FILE, line 1: is not YAML: missing char"],
     [{ yaml: "- port" }, "FILE, line 1: write NAME: VALUE"],
-    [
-      { yaml: new Uint8Array([0x70, 0xff]) },
-      "FILE: cannot be read: The encoded data was not valid for encoding utf-8",
-    ],
+    [{ yaml: new Uint8Array([0x70, 0xff]) }, `FILE: cannot be read: ${notEncoded}`],
     [{ yaml: `#${"x".repeat(2 ** 20)}` }, "FILE: cannot be read: it has more than 1048576 bytes"],
     [
       { yaml: "tls-cert: /none", env: { PLANT_STORE_TLS_KEY: "/none" } },
@@ -161,10 +160,11 @@ describe("config check", () => {
       {
         yaml: "prot: 1\nhost: ''",
         env: { PLANT_STORE_STREAMS_MAX: "two" },
-        flags: ["--port", "x", "--tls-key", "k"],
+        flags: ["--port", "x", "--tls-key", ""],
       },
       `prot (FILE, line 1): ${noSetting} port?`,
       `--port: ${noPort}: x`,
+      "--tls-key: is empty",
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
     ],

@@ -1,14 +1,11 @@
 import { isThisMachine } from "../settings/place.ts";
-import { list, matching, type SettingProblem, type SettingsOf, text } from "../settings/schema.ts";
+import { file, list, type SettingProblem, type SettingsOf, text } from "../settings/schema.ts";
 import { isBearerToken } from "./bearer.ts";
 import { liveTokensMax } from "./token-file.ts";
 
 /** Authentication. All settings are optional here; a program may require a source of tokens. */
 export const authSettings = {
-  tokenFile: text("Where opaque tokens are kept", {
-    placeholder: "path",
-    check: matching(/./s, "is empty"),
-  }),
+  tokenFile: file("Where opaque tokens are kept", { placeholder: "path" }),
   tokens: list("Opaque tokens of 16 characters or more, separated by commas", {
     placeholder: "tokens",
     from: "variable",

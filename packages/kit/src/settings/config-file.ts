@@ -2,7 +2,9 @@ import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { suggestName } from "./environment.ts";
-import type { GivenValue, SettingProblem } from "./schema.ts";
+import type { GivenValue, Setting, SettingProblem } from "./schema.ts";
+
+type Types = ReadonlyMap<string, Setting["type"]>;
 
 interface ConfigFile {
   readonly values: ReadonlyMap<string, GivenValue>;
@@ -10,9 +12,9 @@ interface ConfigFile {
 }
 
 /** Reads a file of settings. A setting that is empty there is not set, as a variable. */
-export async function readConfigFile(file: string, names: readonly string[]): Promise<ConfigFile> {
+export async function readConfigFile(file: string, types: Types): Promise<ConfigFile> {
   try {
-    return parseConfigFile(await readText(file), file, names);
+    return parseConfigFile(await readText(file), file, types);
   } catch (error) {
     const problem = `cannot be read: ${(error as Error).message}`;
     return { values: new Map(), problems: [{ setting: file || "--config", problem }] };
@@ -28,11 +30,12 @@ async function readText(file: string): Promise<string> {
   return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
 }
 
-/** YAML of which every value is text, as a flag's: nothing is a number by the way it looks. */
-function parseConfigFile(content: string, file: string, names: readonly string[]): ConfigFile {
+/** YAML of which every value is text, as a flag's, or null: nothing is a number by the way it looks. */
+function parseConfigFile(content: string, file: string, types: Types): ConfigFile {
   const lines = new LineCounter();
   const document = parseDocument(content, {
     schema: "failsafe",
+    customTags: ["null"],
     prettyErrors: false,
     stringKeys: true,
     lineCounter: lines,
@@ -48,20 +51,20 @@ function parseConfigFile(content: string, file: string, names: readonly string[]
   }
   const { contents } = document;
   const isEmpty = contents === null || (isScalar(contents) && !contents.value);
-  if (problems.length > 0 || isEmpty) return { values, problems };
-  if (!isMap(contents)) {
+  if (problems.length === 0 && !isEmpty && !isMap(contents)) {
     refuse(contents.range?.[0], "write NAME: VALUE");
-    return { values, problems };
   }
+  if (problems.length > 0 || !isMap(contents)) return { values, problems };
   for (const { key, value } of contents.items) {
     const name = textOf(key) ?? "";
-    const text = textOf(value);
+    const isList = types.get(name) === "list";
+    const text = isSeq(value) && !isList ? undefined : textOf(value);
     const place = `${file}, line ${lineOf(isScalar(key) ? key.range?.[0] : undefined)}`;
     const setting = `${name} (${place})`;
-    if (!names.includes(name)) {
-      problems.push({ setting, problem: `is not a setting${hintFor(name, names)}` });
+    if (!types.has(name)) {
+      problems.push({ setting, problem: `is not a setting${hintFor(name, [...types.keys()])}` });
     } else if (text === undefined) {
-      problems.push({ setting, problem: "must be one value, or a list of values" });
+      problems.push({ setting, problem: `must be one value${isList ? " or a list" : ""}` });
     } else if (text !== "") {
       values.set(name, { text, written: setting, origin: `file ${place}` });
     }

@@ -27,10 +27,10 @@ export const flagsOf = (own: Command): Flags => ({ ...own.optsWithGlobals(), ...
 export async function readGiven(program: Named, flags: Flags) {
   const environment = takeEnvironment(program, process.env);
   const path = textOf(flags["config"]) ?? environment.values.get("config")?.text;
-  const names = program.entries.map(({ name }) => name);
+  const types = new Map(program.entries.map(({ name, setting }) => [name, setting.type]));
   // YAML is loaded where there is some alone, for the sake of the start.
   const file =
-    path !== undefined && (await (await import("./config-file.ts")).readConfigFile(path, names));
+    path !== undefined && (await (await import("./config-file.ts")).readConfigFile(path, types));
   const given = program.entries.flatMap(({ name, id }) => {
     const text = textOf(flags[id]);
     const written = `--${name}`;

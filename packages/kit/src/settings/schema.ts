@@ -151,7 +151,7 @@ export function text<D extends string | undefined = undefined>(summary: string, 
 }
 
 export function file(summary: string, more?: More<undefined>) {
-  return text(summary, { placeholder: "file", ...more });
+  return text(summary, { placeholder: "file", check: matching(/./s, "is empty"), ...more });
 }
 
 export function choice<const W extends string, D extends W | undefined>(
