@@ -125,6 +125,7 @@ describe("config check", () => {
   const noSetting = "is not a setting; did you mean";
   const oneValue = "must be one value";
   const noPort = "must be a whole number from 0 to 65535";
+  const samePort = "--admin-port: must not be that of port (FILE, line 1)";
   const required = "is required with jwks-url (FILE, line 1)";
   const alone = "--tls-key: is missing: set both the certificate and its key";
   const notUtf8 = "is not valid UTF-8 (or has U+FFFD); rename what it names";
@@ -168,14 +169,8 @@ describe("config check", () => {
       "PLANT_STORE_STREAMS_MAX: must be a whole number from 1 to 4096: two",
       "--tls-cert: is missing: set both the certificate and its key",
     ],
-    [
-      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--host", "::"] },
-      "--admin-port: must not be that of port (FILE, line 1)",
-    ],
-    [
-      { yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "0.0.0.0"] },
-      "--admin-port: must not be that of port (FILE, line 1)",
-    ],
+    [{ yaml: "port: 9464", flags: ["--admin-port", "9464", "--host", "::"] }, samePort],
+    [{ yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "0.0.0.0"] }, samePort],
     [
       { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",

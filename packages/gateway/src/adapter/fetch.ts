@@ -31,7 +31,7 @@ const optionKinds: OptionKindsOf<FetchGatewayOptions> = { ...commonOptionKinds, 
 export function gatewayFetchHandler<B extends Beside = []>(
   options: FetchGatewayOptions<B>,
 ): (request: Request, ...beside: B) => Promise<Response> {
-  assertOptions("gatewayFetchHandler", options, optionKinds);
+  assertOptions("gatewayFetchHandler", options, optionKinds, ["routes"]);
   const { fallback, contextValues, peerAddress, onError = logError } = options;
   const { bodyBudget = new BodyBudget() } = options;
   const { renderError = renderStatus } = options.rest ?? {};

@@ -56,7 +56,7 @@ export interface GatewayHandler {
  * @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`.
  */
 export function gatewayNodeAdapter(options: GatewayOptions): GatewayHandler {
-  assertOptions("gatewayNodeAdapter", options, gatewayOptionKinds);
+  assertOptions("gatewayNodeAdapter", options, gatewayOptionKinds, ["routes"]);
   return createNodeGateway(options).handler;
 }
 

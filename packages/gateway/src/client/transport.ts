@@ -62,7 +62,7 @@ const triesMax = 3;
 
 /** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
 export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport {
-  assertOptions("openGrpcTransport", options, kinds);
+  assertOptions("openGrpcTransport", options, kinds, ["url"]);
   return new GrpcTransport(options);
 }
 

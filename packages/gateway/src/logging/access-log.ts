@@ -5,7 +5,7 @@ import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
-import { assertOptions } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import { reasonOf } from "./reason.ts";
 
 /** One request: nothing of its body, of its query or of its token. */
@@ -43,12 +43,11 @@ export interface AccessLogOptions {
 
 /** Logs each request once, when it ends, with an id that the client and the upstream also get. */
 export function createAccessLog(options: AccessLogOptions): CallObserver {
-  assertOptions("createAccessLog", options, {
-    write: "function",
-    isErrorsOnly: "boolean",
-    findPrincipal: "function",
-    findTraceId: "function",
+  const kinds = optionKinds<AccessLogOptions>()({
+    function: "write findPrincipal findTraceId",
+    boolean: "isErrorsOnly",
   });
+  assertOptions("createAccessLog", options, kinds, ["write"]);
   const { write, isErrorsOnly, findPrincipal } = options;
   const { findTraceId = ({ headers }) => traceIdOf(headers["traceparent"]) } = options;
   return {

@@ -65,7 +65,7 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
   const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;
-  assertOptions("createTracingObserver", options, kinds);
+  assertOptions("createTracingObserver", options, kinds, ["tracer"]);
   const { tracer, propagator = propagation, scheme = "http" } = options;
   const spanContexts = new WeakMap<ObservedRequest, SpanContext>();
 

@@ -78,7 +78,7 @@ const abortedCallsMs = 500;
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
-  assertOptions("serve", options, kinds);
+  assertOptions("serve", options, kinds, ["routes"]);
   if ((options.port === undefined) === (options.path === undefined)) {
     throw new TypeError("serve: give a port or a path");
   }

@@ -8,8 +8,12 @@ import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { openGrpcTransport } from "../../src/client/index.ts";
+import { gatewayFetchHandler } from "../../src/fetch.ts";
 import { addHealth, createHealthHandlers } from "../../src/health/index.ts";
-import { type NodeHandler, RuleError } from "../../src/index.ts";
+import { gatewayNodeAdapter, type NodeHandler, RuleError } from "../../src/index.ts";
+import { createAccessLog } from "../../src/logging/index.ts";
+import { createTracingObserver } from "../../src/otel/tracing-observer.ts";
 import { addReflection } from "../../src/reflection/index.ts";
 import {
   type Refusal,
@@ -152,14 +156,6 @@ test("over HTTP/2, a tunnel is rejected, and told", async () => {
   expect([head[":status"], refused]).toEqual([405, ["tunnel"]]);
 });
 
-test("omitted limits have their defaults", async () => {
-  await using server = await openTestService({ limits: { headerBytesMax: 1000 } });
-  const session = http2.connect(server.origin);
-  onTestFinished(() => session.destroy());
-  const [settings] = await within("the settings", once(session, "remoteSettings"));
-  expect(settings).toMatchObject({ maxConcurrentStreams: 256, maxHeaderListSize: 66_536 });
-});
-
 test.each<[options: object, message: string]>([
   [{ limits: { requestTimeoutMs: 0 } }, "limits.requestTimeoutMs must be a whole number"],
   [{ limits: { requestTimeoutMs: 2 ** 31 } }, "limits.requestTimeoutMs must be a whole number"],
@@ -170,21 +166,30 @@ test.each<[options: object, message: string]>([
   await expect(serve({ port: 0, ...options, routes: () => {} })).rejects.toThrow(message);
 });
 
-test.each<[name: string, give: (router: ConnectRouter, options: object) => unknown]>([
-  ["addHealth", addHealth],
-  ["addReflection", addReflection],
-  ["createHealthHandlers", (_, options) => createHealthHandlers(options)],
-])("%s rejects unknown options", (name, give) => {
-  const router = createConnectRouter();
-  const drainging = AbortSignal.abort();
-  expect(() => give(router, { drainging })).toThrow(`${name}.drainging is no option; the options`);
+test.each<(router: ConnectRouter, options: object) => unknown>([
+  ...[addHealth, addReflection, (_: unknown, options: object) => createHealthHandlers(options)],
+])("%o rejects unknown options", (give) => {
+  const given = () => give(createConnectRouter(), { drainging: AbortSignal.abort() });
+  expect(given).toThrow(/^\w+\.drainging is no option; the options/);
 });
 
-test("undefined options have their defaults", async () => {
+test.each([
+  ...[serve, gatewayNodeAdapter, gatewayFetchHandler, openGrpcTransport],
+  ...[createAccessLog, createTracingObserver],
+])("%o names an option that is missing", async (give) => {
+  const given = async () => give({} as never);
+  await expect(given).rejects.toThrow(/\.(routes|url|write|tracer) is missing$/);
+});
+
+test("omitted and undefined options have their defaults", async () => {
   // As from users who compile without exactOptionalPropertyTypes.
   const rest = { renderError: undefined, ignoreQueryParameters: undefined, etag: undefined };
-  const limits = { requestTimeoutMs: undefined, idleTimeoutMs: undefined };
+  const limits = { headerBytesMax: 1000, requestTimeoutMs: undefined, idleTimeoutMs: undefined };
   await using server = await openTestService({ rest, limits } as unknown as ServeOptions);
+  const session = http2.connect(server.origin);
+  onTestFinished(() => session.destroy());
+  const [settings] = await within("the settings", once(session, "remoteSettings"));
+  expect(settings).toMatchObject({ maxConcurrentStreams: 256, maxHeaderListSize: 66_536 });
   const path = "/v1/nothing";
   const response = await exchange({ origin: server.origin, version: "2", method: "GET", path });
   expect(response.status).toBe(404);

@@ -191,7 +191,7 @@ const typesMax = 1000;
  * @throws {TypeError} for an unknown option.
  */
 export function watchReflection(options: ReflectionWatchOptions) {
-  assertOptions("watchReflection", options, kinds);
+  assertOptions("watchReflection", options, kinds, ["transport", "onChange", "onError"]);
   const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: Descriptors | undefined;
   let usedDigest: string | undefined;

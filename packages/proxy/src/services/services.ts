@@ -71,7 +71,7 @@ const kinds = optionKinds<ProxyOptions & Descriptors>()({
  * @throws {TypeError} for an unknown option, or a name of `requestMetadata` that cannot be passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
-  assertOptions("proxyServices", options, kinds);
+  assertOptions("proxyServices", options, kinds, ["services", "transport"]);
   const { services, requestMetadata = defaultRequestMetadata, onDroppedMetadata } = options;
   const metadataOf = createRequestMetadata(requestMetadata, onDroppedMetadata);
   const forwarding = { ...options, metadataOf };

@@ -15,6 +15,7 @@ import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts"
 import { json, versions } from "../../../gateway/test/support/catalog.ts";
 import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";
 import { createRequestMetadata, defaultRequestMetadata } from "../../src/services/metadata.ts";
+import { proxyServices } from "../../src/services/services.ts";
 import { openProxy, openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
 
 /** A proxy, and what its upstream was sent. */
@@ -203,11 +204,11 @@ test("a header that its sender says is of the connection goes no further", async
   expect([seen?.get("accept-language"), seen?.get("x-request-id")]).toEqual(["de", null]);
 });
 
-test.each(["te", "Grpc-Timeout", "content-type", ":path", "a b", ""])(
-  "the name %j is refused in the list",
-  (name) => {
-    expect(() => createRequestMetadata([...defaultRequestMetadata, name])).toThrow(
-      new TypeError(`requestMetadata: ${JSON.stringify(name)} cannot be passed on`),
-    );
-  },
-);
+test("a proxy without a transport does not start", () => {
+  expect(() => proxyServices({ services: [] } as never)).toThrow("transport is missing");
+});
+
+test.each(["te", "Grpc-Timeout", "content-type", ":path", "a b", ""])("%j is refused", (name) => {
+  const wrong = new TypeError(`requestMetadata: ${JSON.stringify(name)} cannot be passed on`);
+  expect(() => createRequestMetadata([...defaultRequestMetadata, name])).toThrow(wrong);
+});
