@@ -87,7 +87,7 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
       onRuleError(error) {
         // A file and its rules are complete at startup, so errors stop it.
         const isOwn = served.rules.some(({ selector }) => selector === error.selector);
-        if (file !== undefined && isOwn) throw error;
+        if (file !== undefined && isOwn) throw new CommandFailure(2, error.message);
         leftOut.add(error.message);
       },
       onDroppedMetadata: metrics?.onDroppedMetadata,

@@ -158,7 +158,7 @@ test.each<
   [what: string, args: (port: number) => readonly string[], message: string, exitCode?: number]
 >([
   ["its port is taken", (port) => [...described, "--port", `${port}`], "in use; choose another"],
-  ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "library.v1.No: no meth"],
+  ["a rule has no method", () => [...described, "--rules", "wrong.yaml"], "v1.No: no method", 2],
   ["no such tool", () => [...described, "--mcp", "library.v1.No"], "--mcp library.v1.No: no", 2],
 ])("a start that fails ends the process: %s", async (_what, args, message, code = 1) => {
   await using upstream = await openUpstream(catalog);
