@@ -41,6 +41,8 @@ export function createCors(options: CorsOptions): ApplyCors {
   if (problem !== undefined) throw new TypeError(`cors.origins ${problem}`);
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
+  const own = [...(options.allowedHeaders ?? []), ...(options.exposedHeaders ?? [])];
+  new Headers(own.map((name) => [name, ""])); // throws a TypeError for what is no name
   if (isForAll && credentials) throw new TypeError("cors.credentials needs origins by name, not *");
   const allowedHeaders = [
     ...cors.allowedHeaders,
