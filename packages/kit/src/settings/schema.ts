@@ -166,7 +166,8 @@ export function choice<const W extends string, D extends W | undefined>(
 
 /** A list, written with commas. Its elements have none. */
 export function list(summary: string, more?: More<readonly string[]>): Setting<readonly string[]> {
-  return { type: "list", summary, default: [], placeholder: "list", ...more };
+  const check = (all: readonly string[]) => (all.includes("") ? "has an empty item" : undefined);
+  return { type: "list", summary, default: [], placeholder: "list", check, ...more };
 }
 
 function toggle(isOn: boolean, summary: string, more?: More<boolean>): Setting<boolean> {
@@ -182,13 +183,10 @@ export function number<D extends number | undefined = number>(summary: string, m
   return { type: "integer", summary, ...form, ...more } as Setting<number | D>;
 }
 
-export function bytes(summary: string, more?: More<number>) {
-  return number(summary, { unit: "bytes", ...more });
-}
-
-export function milliseconds(summary: string, more?: More<number>) {
-  return number(summary, { unit: "ms", ...more });
-}
+export const bytes = (summary: string, more?: More<number>) =>
+  number(summary, { unit: "bytes", ...more });
+export const milliseconds = (summary: string, more?: More<number>) =>
+  number(summary, { unit: "ms", ...more });
 
 /** A check of a whole text. @param rule The same in words. */
 export function matching(form: RegExp, rule: string) {

@@ -13,6 +13,7 @@ import {
 
 const fileOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]file" });
 const nameOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]name" });
+const isToken = (name: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(name);
 const restSwitch = (name: string, summary: string) =>
   kit.off(`\`on\`: ${summary}`, { name: `rest-${name}` });
 
@@ -74,11 +75,12 @@ export const schema = {
   ...kit.common.rateLimit,
   requestMetadata: kit.list(
     "Request headers to pass on, besides `accept-language`, `authorization` and those of tracing",
-    { check: findHeaderProblem },
+    { check: headersThat("be passed on", isPassable) },
   ),
   ...kit.common.cors,
   corsExposedHeaders: kit.list(
     "Response headers that those pages may read, besides `x-request-id`",
+    { check: headersThat("be exposed", isToken) },
   ),
   corsCredentials: kit.off("Those pages may send cookies and client certificates"),
   mcp: kit.list("Offer these methods to language models at `/mcp`; alone, or `on`: all", {
@@ -203,11 +205,12 @@ export function restOptionsOf({ rest }: Settings) {
   };
 }
 
-function findHeaderProblem(headers: readonly string[]): string | undefined {
-  const wrong = headers.find((name) => !isPassable(name));
-  return wrong === undefined
-    ? undefined
-    : `has a header that cannot be passed on: ${wrong || "an empty name"}`;
+function headersThat(can: string, isRight: (name: string) => boolean) {
+  return (headers: readonly string[]) => {
+    const wrong = headers.find((name) => !isRight(name));
+    if (wrong === undefined) return undefined;
+    return `has a header that cannot ${can}: ${wrong || "an empty name"}`;
+  };
 }
 
 function findUrlProblem(url: string): string | undefined {
@@ -223,12 +226,8 @@ function findTimeoutProblem(texts: readonly string[]): string | undefined {
 }
 
 export function timeoutsOf({ methodTimeoutsMs }: Pick<Settings, "methodTimeoutsMs">) {
-  return new Map(
-    methodTimeoutsMs.map((text) => {
-      const [, name = "", ms] = timeoutForm.exec(text) ?? [];
-      return [name, Number(ms)] as const;
-    }),
-  );
+  const pairs = methodTimeoutsMs.map((text) => text.split("="));
+  return new Map(pairs.map(([name = "", ms]) => [name, Number(ms)]));
 }
 
 function findContradictions(settings: Values): kit.SettingProblem[] {

@@ -52,15 +52,15 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
       tables.map(([name, values]) => [name, values.get(service) ?? values.get(undefined)]),
     ) as Record<SettingByService, string | undefined>;
     const client = pairOf(own.upstreamCert, own.upstreamKey);
-    const { upstreamServerName: serverName } = own;
-    if (serverName !== undefined && isIP(serverName) !== 0) {
-      const problem = "must be a DNS name. For an IP address, use it in the URL";
-      throw wrong("upstreamServerName", `${serverName}: ${problem}`);
-    }
+    const { upstreamServerName: serverName, upstreamAuthority: authority } = own;
+    if (isIP(serverName ?? "") !== 0)
+      throw wrong("upstreamServerName", `${serverName}: must be a DNS name; an IP goes in the URL`);
+    if (!/^[\w.~!$&'()*+;=:%[\]-]+$/.test(authority ?? "a"))
+      throw wrong("upstreamAuthority", `${authority}: must be HOST or HOST:PORT`);
     const place = {
       ...parseUrl(url),
       tls: { caFile: own.upstreamCa, client, serverName },
-      authority: own.upstreamAuthority,
+      authority,
       headerFile: own.upstreamHeaders,
       ownHeaderFile: own.reflectionHeaders,
     };

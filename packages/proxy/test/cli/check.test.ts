@@ -140,11 +140,10 @@ describe("what is wrong", () => {
     ["no rules for reflection", `${all} --reflection --rules none.yaml`, "none.yaml cannot be"],
     ["services that are not there", `${all} --descriptors none.binpb`, "none.binpb: ENOENT"],
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
-    [
-      "an address as a name",
-      `${set} --upstream-server-name 127.0.0.1`,
-      "--upstream-server-name: 127.0.0.1: must be a DNS name. For an IP address, use it in the URL",
-    ],
+    ["an address as a name", `${set} --upstream-server-name 127.0.0.1`, "must be a DNS name; an"],
+    ["a URL as an authority", `${set} --upstream-authority http://a`, "http://a: must be HOST or"],
+    ["no header", `${set} --cors-origin * --cors-exposed-headers a:`, "cannot be exposed: a:\n"],
+    ["a comma too many", `${set} --mcp a,`, "--mcp: has an empty item"],
     ["an upstream that is away", `${all} --reflection`, "http://127.0.0.1:1: ", 1],
   ])("%s", async (_what, args, message, exitCode = 2) => {
     const ended = await check(...args.split(" "));
