@@ -51,7 +51,7 @@ import { valueReaders } from "./well-known.ts";
 export function messageFromJson<D extends DescMessage>(
   desc: D,
   json: ExactJson,
-  options: JsonOptions,
+  options: JsonOptions = {},
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
