@@ -50,6 +50,7 @@ export async function reflectServices(
   transport: GrpcTransport,
   { services, types = [], header = () => ({}), timeoutMs = 10_000 }: ReflectServicesOptions = {},
 ): Promise<Descriptors> {
+  let reason = "";
   for (const service of [ServerReflection, ServerReflectionAlpha]) {
     // Both packages have the same messages.
     const { serverReflectionInfo } = createClient(service as typeof ServerReflection, transport);
@@ -67,12 +68,13 @@ export async function reflectServices(
       return await read(ask, services, types);
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
+      reason = error.rawMessage;
     } finally {
       requests.close();
       ended.abort(); // the iterators of Connect's clients have no return
     }
   }
-  throw new DescriptorError("the upstream has no server reflection");
+  throw new DescriptorError(`the upstream has no reflection (${reason}): use a descriptor set`);
 }
 
 type Request = MessageInitShape<typeof ServerReflectionRequestSchema>;

@@ -80,7 +80,7 @@ const withoutAny = (router: ConnectRouter) => router.service(LibraryService, {})
 
 test.each<[what: string, routes: (router: ConnectRouter) => void, message: string]>([
   ["a service that is named and not there", both, notTold],
-  ["a server without reflection", withoutAny, "the upstream has no server reflection"],
+  ["a server without reflection", withoutAny, "has no reflection (HTTP status 404 with"],
 ])("%s is an error that says so", async (_what, routes, message) => {
   await using reflected = await openReflected(routes);
   await expect(reflectServices(reflected.transport, { services: shop })).rejects.toThrow(message);
