@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomInt } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine } from "../engine.ts";
 import { type ClusterOptions, createCluster } from "./cluster.ts";
@@ -25,6 +25,8 @@ export function createPostgresEngine(
   const failing = new Set<string>();
   /** Since the last commit. Then an empty row may fit into a page where no plant does. */
   let wasFull = false;
+  /** Of the last commit. Partitions may leave no place for other ids. */
+  let lastId = 0n;
   const cluster = createCluster(pool, inspection, { ...options, attempt });
 
   /** For each node of a cluster, as far as the total allows. */
@@ -104,6 +106,7 @@ export function createPostgresEngine(
         !(error instanceof NoHost && cluster.worker(node) !== undefined),
     },
     async commit(batch: readonly NewPlant[], node: string): Promise<Outcomes> {
+      lastId = batch.at(-1)?.id ?? lastId;
       try {
         const outcomes = await cluster.write(batch, node);
         failing.delete(node);
@@ -120,14 +123,13 @@ export function createPostgresEngine(
       const main = cluster.main();
       const worker = main.isUp ? undefined : workerThatStores();
       const id = idForProbe(worker);
-      const timeoutMs = limits.statementTimeoutMs;
       const text = wasFull ? randomBytes(975).toString("base64") : ""; // two need a second page
-      const write = (session: Session) =>
-        probeWrite(
-          { id, name: text, tag: text },
-          (text, values) => session.query(text, values, timeoutMs),
-          (text) => session.execute(text, timeoutMs),
-        );
+      const rowOf = (id: bigint) => ({ id, name: text, tag: text });
+      const row = rowOf(id);
+      const near = rowOf(BigInt.asIntN(64, lastId + BigInt(randomInt(1, 1000))));
+      // A page of the index may be full for the next plants alone.
+      const tries = inspection.placement ? [[row]] : [wasFull ? [row, near] : [row], [near]];
+      const write = (session: Session) => probeWrite(session, tries, limits.statementTimeoutMs);
       await attempt(write, cluster.worker(worker ?? "")?.pool ?? main);
       failing.delete(partOf(id));
     },

@@ -32,10 +32,8 @@ export async function beginReading(
       try {
         return (await session.query(select, values, timeoutMs)).map(toPlant);
       } catch (cause) {
-        throw new StoreError(
-          `the database at ${describeHost(session.host)} could not be read (${failureCode(cause)})`,
-          { cause },
-        );
+        const problem = `the database at ${describeHost(session.host)} could not be read`;
+        throw new StoreError(`${problem} (${failureCode(cause)})`, { cause });
       }
     },
     place: async () => String((await session.query(selectPlace))[0]?.[0]),

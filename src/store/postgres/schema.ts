@@ -123,7 +123,7 @@ async function migrateOnce(session: Session, timeoutMs: number): Promise<boolean
  * @throws {StoreOpenError} `damaged`, `unsupported`, `not_durable`
  */
 export async function assertTable(session: Session): Promise<void> {
-  const rows = await session.query(findColumns);
+  const rows = await session.query(findColumns, [Object.keys(columnTypes)]);
   const host = describeHost(session.host);
   if (rows.some(([, , , hasOthers]) => hasOthers === true)) {
     const problem = `plants at ${host} is a view, or has foreign partitions or children by INHERITS; make it a table, with partitions if you like`;
@@ -165,8 +165,4 @@ const findColumns = `
       bool_or(relkind NOT IN ('r', 'p') OR parent IS NOT NULL AND NOT relispartition) AS has_others
     FROM tables JOIN pg_class USING (oid)
   ) AS all_tables
-  WHERE attrelid = '@schema@.plants'::regclass AND (attnotnull OR attname <> 'name') AND attname IN (${Object.keys(
-    columnTypes,
-  )
-    .map((name) => `'${name}'`)
-    .join(", ")})`;
+  WHERE attrelid = '@schema@.plants'::regclass AND (attnotnull OR attname <> 'name') AND attname = ANY ($1::text[])`;

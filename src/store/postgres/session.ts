@@ -171,10 +171,8 @@ export async function openSession(host: Host, options: SessionOptions) {
     const key = client as unknown as { processID: number | null; secretKey: number };
     if (key.processID === null) return;
     const message = Buffer.alloc(16);
-    message.writeInt32BE(16, 0);
-    message.writeInt32BE(80_877_102, 4);
-    message.writeInt32BE(key.processID, 8);
-    message.writeInt32BE(key.secretKey, 12);
+    const parts = [16, 80_877_102, key.processID, key.secretKey];
+    for (const [index, part] of parts.entries()) message.writeInt32BE(part, 4 * index);
     const plain = connectAgain(cancelGraceMs);
     if (tls === false) {
       plain.resume().write(message);

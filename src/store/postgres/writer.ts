@@ -110,22 +110,32 @@ const notKept = new Error("a trigger, or another program, skips, changes or dele
 
 /**
  * Writes to the same disk with the same permissions as a batch, and leaves nothing. The transaction
- * commits, so its log is flushed and it waits for standbys; the savepoint removes the row. If the
- * id is taken, its row is locked and left unchanged. If the table refuses this row, it may take
- * others: then an empty message takes its place in the log.
+ * commits, so its log is flushed and it waits for standbys; the savepoint removes the rows. If an id
+ * is taken, its row is locked and left unchanged.
+ * @param tries Each for when the table refuses those before. It may take others than all of these:
+ * then an empty message takes their place in the log.
  */
 export async function probeWrite(
-  plant: NewPlant,
-  query: Query,
-  execute: (text: string) => Promise<void>,
+  session: Session,
+  tries: readonly (readonly NewPlant[])[],
+  timeoutMs: number,
 ): Promise<void> {
+  const query: Query = (text, values) => session.query(text, values, timeoutMs);
+  const execute = (text: string) => session.execute(text, timeoutMs);
   // Outside the savepoint, whose rollback would undo the settings as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
-    const message = await insertRows(query, [plant]).then(
-      () => "",
-      (error) => (isOfRow(error) ? logMessage : Promise.reject(error)),
-    );
+    let message = logMessage;
+    for (const plants of tries) {
+      try {
+        await insertRows(query, plants);
+        message = "";
+        break;
+      } catch (error) {
+        if (!isOfRow(error)) throw error;
+        await execute("ROLLBACK TO SAVEPOINT probe");
+      }
+    }
     await execute(`ROLLBACK TO SAVEPOINT probe; ${message} COMMIT`);
   } catch (error) {
     // If this fails, the connection is lost, and the transaction with it.

@@ -18,6 +18,16 @@ const partition = `${alter} RENAME TO trees;
   CREATE UNLOGGED TABLE lowest PARTITION OF lower DEFAULT;
   INSERT INTO plants TABLE trees; GRANT SELECT, INSERT, UPDATE ON plants TO role`;
 
+/** What it does, by default to long names. */
+const trigger = (when: "BEFORE" | "AFTER", body: string, rows = "length(NEW.name) > 99") => `
+  CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
+  CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW WHEN (${rows}) EXECUTE FUNCTION f()`;
+/** As an index is, whose page for the next ids has no room. */
+const full = trigger("BEFORE", "RAISE 'full' USING ERRCODE = '53100';", "NEW.id / 9999 = 0");
+
+const partitionTo = (end: number) =>
+  partition.replaceAll("DEFAULT", `FOR VALUES FROM (0) TO (${end})`).replace("UNLOGGED", "");
+
 describe.skipIf(!hasPostgres)("on its own server", () => {
   const server = useServer();
 
@@ -45,6 +55,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["damaged", `${alter} ALTER name DROP NOT NULL`, `${alter} ALTER name SET NOT NULL`],
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
+    ["disk_full", full, "DROP TRIGGER t ON plants"],
   ])("%s: %s", async (obstacle, harm, mend) => {
     const { store, role, query, kept, sessions } = await openFresh();
     await query(harm.replace(/role$/, role));
@@ -62,7 +73,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test.each([
     `${alter} ADD CHECK (name <> '')`,
     `DELETE FROM plants; ${alter} ALTER tag SET NOT NULL`,
-    partition.replaceAll("DEFAULT", "FOR VALUES FROM (0) TO (9)").replace("UNLOGGED", ""),
+    partitionTo(9),
     `DELETE FROM plants; ${alter} ADD more int NOT NULL`,
   ])("a table that may refuse what is probed, but no other plant: %s", async (change) => {
     const { own, role, query, kept } = await openFresh();
@@ -80,11 +91,6 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(await kept()).toEqual(before);
   });
 
-  /** What it does to long names. */
-  const trigger = (when: "BEFORE" | "AFTER", body: string) => `
-    CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
-    CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW
-      WHEN (length(NEW.name) > 99) EXECUTE FUNCTION f()`;
   const kept = { message: expect.stringMatching(/^a trigger/) };
 
   test.each<[cause: object, sql: string]>([
@@ -147,10 +153,11 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     expect(await kept()).toEqual([]);
   });
 
-  test("a locked table, until it is unlocked", async () => {
-    const { store, url } = await openFresh(300);
+  test.each(["", partitionTo(9999)])("a locked table, until it is unlocked: %s", async (change) => {
+    const { store, url, role, query } = await openFresh(300);
+    await query(change.replace(/role$/, role));
     await using holder = await openPostgresClient(url);
-    await holder.query("BEGIN; LOCK TABLE plants");
+    await holder.query(`BEGIN; LOCK TABLE ${change === "" ? "plants" : "lowest"}`);
     await expectRefused(store);
     await untilObstacle(store, "locked");
     await holder.query("ROLLBACK");

@@ -195,14 +195,11 @@ test.skipIf(!hasPostgres || !hasOpenssl)(
     const verified = (file: string) =>
       `${url}?sslmode=verify-full&sslrootcert=${encodeURIComponent(file)}`;
     const encrypted = "pid IN (SELECT pid FROM pg_stat_ssl WHERE ssl)";
-    for (const [own, count] of [
-      [url, 0],
-      [`${url}?sslmode=require`, 1],
-      [verified(certificate.certFile), 1],
-    ] as const) {
+    const urls = [url, `${url}?sslmode=require`, verified(certificate.certFile)];
+    for (const own of urls) {
       const store = await openStore(own);
       await store.create(plantOf(1));
-      expect(await sessions(encrypted), own).toHaveLength(count);
+      expect(await sessions(encrypted), own).toHaveLength(own === url ? 0 : 1);
       await store.close();
     }
     // A CancelRequest in plaintext: its length, and the first byte of its code.

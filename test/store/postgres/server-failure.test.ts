@@ -54,13 +54,9 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
   test("over a Unix socket, a statement that takes long is cancelled, and not given up", async () => {
     const { url, kept } = await openDatabase(server.current);
     const folder = encodeURIComponent(server.current.data);
-    const limits = {
-      retryLimitMs: 1,
-      statementTimeoutMs: 2000,
-      aliveIntervalMs: 900,
-      cancelGraceMs: 60_000,
-    };
-    const store = await openTestStore(url.replace("127.0.0.1", folder), limits);
+    const limits = { statementTimeoutMs: 2000, aliveIntervalMs: 900, cancelGraceMs: 60_000 };
+    const own = url.replace("127.0.0.1", folder);
+    const store = await openTestStore(own, { ...limits, retryLimitMs: 1 });
     await using holder = await openPostgresClient(url);
     await holder.query("BEGIN; LOCK TABLE plants");
     await expectUnavailable(store.create(first), "57014");
@@ -191,11 +187,9 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
 });
 
 describe.skipIf(!hasPostgres)("through a proxy", () => {
+  const inserts = "INSERT INTO public.plants";
   /** A store behind a proxy that interferes with its statements. */
-  async function openBehindProxy(
-    limits: Partial<PostgresLimits> = {},
-    mark = "INSERT INTO public.plants",
-  ) {
+  async function openBehindProxy(limits: Partial<PostgresLimits> = {}, mark = inserts) {
     const { url, kept } = await openDatabase(sharedServer.current);
     const proxy = await openTcpProxy(sharedServer.current.port, mark);
     const store = await openTestStore(through(proxy, url), limits);
