@@ -130,6 +130,8 @@ export function mayPass(error: unknown): boolean {
 export function isOfRow(error: unknown): boolean {
   if (!(error instanceof pg.DatabaseError)) return false;
   if (error.code === "23502") return !["name", undefined].includes(error.column);
+  // No transaction gets a number any more (wraparound), or the table cannot grow.
+  if (/^(GetNew|md)/.test(error.routine ?? "")) return false;
   // Row-level security rejects a row with the SQLSTATE of a missing right.
   return meaningOf(error).isOfRow === true || error.routine === "ExecWithCheckOptions";
 }
