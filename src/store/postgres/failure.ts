@@ -187,12 +187,12 @@ export function openError(error: unknown): StoreOpenError {
   const causes = causesOf(error);
   const ours = causes.find((cause) => cause instanceof StoreOpenError);
   if (ours !== undefined) return ours;
-  const refused = causes.find((cause) => sqlState(cause) !== undefined);
+  const refused = causes.find((cause): cause is pg.DatabaseError => sqlState(cause) !== undefined);
   if (refused !== undefined) {
     const { opening = ["inaccessible", "the server reports an error"] as const } =
       meaningOf(refused);
     const [code, advice] = opening;
-    const message = `cannot open the store: ${advice} (SQLSTATE ${sqlState(refused)})`;
+    const message = `cannot open the store: ${advice} (${refused.message}, SQLSTATE ${refused.code})`;
     return new StoreOpenError(code, message, { cause: error });
   }
   const problem = error instanceof Error ? error.message : String(error);

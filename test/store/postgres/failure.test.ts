@@ -97,7 +97,7 @@ const lost = new ConnectionLost("the connection to h0 was lost");
 test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
   ["in_use", /no connection left.*53300/, serverError("53300"), true],
   ["inaccessible", /starting up.*57P03/, noHost(silent, serverError("57P03")), true],
-  ["inaccessible", /reports an error.*XX000/, serverError("XX000"), false],
+  ["inaccessible", /reports an error \(words, SQLSTATE XX000\)/, serverError("XX000"), false],
   ["newer_schema", /^ours$/, noHost(serverError("28P01"), ours), false],
   ["inaccessible", /connect to h0 \(ConnectionLost\), h1 \(TypeError\);/, nobody, false],
   ["inaccessible", /^the connection to h0 was lost;/, lost, false],
