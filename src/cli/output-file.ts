@@ -123,10 +123,8 @@ function linkNew(temporary: string, place: string): void {
 }
 
 function alreadyThere(path: string): CommandFailure {
-  return new CommandFailure(
-    1,
-    `${path} is there already; name another file, or replace it with --force`,
-  );
+  const problem = `${path} is there already; name another file, or replace it with --force`;
+  return new CommandFailure(1, problem);
 }
 
 /** Undefined if there is nothing. @throws {CommandFailure} */

@@ -138,7 +138,7 @@ export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE") {
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
   SQLITE_AUTH: ["inaccessible", "permission denied; give this user the right to write it"],
   SQLITE_BUSY: ["in_use", "another process keeps it locked; end that one first"],
-  SQLITE_CANTOPEN: ["inaccessible", "SQLite cannot open it; check the rights on it and its folder"],
+  SQLITE_CANTOPEN: ["inaccessible", "check the rights on it, its -wal and -shm, and its folder"],
   SQLITE_CORRUPT: ["damaged", "the database is damaged; restore it from a backup"],
   SQLITE_FULL: ["inaccessible", "no space left on the disk; free some"],
   SQLITE_IOERR: ["inaccessible", "the disk reported an error; check it"],

@@ -74,10 +74,8 @@ function sizeOf(path: string): number {
 }
 
 function foreign(path: string, what: string): StoreOpenError {
-  return new StoreOpenError(
-    "foreign",
-    `${path} ${what}; it was left untouched, name another file in the store URL`,
-  );
+  const problem = `${path} ${what}; it was left untouched, name another file in the store URL`;
+  return new StoreOpenError("foreign", problem);
 }
 
 export function readHead(path: string, bytes: number, flags = "r"): Buffer {
@@ -207,11 +205,8 @@ const reasons: ReadonlyMap<string, string> = new Map(getSystemErrorMap().values(
 
 export function inaccessible(path: string, cause: unknown): StoreOpenError {
   const code = codeOf(cause);
-  return new StoreOpenError(
-    "inaccessible",
-    `cannot use ${path}: ${reasons.get(code) ?? code}; change that, or name another file in the store URL`,
-    { cause },
-  );
+  const problem = `cannot use ${path}: ${reasons.get(code) ?? code}; change that, or name another file in the store URL`;
+  return new StoreOpenError("inaccessible", problem, { cause });
 }
 
 function codeOf(error: unknown): string {

@@ -148,11 +148,8 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
   } catch (cause) {
     await ended;
     const [reason] = (cause as Error).message.split("\n", 1);
-    throw new StoreOpenError(
-      "unsupported",
-      `the SQLite thread did not start (${reason}); run npm ci`,
-      { cause },
-    );
+    const problem = `the SQLite thread did not start (${reason}); run npm ci`;
+    throw new StoreOpenError("unsupported", problem, { cause });
   }
 }
 

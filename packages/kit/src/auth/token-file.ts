@@ -138,7 +138,8 @@ function assertSafe(file: string, facts: fs.BigIntStats): void {
     throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
   }
   if (facts.size > tokenFileBytesMax) {
-    throw new TokenFileError("full", `${file}: is larger than ${tokenFileBytesMax} bytes`);
+    const problem = `is larger than ${tokenFileBytesMax} bytes; delete lines of revoked tokens`;
+    throw new TokenFileError("full", `${file}: ${problem}`);
   }
 }
 

@@ -92,7 +92,7 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
       reported = undefined;
     } catch (error) {
       const message = error instanceof Error ? error.message : `${file}: cannot be read`;
-      if (message !== reported) report(message, error);
+      if (message !== reported) report(`${message}; meanwhile, earlier tokens stay valid`, error);
       reported = message;
     }
     lookedAt = startedAt;

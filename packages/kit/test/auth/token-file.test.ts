@@ -152,7 +152,7 @@ describe("an unusable file", () => {
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
     // Nothing waits for who writes it.
     ["a named pipe", makePipe, "unsafe", /not a regular file/],
-    ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /larger than/],
+    ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /; delete/],
     ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
   ];
   test.each(kinds)("%s is rejected with a clear error", async (_what, make, code, message) => {
