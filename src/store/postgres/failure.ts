@@ -68,7 +68,10 @@ const meanings: Readonly<Record<string, Meaning>> = {
       "the server refuses this user or password; check both, and pg_hba.conf",
     ],
   },
-  "3D000": { opening: ["inaccessible", "there is no such database; create it"] },
+  "3D000": {
+    obstacle: "damaged",
+    opening: ["inaccessible", "there is no such database; create it"],
+  },
   "3F000": { obstacle: "damaged" }, // invalid_schema_name: the schema is missing, and our tables with it
   "40001": { remedy: "again" }, // serialization_failure
   "40003": { remedy: "again" }, // statement_completion_unknown

@@ -79,7 +79,7 @@ test.each<[Obstacle, states: string, readonly unknown[]]>([
   ["read_only", "25006", [new StoreOpenError("inaccessible", "")]],
   // Also of one host, although others did not answer.
   ["forbidden", "28P01 42501", [noHost(silent, serverError("28P01"), silent)]],
-  ["damaged", "42703 42P01 42P10", [new StoreOpenError("unsupported", "")]],
+  ["damaged", "3D000 3F000 42703 42P01 42P10", [new StoreOpenError("unsupported", "")]],
   ["damaged", "", [new StoreOpenError("damaged", "")]],
   ["locked", "40P01 55P03 57014", []],
   ["disk_full", "53100", []],
