@@ -156,8 +156,7 @@ function tellUnfinished(place: string): void {
     // Creating files in a folder that cannot be listed may still be allowed.
   }
   for (const name of names.filter((one) => one.startsWith(prefix))) {
-    process.stderr.write(
-      `plant-store: ${join(dirname(place), name)} is left over from an earlier command; remove it if you do not need it and no command is running\n`,
-    );
+    const note = `${join(dirname(place), name)} is left over from an earlier command; remove it if you do not need it and no command is running`;
+    process.stderr.write(`plant-store: ${note}\n`);
   }
 }

@@ -29,9 +29,8 @@ export async function copyPlants(
     await write(source, store, held, (done) => onProgress("copying", done, source.count));
     const { missing } = await compare(source, to, "verifying", onProgress);
     if (missing !== undefined) {
-      throw new StoreError(
-        `plant ${missing} is missing in the target: something deletes plants there`,
-      );
+      const problem = `plant ${missing} is missing in the target: something deletes plants there`;
+      throw new StoreError(problem);
     }
     return { plants: source.count, heldBefore: held.count };
   } finally {
@@ -115,9 +114,8 @@ function fail({ id }: NewPlant, error: unknown): never {
     case "overloaded":
     case "unavailable": {
       const reason = cause instanceof Error ? cause.message : message;
-      throw new StoreError(
-        `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`,
-      );
+      const problem = `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`;
+      throw new StoreError(problem);
     }
   }
 }
@@ -125,17 +123,15 @@ function fail({ id }: NewPlant, error: unknown): never {
 function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {
   const { id } = plant;
   if (wanted?.id !== id) {
-    throw new StoreError(
-      `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that has only plants of this source`,
-    );
+    const problem = `the target holds plant ${id}, which the source does not have; copy to an empty store, or to one that has only plants of this source`;
+    throw new StoreError(problem);
   }
   if (!isSamePlant(wanted, plant)) throw conflict(id);
 }
 
 function conflict(id: bigint): StoreError {
-  return new StoreError(
-    `plant ${id} is another plant in the target, with another ${textFields.join(" or ")}; nothing was overwritten`,
-  );
+  const problem = `plant ${id} is another plant in the target, with another ${textFields.join(" or ")}; nothing was overwritten`;
+  return new StoreError(problem);
 }
 
 async function* plantsOf(reader: PlantReader): AsyncGenerator<NewPlant, undefined> {

@@ -2,7 +2,15 @@ import { randomBytes, randomInt } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine } from "../engine.ts";
 import { type ClusterOptions, createCluster } from "./cluster.ts";
-import { isOfRow, isSilent, mayPass, NoHost, obstacleFrom, remedyFor } from "./failure.ts";
+import {
+  isOfRow,
+  isSilent,
+  mayPass,
+  NoHost,
+  obstacleFrom,
+  remedyFor,
+  sqlState,
+} from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling } from "./limits.ts";
 import type { SessionPool } from "./pool.ts";
@@ -23,9 +31,9 @@ export function createPostgresEngine(
   const turns = new Map<string, ReturnType<typeof createTurns>>();
   /** Nodes whose last statement failed, but may succeed later. */
   const failing = new Set<string>();
-  /** Since the last commit. Then an empty row may fit into a page where no plant does. */
-  let wasFull = false;
-  /** Of the last commit. Partitions may leave no place for other ids. */
+  /** Since the last commit. A quota has no code of its own. One row may fit where no plant does. */
+  let mayBeFull = false;
+  /** Of the last commit. A partition or a full page of an index is only met by ids near it. */
   let lastId = 0n;
   const cluster = createCluster(pool, inspection, { ...options, attempt });
 
@@ -110,11 +118,11 @@ export function createPostgresEngine(
       try {
         const outcomes = await cluster.write(batch, node);
         failing.delete(node);
-        wasFull = false;
+        mayBeFull = false;
         return outcomes;
       } catch (error) {
         if (mayPass(error)) failing.add(node);
-        wasFull ||= obstacleFrom(error) === "disk_full";
+        mayBeFull ||= sqlState(error) !== undefined && remedyFor(error) === "none";
         throw error;
       }
     },
@@ -123,12 +131,11 @@ export function createPostgresEngine(
       const main = cluster.main();
       const worker = main.isUp ? undefined : workerThatStores();
       const id = idForProbe(worker);
-      const text = wasFull ? randomBytes(975).toString("base64") : ""; // two need a second page
+      const text = mayBeFull ? randomBytes(975).toString("base64") : ""; // two need a second page
       const rowOf = (id: bigint) => ({ id, name: text, tag: text });
       const row = rowOf(id);
       const near = rowOf(BigInt.asIntN(64, lastId + BigInt(randomInt(1, 1000))));
-      // A page of the index may be full for the next plants alone.
-      const tries = inspection.placement ? [[row]] : [wasFull ? [row, near] : [row], [near]];
+      const tries = inspection.placement ? [[row]] : [mayBeFull ? [row, near] : [row], [near]];
       const write = (session: Session) => probeWrite(session, tries, limits.statementTimeoutMs);
       await attempt(write, cluster.worker(worker ?? "")?.pool ?? main);
       failing.delete(partOf(id));

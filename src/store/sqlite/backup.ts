@@ -67,14 +67,12 @@ function verify(file: string, count: number): void {
   const fault = readValue(db, "PRAGMA integrity_check(1)");
   const found = Number(readValue(db, "SELECT count(*) FROM plants"));
   if (fault !== "ok") {
-    throw new StoreError(
-      `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`,
-    );
+    const problem = `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`;
+    throw new StoreError(problem);
   }
   if (found !== count) {
-    throw new StoreError(
-      `the copy has ${found} plants instead of ${count}, and was not kept; back up again`,
-    );
+    const problem = `the copy has ${found} plants instead of ${count}, and was not kept; back up again`;
+    throw new StoreError(problem);
   }
 }
 

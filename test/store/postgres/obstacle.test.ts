@@ -22,9 +22,9 @@ const partition = `${alter} RENAME TO trees;
 const trigger = (when: "BEFORE" | "AFTER", body: string, rows = "length(NEW.name) > 99") => `
   CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN ${body} END $$;
   CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW WHEN (${rows}) EXECUTE FUNCTION f()`;
-/** As an index is, whose page for the next ids has no room. */
-const full = trigger("BEFORE", "RAISE 'full' USING ERRCODE = '53100';", "NEW.id / 9999 = 0");
-
+/** As an index does, whose page for the next ids has no room. */
+const failNear = (state: string) =>
+  trigger("BEFORE", `RAISE 'full' USING ERRCODE = '${state}';`, "NEW.id / 9999 = 0");
 const partitionTo = (end: number) =>
   partition.replaceAll("DEFAULT", `FOR VALUES FROM (0) TO (${end})`).replace("UNLOGGED", "");
 
@@ -55,7 +55,8 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["damaged", `${alter} ALTER name DROP NOT NULL`, `${alter} ALTER name SET NOT NULL`],
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
-    ["disk_full", full, "DROP TRIGGER t ON plants"],
+    ["disk_full", failNear("53100"), "DROP TRIGGER t ON plants"],
+    ["unwritable", failNear("XX000"), "DROP TRIGGER t ON plants"], // as of a quota
   ])("%s: %s", async (obstacle, harm, mend) => {
     const { store, role, query, kept, sessions } = await openFresh();
     await query(harm.replace(/role$/, role));
