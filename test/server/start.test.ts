@@ -27,8 +27,7 @@ describe("a start that fails", () => {
     const folder = await temporaryFolder();
     const tokenFile = join(folder, "tokens");
     writeFileSync(tokenFile, "no token file\n");
-    const database = join(folder, "plants.db");
-    const options = { database, auth: { tokenFile } };
+    const options = { database: join(folder, "plants.db"), auth: { tokenFile } };
     await expect(openTestServer(options)).rejects.toThrow(TokenFileError);
     writeFileSync(tokenFile, "");
     await using server = await openTestServer(options);

@@ -44,6 +44,12 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await until("the end of the last one", async () => (await sessions()).length === 0);
   });
 
+  test("no connection in use is closed for having been idle before", async () => {
+    const limits = { idleTimeoutMs: 1, statementTimeoutMs: 60_000, retryLimitMs: 0 };
+    const { store } = await openFresh(server.current, limits);
+    await Promise.all(plantsOf(8000).map((plant) => store.create(plant)));
+  });
+
   test("different defaults of a database, role or server change nothing", async () => {
     const { database, query, kept } = await openDatabase(server.current);
     const role = await server.current.createRole();
