@@ -49,11 +49,9 @@ async function run({ rows, answer, ...options }: Setup) {
 
 /** As a server answers: with headers. */
 function answered(code: Code, delayMs?: number, head: IncomingHttpHeaders = {}): ConnectError {
-  const retry = delayMs && {
-    desc: RetryInfoSchema,
-    value: { retryDelay: durationFromMs(delayMs) },
-  };
-  const error = new ConnectError("told so", code, undefined, retry ? [retry] : []);
+  const value = { retryDelay: durationFromMs(delayMs ?? 0) };
+  const details = delayMs === undefined ? [] : [{ desc: RetryInfoSchema, value }];
+  const error = new ConnectError("told so", code, undefined, details);
   return new AnswerError(error, head, {});
 }
 
