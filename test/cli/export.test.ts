@@ -44,11 +44,11 @@ test("replaces a file once it is whole, for its owner alone, and leaves nothing 
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual(["out.csv"]);
 });
 
-test("a signal ends it, and leaves no file", async () => {
+test.each(["SIGINT", "SIGHUP"] as const)("%s ends it, and leaves no file", async (signal) => {
   const { folder, run } = await storeOf(many);
   const running = run("-o", join(folder, "out.csv"));
   while (process.listenerCount("SIGINT") === 0) await setImmediate();
-  process.emit("SIGINT");
+  process.emit(signal);
   expect(await running).toMatchObject({ code: 1, stderr: "plant-store: interrupted\n" });
   expect((await readdir(folder)).filter((name) => name.includes("out"))).toEqual([]);
 });

@@ -52,13 +52,9 @@ test.skipIf(process.platform !== "linux").each([
   const { file, token } = await prepare();
   const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const script = `exec "$0" "$1" ${line} --token-file ${file} > /dev/full`;
-  const { status, stderr } = spawnSync("/bin/sh", ["-c", script, process.execPath, started], {
-    env,
-  });
-  expect({ status, stderr: `${stderr}` }).toEqual({
-    status: 1,
-    stderr: expect.stringMatching(message),
-  });
+  const args = ["-c", script, process.execPath, started];
+  const { status, stderr } = spawnSync("/bin/sh", args, { env, encoding: "utf8" });
+  expect([status, stderr]).toEqual([1, expect.stringMatching(message)]);
   expect((await token("list")).stdout).toBe("");
 });
 

@@ -39,9 +39,10 @@ test.each([
   ],
   [307, 1, "connect-gateway-proxy: /healthz answers 307\n"],
   [503, 1, "connect-gateway-proxy: /healthz answers 503\n"],
+  [0, 1, "connect-gateway-proxy: /healthz does not answer within 4 s\n"],
 ])("an answer %s on a Unix socket ends it with %s", async (status, exitCode, stderr) => {
   const path = join(folder.path, `${status}.sock`);
-  await using server = createServer((_request, response) => response.writeHead(status).end());
+  await using server = createServer((_, to) => void (status && to.writeHead(status).end()));
   await once(server.listen(path), "listening");
   const { stdout: _, ...ended } = await folder.run("health", "--host", `unix:${path}`);
   expect(ended).toEqual({ exitCode, stderr });
