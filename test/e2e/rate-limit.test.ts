@@ -44,11 +44,9 @@ test.each(protocols)("refuses what is over it, until a second has passed: $name"
     if (!way.name.startsWith("REST")) expect(refusal.retryDelayMs).toBeCloseTo(500);
     if (!way.name.startsWith("gRPC")) expect(response.status).toBe(429);
     expect(Object.fromEntries(response.headers)).toMatchObject({
-      ...{
-        "retry-after": "1",
-        "ratelimit-policy": '"token";q=2;w=1',
-        ratelimit: '"token";r=0;t=1',
-      },
+      "retry-after": "1",
+      "ratelimit-policy": '"token";q=2;w=1',
+      ratelimit: '"token";r=0;t=1',
     });
     expect([...response.trailers]).toEqual([]); // of gRPC: its clients retry after headers alone
   }

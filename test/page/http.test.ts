@@ -102,6 +102,16 @@ test("the base path alone leads to the page", async () => {
   expect((await get(origin, "/")).status).toBe(404);
 });
 
+test("a file that cannot be read is told, and is read again by the next request", async () => {
+  const server = await openTestServer();
+  const { url } = pageFiles.get("/docs") ?? expect.fail();
+  url.pathname += "x";
+  expectRestError(await get(server.url, "/docs"), { error: 13 });
+  url.pathname = url.pathname.slice(0, -1);
+  expect((await get(server.url, "/docs")).status).toBe(200);
+  await expect(server.close()).rejects.toThrow("cannot read the page");
+});
+
 test("nothing of it is there when the page is off", async () => {
   await using server = await openTestServer({ page: false });
   for (const path of paths) {

@@ -31,12 +31,8 @@ test.each(refused)("%j contains none", (header, problem) => {
   expect(parseAuthorization(header)).toEqual({ problem });
 });
 
-test.each([
-  ["=", "malformed"],
-  ["x ", "malformed"],
-  ["x=", "malformed"],
-])("a header with a million times %j takes no time", (text, problem) => {
-  expect(parseAuthorization(`Bearer ${text.repeat(1_000_000)}`)).toEqual({ problem });
+test.each(["=", "x ", "x="])("a header with a million times %j takes no time", (text) => {
+  expect(parseAuthorization(`Bearer ${text.repeat(1e6)}`)).toEqual({ problem: "malformed" });
 });
 
 test.each(["", "a b", "=", "ä"])("%j is not a bearer token", (text) => {

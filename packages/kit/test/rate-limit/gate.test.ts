@@ -29,7 +29,10 @@ describe("rate limits", () => {
     const limited = limitRates(gates[when], { ...off, [name]: perSecond }, now);
     const ask = async () => limited(contextFrom("192.0.2.1"));
     for (let i = 0; i < perSecond; i++) await ask();
-    await expect(ask()).rejects.toThrow(`the limit is ${perSecond} per second`);
+    const message = expect.stringContaining(`the limit is ${perSecond} per second`);
+    // More nanoseconds are no valid Duration.
+    const details = [{ value: { retryDelay: { nanos: expect.toSatisfy((n) => n < 1e9) } } }];
+    await expect(ask()).rejects.toMatchObject({ message, details });
   });
 
   test.each([
