@@ -52,11 +52,9 @@ const namesOf = ({ services }: Descriptors) => services.map(({ typeName }) => ty
 
 test("a server that has v1alpha alone is read by that", async () => {
   await using reflected = await openReflected((router) => {
-    const all = { handlers: [] as unknown[] };
     const recorder = {
       handlers: router.handlers,
       service(service: never, implementation: never, options: never) {
-        all.handlers.push(service);
         if (service === ServerReflectionAlpha) router.service(service, implementation, options);
         return recorder;
       },
@@ -91,10 +89,12 @@ test.each<[what: string, size: number, messages: number, answers: number]>([
   ["2097152 values in its files", 1, 12_000, 16],
 ])("of ever more, no more than %s are read", async (what, length, messages, answersMax) => {
   let answers = 0;
+  const left = Promise.withResolvers<void>();
   const messageType = Array.from({ length: messages }, () => ({}));
   const endless = (router: ConnectRouter) =>
     router.service(ServerReflection, {
-      async *serverReflectionInfo(requests) {
+      async *serverReflectionInfo(requests, { signal }) {
+        signal.onabort = () => left.resolve();
         for await (const _ of requests) {
           answers++;
           const fileDescriptorProto = Array.from({ length }, (_, index) => {
@@ -105,12 +105,14 @@ test.each<[what: string, size: number, messages: number, answers: number]>([
           const value = { fileDescriptorProto };
           yield { messageResponse: { case: "fileDescriptorResponse", value } };
         }
+        await left.promise;
       },
     });
   await using reflected = await openReflected(endless);
-  const reading = reflectServices(reflected.transport, { services: shop });
+  const reading = reflectServices(reflected.transport, { services: shop, timeoutMs: 600_000 });
   await expect(reading).rejects.toThrow(new DescriptorError(`more than ${what}`));
   expect(answers).toBe(answersMax);
+  await within("the end of the call", left.promise);
 });
 
 /** A watch, and what it tells, one after the other. */
