@@ -16,20 +16,14 @@ export interface PlantCreatorOptions {
   readonly token: string;
   /** PEM certificates to trust instead of Node's. */
   readonly ca?: string | undefined;
-  /** Timeout of a call, which may be retried safely. Default: 15 s. */
-  readonly timeoutMs?: number;
-  /** A silent server is pinged after this time, and has as long to answer. Default: 5 s. */
-  readonly quietMsMax?: number;
 }
 
-export function createPlantCreator(options: PlantCreatorOptions): PlantCreator {
-  const { url, token, ca, timeoutMs = 15_000, quietMsMax } = options;
-  const transport = openGrpcTransport({
-    url,
-    tls: () => ({ ca }),
-    userAgent: "plant-store-import",
-    ...(quietMsMax !== undefined && { quietMsMax }),
-  });
+/** Of a call, which may be retried safely. */
+const timeoutMs = 15_000;
+
+export function createPlantCreator({ url, token, ca }: PlantCreatorOptions): PlantCreator {
+  const tls = () => ({ ca });
+  const transport = openGrpcTransport({ url, tls, userAgent: "plant-store-import" });
   const headers = { authorization: `Bearer ${token}` };
   return {
     async create(plant) {
