@@ -60,33 +60,29 @@ async function prepare(name: string, content: string | Uint8Array, options?: Tes
   };
 }
 
-test.each(formatNames)(
-  "%s of plants comes to a server, and back as the same bytes",
-  async (name) => {
-    const { header, write } = formats[name];
-    const content = header + exactPlants.map(write).join("");
-    const at = await prepare(`plants.${name}`, content);
-    expect(await at.run()).toEqual({
-      code: 0,
-      stdout: `imported ${at.file} to ${at.server.url}: stored 11 rows, rejected none\n`,
-      stderr: "",
-    });
-    const store = `sqlite:${at.server.database}`;
-    const exported = (...to: readonly string[]) =>
-      runInProcess(["export", "--store", store, ...to]);
-    expect(await exported("--format", name)).toEqual({ code: 0, stdout: content, stderr: "" });
-    const copy = join(at.folder, `copy.${name}`);
-    expect(await exported("-o", copy)).toMatchObject({ code: 0 });
-    expect(await readFile(copy, "utf8")).toBe(content);
-    const zipped = `${copy}.gz`;
-    for (const flags of [[], ["--force"]]) {
-      expect(await exported("-o", zipped, ...flags)).toMatchObject({ code: 0 });
-      expect(String(gunzipSync(await readFile(zipped)))).toBe(content);
-    }
-    for (const file of [at.file, zipped]) expect(await at.runOf(file)).toMatchObject({ code: 0 });
-    expect(await readdir(at.folder)).toEqual([`copy.${name}`, `copy.${name}.gz`, `plants.${name}`]);
-  },
-);
+test.each(formatNames)("%s of plants comes to a server, and back byte by byte", async (name) => {
+  const { header, write } = formats[name];
+  const content = header + exactPlants.map(write).join("");
+  const at = await prepare(`plants.${name}`, content);
+  expect(await at.run()).toEqual({
+    code: 0,
+    stdout: `imported ${at.file} to ${at.server.url}: stored 11 rows, rejected none\n`,
+    stderr: "",
+  });
+  const store = `sqlite:${at.server.database}`;
+  const exported = (...to: readonly string[]) => runInProcess(["export", "--store", store, ...to]);
+  expect(await exported("--format", name)).toEqual({ code: 0, stdout: content, stderr: "" });
+  const copy = join(at.folder, `copy.${name}`);
+  expect(await exported("-o", copy)).toMatchObject({ code: 0 });
+  expect(await readFile(copy, "utf8")).toBe(content);
+  const zipped = `${copy}.gz`;
+  for (const flags of [[], ["--force"]]) {
+    expect(await exported("-o", zipped, ...flags)).toMatchObject({ code: 0 });
+    expect(String(gunzipSync(await readFile(zipped)))).toBe(content);
+  }
+  for (const file of [at.file, zipped]) expect(await at.runOf(file)).toMatchObject({ code: 0 });
+  expect(await readdir(at.folder)).toEqual([`copy.${name}`, `copy.${name}.gz`, `plants.${name}`]);
+});
 
 test("an import that was killed ends with exactly its plants when it is run again", async () => {
   const at = await prepare("plants.ndjson", ndjsonOf(many));

@@ -93,6 +93,10 @@ const places = {
     await writeFile(join(folder, "b.db"), bytes);
     return join(folder, "b.db");
   },
+  "a backup in the place of a store, beside its log": async ({ folder, store }) => {
+    await runInProcess(["backup", join(folder, "l.db"), "--store", `sqlite:${store}`]);
+    return (await written(folder, "l.db-wal", "of a store")).replace("-wal", "");
+  },
 } satisfies Record<string, (place: Place) => Promise<string>>;
 type Kind = keyof typeof files | keyof typeof places;
 

@@ -63,14 +63,11 @@ describe("verdicts", () => {
   });
 });
 
-test.each([true, false])(
-  "a call is served only if a gate has verified it: %s",
-  async (isVerified) => {
-    const contextValues = createContextValues();
-    if (isVerified) contextValues.set(principalKey, alice);
-    const served = { message: "of the method" } as never;
-    const call = async () => requirePrincipal(name)(async () => served)({ contextValues } as never);
-    if (isVerified) expect(await call()).toBe(served);
-    else await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
-  },
-);
+test.each([true, false])("a call is served only if a gate verified it: %s", async (isVerified) => {
+  const contextValues = createContextValues();
+  if (isVerified) contextValues.set(principalKey, alice);
+  const served = { message: "of the method" } as never;
+  const call = async () => requirePrincipal(name)(async () => served)({ contextValues } as never);
+  if (isVerified) expect(await call()).toBe(served);
+  else await expect(call).rejects.toMatchObject({ code: Code.Unauthenticated });
+});

@@ -73,24 +73,21 @@ test.skipIf(process.platform === "win32")(
   },
 );
 
-test.skipIf(!hasOpenssl)(
-  "where clients need a certificate, it asks on the admin port",
-  async () => {
-    createCertificate(folder.path, "server");
-    const tls = ["--tls-cert", "server.crt", "--tls-key", "server.key"];
-    const args = [...tls, "--tls-client-ca", "server.crt"];
-    const host = ["--host", "0.0.0.0"];
-    await using server = await folder.start(...upstream, ...host, ...args, "--admin-port", "0");
-    const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
-    const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
-    expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({ exitCode: 0 });
-    expect(await folder.run(...ofPort)).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining("set --admin-port"),
-    });
-    expect(server.errors()).not.toContain("anybody may call");
-  },
-);
+test.skipIf(!hasOpenssl)("where clients need a certificate, it asks the admin port", async () => {
+  createCertificate(folder.path, "server");
+  const tls = ["--tls-cert", "server.crt", "--tls-key", "server.key"];
+  const args = [...tls, "--tls-client-ca", "server.crt"];
+  const host = ["--host", "0.0.0.0"];
+  await using server = await folder.start(...upstream, ...host, ...args, "--admin-port", "0");
+  const [, port = ""] = /:(\d+)\/metrics$/.exec(await server.nextLine()) ?? [];
+  const ofPort = ["health", "--tls-cert", "server.crt", ...args.slice(4)];
+  expect(await folder.run(...ofPort, "--admin-port", port)).toMatchObject({ exitCode: 0 });
+  expect(await folder.run(...ofPort)).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining("set --admin-port"),
+  });
+  expect(server.errors()).not.toContain("anybody may call");
+});
 
 test("without a server, it says why", async () => {
   const { exitCode, stderr } = await folder.run("--port", "2", "health", "--port", "1");

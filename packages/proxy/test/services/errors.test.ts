@@ -127,33 +127,30 @@ async function all(answers: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of answers);
 }
 
-test.each(openProtocols)(
-  "headers of a stream that fails come once over $name",
-  async (protocol) => {
-    const head = { ...grpcHead, "x-region": "eu" };
-    const trailers = { "grpc-status": `${Code.Aborted}`, "x-cost": "3" };
-    await using fake = await openFakeServer(answerWith(trailers, { head, body: Buffer.alloc(0) }));
-    await using proxy = await openProxy({ url: fake.url });
-    using caller = protocol.open(FieldService, proxy.origin(protocol.version));
-    const { client } = caller;
-    const messages = () => createAsyncIterable([{}]);
-    let region: string | null = null;
-    const options = {
-      onHeader(header: Headers) {
-        region = header.get("x-region");
-      },
-    };
-    const calls = [
-      () => client.collect(messages(), options),
-      () => all(client.repeat({}, options)),
-      () => all(client.exchange(messages(), options)),
-    ].slice(0, protocol.version === "2" ? 3 : 2);
-    for (const call of calls) {
-      region = null;
-      const { code, metadata } = await failureOf(call());
-      expect([code, region ?? metadata.get("x-region"), metadata.get("x-cost")]).toEqual([
-        ...[Code.Aborted, "eu", "3"],
-      ]);
-    }
-  },
-);
+test.each(openProtocols)("headers of a stream that fails come once by $name", async (protocol) => {
+  const head = { ...grpcHead, "x-region": "eu" };
+  const trailers = { "grpc-status": `${Code.Aborted}`, "x-cost": "3" };
+  await using fake = await openFakeServer(answerWith(trailers, { head, body: Buffer.alloc(0) }));
+  await using proxy = await openProxy({ url: fake.url });
+  using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+  const { client } = caller;
+  const messages = () => createAsyncIterable([{}]);
+  let region: string | null = null;
+  const options = {
+    onHeader(header: Headers) {
+      region = header.get("x-region");
+    },
+  };
+  const calls = [
+    () => client.collect(messages(), options),
+    () => all(client.repeat({}, options)),
+    () => all(client.exchange(messages(), options)),
+  ].slice(0, protocol.version === "2" ? 3 : 2);
+  for (const call of calls) {
+    region = null;
+    const { code, metadata } = await failureOf(call());
+    expect([code, region ?? metadata.get("x-region"), metadata.get("x-cost")]).toEqual([
+      ...[Code.Aborted, "eu", "3"],
+    ]);
+  }
+});
