@@ -66,20 +66,17 @@ function loadOf(url: string, kind: RequestKind, order: IdOrder = "ascending"): L
 }
 
 describe.each<RequestKind>(["rest", "connect", "mcp", "grpc"])("a load of %s", (kind) => {
-  test.each<IdOrder>(["ascending", "random"])(
-    "creates each plant of %s ids once",
-    async (order) => {
-      await using server = await openServer(kind);
-      const { created, failed } = await runLoad(loadOf(server.url, kind, order));
-      expect(failed).toBe(0);
-      expect(created).toBe(server.plants.length);
-      const ids = server.plants.map((plant) => plant?.id ?? 0n);
-      const expected = ids.map((_, n) => BigInt(plantId({ stream: 3, order }, n)));
-      expect(new Set(ids)).toEqual(new Set(expected));
-      const texts = new Set(server.plants.map((plant) => `${plant?.name} ${plant?.tag}`));
-      expect([...texts]).toEqual(["Basil herb"]);
-    },
-  );
+  test.each<IdOrder>(["ascending", "random"])("makes each plant of %s ids once", async (order) => {
+    await using server = await openServer(kind);
+    const { created, failed } = await runLoad(loadOf(server.url, kind, order));
+    expect(failed).toBe(0);
+    expect(created).toBe(server.plants.length);
+    const ids = server.plants.map((plant) => plant?.id ?? 0n);
+    const expected = ids.map((_, n) => BigInt(plantId({ stream: 3, order }, n)));
+    expect(new Set(ids)).toEqual(new Set(expected));
+    const texts = new Set(server.plants.map((plant) => `${plant?.name} ${plant?.tag}`));
+    expect([...texts]).toEqual(["Basil herb"]);
+  });
 
   test("counts every answer that is not a success as failed", async () => {
     await using server = await openServer(kind, (n) => n >= 100 && n % 7 === 0);

@@ -2,10 +2,13 @@
 import type { IncomingHttpHeaders } from "node:http";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import { Code, ConnectError } from "@connectrpc/connect";
+import type { NodeHandler } from "connect-gateway";
 import { AnswerError } from "connect-gateway/client";
 import { RetryInfoSchema } from "connect-gateway/protos";
 import { describe, expect, test, vi } from "vitest";
+import { openHandler } from "../../packages/gateway/test/support/gateway.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
+import { createPlantCreator } from "../../src/transfer/grpc-client.ts";
 import { createPlantImport, type Rejection } from "../../src/transfer/plant-import.ts";
 import type { Row } from "../../src/transfer/row.ts";
 import { plantOf } from "../store/plant-of.ts";
@@ -221,6 +224,15 @@ test("one that is stopped before it begins, or while it waits for a server, ends
   const { end, state } = await run({ rows: 5, answer, signal: stop.signal });
   expect(end).toEqual({ kind: "interrupted" });
   expect(state).toMatchObject({ stored: 0, firstOpenLine: 1 });
+});
+
+test("each call has a deadline: a server may be there, and never answer", async () => {
+  const handler = vi.fn<NodeHandler>((_, response) => void response.end());
+  await using server = await openHandler(handler);
+  const creator = createPlantCreator({ url: server.origin("2"), token: "any" });
+  await expect(creator.create(plantOf(1n))).rejects.toThrow(ConnectError);
+  creator.close();
+  expect(handler.mock.calls[0]?.[0].headers["grpc-timeout"]).toMatch(/^1\d{4}m$/);
 });
 
 test.each(["the rows", "who is told of rejections"])("a failure of %s is thrown", async (whose) => {
