@@ -2,7 +2,6 @@ import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, renderStatus } from "../errors/http.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
@@ -34,7 +33,6 @@ export function gatewayFetchHandler<B extends Beside = []>(
   assertOptions("gatewayFetchHandler", options, optionKinds, ["routes"]);
   const { fallback, contextValues, peerAddress, onError = logError } = options;
   const { bodyBudget = new BodyBudget() } = options;
-  const { renderError = renderStatus } = options.rest ?? {};
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });
 
   return async (request, ...beside) => {
@@ -46,7 +44,7 @@ export function gatewayFetchHandler<B extends Beside = []>(
         return await fallback(request, ...beside);
       } catch (error) {
         onError(error);
-        exchange.respond(errorResponse(error, { renderError }));
+        gateway.answerError(error, exchange);
         return exchange.response;
       }
     }

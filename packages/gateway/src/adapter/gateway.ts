@@ -124,7 +124,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       if ("messages" in answer) await sendMessages(opened as Call, answer);
       else exchange.respond(answer);
     } catch (error) {
-      fail(error, exchange);
+      if (!exchange.isClosed && !(error instanceof RestFailure)) onError(error);
+      answerError(error, exchange);
     }
     if (exchange.omitted !== undefined) {
       onError(new Error(`an answer was too long for HTTP/2: left out ${exchange.omitted}`));
@@ -160,9 +161,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  function fail(error: unknown, exchange: Exchange): void {
+  function answerError(error: unknown, exchange: Exchange): void {
     if (exchange.isClosed) return;
-    if (!(error instanceof RestFailure)) onError(error);
     try {
       if (exchange.isAnswered) exchange.breakOff();
       else exchange.respond(responseFor(error));
@@ -172,6 +172,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
+  /** Never throws: strangers cause errors, and `renderError` may be broken. */
   function responseFor(error: unknown): Response {
     try {
       return errorResponse(error, settings);
@@ -181,7 +182,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  return { find, serve, notFound };
+  return { find, serve, notFound, answerError, responseFor };
 }
 
 const nothing = "nothing is served at this path";

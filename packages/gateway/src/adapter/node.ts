@@ -3,7 +3,6 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { logError } from "../errors/errors.ts";
-import { errorResponse, renderStatus } from "../errors/http.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -67,7 +66,6 @@ export function createNodeGateway(
 ) {
   const { contextValues, fallback: other, cors } = options;
   const { onError = logError, bodyBudget = new BodyBudget() } = options;
-  const { renderError = renderStatus } = options.rest ?? {};
   const applyCors = cors && createCors(cors);
   const fallback = other && guardHandler(other);
   const beside = new Map(
@@ -84,8 +82,7 @@ export function createNodeGateway(
       } catch (error) {
         onError(error);
         const exchange = exchangeFor(request, response, parseRequestTarget(request.url ?? ""));
-        if (exchange.isAnswered) exchange.breakOff();
-        else exchange.respond(errorResponse(error, { renderError }));
+        gateway.answerError(error, exchange);
       }
     };
   }
@@ -121,6 +118,7 @@ export function createNodeGateway(
   const handler: GatewayHandler = Object.assign(serveRequest, { serveStream });
   return {
     handler,
+    responseFor: (error: unknown) => gateway.responseFor(error),
     /** For new calls. @throws as `gatewayNodeAdapter`. Nothing changes then. */
     update(changed: Partial<GatewayOptions>) {
       gateway = createGateway({ ...options, ...changed }, node);

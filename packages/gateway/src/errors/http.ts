@@ -157,6 +157,7 @@ export function errorResponse(
 ): Response {
   const restError = restErrorFrom(reason, registry);
   const { status, body, contentType = "application/json" } = renderError(restError);
+  if (!/^[2-5]\d\d$/.test(`${status}`)) throw new RangeError(`renderError: status ${status}`);
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();

@@ -5,7 +5,6 @@ import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
-import { type RenderError, renderStatus } from "../errors/http.ts";
 import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
 import { closeAfter, createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type Http2Intake, type PortHandler, takeListener } from "./http2.ts";
@@ -37,7 +36,7 @@ export interface ListenOptions {
 export interface PortOptions extends ListenOptions {
   readonly limits: PortLimits;
   readonly handler: PortHandler;
-  readonly renderError?: RenderError | undefined;
+  readonly responseFor: Parameters<typeof createRefusals>[1];
   readonly onTlsError: (error: unknown) => void;
 }
 
@@ -68,9 +67,9 @@ const sweepIntervalMs = 20;
  * cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { limits, tls, handler, traffic, renderError = renderStatus } = options;
+  const { limits, tls, handler, traffic, responseFor } = options;
   const tell: OnRefusal = (refusal) => traffic?.refused(refusal);
-  const refusals = createRefusals(limits.idleTimeoutMs, renderError, tell);
+  const refusals = createRefusals(limits.idleTimeoutMs, responseFor, tell);
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
   const undecided = new Set<Socket>();

@@ -4,8 +4,9 @@ import type { ServerHttp2Stream } from "node:http2";
 import type { Socket } from "node:net";
 import type { Duplex, Writable } from "node:stream";
 import { Code } from "@connectrpc/connect";
-import { errorResponse, type RenderError, RestFailure } from "../errors/http.ts";
+import { RestFailure } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
+import type { Response } from "../http/exchange.ts";
 import { exchangeOf } from "../http/node-exchange.ts";
 import type { NodeResponse } from "../http/request-exchange.ts";
 
@@ -42,7 +43,7 @@ export type Refusals = ReturnType<typeof createRefusals>;
 /** @param idleTimeoutMs How long a connection may take to end. */
 export function createRefusals(
   idleTimeoutMs: number,
-  renderError: RenderError,
+  responseFor: (failure: RestFailure) => Response,
   onRefusal: OnRefusal,
 ) {
   function ofHandshake({ remoteAddress }: Socket): void {
@@ -90,7 +91,7 @@ export function createRefusals(
   }
 
   function render(failure: RestFailure) {
-    const { status, header, body } = errorResponse(failure, { renderError });
+    const { status, header, body } = responseFor(failure);
     return { status, header: header as OutgoingHttpHeaders, body };
   }
 

@@ -101,7 +101,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
     ...options,
     limits,
     handler: gateway.handler,
-    renderError: options.rest?.renderError,
+    responseFor: gateway.responseFor,
     onTlsError: options.onTlsError ?? onError,
   });
 

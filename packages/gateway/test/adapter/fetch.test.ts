@@ -185,4 +185,6 @@ test("an answer that no Response can hold becomes an error", async () => {
   expect((await send("/elsewhere")).status).toBe(500);
   expect(errors).toHaveLength(1);
   expect((await send("/v1/volumes/1")).headers.get("vary")).toBe("x-shelf, origin");
+  const beside = handlerOf(catalog, { rest, fallback: () => Promise.reject(new Error("gone")) });
+  expect((await beside.send("/elsewhere")).status).toBe(500);
 });

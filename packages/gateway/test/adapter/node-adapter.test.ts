@@ -7,6 +7,10 @@ import { openLibraryAndFields } from "../support/library.ts";
 import { openRawConnection } from "../support/raw-connection.ts";
 
 const json = { "content-type": "application/json" };
+const failure = new Error("secret");
+const broken = () => {
+  throw failure;
+};
 
 describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   const notAllowed: readonly [method: string, path: string, allow: string][] = [
@@ -102,13 +106,8 @@ describe("contextValues", () => {
   });
 
   test("that throws is an internal error, and is reported", async () => {
-    const failure = new Error("secret");
-    await using gateway = await openLibraryAndFields({
-      mayFail: true,
-      contextValues: () => {
-        throw failure;
-      },
-    });
+    const options = { mayFail: true, contextValues: broken };
+    await using gateway = await openLibraryAndFields(options);
     for (const path of ["/v1/fields", "/library.v1.FieldService/Echo"]) {
       const response = await gateway.send({ path, headers: json, body: "{}" });
       expect(response.status).toBe(500);
@@ -139,29 +138,21 @@ describe("an error in the middle of a response", () => {
 describe("a reported error", () => {
   test("goes to console.error if there is no other handler, as in connect-es", async () => {
     using reported = vi.spyOn(console, "error").mockReturnValue();
-    const failure = new Error("broken");
-    const handler = gatewayNodeAdapter({
-      routes: () => {},
-      fallback: () => {
-        throw failure;
-      },
-    });
+    const handler = gatewayNodeAdapter({ routes: () => {}, fallback: broken });
     await using server = await openHandler(handler);
     expect(await server.send({ path: "/" })).toMatchObject({ status: 500 });
     expect(reported.mock.calls).toEqual([[failure]]);
   });
 
   // Vitest fails for a rejection that nobody handles, which would end the process of a user.
-  test.each(["/v1/library?unknown", "/elsewhere"])(
-    "is that of renderError, which always throws: %s",
-    async (path) => {
-      const failure = new Error("renderError is broken");
-      const renderError = () => {
-        throw failure;
-      };
-      await using gateway = await openLibraryAndFields({ mayFail: true, rest: { renderError } });
-      expect(await gateway.send({ method: "GET", path })).toMatchObject({ status: 500 });
-      expect(gateway.errors).toContain(failure);
-    },
-  );
+  test.each([
+    ["/v1/library?unknown", {}],
+    ["/elsewhere", {}],
+    ["/elsewhere", { fallback: () => Promise.reject(new Error("of a fallback")) }],
+  ])("is that of renderError, which always throws: %s with %o", async (path, own) => {
+    const options = { ...own, mayFail: true, rest: { renderError: broken } };
+    await using gateway = await openLibraryAndFields(options);
+    expect(await gateway.send({ method: "GET", path })).toMatchObject({ status: 500 });
+    expect(gateway.errors).toContain(failure);
+  });
 });

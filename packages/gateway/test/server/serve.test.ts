@@ -46,6 +46,11 @@ const say =
   (_request, response) =>
     void response.end(text);
 
+const error = new Error("the page is gone");
+const fail = () => {
+  throw error;
+};
+
 describe.each(versions)("handlers, over HTTP/%s,", (version) => {
   test.each([
     ["/page", 200],
@@ -65,14 +70,8 @@ describe.each(versions)("handlers, over HTTP/%s,", (version) => {
     expect(server.created).toEqual([]);
   });
 
-  const error = new Error("the page is gone");
   test.each<[how: string, fail: NodeHandler]>([
-    [
-      "throws",
-      () => {
-        throw error;
-      },
-    ],
+    ["throws", fail],
     ["rejects", () => Promise.reject(error)],
   ])("are answered with 500 if one %s", async (_how, fail) => {
     const handlers = () => new Map([["/page", fail]]);
@@ -195,12 +194,20 @@ test("omitted and undefined options have their defaults", async () => {
   expect(response.status).toBe(404);
 });
 
-test("the port's rejections are rendered like other REST errors", async () => {
-  const rest = { renderError: () => ({ status: 418, body: "no" }) };
-  await using server = await openTestService({ rest });
-  using connection = await openRawConnection(server.port);
-  connection.write("garbage\r\n\r\n");
-  expect((await connection.untilClosed()).toString()).toMatch(/^HTTP\/1\.1 418 .*"no"$/s);
+// Vitest fails for an error that nobody handles, by which a stranger would end the process of a user.
+test.each([
+  ["like other REST errors", { status: 418, body: "no" }, /^HTTP\/1\.1 418 .*"no"$/s],
+  ["as an internal one if renderError fails", undefined, /^HTTP\/1\.1 500 .*"internal error"/s],
+  ["as an internal one without a status", { status: 1000 }, /^HTTP\/1\.1 500 .*"internal error"/s],
+])("an error of the port, or of a handler, is rendered %s", async (_how, rendered, answer) => {
+  const handlers = () => new Map([["/page", fail]]);
+  const renderError = () => rendered as never;
+  await using server = await openTestService({ handlers, rest: { renderError }, mayFail: true });
+  for (const start of ["", "GET /page HTTP/1.1\r\n", "GET / HTTP/1.1\r\nExpect: a\r\n"]) {
+    using connection = await openRawConnection(server.port);
+    connection.write(`${start}Host: a\r\nConnection: close\r\n\r\n`);
+    expect((await connection.untilClosed()).toString()).toMatch(answer);
+  }
 });
 
 test("without a host, it listens on all addresses", async () => {

@@ -1,4 +1,5 @@
 import type { Socket } from "node:net";
+import { errorResponse, renderStatus } from "../../src/errors/http.ts";
 import type { GatewayHandler, NodeHandler } from "../../src/index.ts";
 import { defaultLimits } from "../../src/server/limits.ts";
 import { openPort, type Port, type PortOptions } from "../../src/server/port.ts";
@@ -22,6 +23,7 @@ export async function openTestPort({
     limits: defaultLimits,
     tls: undefined,
     handler: Object.assign((...node: Parameters<NodeHandler>) => serve(...node), { serveStream }),
+    responseFor: (error) => errorResponse(error, { renderError: renderStatus }),
     onTlsError: () => {},
     ...given,
   });
