@@ -104,6 +104,7 @@ test("strangers make no series, whatever they send", async () => {
     [requests("grpc", "UNIMPLEMENTED", "other")]: 2,
     [requests("grpc-web", "UNIMPLEMENTED", "other")]: 2,
   });
+  expect(after.value('plant_store_request_duration_seconds_count{protocol="rest"}')).toBe(6);
 });
 
 test.each(["off", "errors"] as const)(

@@ -53,20 +53,17 @@ export async function openAdmin(
     if (isRebindable(host) && URL.parse(`http://${host}`)?.hostname !== place.host.toLowerCase()) {
       return plain(403, "the Host must be an IP address, a name without a dot, or --admin-host");
     }
-    try {
-      // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
-      rendering ??= metrics.render().finally(() => {
-        rendering = undefined;
-      });
-      const body = await rendering;
-      return { status: 200, header: { "content-type": metrics.contentType }, body };
-    } catch {
-      return plain(500, "the metrics could not be read");
-    }
+    // Scrapes at the same time share one text: a connection may ask without end, and take no answer.
+    rendering ??= metrics.render().finally(() => {
+      rendering = undefined;
+    });
+    const body = await rendering;
+    return { status: 200, header: { "content-type": metrics.contentType }, body };
   }
 
   server.on("request", (request, response) => {
-    void answer(request).then(({ status, header, body }) => {
+    const answered = answer(request).catch(() => plain(500, "the state could not be read"));
+    void answered.then(({ status, header, body }) => {
       response.writeHead(status, { "content-length": Buffer.byteLength(body), ...header });
       response.end(body); // Node leaves the body of an answer to HEAD out by itself
     });

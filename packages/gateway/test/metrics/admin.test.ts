@@ -66,18 +66,21 @@ test.each([
 );
 
 test("probes learn whether the service is ready, and nothing else is served", async () => {
-  let isReady = false;
-  const source = { contentType: "a/b", render: async () => "", isReady: () => isReady };
+  let isReady: () => boolean = () => false;
+  const source = { contentType: "a/b", render: async () => "", isReady: () => isReady() };
   const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
   onTestFinished(listener.close);
   const origin = `http://127.0.0.1:${listener.address.port}`;
-  const statusOf = async (path: string) => (await fetch(`${origin}${path}`)).status;
+  const statusOf = async (path: string, method = "GET") =>
+    (await fetch(`${origin}${path}`, { method })).status;
   expect(await statusOf("/healthz")).toBe(200);
   expect(await statusOf("/readyz")).toBe(503);
-  isReady = true;
+  isReady = () => expect.unreachable(); // an error that nobody handles would end the process
+  expect(await statusOf("/readyz")).toBe(500);
+  isReady = () => true;
   expect(await statusOf("/readyz")).toBe(200);
   expect(await statusOf("/")).toBe(404);
-  expect(await statusOf("/metrics?x=1")).toBe(200);
+  for (const method of ["GET", "HEAD"]) expect(await statusOf("/metrics?x=1", method)).toBe(200);
   const refused = await fetch(`${origin}/metrics`, { method: "POST" });
   expect([refused.status, refused.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
