@@ -177,7 +177,7 @@ function pathOf(
   const segments = template.segments.map((one) =>
     one.kind === "literal" ? encodeLiteral(one.value) : "-",
   );
-  for (const { path, from, to } of binding.variables.toReversed()) {
+  for (const { path, from, to } of binding.variables) {
     const isInBody = binding.body === "*" || binding.body === path[0];
     const text = take(tree, path, { ...options, isInBody });
     const found = text === undefined ? undefined : split(text, template.segments.slice(from, to));
