@@ -6,6 +6,7 @@ import {
   FieldDescriptorProto_Type as Type,
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
+import { createComponents, type JsonObject } from "../../src/openapi/components.ts";
 import { enumNumbers } from "../../src/openapi/schema/scalar-schema.ts";
 import { ItemService as ItemsOfA } from "../gen/openapi/a/v1/item_pb.ts";
 import { ItemService as ItemsOfB } from "../gen/openapi/b/v1/item_pb.ts";
@@ -28,22 +29,26 @@ function namesIn({ paths, components, tags }: Any): string[] {
   ].filter((name) => name !== undefined);
 }
 
+test("a schema that fails leaves none that refers to it", () => {
+  const { refer, schemas } = createComponents("full");
+  const of = (full: string, create: () => JsonObject) => refer({ full, short: full }, create);
+  const fail = () => {
+    of("Inner", () => ({ items: of("Outer", () => ({})) }));
+    throw new Error("no schema");
+  };
+  expect(() => of("Outer", fail)).toThrow("no schema");
+  expect(schemas).toEqual({});
+});
+
 describe("names", () => {
   test("may be those of what every object has", () => {
     const names = ["constructor", "toString", "__proto__"];
     const common = { type: Type.MESSAGE, label: Label.OPTIONAL };
-    const field = names.map((name, i) => ({
-      ...common,
-      name,
-      number: i + 1,
-      typeName: `.${name}`,
-    }));
+    const typed = names.map((name) => ({ ...common, name, typeName: `.${name}` }));
+    const field = typed.map((one, i) => ({ ...one, number: i + 1 }));
     const messageType = [{ name: "Root", field }, ...names.map((name) => ({ name }))];
-    const file = create(FileDescriptorProtoSchema, {
-      name: "a.proto",
-      syntax: "proto3",
-      messageType,
-    });
+    const own = { name: "a.proto", syntax: "proto3", messageType };
+    const file = create(FileDescriptorProtoSchema, own);
     const root = createFileRegistry(file, () => undefined).getMessage("Root") as DescMessage;
     const rule = { pattern: { case: "post", value: "/a" }, body: "*" } as const;
     const { schemas } = documentOf(describeMethod(root, rule).parent).components;

@@ -1,6 +1,7 @@
 /** Templates of google.api.http as OpenAPI paths, whose parameters have one segment each. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { mapValues } from "../../src/openapi/components.ts";
 import {
   GetVolumeRequestSchema,
   UpdateVolumeRequestSchema,
@@ -99,11 +100,8 @@ describe("HTTP methods:", () => {
   test("a binding for any method gets all methods that others leave", () => {
     const rules = { Any: custom("*", "/v1/volumes"), Get: get("/v1/volumes") };
     const { paths } = documentOf(describeAll(rules));
-    const ids = Object.entries<Any>(paths["/v1/volumes"]).map(([verb, one]) => [
-      verb,
-      one.operationId,
-    ]);
-    expect(Object.fromEntries(ids)).toEqual({
+    const idOf = ({ operationId }: Any) => operationId;
+    expect(mapValues(paths["/v1/volumes"], idOf)).toEqual({
       put: "Described_Any_put",
       post: "Described_Any_post",
       delete: "Described_Any_delete",
@@ -127,10 +125,12 @@ describe("HTTP methods:", () => {
     expect(Object.keys(paths["/v1/volumes"])).toHaveLength(2);
   });
 
-  test("all that 3.2 has no name for are there", () => {
+  test("all that a version has no name for are there", () => {
     const rules = { Find: custom("SEARCH", "/v1/volumes"), Lock: custom("LOCK", "/v1/volumes") };
     const { paths } = documentOf(describeAll(rules), { openapi: "3.2" });
     expect(Object.keys(paths["/v1/volumes"].additionalOperations)).toEqual(["SEARCH", "LOCK"]);
+    const { paths: older } = documentOf(describeAll(rules));
+    expect(older["/v1/volumes"].description).toMatch(/ SEARCH .* LOCK /);
   });
 });
 

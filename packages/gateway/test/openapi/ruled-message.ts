@@ -62,14 +62,8 @@ export function messageWith(form: keyof typeof forms, rules: Rules): DescMessage
   const own = create(MessageOptionsSchema);
   const oneof = form === "choice" ? [{ fields: ["value"] }] : [];
   setExtension(own, messageExtension, create(MessageRulesSchema, { oneof }));
-  const value = {
-    name: "value",
-    jsonName: "value",
-    number: 1,
-    label: OPTIONAL,
-    ...forms[form],
-    options,
-  };
+  const named = { name: "value", jsonName: "value", number: 1, label: OPTIONAL };
+  const value = { ...named, ...forms[form], options };
   const entry = [
     { name: "key", jsonName: "key", number: 1, type: Type.INT32, label: OPTIONAL },
     { name: "value", jsonName: "value", number: 2, type: Type.STRING, label: OPTIONAL },

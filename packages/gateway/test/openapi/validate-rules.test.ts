@@ -7,6 +7,8 @@ import { createValidator } from "@bufbuild/protovalidate";
 import { describe, expect, test } from "vitest";
 import { resolveMcpOptions } from "../../src/mcp/options.ts";
 import { inputSchema } from "../../src/mcp/tool.ts";
+import { createComponents } from "../../src/openapi/components.ts";
+import { createSchemas } from "../../src/openapi/schema/schema.ts";
 import { describeMethod } from "../support/described-method.ts";
 import { documentOf, operationOf, validatorOf } from "./document-of.ts";
 import { type forms, messageWith, messageWithChoice, type Rules } from "./ruled-message.ts";
@@ -163,7 +165,13 @@ test.each<[JsonValue, boolean]>([
   [{}, false],
   [{ a: "", b: "" }, false],
 ])("a required oneof: %j is %s", (json, expected) => {
-  expect(allowsOf(messageWithChoice())(json)).toBe(expected);
+  const message = messageWithChoice();
+  expect(allowsOf(message)(json)).toBe(expected);
+  const components = createComponents("full");
+  const options = { int64: "string", ignoreUnknownFields: false, examples: {} } as const;
+  const patch = createSchemas(components, options).forMessage(message, "patch");
+  const isOne = Object.keys(json as object).length < 2; // a mask names what is changed
+  expect(validatorOf({ components }, patch)(json)).toBe(isOne);
 });
 
 test("answers are not restricted by rules that the server checks only in requests", () => {
