@@ -170,14 +170,13 @@ test.each<HttpVersion>(["1.1", "2"])(
       bodyBudget: budget,
     });
     const older = holdFor(budget, 0.87 * bytesMax);
-    expect(await gateway.send({ version, path: "/v1/empty", method: "GET" })).toMatchObject({
-      status: 200,
-    });
+    const answer = await gateway.send({ version, path: "/v1/empty", method: "GET" });
+    expect(answer.status).toBe(200);
     older.release();
   },
 );
 
-test("a message of a stream over REST holds what it does until the next", async () => {
+test("a message of a stream over REST holds what it does until the next, and waits for room", async () => {
   const pattern = { case: "post", value: "/v1/all" } as const;
   const rules = [{ selector: "library.v1.FieldService.Collect", pattern, body: "*" }];
   const bodyBudget = new BodyBudget({ bytesMax });
@@ -186,6 +185,11 @@ test("a message of a stream over REST holds what it does until the next", async 
   const headers = { "content-type": "application/x-ndjson" };
   const sent = { method: "POST", path: pattern.value, headers, body };
   expect(await gateway.send(sent)).toMatchObject({ status: 200 });
+  const older = holdFor(bodyBudget, 500 * KiB);
+  const waiting = gateway.send({ ...sent, body: large });
+  await untilWaiting(bodyBudget);
+  older.release();
+  expect(await waiting).toMatchObject({ status: 200 });
 });
 
 const selector = "library.v1.FieldService.Echo";

@@ -350,6 +350,7 @@ const text = { type: Type.STRING, label: Label.OPTIONAL };
 const odd: MessageInitShape<typeof DescriptorProtoSchema> = {
   name: "Odd",
   field: [
+    { ...text, number: 7, name: "short", jsonName: "a" },
     { ...text, number: 1, name: "brackets", jsonName: "a[b]" },
     { ...text, number: 2, name: "dots", jsonName: "a.b" },
     { ...text, number: 6, name: "proto", jsonName: "__proto__" },
@@ -421,11 +422,8 @@ describe("a name that is one field's in JSON, and another's in the proto, is the
   });
 
   test("in a merge patch", () => {
-    const changes = changesIn(
-      { body: { message }, fixed: [] } as never,
-      { type: "a", code: null },
-      true,
-    );
+    const json = { type: "a", code: null };
+    const changes = changesIn({ body: { message }, fixed: [] } as never, json, true);
     expect(changes.map(({ names }) => names)).toEqual([["kind"], ["type"]]);
   });
 });

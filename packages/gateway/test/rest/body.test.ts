@@ -32,10 +32,8 @@ describe("Content-Type", () => {
   ])("%j is rejected", async (type) => {
     const response = await send({ "content-type": type });
     expect([response.status, response.headers.get("accept")]).toEqual([415, "application/json"]);
-    expect(jsonOf(response)).toMatchObject({
-      code: Code.InvalidArgument,
-      message: "Content-Type must be application/json, in UTF-8",
-    });
+    const message = "Content-Type must be application/json, in UTF-8";
+    expect(jsonOf(response)).toMatchObject({ code: Code.InvalidArgument, message });
   });
 });
 
@@ -44,9 +42,8 @@ describe("Content-Encoding", () => {
     ["identity", "{}"],
     ["GZip", gzipSync("{}")],
   ])("%s is read", async (coding, body) => {
-    expect(await send({ ...json, "content-encoding": coding }, body)).toMatchObject({
-      status: 200,
-    });
+    const { status } = await send({ ...json, "content-encoding": coding }, body);
+    expect(status).toBe(200);
   });
 
   test.each(["deflate", "zstd", "compress", "gzip, gzip", "gzip;q=1", "*", "br"])(

@@ -5,6 +5,7 @@ import {
   gzipSync,
   zstdDecompressSync,
 } from "node:zlib";
+import type { HandlerContext } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { compressionGzip } from "../../src/index.ts";
 import { askCatalog, get, json, openCatalog, openShelves, versions } from "../support/catalog.ts";
@@ -19,12 +20,19 @@ const unpackers: Readonly<Record<string, (body: Buffer) => Buffer>> = {
 
 const own = { ...compressionGzip, name: "own" };
 
+const varying =
+  (title: string) =>
+  (_: unknown, { responseHeader }: HandlerContext) => {
+    responseHeader.set("vary", "x-shelf");
+    return { title };
+  };
+
 describe.each(versions)("over HTTP/%s,", (version) => {
   describe("compression", () => {
     const large = "a".repeat(2000);
     const getLarge = get("/v1/shelves/x/volumes/1");
     const openLarge = (title: string) =>
-      openShelves({ getVolume: () => ({ title }) }, { compressMinBytes: 1000 });
+      openShelves({ getVolume: varying(title) }, { compressMinBytes: 1000 });
 
     test.each<[accept: string, coding: string | null]>([
       ["gzip", "gzip"],
@@ -50,7 +58,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       const headers = { "accept-encoding": accept };
       const response = await gateway.send({ version, ...getLarge, headers });
       expect(response.headers.get("content-encoding")).toBe(coding);
-      expect(response.headers.get("vary")).toBe("accept-encoding");
+      expect(response.headers.get("vary")).toBe("x-shelf, accept-encoding");
       expect(response.headers.get("content-length")).toBe(String(response.body.length));
       const unpack = unpackers[coding ?? "identity"] ?? expect.unreachable();
       expect(jsonOf({ body: unpack(response.body) })).toEqual({ title: large });
@@ -62,7 +70,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       const headers = { "accept-encoding": accept };
       const response = await gateway.send({ version, ...get(path), headers });
       expect(response.headers.get("content-encoding") ?? "identity").toBe(accept);
-      expect(response.headers.get("vary")).toBe("accept-encoding");
+      expect(response.headers.get("vary")).toBe("x-shelf, accept-encoding");
     });
 
     test.each<[type: string, coding: string | null]>([

@@ -78,10 +78,8 @@ describe.each(versions)("over HTTP/%s", (version) => {
     const known = { "if-none-match": "*", "accept-encoding": "gzip" };
     const response = await gateway.send({ version, ...volume, headers: known });
     expect(response.status).toBe(304);
-    expect(Object.fromEntries(response.headers)).toMatchObject({
-      ...headers,
-      vary: "accept-encoding",
-    });
+    const kept = { ...headers, vary: "accept-encoding" };
+    expect(Object.fromEntries(response.headers)).toMatchObject(kept);
     for (const name of ["content-type", "content-length", "content-encoding"]) {
       expect(response.headers.has(name), name).toBe(false);
     }

@@ -168,11 +168,13 @@ describe("requests", () => {
     });
     await client.moveVolume({ name: "a", to: "b/c" });
     await client.listVolumes({ parent: "shelves/a", pageSize: 2, titles: ["a+b", "ü"] });
-    await client.updateVolume({ volume: { name: "shelves/a/volumes/b", id } });
+    const name = "shelves/a/volumes/b";
+    for (const volume of [{ name, id }, { name }]) await client.updateVolume({ volume });
     expect(targets).toEqual([
       'https://api.example.com/base/move/b%2Fc {"name":"a"}',
       "https://api.example.com/base/v1/shelves/a/volumes?page_size=2&titles=a%2Bb&titles=%C3%BC null",
       'https://api.example.com/base/v1/shelves/a/volumes/b {"id":9007199254740993}',
+      "https://api.example.com/base/v1/shelves/a/volumes/b {}",
     ]);
     const taken = await failureOf(client.readFile({ path: "all" }));
     expect(taken.message).toContain("cannot be sent to /v1/files/all: that is a path of another");
