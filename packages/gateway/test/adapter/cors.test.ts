@@ -124,14 +124,14 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 
   test("the application's headers are allowed and exposed beside the others, as long as it says", async () => {
-    const own = {
-      allowedHeaders: ["Traceparent"],
-      exposedHeaders: ["RateLimit"],
-      maxAgeSeconds: 5,
-    };
-    await using gateway = await openCatalog({ origins: [origin], ...own });
+    const own = { allowedHeaders: ["Traceparent"], exposedHeaders: ["RateLimit"] };
+    const others = { credentials: true, maxAgeSeconds: 5 };
+    await using gateway = await openCatalog({ origins: [origin], ...own, ...others });
     const before = await gateway.send({ version, ...preflight(rpc, "POST") });
     const actual = await gateway.send({ version, ...list, headers: { origin } });
+    for (const { headers } of [before, actual]) {
+      expect(headers.get("access-control-allow-credentials")).toBe("true");
+    }
     expect(listIn(before.headers, "access-control-allow-headers")).toEqual(
       expect.arrayContaining(["content-type", "authorization", "traceparent"]),
     );

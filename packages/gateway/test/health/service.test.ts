@@ -1,5 +1,11 @@
 /** grpc.health.v1.Health on a router. */
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import {
+  Code,
+  ConnectError,
+  type ConnectRouter,
+  createClient,
+  createRouterTransport,
+} from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
 import {
   addHealth,
@@ -17,6 +23,7 @@ import { openTestService, type TestService, tokenGate } from "../support/test-se
 const { SERVING, NOT_SERVING, SERVICE_UNKNOWN } = HealthCheckResponse_ServingStatus;
 const catalog = CatalogService.typeName;
 const health = Health.typeName;
+const unknown = { code: Code.NotFound };
 
 /** A server with these health options, and additional services on its router. */
 function openHealth(options: HealthOptions, add: (router: ConnectRouter) => void = () => {}) {
@@ -36,13 +43,6 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test("Check of an unknown service returns NOT_FOUND", async () => {
-    using caller = open(Health, server.origin);
-    await expect(caller.client.check({ service: "a.B" })).rejects.toMatchObject({
-      code: Code.NotFound,
-    });
-  });
-
   test("List names everything that Check knows: services added before and after it", async () => {
     using caller = open(Health, server.origin);
     const { statuses } = await caller.client.list({});
@@ -52,6 +52,7 @@ describe.each(openProtocols)("over $name", ({ open }) => {
       expect(statuses[service]?.status).toBe(SERVING);
       expect(await caller.client.check({ service })).toMatchObject({ status: SERVING });
     }
+    await expect(caller.client.check({ service: "a.B" })).rejects.toMatchObject(unknown);
   });
 
   test("Watches continue until a drain, which does not wait for them", async () => {
@@ -103,9 +104,7 @@ test("only the named services are known", async () => {
   using caller = grpcProtocol.open(Health, server.origin);
   const { statuses } = await caller.client.list({});
   expect(Object.keys(statuses)).toEqual(["", FieldService.typeName]);
-  await expect(caller.client.check({ service: catalog })).rejects.toMatchObject({
-    code: Code.NotFound,
-  });
+  await expect(caller.client.check({ service: catalog })).rejects.toMatchObject(unknown);
 });
 
 test("Check and Watch depend on isReady, and Watch reports each change once", async () => {
@@ -158,6 +157,16 @@ test("without `draining`, a drain ends a Watch after its timeout, like any other
   // No NOT_SERVING before.
   await expect(watch.next()).rejects.toMatchObject({ code: Code.Unavailable });
   await drained;
+});
+
+test("a Watch of a router of connect-es ends with the reason of its shutdown", async () => {
+  const shutdown = new AbortController();
+  const router = { shutdownSignal: shutdown.signal };
+  const client = createClient(Health, createRouterTransport(addHealth, { router }));
+  const watch = readWatch(client.watch({}));
+  expect(await watch.next()).toBe(SERVING);
+  shutdown.abort(new ConnectError("over", Code.Aborted));
+  expect(await watch.end()).toBe(Code.Aborted);
 });
 
 test("Health uses the gate of the router, unless its handler has another", async () => {

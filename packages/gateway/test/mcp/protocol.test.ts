@@ -16,6 +16,7 @@ const open = (options: Partial<TestGatewayOptions> = {}, own: Partial<McpOptions
   );
 
 const modern = "2026-07-28";
+const abilities = { capabilities: { tools: {} } };
 const meta = {
   "io.modelcontextprotocol/protocolVersion": modern,
   "io.modelcontextprotocol/clientCapabilities": {},
@@ -93,13 +94,7 @@ describe("a request", () => {
     [
       current("server/discover"),
       200,
-      result(
-        expect.objectContaining({
-          capabilities: { tools: {} },
-          ttlMs: 60_000,
-          cacheScope: "private",
-        }),
-      ),
+      result(expect.objectContaining({ ...abilities, ttlMs: 60_000, cacheScope: "private" })),
     ],
     [{ body: initialize("2025-06-18") }, 200, result({ protocolVersion: "2025-06-18" })],
     ...["2024-11-05", modern].map(
@@ -184,6 +179,16 @@ describe("the gate", () => {
     const requestGate = () => new Promise<void>(() => stop.abort(new ConnectError("stopping", 14)));
     await using gateway = await open({ requestGate, shutdownSignal: stop.signal });
     expect((await within("the answer", gateway.send(post(call())))).status).toBe(503);
+  });
+
+  test("is not told of a shutdown once what it let in is answered", async () => {
+    const stop = new AbortController();
+    const signals: AbortSignal[] = [];
+    const requestGate = ({ signal }: HandlerContext) => void signals.push(signal);
+    await using gateway = await open({ requestGate, shutdownSignal: stop.signal });
+    expect(await gateway.send(post(older("ping", {})))).toMatchObject({ status: 200 });
+    stop.abort();
+    expect(signals.map(({ aborted }) => aborted)).toEqual([false]);
   });
 
   test("is passed once, and leaves what it knows", async () => {

@@ -2,7 +2,7 @@
 
 import type { HandlerContext } from "@connectrpc/connect";
 import { propagation, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import { W3CTraceContextPropagator } from "@opentelemetry/core";
+import { W3CBaggagePropagator, W3CTraceContextPropagator } from "@opentelemetry/core";
 import {
   AlwaysOffSampler,
   type ReadableSpan,
@@ -269,14 +269,20 @@ test.each(byProtocol)(
   },
 );
 
-test("spans below an unsampled call share its trace, so they are not sampled either", async () => {
+test("below an unsampled call are its trace, so nothing is sampled there, and its baggage", async () => {
   const spans = recordSpans(new AlwaysOffSampler());
   const found: unknown[] = [];
-  await using gateway = await openTraced(spans, {
-    requestGate: ({ values }) => void found.push(trace.getSpanContext(values.get(callContextKey))),
-  });
-  await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
-  expect(found).toMatchObject([{ traceId, traceFlags: 0 }]);
+  const requestGate = ({ values }: HandlerContext) => {
+    const context = values.get(callContextKey);
+    found.push(trace.getSpanContext(context), propagation.getBaggage(context)?.getAllEntries());
+  };
+  const { extract } = new W3CBaggagePropagator();
+  const both: typeof extract = (context, ...from) =>
+    extract(propagator.extract(context, ...from), ...from);
+  await using gateway = await openTraced(spans, { requestGate }, { propagator: { extract: both } });
+  const headers = { traceparent, baggage: "a=b" };
+  await gateway.send({ method: "GET", path: "/v1/library", headers });
+  expect(found).toMatchObject([{ traceId, traceFlags: 0 }, [["a", { value: "b" }]]]);
 });
 
 test.each([undefined, new AlwaysOffSampler()])(

@@ -115,8 +115,9 @@ function serviceOf(package_: string): DescService {
   const file = [
     proto("types.proto", { messageType: [{ name: "Type" }] }),
     proto("google/own.proto", {}),
+    proto(`${package_}.proto`, { package: "both", messageType: [{ name: "Both" }] }),
     proto("service.proto", {
-      dependency: ["types.proto", "google/own.proto"],
+      dependency: ["types.proto", "google/own.proto", `${package_}.proto`],
       service: [{ name: "Service", method: [method] }],
     }),
   ];
@@ -132,16 +133,19 @@ test.each([ServerReflection, alpha])(
       routes: (router) => addReflection(router, { services: described }),
     });
     using reflection = grpcProtocol.open(service, named.origin);
-    const questions = ["one.Service", "two.Service.Call", "two.Type"].map(symbol);
+    const questions = ["one.Service", "two.Service.Call", "two.Type", "both.Both"].map(symbol);
     const answers = await read(reflection.client.serverReflectionInfo(all(questions)));
     const files = answers.flatMap(filesOf);
     expect(files.map((file) => [file.name, file.package, file.dependency])).toEqual([
-      ["service.proto", "one", ["types.proto", "google/own.proto"]],
+      ["service.proto", "one", ["types.proto", "google/own.proto", "one.proto"]],
       ["types.proto", "one", []],
       ["google/own.proto", "one", []],
-      ["service~2.proto", "two", ["types~2.proto", "google/own.proto"]],
+      ["one.proto", "both", []],
+      ["service~2.proto", "two", ["types~2.proto", "google/own.proto", "two.proto"]],
       ["types~2.proto", "two", []],
+      ["two.proto", "both", []],
       ["types~2.proto", "two", []],
+      ["one.proto", "both", []],
     ]);
   },
 );
@@ -278,9 +282,8 @@ test("reflection uses the gate of the router, unless its handler has another", a
     await using own = await openTestService({ requestGate, routes });
     return await ask(own.origin, [list]);
   };
-  await expect(listBy((router) => addReflection(router))).rejects.toMatchObject({
-    code: Code.Unauthenticated,
-  });
+  const code = Code.Unauthenticated;
+  await expect(listBy((router) => addReflection(router))).rejects.toMatchObject({ code });
   const open = { requestGate: () => {} };
   expect(await listBy((router) => addReflection(router, {}, open))).toHaveLength(1);
 });

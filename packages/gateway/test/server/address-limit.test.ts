@@ -1,6 +1,9 @@
 /** The limit on connections of one address. */
-import { describe, expect, test } from "vitest";
+import { EventEmitter } from "node:events";
+import { describe, expect, test, vi } from "vitest";
+import { createAddressLimit } from "../../src/server/connection-limits.ts";
 import type { ServeOptions } from "../../src/server/index.ts";
+import { defaultLimits } from "../../src/server/limits.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
 import { openTestService, type TestService } from "../support/test-service.ts";
@@ -41,6 +44,15 @@ describe("connectionsPerAddressMax", () => {
     await expectServed(second);
     using another = await connectTo(server);
     expect(await another.untilClosed()).toHaveLength(0);
+  });
+
+  test("keeps nothing of an address without connections", () => {
+    const admits = createAddressLimit({ ...defaultLimits, connectionsPerAddressMax: 2 });
+    using forget = vi.spyOn(Map.prototype, "delete");
+    const all = [1, 2].map(() => Object.assign(new EventEmitter(), { remoteAddress: "10.0.0.1" }));
+    expect(all.map((socket) => admits(socket as never))).toEqual([true, true]);
+    for (const socket of all) socket.emit("close");
+    expect(forget.mock.calls).toEqual([["10.0.0.1"]]);
   });
 
   // Other addresses have their own limit.

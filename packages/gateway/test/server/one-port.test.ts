@@ -2,6 +2,7 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { Code } from "@connectrpc/connect";
 import { beforeAll, describe, expect, test } from "vitest";
+import { BodyBudget } from "../../src/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import { greeting, preface } from "../support/frames.ts";
 import { parseHttp1Responses } from "../support/http1-response.ts";
@@ -119,4 +120,14 @@ test.each([
   expect(opened).toHaveLength(10);
   // Node itself may hold the last one, and HTTP/2 waits up to a second for its client's end.
   await expect.poll(held).toBeLessThanOrEqual(1);
+});
+
+test.each([
+  ["HTTP/1.1", http1Request],
+  ["HTTP/2", http2Request],
+])("bodies over %s count in the budget", async (_protocol, request) => {
+  await using server = await openTestService({ bodyBudget: new BodyBudget({ bytesMax: 1000 }) });
+  using connection = await openRawConnection(server.port);
+  connection.write(request);
+  await connection.until("a refusal", (received) => received.includes("no room for more request"));
 });

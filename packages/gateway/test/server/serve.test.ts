@@ -264,14 +264,13 @@ async function leaveSocket(path: string): Promise<void> {
 
 describe("a failed start", () => {
   const options: ServeOptions = { host: "127.0.0.1", port: 0, routes: () => {} };
+  const inUse = { code: "EADDRINUSE" };
 
   test("because of a port in use is reported, and leaves no timer", async () => {
     await using taken = await listen(createServer());
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
-    await expect(serve({ ...options, port: taken.port })).rejects.toMatchObject({
-      code: "EADDRINUSE",
-    });
+    await expect(serve({ ...options, port: taken.port })).rejects.toMatchObject(inUse);
     expect(vi.getTimerCount()).toBe(0);
   });
 
@@ -279,9 +278,7 @@ describe("a failed start", () => {
     await using taken = await listen(createServer());
     await using folder = await createTemporaryFolder();
     const tls = createCertificate(folder.path, "one");
-    await expect(serve({ ...options, port: taken.port, tls })).rejects.toMatchObject({
-      code: "EADDRINUSE",
-    });
+    await expect(serve({ ...options, port: taken.port, tls })).rejects.toMatchObject(inUse);
     for (const file of [tls.certFile, tls.keyFile]) {
       // Everyone who watches a file shares one watcher.
       const watcher = watchFile(file, { persistent: false }, () => {});

@@ -98,17 +98,18 @@ describe.concurrent("a server", () => {
   test.each<
     [version: string, begin: string | Buffer, piece: string | Buffer, last: string | Buffer]
   >([
-    ["1.1", endless, chunked(" ".repeat(100)), `${chunked(volume)}${chunked("")}`],
-    ["2", http2Bytes(headers(1)), data(1, " ".repeat(100), 0), data(1, volume)],
+    ["1.1", endless, chunked(" ".repeat(20)), `${chunked(volume)}${chunked("")}`],
+    ["2", http2Bytes(headers(1)), data(1, " ".repeat(20), 0), data(1, volume)],
   ])(
     "takes a steady upload, however long it takes, over HTTP/%s",
     async (_version, begin, piece, last) => {
-      await using server = await openTestService({ limits: { requestTimeoutMs: 300 } });
+      const limits = { requestTimeoutMs: 1000, idleTimeoutMs: 50 }; // it looks each 50 ms
+      await using server = await openTestService({ limits });
       using connection = await openRawConnection(server.port);
       connection.write(begin);
       {
         using _drip = drip(connection, piece);
-        await expireTimes(3, server.port);
+        await expireTimes(2, server.port);
       }
       connection.write(last);
       await connection.until("the volume", (bytes) => bytes.includes(answer));
