@@ -50,10 +50,7 @@ const wrongField = { fieldViolations: [{ field: "name", description: "must not b
 const invalid = new ConnectError("name must not be so: ü", Code.InvalidArgument, undefined, [
   { desc: BadRequestSchema, value: wrongField },
 ]);
-const detail = anyPack(BadRequestSchema, {
-  $typeName: "google.rpc.BadRequest",
-  fieldViolations: [],
-});
+const detail = anyPack(BadRequestSchema, create(BadRequestSchema));
 const detailsOf = (code: number, message: string) =>
   Buffer.from(
     toBinary(StatusSchema, { $typeName: "google.rpc.Status", code, message, details: [detail] }),
@@ -248,11 +245,8 @@ test.each(
   ).flatMap(([reset, code]) => kindNames.map((kind) => [reset, code, kind] as const)),
 )("a reset of %i is %i, before an answer and amid it, to a %s", async (reset, code, kind) => {
   for (const [count, before] of ["nothing", "headers", "a message"].entries()) {
-    await using raw = await openRaw((_, streamId) =>
-      Buffer.concat([
-        ...answerFrames(streamId, [one]).slice(0, count),
-        resetFrame(streamId, reset),
-      ]),
+    await using raw = await openRaw((_, id) =>
+      Buffer.concat([...answerFrames(id, [one]).slice(0, count), resetFrame(id, reset)]),
     );
     // The proxy tells an overloaded server by its cause.
     const isCalm = reset === constants.NGHTTP2_ENHANCE_YOUR_CALM;
@@ -290,10 +284,8 @@ describe.each(["unary", "client stream"])("a %s has one message:", (kind) => {
     ["two messages", Buffer.alloc(10), /more than one|extra message/],
   ])("%s", async (_, body, message) => {
     await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
-    expect(await outcomeOf(fake, kind)).toMatchObject({
-      code: Code.Unimplemented,
-      rawMessage: expect.stringMatching(message),
-    });
+    const rawMessage = expect.stringMatching(message);
+    expect(await outcomeOf(fake, kind)).toMatchObject({ code: Code.Unimplemented, rawMessage });
   });
 });
 
@@ -321,8 +313,7 @@ test.each([
     stream.end();
   });
   const volume = { title: "x".repeat(1_000_000) };
-  expect(await failureOf(fake.catalog.createVolume({ volume }))).toMatchObject({
-    code: Code.Internal,
-    rawMessage: "the answer ended without a gRPC status",
-  });
+  const rawMessage = "the answer ended without a gRPC status";
+  const failure = await failureOf(fake.catalog.createVolume({ volume }));
+  expect(failure).toMatchObject({ code: Code.Internal, rawMessage });
 });

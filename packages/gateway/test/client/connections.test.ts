@@ -230,10 +230,7 @@ const busy = { server: { settings: { maxConcurrentStreams: 1 } } };
 describe("a call that the server has not looked at", () => {
   test.each<[kind: string, made: (fake: FakeServer) => Promise<unknown>]>([
     ["unary", call],
-    [
-      "a stream of answers",
-      ({ catalog }) => collect(catalog.watchVolumes({ parent: "shelves/a" })),
-    ],
+    ["a stream back", ({ catalog }) => collect(catalog.watchVolumes({ parent: "shelves/a" }))],
   ])("goes out again if it was refused: %s", async (_kind, made) => {
     let calls = 0;
     await using fake = await openFakeServer((stream, headers) => {

@@ -113,11 +113,9 @@ test("what is left out empties the table of those who made it an entry", async (
     const second = Buffer.concat([fieldBlock([status, type, error]), Buffer.of(0x80 | 62)]);
     return inFrames(calls === 1 ? first : second, streamId);
   });
+  const failure = { code: Code.NotFound, rawMessage: "from the table" };
   for (let i = 0; i < 2; i++) {
-    await expect(within("an answer", raw.catalog.getVolume({}))).rejects.toMatchObject({
-      code: Code.NotFound,
-      rawMessage: "from the table",
-    });
+    await expect(within("an answer", raw.catalog.getVolume({}))).rejects.toMatchObject(failure);
   }
   expect(raw.sockets.length).toBe(1);
 });

@@ -96,15 +96,9 @@ test("a caller that leaves a whole answer unread leaves its place, too", async (
   const { watchVolumes } = CatalogService.method;
   for (let i = 0; i < 8; i++) {
     // Clients of early versions of Connect do not tell the transport that they leave.
-    const request = createAsyncIterable([{}]);
-    const { message } = await fake.transport.stream(
-      watchVolumes,
-      undefined,
-      undefined,
-      {},
-      request,
-    );
-    for await (const _ of message) {
+    const one = createAsyncIterable([{}]);
+    const answer = fake.transport.stream(watchVolumes, undefined, undefined, {}, one);
+    for await (const _ of (await answer).message) {
       await delay(100);
       break;
     }

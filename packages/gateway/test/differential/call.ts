@@ -167,15 +167,8 @@ export function createHttp1Client(port: number): Client {
       const length = Buffer.concat(body).length;
       const framing: Field[] =
         method === "GET" || method === "HEAD" ? [] : [["content-length", `${length}`]];
-      const fields = [...headers, ...framing].flat();
-      const request = http.request({
-        port,
-        host: "127.0.0.1",
-        method,
-        path,
-        agent,
-        headers: fields,
-      });
+      const given = { method, path, headers: [...headers, ...framing].flat() };
+      const request = http.request({ port, host: "127.0.0.1", agent, ...given });
       request.on("error", () => {}); // also behind an answer, in a broken connection
       const answered = answerOf(request);
       await write(request, body);

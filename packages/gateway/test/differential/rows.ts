@@ -40,6 +40,7 @@ const isHttp1 = ({ http }: Door) => http === "1.1";
 const isUnaryPost = (door: Door) => isPost(door) && isUnary(door);
 const required = { requireConnectProtocolHeader: true };
 const long = { message: { string: "x".repeat(2000) } };
+const inGzip = { packed: "gzip", headers: { "@accept": "gzip" } } as const;
 
 /** What is served: path, method, media type, version of the protocol. */
 const negotiation: readonly Row[] = [
@@ -105,11 +106,7 @@ const negotiation: readonly Row[] = [
         },
       ],
     ],
-    ([, setup]) => ({
-      on: isUnary,
-      setup,
-      call: { packed: "gzip", headers: { "@accept": "gzip" } },
-    }),
+    ([, setup]) => ({ on: isUnary, setup, call: inGzip }),
   ),
   {
     what: "a method with options of its own",

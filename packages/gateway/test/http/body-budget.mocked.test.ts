@@ -237,9 +237,8 @@ test("nothing is made for who has left before there was room", async () => {
   void hold(budget, who).add(300 * KiB);
   const left = hold(budget, who);
   const make = vi.fn();
-  const making = expect(left.make(600 * KiB, make, sizeOf)).rejects.toMatchObject({
-    code: Code.Canceled,
-  });
+  const code = Code.Canceled;
+  const making = expect(left.make(600 * KiB, make, sizeOf)).rejects.toMatchObject({ code });
   left.release();
   await vi.advanceTimersByTimeAsync(1);
   await making;
