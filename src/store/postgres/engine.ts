@@ -2,15 +2,7 @@ import { randomBytes, randomInt } from "node:crypto";
 import type { NewPlant, Obstacle } from "../../plant.ts";
 import type { Engine } from "../engine.ts";
 import { type ClusterOptions, createCluster } from "./cluster.ts";
-import {
-  isOfRow,
-  isSilent,
-  mayPass,
-  NoHost,
-  obstacleFrom,
-  remedyFor,
-  sqlState,
-} from "./failure.ts";
+import { isOfRow, isSilent, mayPass, NoHost, obstacleFrom, remedyFor } from "./failure.ts";
 import type { Inspection } from "./inspection.ts";
 import { connectionsCeiling } from "./limits.ts";
 import type { SessionPool } from "./pool.ts";
@@ -122,7 +114,7 @@ export function createPostgresEngine(
         return outcomes;
       } catch (error) {
         if (mayPass(error)) failing.add(node);
-        mayBeFull ||= sqlState(error) !== undefined && remedyFor(error) === "none";
+        mayBeFull ||= remedyFor(error) === "none";
         throw error;
       }
     },
@@ -131,11 +123,14 @@ export function createPostgresEngine(
       const main = cluster.main();
       const worker = main.isUp ? undefined : workerThatStores();
       const id = idForProbe(worker);
-      const text = mayBeFull ? randomBytes(975).toString("base64") : ""; // two need a second page
-      const rowOf = (id: bigint) => ({ id, name: text, tag: text });
-      const row = rowOf(id);
-      const near = rowOf(BigInt.asIntN(64, lastId + BigInt(randomInt(1, 1000))));
-      const tries = inspection.placement ? [[row]] : [mayBeFull ? [row, near] : [row], [near]];
+      const near = BigInt.asIntN(64, lastId + BigInt(randomInt(1, 1000)));
+      const ids = inspection.placement ? [id] : [id, near];
+      // Two long rows need a second page. A constraint may take empty ones alone.
+      const texts = mayBeFull ? [randomBytes(975).toString("base64"), ""] : [""];
+      const tries = texts.flatMap((text) => {
+        const rows = ids.map((id) => ({ id, name: text, tag: text }));
+        return [...(mayBeFull ? [rows] : []), ...rows.map((row) => [row])];
+      });
       const write = (session: Session) => probeWrite(session, tries, limits.statementTimeoutMs);
       await attempt(write, cluster.worker(worker ?? "")?.pool ?? main);
       failing.delete(partOf(id));

@@ -24,7 +24,8 @@ const trigger = (when: "BEFORE" | "AFTER", body: string, rows = "length(NEW.name
   CREATE TRIGGER t ${when} INSERT ON plants FOR EACH ROW WHEN (${rows}) EXECUTE FUNCTION f()`;
 /** As an index does, whose page for the next ids has no room. */
 const failNear = (state: string) =>
-  trigger("BEFORE", `RAISE 'full' USING ERRCODE = '${state}';`, "NEW.id / 9999 = 0");
+  trigger("AFTER", `RAISE 'full' USING ERRCODE = '${state}';`, "NEW.id / 9999 = 0");
+const short = `${alter} ADD CHECK (length(name) < 99)`;
 const partitionTo = (end: number) =>
   partition.replaceAll("DEFAULT", `FOR VALUES FROM (0) TO (${end})`).replace("UNLOGGED", "");
 
@@ -56,7 +57,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     ["damaged", `${alter} RENAME TO trees`, "ALTER TABLE trees RENAME TO plants"],
     ["damaged", `${alter} DROP CONSTRAINT plants_pkey`, `${alter} ADD PRIMARY KEY (id)`],
     ["disk_full", failNear("53100"), "DROP TRIGGER t ON plants"],
-    ["unwritable", failNear("XX000"), "DROP TRIGGER t ON plants"], // as of a quota
+    ["unwritable", `${failNear("XX000")}; ${short}`, "DROP TRIGGER t ON plants"], // as of a quota
   ])("%s: %s", async (obstacle, harm, mend) => {
     const { store, role, query, kept, sessions } = await openFresh();
     await query(harm.replace(/role$/, role));
