@@ -42,7 +42,8 @@ export function createCors(options: CorsOptions): ApplyCors {
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
   const own = [...(options.allowedHeaders ?? []), ...(options.exposedHeaders ?? [])];
-  new Headers(own.map((name) => [name, ""])); // throws a TypeError for what is no name
+  const wrong = own.find((name) => !/^[\w!#$%&'*+.^`|~-]+$/.test(name));
+  if (wrong !== undefined) throw new TypeError(`cors: "${wrong}" is not a name of a header`);
   if (isForAll && credentials) throw new TypeError("cors.credentials needs origins by name, not *");
   const allowedHeaders = [
     ...cors.allowedHeaders,
