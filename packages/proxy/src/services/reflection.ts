@@ -68,7 +68,7 @@ export async function reflectServices(
       return await read(ask, services, types);
     } catch (error) {
       if (!(error instanceof ConnectError && error.code === Code.Unimplemented)) throw error;
-      reason = error.rawMessage;
+      reason = error.rawMessage || "UNIMPLEMENTED"; // as C++ servers answer
     } finally {
       requests.close();
       ended.abort(); // the iterators of Connect's clients have no return

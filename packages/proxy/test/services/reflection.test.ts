@@ -3,7 +3,7 @@ import { EventEmitter, once } from "node:events";
 import { isDeepStrictEqual } from "node:util";
 import { create, type DescFile, toBinary } from "@bufbuild/protobuf";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
-import type { ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { gatewayNodeAdapter } from "connect-gateway";
 import { openGrpcTransport } from "connect-gateway/client";
 import { addReflection, ServerReflection, ServerReflectionAlpha } from "connect-gateway/reflection";
@@ -72,13 +72,15 @@ const telling =
 const catalogFile = file_library_v1_catalog.proto;
 const file = (init: object) => create(FileDescriptorProtoSchema, init);
 const shop = ["shop.v1.ShopService"];
-const notTold =
-  "the upstream's reflection does not tell shop.v1.ShopService: nothing of that name is";
 const withoutAny = (router: ConnectRouter) => router.service(LibraryService, {});
+const failure = new ConnectError("", Code.Unimplemented);
+const silent = (router: ConnectRouter) =>
+  router.service(ServerReflectionAlpha, { serverReflectionInfo: vi.fn().mockThrow(failure) });
 
 test.each<[what: string, routes: (router: ConnectRouter) => void, message: string]>([
-  ["a service that is named and not there", both, notTold],
+  ["a service that is named and not there", both, "not tell shop.v1.ShopService: nothing"],
   ["a server without reflection", withoutAny, "has no reflection (HTTP status 404 with"],
+  ["one that gives no reason", silent, "has no reflection (UNIMPLEMENTED)"],
 ])("%s is an error that says so", async (_what, routes, message) => {
   await using reflected = await openReflected(routes);
   await expect(reflectServices(reflected.transport, { services: shop })).rejects.toThrow(message);
