@@ -52,7 +52,6 @@ function findTokenProblem(tokens: readonly string[]): string | undefined {
 }
 
 function tokenProblem(token: string): string | undefined {
-  if (token === "") return "is empty";
   const { min, max } = tokenLength;
   if (token.length < min) return `has fewer than ${min} characters`;
   if (token.length > max) return `has more than ${max} characters`;

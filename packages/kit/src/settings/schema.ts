@@ -166,8 +166,9 @@ export function choice<const W extends string, D extends W | undefined>(
 
 /** A list, written with commas. Its elements have none. */
 export function list(summary: string, more?: More<readonly string[]>): Setting<readonly string[]> {
-  const check = (all: readonly string[]) => (all.includes("") ? "has an empty item" : undefined);
-  return { type: "list", summary, default: [], placeholder: "list", check, ...more };
+  const check = (all: readonly string[]) =>
+    all.includes("") ? "has an empty item" : more?.check?.(all);
+  return { type: "list", summary, default: [], placeholder: "list", ...more, check };
 }
 
 function toggle(isOn: boolean, summary: string, more?: More<boolean>): Setting<boolean> {

@@ -36,7 +36,7 @@ test.each<[AuthOptions, boolean]>([
 
 const wrong: readonly [options: AuthOptions, setting: string, problem: RegExp][] = [
   [{ tokenFile: "" }, "tokenFile", /empty/],
-  [{ tokenFile: "f", tokens: [""] }, "tokens", /token 1 of 1 is empty/],
+  [{ tokenFile: "f", tokens: [""] }, "tokens", /an empty item/],
   [{ tokenFile: "f", tokens: ["secret"] }, "tokens", /fewer than 16/],
   [{ tokenFile: "f", tokens: ["secret".repeat(3), "secret!".repeat(3)] }, "tokens", /token 2 of 2/],
   [{ tokenFile: "f", tokens: ["secret secret secret"] }, "tokens", /a character other/],

@@ -208,8 +208,7 @@ export function restOptionsOf({ rest }: Settings) {
 function headersThat(can: string, isRight: (name: string) => boolean) {
   return (headers: readonly string[]) => {
     const wrong = headers.find((name) => !isRight(name));
-    if (wrong === undefined) return undefined;
-    return `has a header that cannot ${can}: ${wrong || "an empty name"}`;
+    return wrong === undefined ? undefined : `has a header that cannot ${can}: ${wrong}`;
   };
 }
 

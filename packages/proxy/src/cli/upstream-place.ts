@@ -31,6 +31,7 @@ type SettingByService = (typeof settingsByService)[number];
 type UpstreamSettings = Readonly<Record<"upstreams" | SettingByService, readonly string[]>>;
 
 const form = /^(?:([A-Za-z_][\w.]*)=)?(.*)$/s;
+const authorityForm = /^[\w.~!$&'()*+;=:%[\]-]+$/;
 
 /** Services of one server with the same settings share a place. @throws {SettingsError} */
 export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPlace[] {
@@ -53,10 +54,12 @@ export function parseUpstreams(settings: UpstreamSettings): readonly UpstreamPla
     ) as Record<SettingByService, string | undefined>;
     const client = pairOf(own.upstreamCert, own.upstreamKey);
     const { upstreamServerName: serverName, upstreamAuthority: authority } = own;
-    if (isIP(serverName ?? "") !== 0)
+    if (isIP(serverName ?? "") !== 0) {
       throw wrong("upstreamServerName", `${serverName}: must be a DNS name; an IP goes in the URL`);
-    if (!/^[\w.~!$&'()*+;=:%[\]-]+$/.test(authority ?? "a"))
+    }
+    if (authority !== undefined && !authorityForm.test(authority)) {
       throw wrong("upstreamAuthority", `${authority}: must be HOST or HOST:PORT`);
+    }
     const place = {
       ...parseUrl(url),
       tls: { caFile: own.upstreamCa, client, serverName },
