@@ -175,10 +175,7 @@ describe("config check", () => {
       { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",
     ],
-    [
-      { env: { PLANT_STORE_CONFIG: "/none" }, flags: ["--config", ""] },
-      "--config: cannot be read: ENOENT: no such file or directory, open ''",
-    ],
+    [{ env: { PLANT_STORE_CONFIG: "/none" }, flags: ["--config", ""] }, "--config: is empty"],
     [store("sqlite:caf\ufffd.db"), `argument 4 ${notUtf8}`],
     [{ env: { PLANT_STORE_TOKEN_FILE: "caf\ufffd" } }, `PLANT_STORE_TOKEN_FILE: ${notUtf8}`],
     [

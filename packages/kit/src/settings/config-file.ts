@@ -16,7 +16,7 @@ export async function readConfigFile(file: string, types: Types): Promise<Config
   try {
     return parseConfigFile(await readText(file), file, types);
   } catch (error) {
-    const problem = `cannot be read: ${(error as Error).message}`;
+    const problem = file === "" ? "is empty" : `cannot be read: ${(error as Error).message}`;
     return { values: new Map(), problems: [{ setting: file || "--config", problem }] };
   }
 }
