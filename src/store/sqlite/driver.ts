@@ -19,7 +19,7 @@ function loadDriver(): typeof import("node:sqlite") {
 // Earlier releases can lose a checkpoint if two connections race to reset the log (the "WAL-reset
 // bug", sqlite.org/wal.html). Node 22.23, 24.15, 26 and later bundle a fixed one, unless built
 // against the system's.
-const sqliteMin = [3, 51, 3] as const;
+const sqliteMin = "3.51.3";
 
 /** @returns The version of SQLite. @throws {StoreOpenError} `unsupported` */
 export function assertDriver(): string {
@@ -27,19 +27,14 @@ export function assertDriver(): string {
   const version = String(readValue(db, "SELECT sqlite_version()"));
   db.close();
   if (isBelow(version, sqliteMin)) {
-    const problem = `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin.join(".")} or later is needed; use Node 22.23, 24.15, 26 or later`;
+    const problem = `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin} or later is needed; use Node 22.23, 24.15, 26 or later`;
     throw new StoreOpenError("unsupported", problem);
   }
   return version;
 }
 
-export function isBelow(version: string, least: readonly number[]): boolean {
-  const parts = version.split(".").map(Number);
-  for (const [index, part] of least.entries()) {
-    const difference = (parts[index] ?? 0) - part;
-    if (difference !== 0) return difference < 0;
-  }
-  return false;
+export function isBelow(version: string, least: string): boolean {
+  return version.localeCompare(least, undefined, { numeric: true }) < 0;
 }
 
 /**

@@ -20,10 +20,21 @@ const logHeaderBytes = 32;
 export function createFile(path: string): void {
   assertNoLostLog(path);
   try {
-    fs.mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+    makeDirectory(dirname(path));
     if (!fs.existsSync(path)) fs.closeSync(fs.openSync(path, "a", 0o600));
   } catch (error) {
     throw inaccessible(path, error);
+  }
+}
+
+/** Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc. */
+function makeDirectory(directory: string): void {
+  if (fs.existsSync(directory)) return;
+  makeDirectory(dirname(directory));
+  try {
+    fs.mkdirSync(directory, 0o700);
+  } catch (error) {
+    if (codeOf(error) !== "EEXIST") throw error;
   }
 }
 
@@ -44,16 +55,12 @@ export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
   assertFile(path);
   const header = readHead(path, headerBytes, flags);
   if (header.byteLength === 0) return;
-  if (header.every((byte) => byte === 0) && fs.existsSync(`${path}-journal`)) {
-    // The machine stopped while the database was created. SQLite rolls that back.
-    return;
-  }
-  if (header.byteLength < headerBytes || header.toString("latin1", 0, magic.length) !== magic) {
+  // The machine stopped while the database was created. SQLite rolls that back.
+  if (header.every((byte) => byte === 0) && fs.existsSync(`${path}-journal`)) return;
+  if (header.byteLength < headerBytes || header.toString("latin1", 0, magic.length) !== magic)
     throw foreign(path, "is not an SQLite database");
-  }
-  if (header.readInt32BE(applicationIdOffset) !== applicationId) {
+  if (header.readInt32BE(applicationIdOffset) !== applicationId)
     throw foreign(path, "is the database of another program");
-  }
   // SQLite would apply any log to a backup that was put in the place of its store.
   if (header[versionOffset] === 1) assertNoLostLog(path, "without a log, like a backup");
 }
@@ -125,12 +132,9 @@ export function syncDirectory(directory: string): void {
     withFile(directory, "r", fs.fsyncSync);
   } catch (error) {
     // We did not create a directory that we may not read. Some file systems cannot sync any.
-    const code = codeOf((error as StoreOpenError).cause);
-    if (code !== "EACCES" && code !== "EINVAL") throw error;
+    if (!["EACCES", "EINVAL"].includes(codeOf((error as StoreOpenError).cause))) throw error;
   }
 }
-
-const copyBytes = 1024 * 1024;
 
 /**
  * Rewrites a file in place, including its size, and syncs it. After a failed sync, the system may
@@ -141,10 +145,10 @@ const copyBytes = 1024 * 1024;
 export function rewriteFile(path: string): void {
   if (fs.statSync(path).size === 0) return;
   withFile(path, "r+", (descriptor) => {
-    const bytes = Buffer.alloc(copyBytes);
+    const bytes = Buffer.alloc(1024 * 1024);
     let position = 0;
     for (;;) {
-      const length = fs.readSync(descriptor, bytes, 0, copyBytes, position);
+      const length = fs.readSync(descriptor, bytes, 0, bytes.length, position);
       if (length === 0) break;
       // It may write less. The next iteration reads the rest again.
       position += fs.writeSync(descriptor, bytes, 0, length, position);

@@ -71,7 +71,8 @@ export async function createToken(file: string, name: string, prefix: string): P
     makeDirectory(dirname(resolve(file)));
     makeFile(file);
   });
-  append(file, { kind: "create", name, digest, createdAt: now() }, ({ live }, bytes) => {
+  const createdAt = new Date().toISOString();
+  append(file, { kind: "create", name, digest, createdAt }, ({ live }, bytes) => {
     if (live.has(name)) throw new TokenFileError("name_in_use", inUse);
     if (bytes <= createBytesMax && live.size < liveTokensMax) return;
     const limits = `${liveTokensMax} tokens or ${createBytesMax} bytes`;
@@ -93,10 +94,9 @@ export async function listTokens(file: string): Promise<readonly TokenRecord[]> 
 export async function revokeToken(file: string, name: string): Promise<void> {
   assertTokenName(name);
   const revoked = assertSound(file, readTokenFile(file).log).live.get(name);
-  if (revoked === undefined) {
+  if (revoked === undefined)
     throw new TokenFileError("unknown_name", `${file}: no token is named ${name}`);
-  }
-  append(file, { kind: "revoke", name, at: now() }, () => {});
+  append(file, { kind: "revoke", name, at: new Date().toISOString() }, () => {});
   if (readTokenFile(file).log.live.get(name)?.digest === revoked.digest) throw undone(file);
 }
 
@@ -134,9 +134,8 @@ function readOpen(file: string, fd: number): TokenFileContent & { readonly bytes
 /** Anyone who can write this file can create tokens, so only its owner may. Windows has no such modes. */
 function assertSafe(file: string, facts: fs.BigIntStats): void {
   if (!facts.isFile()) throw new TokenFileError("unsafe", `${file}: is not a regular file`);
-  if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n) {
+  if (process.platform !== "win32" && (facts.mode & 0o022n) !== 0n)
     throw new TokenFileError("unsafe", `${file}: other users can write it; run: chmod 600 ${file}`);
-  }
   if (facts.size > tokenFileBytesMax) {
     const problem = `is larger than ${tokenFileBytesMax} bytes; delete lines of revoked tokens`;
     throw new TokenFileError("full", `${file}: ${problem}`);
@@ -171,10 +170,15 @@ function append(
 
 /** Creates a directory and its parents, each durable in its own parent. */
 function makeDirectory(directory: string): void {
-  const topmost = fs.mkdirSync(directory, { recursive: true, mode: 0o700 });
-  if (topmost === undefined) return;
-  const end = dirname(topmost);
-  for (let made = directory; made !== end; made = dirname(made)) syncDirectory(dirname(made));
+  // Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc.
+  if (fs.existsSync(directory)) return;
+  makeDirectory(dirname(directory));
+  try {
+    fs.mkdirSync(directory, 0o700);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+  }
+  syncDirectory(dirname(directory));
 }
 
 /**
@@ -231,10 +235,6 @@ function assertTokenName(name: string): void {
 
 function undone(file: string): TokenFileError {
   return new TokenFileError("changed", `${file}: was changed by something else; try again`);
-}
-
-function now(): string {
-  return new Date().toISOString();
 }
 
 /** 256 random bits as base64url after a prefix, by which people and secret scanners recognise a leak. */

@@ -60,12 +60,14 @@ describe("create", () => {
     expect(Date.parse(listed?.createdAt ?? "")).toBeGreaterThanOrEqual(before);
   });
 
-  test("creates the file and its directories with access only for the owner", async () => {
+  test("creates the file and its directories with access only for the owner, if it can", async () => {
     await create("ada");
     const modes = [file, join(file, ".."), join(file, "../..")].map(async (path) => {
       return ((await stat(path)).mode & 0o777).toString(8);
     });
     expect(await Promise.all(modes)).toEqual(["600", "700", "700"]);
+    file = "/proc/none/tokens";
+    await expect(create("ada")).rejects.toEqual(failure("io", /^\/proc\/none\/tokens: ENOENT/));
   });
 
   test.skipIf(process.getuid?.() !== 0)(
@@ -264,8 +266,7 @@ describe("a failing disk", () => {
     });
     if (process.platform !== "linux") return;
     await create("ada");
-    const here = join(folder, "made", "here");
-    expect(synced).toEqual([join(folder, "made"), folder, file, here]);
+    expect(synced).toEqual([folder, join(folder, "made"), file, join(file, "..")]);
     await revokeToken(file, "ada");
     expect(synced.slice(4)).toEqual([file]);
   });
