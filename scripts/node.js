@@ -20,7 +20,7 @@ const options = [process.env.NODE_OPTIONS, "--conditions=connect-gateway-source"
 const env = { ...process.env, NODE_OPTIONS: options.join(" ").trim() };
 const child = spawn(node, process.argv.slice(2), { stdio: "inherit", env });
 child.on("error", (error) => fail(`cannot run ${node}: ${error.message}`));
-for (const signal of ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR2"])
+for (const signal of ["SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"])
   process.on(signal, () => child.kill(signal));
 child.on("exit", (code, signal) => {
   if (signal === null) process.exit(code ?? 1);

@@ -127,7 +127,7 @@ test("a server whose store hangs kills itself when the time of the drain is up",
   await using server = await spawnServer({ args: ["--drain-timeout-ms", "1"] });
   using _lock = lockStore(server.database);
   using waiting = await begin(restOverHttp1, server, 1n);
-  server.process.kill("SIGTERM");
+  server.process.kill("SIGUSR1");
   await expectEnd(server, "SIGKILL");
   expect(await waiting.outcome).toMatch(/"the server is shutting down"/);
   expect(server.stderr.text).toMatch(/the server hangs: the process kills itself/);
