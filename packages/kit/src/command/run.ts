@@ -136,9 +136,9 @@ type SystemError = Error & {
 function describeSystemError(error: SystemError): string | undefined {
   const { syscall, address, path, port } = error;
   const flag = error.listener === "admin" ? "--admin" : "-";
-  if (syscall === "getaddrinfo") {
+  if (syscall === "uv_cwd") return "the working folder was deleted; change to one that exists";
+  if (syscall === "getaddrinfo")
     return `${error.hostname} cannot be resolved; choose another ${flag}-host`;
-  }
   if (path !== undefined) return cannot("use", path, error).message;
   if (syscall !== "listen") return undefined;
   if (port === -1) return cannot("listen at", `unix:${address}`, error).message;
