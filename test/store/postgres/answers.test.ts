@@ -248,7 +248,7 @@ describe("a cluster", () => {
     ["", {}, undefined, "all w1 w2", "1 on c, 2 on c"],
     ["", { 1: nodeLost }, undefined, "all w1 w2", "2 on c"],
     ["", { 1: nodeLost, 2: nodeLost }, "unreachable", "all w1 w2", "[12] on c"],
-    ["", { 1: ours, 2: ours }, undefined, "all w1 w2", "1 on c, 2 on c"],
+    ["", { 1: ours, 2: ours }, undefined, "all w1 w2", "1 on c large, 2 on c large"],
     ["", { 1: errorOf("53100") }, undefined, "all w1 w2", "1 on c large, 2 on c large"],
     ["w1", {}, undefined, "all nodes w2", "1 on c, 2 on c"],
     ["w1 w2", {}, undefined, "all nodes", "1 on c, 2 on c"],
