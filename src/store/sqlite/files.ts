@@ -30,7 +30,8 @@ export function createFile(path: string): void {
 /** Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc. */
 function makeDirectory(directory: string): void {
   if (fs.existsSync(directory)) return;
-  makeDirectory(dirname(directory));
+  const parent = dirname(directory);
+  if (parent !== directory) makeDirectory(parent); // a drive of Windows may be missing
   try {
     fs.mkdirSync(directory, 0o700);
   } catch (error) {

@@ -172,13 +172,14 @@ function append(
 function makeDirectory(directory: string): void {
   // Node's recursive mkdir never ends where the system refuses a directory with ENOENT, as in /proc.
   if (fs.existsSync(directory)) return;
-  makeDirectory(dirname(directory));
+  const parent = dirname(directory);
+  if (parent !== directory) makeDirectory(parent); // a drive of Windows may be missing
   try {
     fs.mkdirSync(directory, 0o700);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
   }
-  syncDirectory(dirname(directory));
+  syncDirectory(parent);
 }
 
 /**
