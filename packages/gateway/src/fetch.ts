@@ -1,6 +1,6 @@
 /** Any Connect service by fetch: gRPC-Web, Connect and REST. Nothing here needs Node. */
 
-export { type CorsOptions, findOriginProblem } from "./adapter/cors.ts";
+export { type CorsOptions, findHeaderProblem, findOriginProblem } from "./adapter/cors.ts";
 export { type FetchGatewayOptions, gatewayFetchHandler } from "./adapter/fetch.ts";
 export { peerAddressKey } from "./adapter/gateway.ts";
 export {

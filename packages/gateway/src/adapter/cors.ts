@@ -41,9 +41,10 @@ export function createCors(options: CorsOptions): ApplyCors {
   if (problem !== undefined) throw new TypeError(`cors.origins ${problem}`);
   const origins = new Set(options.origins);
   const isForAll = origins.has("*");
-  const own = [...(options.allowedHeaders ?? []), ...(options.exposedHeaders ?? [])];
-  const wrong = own.find((name) => !/^[\w!#$%&'*+.^`|~-]+$/.test(name));
-  if (wrong !== undefined) throw new TypeError(`cors: "${wrong}" is not a name of a header`);
+  for (const name of ["allowedHeaders", "exposedHeaders"] as const) {
+    const wrong = findHeaderProblem(options[name] ?? []);
+    if (wrong !== undefined) throw new TypeError(`cors.${name} ${wrong}`);
+  }
   if (isForAll && credentials) throw new TypeError("cors.credentials needs origins by name, not *");
   const allowedHeaders = [
     ...cors.allowedHeaders,
@@ -103,6 +104,12 @@ export function findOriginProblem(origins: readonly string[]): string | undefine
   const wrong = origins.find((origin) => (origin === "*" ? origins.length > 1 : !isOrigin(origin)));
   if (wrong === undefined) return undefined;
   return `must be origins like https://app.example, or * alone: ${wrong}`;
+}
+
+/** What is wrong with a list of names of headers; undefined if nothing is. */
+export function findHeaderProblem(names: readonly string[]): string | undefined {
+  const wrong = names.find((name) => !/^[\w!#$%&'*+.^`|~-]+$/.test(name));
+  return wrong === undefined ? undefined : `must be names of headers: ${wrong}`;
 }
 
 /** In the form that browsers send: https://html.spec.whatwg.org/#ascii-serialisation-of-an-origin. */

@@ -172,7 +172,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  /** Never throws: strangers cause errors, and `renderError` may be broken. */
+  /** Strangers cause errors, and `renderError` may be broken. Throws only what `onError` throws. */
   function responseFor(error: unknown): Response {
     try {
       return errorResponse(error, settings);

@@ -1,5 +1,5 @@
 /** The settings of the command. Rarely used ones have no flag, only a variable and a key of the file. */
-import { type CorsOptions, renderProblem } from "connect-gateway";
+import { type CorsOptions, findHeaderProblem, renderProblem } from "connect-gateway";
 import { readCa, readTlsMaterial, type TlsFiles } from "connect-gateway/server";
 import { authSettings, findAuthProblems, hasAuth } from "connect-gateway-kit/auth/settings";
 import * as kit from "connect-gateway-kit/settings";
@@ -13,7 +13,6 @@ import {
 
 const fileOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]file" });
 const nameOfService = (summary: string) => kit.list(summary, { placeholder: "[SERVICE=]name" });
-const isToken = (name: string) => /^[\w!#$%&'*+.^`|~-]+$/.test(name);
 const restSwitch = (name: string, summary: string) =>
   kit.off(`\`on\`: ${summary}`, { name: `rest-${name}` });
 
@@ -75,12 +74,12 @@ export const schema = {
   ...kit.common.rateLimit,
   requestMetadata: kit.list(
     "Request headers to pass on, besides `accept-language`, `authorization` and those of tracing",
-    { check: headersThat("be passed on", isPassable) },
+    { check: findRequestMetadataProblem },
   ),
   ...kit.common.cors,
   corsExposedHeaders: kit.list(
     "Response headers that those pages may read, besides `x-request-id`",
-    { check: headersThat("be exposed", isToken) },
+    { check: findHeaderProblem },
   ),
   corsCredentials: kit.off("Those pages may send cookies and client certificates"),
   mcp: kit.list("Offer these methods to language models at `/mcp`; alone, or `on`: all", {
@@ -205,11 +204,9 @@ export function restOptionsOf({ rest }: Settings) {
   };
 }
 
-function headersThat(can: string, isRight: (name: string) => boolean) {
-  return (headers: readonly string[]) => {
-    const wrong = headers.find((name) => !isRight(name));
-    return wrong === undefined ? undefined : `has a header that cannot ${can}: ${wrong}`;
-  };
+function findRequestMetadataProblem(names: readonly string[]): string | undefined {
+  const wrong = names.find((name) => !isPassable(name));
+  return wrong === undefined ? undefined : `has a header that cannot be passed on: ${wrong}`;
 }
 
 function findUrlProblem(url: string): string | undefined {

@@ -190,7 +190,7 @@ const typesMax = 1000;
 /**
  * Reads the services of an upstream from its server reflection: now, at intervals, and when a
  * connection is lost, as another release may take the server's place.
- * @throws {TypeError} for an unknown option.
+ * @throws {TypeError} for an unknown or missing option.
  */
 export function watchReflection(options: ReflectionWatchOptions) {
   assertOptions("watchReflection", options, kinds, ["transport", "onChange", "onError"]);

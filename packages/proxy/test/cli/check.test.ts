@@ -139,7 +139,11 @@ describe("what is wrong", () => {
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
     ["an address as a name", `${set} --upstream-server-name 127.0.0.1`, "must be a DNS name; an"],
     ["a URL as an authority", `${set} --upstream-authority http://a`, "http://a: must be HOST or"],
-    ["no header", `${set} --cors-origin * --cors-exposed-headers a:`, "cannot be exposed: a:\n"],
+    [
+      "no header",
+      `${set} --cors-origin * --cors-exposed-headers a:`,
+      "must be names of headers: a:\n",
+    ],
     ["a comma too many", `${set} --cors-origin https://a.b,`, "--cors-origin: has an empty"],
     ["an upstream that is away", `${all} --reflection`, "http://127.0.0.1:1: ", 1],
   ])("%s", async (_what, args, message, exitCode = 2) => {
