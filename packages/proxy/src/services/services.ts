@@ -68,7 +68,8 @@ const kinds = optionKinds<ProxyOptions & Descriptors>()({
  * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
  * Between callers who take protobuf and an upstream of `openGrpcTransport`, messages are not parsed,
  * unless the gateway has interceptors, which might look into them.
- * @throws {TypeError} for an unknown or missing option, or a name of `requestMetadata` that cannot be passed on.
+ * @throws {TypeError} for an unknown or missing option, or a name of `requestMetadata` that cannot be
+ * passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
   assertOptions("proxyServices", options, kinds, ["services", "transport"]);
