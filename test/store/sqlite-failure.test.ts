@@ -47,7 +47,7 @@ async function expectFailedForGood(store: PlantStore, failures: readonly Error[]
 }
 
 test.each([
-  [true, "BUSY BUSY_SNAPSHOT FULL NOMEM IOERR_SHMSIZE IOERR_TRUNCATE"],
+  [true, "BUSY BUSY_SNAPSHOT FULL CANTOPEN NOMEM IOERR_SHMSIZE IOERR_TRUNCATE"],
   [true, "ERROR CONSTRAINT_CHECK MISMATCH TOOBIG"],
   [false, "IOERR_FSYNC IOERR_DIR_FSYNC IOERR_WRITE IOERR CORRUPT CORRUPT_INDEX"],
   [false, "NOTADB READONLY_DBMOVED MISUSE of_tomorrow"],
@@ -79,7 +79,7 @@ test.each([
 
 test.each([
   [sqliteError(5), "in_use", "locked"],
-  [sqliteError(14), "inaccessible", "its -wal"],
+  [sqliteError(14), "inaccessible", "the space, and the rights"],
   [sqliteError(11 + 256), "damaged", "restore it"],
   // The disk is full.
   [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],

@@ -4,7 +4,13 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 
-export const fileSystems = ["tmpfs", "ext4 -b 1024", "ext4 -b 4096"] as const;
+/** Their options of `mkfs`, and their sizes. That of XFS may be missing. */
+const sizes = { tmpfs: 12, "ext4 -b 1024 -m 0": 16, "ext4 -b 4096 -m 0": 16, xfs: 300 };
+type FileSystem = keyof typeof sizes;
+
+export const fileSystems = (Object.keys(sizes) as FileSystem[]).filter(
+  (kind) => kind === "tmpfs" || runs(`mkfs.${kind.split(" ", 1)}`, "-V"),
+);
 
 /** Only root may mount. */
 export const canMount =
@@ -13,17 +19,18 @@ export const canMount =
   existsSync("/dev/loop-control");
 
 /** Unmounted and removed at the end of an `await using`. */
-export async function mountFileSystem(kind: (typeof fileSystems)[number]) {
+export async function mountFileSystem(kind: FileSystem) {
   const folder = await createTemporaryFolder();
   const path = join(folder.path, "mounted");
   await mkdir(path);
   const image = `${path}.img`;
+  const size = `${sizes[kind]}M`;
   const [type = "", ...flags] = kind.split(" ");
   const isMounted =
     type === "tmpfs"
-      ? runs("mount", "-t", type, "-o", "size=12m", type, path)
-      : runs("truncate", "--size", "16M", image) &&
-        runs(`mkfs.${type}`, "-q", "-m", "0", ...flags, image) &&
+      ? runs("mount", "-t", type, "-o", `size=${size}`, type, path)
+      : runs("truncate", "--size", size, image) &&
+        runs(`mkfs.${type}`, "-q", ...flags, image) &&
         runs("mount", image, path);
   if (!isMounted) throw new Error(`${kind} cannot be mounted`);
   const file = join(path, "filling");
@@ -31,8 +38,9 @@ export async function mountFileSystem(kind: (typeof fileSystems)[number]) {
     path,
     /** Fills it with a file that leaves this much. */
     fill(freeKib: number) {
-      // It ends when nothing more has room.
-      runs("dd", "if=/dev/zero", `of=${file}`, "bs=1k", "conv=fsync");
+      // They end when nothing more has room.
+      runs("dd", "if=/dev/zero", `of=${file}`, "bs=1M");
+      runs("dd", "if=/dev/zero", `of=${file}`, "bs=1k", "oflag=append", "conv=notrunc,fsync");
       truncateSync(file, Math.max(0, statSync(file).size - freeKib * 1024));
       runs("sync", file);
     },

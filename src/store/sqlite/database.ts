@@ -136,9 +136,8 @@ export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE") {
 
 /** Our codes, by SQLite's primary result codes. */
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
-  SQLITE_AUTH: ["inaccessible", "permission denied; give this user the right to write it"],
   SQLITE_BUSY: ["in_use", "another process keeps it locked; end that one first"],
-  SQLITE_CANTOPEN: ["inaccessible", "check the rights on it, its -wal and -shm, and its folder"],
+  SQLITE_CANTOPEN: ["inaccessible", "check the space, and the rights on it, -wal, -shm and folder"],
   SQLITE_CORRUPT: ["damaged", "the database is damaged; restore it from a backup"],
   SQLITE_FULL: ["inaccessible", "no space left on the disk; free some"],
   SQLITE_IOERR: ["inaccessible", "the disk reported an error; check it"],
@@ -152,9 +151,10 @@ export function openError(path: string, error: unknown): StoreOpenError {
   const { syscall, path: file = path } = error as NodeJS.ErrnoException;
   if (syscall !== undefined) return inaccessible(file, error);
   const code = failureCode(error);
-  const [openCode, advice] = openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
-    "damaged",
-    "the database is not as this release left it; restore it from a backup",
-  ];
+  const [openCode, advice] = openErrors[code] ??
+    openErrors[isFull(code) ? "SQLITE_FULL" : primaryCode(code)] ?? [
+      "damaged",
+      "the database is not as this release left it; restore it from a backup",
+    ];
   return new StoreOpenError(openCode, `cannot open ${path}: ${advice} (${code})`, { cause: error });
 }

@@ -9,6 +9,8 @@ const full: ReadonlySet<string> = new Set([
   // A checkpoint could not truncate the database, for which some file systems need space. SQLite
   // does not tell that from other errors. The log still holds everything.
   "SQLITE_IOERR_TRUNCATE",
+  // A file could not be created, for which some file systems need space (XFS).
+  "SQLITE_CANTOPEN",
 ]);
 
 /**

@@ -65,7 +65,7 @@ function main(): void {
     }
   }
 
-  /** SQLite reports any error of extending its wal-index as if the disk were full. */
+  /** SQLite reports some other errors as if the disk were full. */
   function mayContinue(error: unknown): boolean {
     const code = failureCode(error);
     if (opened !== undefined || isServing) return isPassing(code);

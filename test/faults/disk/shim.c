@@ -131,9 +131,11 @@ static void remember(int descriptor, const char *path) {
   opened[descriptor].inode = now.st_ino;
 }
 
-static int takes_space(enum call call, int64_t number) {
-  return call == WRITE || call == TRUNCATE || call == MKDIR ||
-         (call == OPEN && (number & O_CREAT));
+/* What is there already takes none: a full disk opens it, and says EEXIST for a directory. */
+static int takes_space(enum call call, const char *path, int64_t number) {
+  return call == WRITE || call == TRUNCATE ||
+         ((call == MKDIR || (call == OPEN && (number & O_CREAT))) &&
+          syscall(SYS_faccessat, AT_FDCWD, path, F_OK) != 0);
 }
 
 /* The errno to fail with, or 0; the lock is held. */
@@ -151,7 +153,7 @@ static int next_fault(enum call call, const char *path, int64_t number) {
   if (switch_path && syscall(SYS_faccessat, AT_FDCWD, switch_path, F_OK) != 0) return 0;
   if (is_first) return fault_errno;
   if (fault_scope == 1 && call == fault_call && strcmp(path, fault_path) == 0) return fault_errno;
-  if (fault_scope == 2 && takes_space(call, number)) return fault_errno;
+  if (fault_scope == 2 && takes_space(call, path, number)) return fault_errno;
   return 0;
 }
 
