@@ -12,6 +12,8 @@ process.env["NODE_COMPILE_CACHE"] = join(import.meta.dirname, "node_modules/.cac
 if (hasRoom(memoryFolder)) process.env["TMPDIR"] = memoryFolder;
 
 const packages = ["test/*package.test.ts", "test/page/snippets.test.ts"];
+// Root's disks, and a browser.
+const machine = ["test/store/full-disk.test.ts", "test/page/browser.test.ts"];
 const differential = "packages/gateway/test/differential/*.test.ts";
 
 export default defineConfig({
@@ -34,7 +36,13 @@ export default defineConfig({
         test: {
           name: "shared",
           include: ["test/**/*.test.ts", "packages/*/test/**/*.test.ts"],
-          exclude: ["**/node_modules/**", "**/*.mocked.test.ts", ...packages, differential],
+          exclude: [
+            "**/node_modules/**",
+            "**/*.mocked.test.ts",
+            ...packages,
+            ...machine,
+            differential,
+          ],
           // One worker runs many files, and loads what they import once.
           isolate: false,
         },
@@ -61,9 +69,10 @@ export default defineConfig({
           isolate: false,
         },
       },
-      // Those that install what npm packs or run compilers, and those that compare thousands of
-      // answers, take minutes.
+      // Those that install what npm packs or run compilers, those that need more than Node, and
+      // those that compare thousands of answers: they take half a minute and more.
       { extends: true, test: { name: "packages", include: packages } },
+      { extends: true, test: { name: "machine", include: machine } },
       { extends: true, test: { name: "differential", include: [differential], isolate: false } },
       {
         extends: true,
