@@ -104,13 +104,16 @@ test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
   },
 );
 
-test.skipIf(process.platform !== "linux")("a disk that takes only a part of it fails", async () => {
-  const { folder, store } = await storeOf(many.slice(0, 1000));
-  // 64 KiB: more than the index of the log, and less than the plants, which are written at once.
-  const script = `trap "" XFSZ; ulimit -f 128; exec "$0" "$@" > out`;
-  const args = ["-c", script, process.execPath, started, "export", "--store", store];
+test.skipIf(process.platform !== "linux").each([
+  ["export --store sqlite:plants.db > out", "plant-store: cannot write -: file too large\n"],
+  ["import - --format ndjson --dry-run < rows 2> out", ""],
+])("%s fails on a disk that takes only a part", async (line, message) => {
+  const { folder } = await storeOf(many.slice(0, 1000));
+  await writeFile(join(folder, "rows"), `{"nme":"${"x".repeat(100_000)}"}\n`);
+  // 64 KiB: more than the index of the log, and less than the rows, which are written at once.
+  const script = `trap "" XFSZ; ulimit -f 128; exec "$0" "$1" ${line}`;
+  const args = ["-c", script, process.execPath, started];
   const { status, stderr } = spawnSync("/bin/sh", args, { cwd: folder, env, encoding: "utf8" });
-  const message = "plant-store: cannot write -: file too large\n";
   expect({ status, stderr }).toEqual({ status: 1, stderr: message });
 });
 

@@ -8,6 +8,8 @@ import { statusOfCreate } from "../support/plant-request.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { openTestServer } from "../support/test-server.ts";
 
+const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
+
 async function prepare() {
   const file = join(await temporaryFolder(), "a/b/tokens");
   const env = { PLANT_STORE_TOKEN_FILE: file };
@@ -48,9 +50,9 @@ test.skipIf(process.platform !== "linux").each([
     /^plant-store: cannot print the token, which is now revoked: no space.*\n$/,
   ],
   ["token list --json", /^plant-store: cannot write standard output: no space left on device\n$/],
+  ["token --help", /^plant-store: cannot write standard output: no space left on device\n$/],
 ])("%s to a full disk fails", async (line, message) => {
   const { file, token } = await prepare();
-  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const script = `exec "$0" "$1" ${line} --token-file ${file} > /dev/full`;
   const args = ["-c", script, process.execPath, started];
   const { status, stderr } = spawnSync("/bin/sh", args, { env, encoding: "utf8" });
@@ -60,7 +62,6 @@ test.skipIf(process.platform !== "linux").each([
 
 test.skipIf(process.platform !== "linux")("a pipe whose reader has left is no failure", () => {
   const script = '{ "$0" "$1" config show; echo $? >&2; } | true';
-  const env = { ...environmentWithoutSettings(), NODE_OPTIONS: nodeOptions({}) };
   const { stderr } = spawnSync("/bin/sh", ["-c", script, process.execPath, started], { env });
   expect(`${stderr}`).toBe("0\n");
 });

@@ -30,15 +30,18 @@ export async function runCommandLine(
   };
   process.stdout.on("error", onError);
   try {
-    writeWhole(process.stdout);
+    for (const output of [process.stdout, process.stderr]) writeWhole(output);
     assertUtf8(args);
-    await program.parseAsync(args[0] === "version" ? ["--version"] : args, { from: "user" });
+    const given = args[0] === "version" ? ["--version"] : args;
+    await program.parseAsync(given, { from: "user" }).catch((error) => {
+      if (error?.exitCode !== 0) throw error; // it was asked for help or the version
+    });
     await setImmediate(); // an error of a write is emitted after it
     // A reader that closed the pipe has enough.
     if (lost !== undefined && lost.code !== "EPIPE") throw cannot("write", "standard output", lost);
     return 0;
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : 2;
+    if (error instanceof CommanderError) return 2;
     const { lines, exitCode } = failureOf(error, known);
     for (const line of lines) process.stderr.write(`${prefix}${line}\n`);
     return exitCode;
@@ -48,7 +51,7 @@ export async function runCommandLine(
 }
 
 /** To a file on a disk that fills up, Node writes a part of the bytes, and says that it wrote all. */
-function writeWhole(output: typeof process.stdout & { readonly _type?: string }): void {
+function writeWhole(output: NodeJS.WriteStream & { fd: number; readonly _type?: string }): void {
   if (output._type !== "fs") return;
   output._write = (bytes, _encoding, done) => {
     try {
