@@ -1,5 +1,6 @@
 import { createReadStream, fstatSync, openSync, statSync } from "node:fs";
 import { readFile } from "node:fs/promises";
+import { Socket } from "node:net";
 import { addAbortSignal, type Readable } from "node:stream";
 import { Command, InvalidArgumentError, Option } from "commander";
 import { listenForStop, shortenCollections } from "connect-gateway-kit/command/process";
@@ -138,7 +139,9 @@ function openSource(file: string): Source {
     const bytes = stats.isFile() ? stats.size : undefined;
     if (bytes === 0 && isZipped(file)) throw new CommandFailure(1, `${file} is empty, not gzip`);
     if (file === "-") return { stream: process.stdin, bytes };
-    return { stream: createReadStream("", { fd: openSync(file, "r") }), bytes };
+    const fd = openSync(file, "r");
+    // A read of a file cannot be stopped, and one of a pipe may wait for ever.
+    return { stream: stats.isFIFO() ? new Socket({ fd }) : createReadStream("", { fd }), bytes };
   } catch (error) {
     throw cannot("read", file, error);
   }

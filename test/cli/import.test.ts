@@ -227,16 +227,25 @@ test("standard input is read, and its rejected rows go to standard error", async
 });
 
 // As the shell's `<(…)`: no file can be made beside /dev/fd/63.
-test.skipIf(process.platform === "win32")("and so do those of a named pipe", async () => {
-  const at = await prepare("unused", "");
-  const pipe = join(at.folder, "rows.ndjson");
-  execFileSync("mkfifo", [pipe]);
-  const writer = spawn("sh", ["-c", 'echo "no plant" > "$0"', pipe]);
-  onTestFinished(() => void writer.kill());
-  const stderr = expect.stringMatching(/^\{"line":1,.*\n.*rejected 1 of 1 row, see above/);
-  expect(await at.runOf(pipe)).toMatchObject({ code: 3, stderr });
-  expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
-});
+test.skipIf(process.platform === "win32")(
+  "and so do those of a named pipe, which a signal ends, too",
+  async () => {
+    const at = await prepare("unused", "");
+    const pipe = join(at.folder, "rows.ndjson");
+    execFileSync("mkfifo", [pipe]);
+    const writer = spawn("sh", ["-c", 'exec cat > "$0"', pipe]);
+    onTestFinished(() => void writer.kill());
+    writer.stdin.write(`no plant\n${ndjsonOf([plantOf(2n)])}`);
+    const running = at.runOf(pipe);
+    await expect.poll(() => countIn(at.server.database), polling).toBe(1);
+    process.emit("SIGINT"); // the pipe may bring more
+    const stderr = expect.stringMatching(
+      /^\{"line":1,.*\n.*interrupted; stored 1 row, rejected 1,/,
+    );
+    expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
+    expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
+  },
+);
 
 test.skipIf(process.platform !== "linux")(
   "rejects that cannot be written end it, though standard input may bring more",
