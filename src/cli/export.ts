@@ -1,4 +1,3 @@
-import { once } from "node:events";
 import { Command, Option } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { CommandFailure, cannot } from "connect-gateway-kit/command/run";
@@ -66,23 +65,12 @@ async function exportPlants(flags: Flags & { format?: FormatName; output: string
 }
 
 function standardOutput(): Omit<OutputFile, "temporary"> {
-  const stream = process.stdout;
-  let failure: Error | undefined;
-  const onError = (error: Error) => {
-    failure = error;
-  };
-  stream.on("error", onError);
   return {
-    async write(bytes) {
-      // An error is emitted after its write, with or without backpressure.
-      if (!stream.write(bytes) && failure === undefined) await once(stream, "drain");
-      if (failure !== undefined) throw failure;
-    },
-    async commit() {
-      await new Promise((resolve) => stream.write("", resolve));
-    },
-    async [Symbol.asyncDispose]() {
-      stream.off("error", onError);
-    },
+    write: (bytes) =>
+      new Promise((resolve, reject) => {
+        process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+      }),
+    commit: async () => {},
+    [Symbol.asyncDispose]: async () => {},
   };
 }

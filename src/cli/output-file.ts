@@ -78,18 +78,20 @@ function toFile(target: OutputTarget, temporary: string, handle: FileHandle): Ou
     temporary,
     write: (bytes) => handle.writeFile(bytes),
     async commit() {
-      const old = statsOf(place);
-      if (old !== undefined && process.getuid?.() === 0) fs.fchownSync(handle.fd, old.uid, old.gid);
-      fs.fsyncSync(handle.fd);
       try {
+        const old = statsOf(place);
+        // Without the right to give it away, it stays root's.
+        if (old && process.getuid?.() === 0) await handle.chown(old.uid, old.gid).catch(() => {});
+        fs.fsyncSync(handle.fd);
+        // Writing it may have taken hours. From now on, only its name may be taken.
+        isKept = true;
         assertMayWrite(target);
         if (target.force) fs.renameSync(temporary, place);
         else linkNew(temporary, place);
+        isKept = false;
       } catch (error) {
-        // Writing it may have taken hours, so keep it. Only its name is taken.
-        isKept = true;
         const { message } = cannot("write", target.path, error);
-        throw new CommandFailure(1, `${message}; the new file is ${temporary}`);
+        throw new CommandFailure(1, isKept ? `${message}; the new file is ${temporary}` : message);
       }
       if (process.platform !== "win32") syncDirectory(dirname(place));
     },

@@ -1,6 +1,6 @@
 /** What no command writes over, whatever path people give it. */
 import { fsyncSync, linkSync, renameSync } from "node:fs";
-import { link, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { link, mkdir, open, readdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeAll, describe, expect, test, vi } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
@@ -234,5 +234,22 @@ test.skipIf(process.platform === "win32").each([
     const [content = 0, name = 0] = vi.mocked(fsyncSync).mock.invocationCallOrder;
     const [naming = 0] = vi.mocked(giveName).mock.invocationCallOrder;
     expect([content, naming, name]).toEqual([content, naming, name].toSorted((a, b) => a - b));
+  },
+);
+
+test.skipIf(process.getuid === undefined)(
+  "root may be unable to chown, but must sync",
+  async () => {
+    const path = await written(await temporaryFolder(), "out", "");
+    await using handle = await open(path);
+    using _root = vi.spyOn(process as { getuid(): number }, "getuid").mockReturnValue(0);
+    using chown = vi.spyOn(Object.getPrototypeOf(handle), "chown").mockRejectedValue(new Error());
+    await using file = await openOutputFile(plants(path, true));
+    vi.mocked(fsyncSync).mockImplementationOnce(() => {
+      throw Object.assign(new Error(), { code: "ENOSPC" });
+    });
+    await expect(file.commit()).rejects.toThrow(/^cannot write \S+out: no space left on device$/);
+    expect(chown).toHaveBeenCalledOnce();
+    await file.commit();
   },
 );
