@@ -32,6 +32,8 @@ export async function openSession(host: Host, options: SessionOptions) {
   const tls = tlsOptionsFor(address, host);
   const lost = Promise.withResolvers<void>();
   let isLost = false;
+  /** Why it was lost while no statement ran. */
+  let reason: Error | undefined;
   let isSilent = false;
   let isUnconfirmed = false;
   /** Until the running statement has ended. */
@@ -145,7 +147,8 @@ export async function openSession(host: Host, options: SessionOptions) {
     socket.destroy();
   }
 
-  function lose(): void {
+  function lose(error?: Error): void {
+    reason ??= error;
     isLost = true;
     lost.resolve();
   }
@@ -159,7 +162,7 @@ export async function openSession(host: Host, options: SessionOptions) {
   function asFailure(cause: unknown): unknown {
     if (cause instanceof pg.DatabaseError) return cause;
     const message = `the connection to ${describeHost(host)} was lost`;
-    return new ConnectionLost(message, { cause, isSilent });
+    return new ConnectionLost(message, { cause: reason ?? cause, isSilent });
   }
 
   /**
