@@ -140,7 +140,7 @@ test("its file may have a long name, deep in folders", async () => {
 });
 
 test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
-  "it may be put where nobody may look",
+  "it may be put where nobody may look, and need not be writable",
   async () => {
     const { folder, runTo } = await prepare();
     const box = join(folder, "box");
@@ -150,5 +150,8 @@ test.skipIf(process.platform === "win32" || process.getuid?.() === 0)(
     const file = join(box, "backup.db");
     expect(await runTo(file)).toMatchObject({ code: 0 });
     expect(readStoredPlants(file)).toHaveLength(11);
+    await chmod(file, 0o400);
+    const status = await runInProcess(["migrate", "status", "--store", `sqlite:${file}`]);
+    expect(status).toMatchObject({ code: 0, stderr: "" });
   },
 );

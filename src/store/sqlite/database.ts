@@ -63,7 +63,7 @@ export function readSchemaState(path: string): SchemaState {
   const latest = migrations.length;
   assertNoLostLog(path);
   if (fileId(path) === undefined) return { version: 0, latest };
-  assertOurs(path);
+  assertOurs(path, "r");
   try {
     using db = openForReading(path);
     return { version: readVersion(db), latest };
