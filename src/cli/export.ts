@@ -41,8 +41,9 @@ async function exportPlants(flags: Flags & { format?: FormatName; output: string
   const name = format ?? formatOfFile(output) ?? "ndjson";
   // A stream has nothing to clean up, and its reader may keep the process waiting.
   const isStream = output === "-" || statsOf(output)?.isFile() === false;
-  using stop = isStream ? undefined : listenForStop();
+  // Opening may take minutes and makes nothing, so a signal ends it.
   await using reader = await openPlantReader(parseStoreUrl(store));
+  using stop = isStream ? undefined : listenForStop();
   using progress = createProgress();
   try {
     const force = flags["force"] === true;

@@ -14,10 +14,10 @@ export function createMcpCommand(): Command {
     .addHelpText("after", notes)
     .action(async (flags: Flags) => {
       const { settings } = await readSettings(flags, ...used);
-      using stop = listenForStop();
       const failed = new AbortController();
       const onFailure = (error: Error) => failed.abort(error);
       const store = await openStore(parseStoreUrl(settings.store), { onFailure });
+      using stop = listenForStop();
       try {
         const end = AbortSignal.any([stop.signal, failed.signal]);
         await serveMcp(createMcpHandler(settings, store), end);

@@ -2,10 +2,12 @@
 import { spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { chmod, lstat, open, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test } from "vitest";
+import { listen } from "../../packages/gateway/test/support/free-port.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
@@ -91,6 +93,19 @@ test.skipIf(process.platform === "win32").each([
   child.kill("SIGTERM");
   expect(await within("its end", once(child, "exit"))).toEqual([null, "SIGTERM"]);
 });
+
+test.skipIf(process.platform === "win32").each(["export -o out.csv", "mcp", "serve --port 0"])(
+  "a signal ends %s while its database does not answer",
+  async (line) => {
+    const database = createServer((socket) => socket.resume());
+    await using at = await listen(database);
+    const args = [...line.split(" "), "--store", `postgres://u@127.0.0.1:${at.port}/d`];
+    await using child = spawnChild(args, { cwd: await temporaryFolder() });
+    await once(database, "connection");
+    child.process.kill("SIGTERM");
+    expect(await within("its end", child.exited)).toMatchObject({ signal: "SIGTERM" });
+  },
+);
 
 test.skipIf(process.platform === "win32").each([[[]], [["--force"]]])(
   "keeps a link whose target is not there yet, with %j",
