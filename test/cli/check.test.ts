@@ -1,14 +1,5 @@
 /** `plant-store check`: what it finds, and that it changes no plant. */
-import {
-  chmod,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  symlink,
-  truncate,
-  writeFile,
-} from "node:fs/promises";
+import fs from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createToken } from "connect-gateway-kit/auth/token-file";
@@ -29,13 +20,13 @@ const plants = Array.from({ length: 3000 }, (_, index) => plantOf(BigInt(index))
 
 async function prepare({ parent, count = 3 }: { parent?: string; count?: number } = {}) {
   const folder = join(await temporaryFolder(parent), "data");
-  await mkdir(folder, { mode: 0o700 });
+  await fs.mkdir(folder, { mode: 0o700 });
   const database = join(folder, "plants.db");
   const tokenFile = join(folder, "tokens");
   await seed(`sqlite:${database}`, plants.slice(0, count));
   await createToken(tokenFile, "me", "plst_");
   const link = join(await temporaryFolder(), "link.db");
-  await symlink(database, link);
+  await fs.symlink(database, link);
   const runOn = (path: string, ...flags: readonly string[]) =>
     runInProcess(["check", "--store", `sqlite:${path}`, "--token-file", tokenFile, ...flags]);
   const run = (...flags: readonly string[]) => runOn(database, ...flags);
@@ -49,12 +40,12 @@ const failed = (text: string) =>
 test("a store that a server has open is sound, and stays as it is", async () => {
   const { folder, database, run } = await prepare();
   // As /tmp has: users cannot replace each other's files.
-  await chmod(folder, 0o1777);
+  await fs.chmod(folder, 0o1777);
   const serving = await openStore(`sqlite:${database}`);
   onTestFinished(() => serving.close());
   await serving.create(plantOf(-1n));
-  const files = await readdir(folder);
-  const bytes = await readFile(database);
+  const files = await fs.readdir(folder);
+  const bytes = await fs.readFile(database);
   const { code, stdout, stderr } = await run();
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
   expect(failed(stdout)).toEqual([]);
@@ -75,8 +66,8 @@ test("a store that a server has open is sound, and stays as it is", async () => 
   expect(findings.filter(({ level }) => level === "ok").map(({ subject }) => subject)).toEqual(
     "Node tokens SQLite rights disk log schema settings integrity".split(" "),
   );
-  expect(await readdir(folder)).toEqual(files);
-  expect((await readFile(database)).equals(bytes)).toBe(true);
+  expect(await fs.readdir(folder)).toEqual(files);
+  expect((await fs.readFile(database)).equals(bytes)).toBe(true);
   await serving.create(plantOf(-2n));
 });
 
@@ -101,9 +92,9 @@ test("the log that a crash has left stays as it is", async () => {
   onTestFinished(() => serving.close());
   await serving.create(plantOf(-1n));
   const files = ["", "-wal"].map((suffix) => `${crashed.database}${suffix}`);
-  for (const file of files) await copyFile(file.replace(crashed.folder, running.folder), file);
+  for (const file of files) await fs.copyFile(file.replace(crashed.folder, running.folder), file);
   const contents = async () =>
-    Buffer.concat(await Promise.all(files.map((file) => readFile(file))));
+    Buffer.concat(await Promise.all(files.map((file) => fs.readFile(file))));
   const before = await contents();
   expect((await crashed.run()).stdout).toMatch(/whole; plants: 4$/m);
   expect((await contents()).equals(before)).toBe(true);
@@ -112,9 +103,9 @@ test("the log that a crash has left stays as it is", async () => {
 type Place = Awaited<ReturnType<typeof prepare>>;
 
 const mode = (what: "database" | "folder" | "tokenFile", bits: number) => (at: Place) =>
-  chmod(at[what], bits);
+  fs.chmod(at[what], bits);
 const written = (what: "database" | "tokenFile", text: string) => (at: Place) =>
-  writeFile(at[what], text);
+  fs.writeFile(at[what], text);
 const sql = (text: string) => (at: Place) => {
   using db = new DatabaseSync(at.database, { timeout: 5000 });
   db.exec(text);
@@ -124,8 +115,8 @@ const header = (at: Place) => damageLeaf(at.database, "its header");
 const rows = (at: Place) => damageLeaf(at.database, "its rows");
 
 async function makeLongLog({ database }: Place) {
-  await writeFile(`${database}-wal`, "");
-  await truncate(`${database}-wal`, 257 * 1024 * 1024);
+  await fs.writeFile(`${database}-wal`, "");
+  await fs.truncate(`${database}-wal`, 257 * 1024 * 1024);
 }
 
 const noDatabase = "no database".repeat(500);
@@ -164,8 +155,8 @@ test.skipIf(process.getuid?.() === 0).each([
   ["its folder", "folder", 0o500],
 ] as const)("finds that this user cannot write %s", async (_, what, bits) => {
   const at = await prepare();
-  await chmod(at[what], bits);
-  onTestFinished(() => chmod(at[what], 0o700));
+  await fs.chmod(at[what], bits);
+  onTestFinished(() => fs.chmod(at[what], 0o700));
   const { code, stdout } = await at.run();
   expect(code).toBe(1);
   expect(stdout).toMatch(/^fail {2}rights .*permission denied/m);
@@ -185,7 +176,7 @@ test("a store that is not there is not made", async () => {
     expect.stringMatching(/^warn {2}tokens .*does not exist/),
     expect.stringMatching(/^fail {2}store .*there is no store at .*none\.db/),
   ]);
-  expect(await readdir(folder)).toEqual([]);
+  expect(await fs.readdir(folder)).toEqual([]);
 });
 
 describe.skipIf(!hasPostgres)("of PostgreSQL", () => {

@@ -16,12 +16,8 @@ import { sharedServer } from "../support/shared-postgres.ts";
 const [sqlite, postgres] = placeKinds(sharedServer) as [PlaceKind, PlaceKind];
 
 // Source and target do not know each other: each engine is both, once.
-const pairs = hasPostgres
-  ? [
-      { from: sqlite, to: postgres },
-      { from: postgres, to: sqlite },
-    ]
-  : [{ from: sqlite, to: sqlite }];
+const both = hasPostgres ? [sqlite, postgres] : [sqlite];
+const pairs = both.map((from, index) => ({ from, to: both.at(index - 1) ?? from }));
 
 /** More than three pages. */
 const many: readonly NewPlant[] = plantsOf(4500).map(({ id }) => plantOf(1000n + 3n * id));

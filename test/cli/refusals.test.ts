@@ -1,12 +1,5 @@
 /** What a command cannot do: it says why in one line, makes nothing, and shows no password. */
-import {
-  copyFileSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import fs from "node:fs";
 import { readdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -29,8 +22,8 @@ const prepared = useOpened(createTemporaryFolder);
 
 beforeAll(async () => {
   const folder = prepared.path;
-  mkdirSync(join(folder, "folder"));
-  writeFileSync(join(folder, "garbage"), "a text that is no database at all, long enough\n");
+  fs.mkdirSync(join(folder, "folder"));
+  fs.writeFileSync(join(folder, "garbage"), "a text that is no database at all, long enough\n");
   for (const [name, pragma] of [
     ["plants", ""],
     ["earlier", "PRAGMA user_version = 0"],
@@ -41,7 +34,7 @@ beforeAll(async () => {
     using db = new DatabaseSync(join(folder, `${name}.db`), { timeout: 5000 });
     db.exec(`${pragma}`);
   }
-  symlinkSync(join(folder, "plants.db"), join(folder, "link.db"));
+  fs.symlinkSync(join(folder, "plants.db"), join(folder, "link.db"));
   await createToken(join(folder, "own"), "first", "plst_");
 });
 
@@ -145,14 +138,14 @@ async function openLostLog() {
   const folder = await temporaryFolder();
   const path = join(folder, "data", "plants.db");
   const [old, backup, link] = [`${path}.old`, join(folder, "a.db"), join(folder, "link.db")];
-  mkdirSync(dirname(path));
-  symlinkSync(path, link);
+  fs.mkdirSync(dirname(path));
+  fs.symlinkSync(path, link);
   const store = await openStore(`sqlite:${path}`);
-  writeFileSync(backup, "");
+  fs.writeFileSync(backup, "");
   const signal = new AbortController().signal;
   await backupDatabase(path, { file: backup, signal, onProgress() {} });
   await Promise.all(plantsOf(3).map((plant) => store.create(plant)));
-  renameSync(path, old);
+  fs.renameSync(path, old);
   await store.close();
   return { folder, path, old, backup, link, log: `${path}-wal` };
 }
@@ -175,13 +168,13 @@ const all = [
 
 test.each<[string, readonly string[], (path: string, backup: string) => void]>([
   ["missing", all, () => {}],
-  ["empty", all, (path) => writeFileSync(path, "")],
-  ["without a log, like a backup", opening, (path, backup) => copyFileSync(backup, path)],
+  ["empty", all, (path) => fs.writeFileSync(path, "")],
+  ["without a log, like a backup", opening, (path, backup) => fs.copyFileSync(backup, path)],
 ])("a log whose database is %s is kept and named by every command", async (what, lines, lose) => {
   const { folder, path, old, backup, link, log } = await openLostLog();
   await seed(`sqlite:${folder}/b.db`, plantsOf(1));
   lose(path, backup);
-  const before = readFileSync(log);
+  const before = fs.readFileSync(log);
   const env = { PLANT_STORE_TOKENS: "x".repeat(43) };
   // By a link, each way to open one.
   const byLink = opening.map((line) => line.replace("#", link));
@@ -190,12 +183,12 @@ test.each<[string, readonly string[], (path: string, backup: string) => void]>([
     const { code, stdout, stderr } = await runInProcess(args, env);
     expect(code, line).toBe(1);
     expect(stdout + stderr, line).toMatch(new RegExp(`${path} is ${what}, but ${log} `));
-    expect(readFileSync(log).equals(before), line).toBe(true);
+    expect(fs.readFileSync(log).equals(before), line).toBe(true);
   }
-  renameSync(old, path);
+  fs.renameSync(old, path);
   expect(readStoredPlants(path)).toHaveLength(3);
-  renameSync(path, old);
-  writeFileSync(log, before.subarray(0, 32)); // its header
+  fs.renameSync(path, old);
+  fs.writeFileSync(log, before.subarray(0, 32)); // its header
   const status = ["migrate", "status", "--store", `sqlite:${path}`];
   expect(await runInProcess(status, env)).toMatchObject({ code: 0 });
 });

@@ -4,15 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  closeSync,
-  copyFileSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  statSync,
-  truncateSync,
-} from "node:fs";
+import fs from "node:fs";
 import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
@@ -39,7 +31,7 @@ const preload = fileURLToPath(new URL("measure-child.js", import.meta.url));
 export async function startSoakServer({ name, folder, args, walBytes }: SoakServerOptions) {
   const log = join(folder, `${name}.log`);
   // Appends at the end of the file, wherever that is: rotation truncates it.
-  const logFile = openSync(log, "a");
+  const logFile = fs.openSync(log, "a");
   const child = spawn(process.execPath, [main, "serve", ...args], {
     cwd: folder,
     env: {
@@ -48,13 +40,13 @@ export async function startSoakServer({ name, folder, args, walBytes }: SoakServ
     },
     stdio: ["ignore", "pipe", logFile, "ipc"],
   });
-  closeSync(logFile);
+  fs.closeSync(logFile);
   const ended = once(child, "close");
   ended.catch(() => {});
   const output = collectOutput(child.stdout as Readable, "stdout");
   const [, url = ""] = await output.until(/listens on (\S+)/, patienceMs).catch((cause) => {
     child.kill("SIGKILL");
-    throw new Error(`the server ${name} did not start: ${readFileSync(log)}`, { cause });
+    throw new Error(`the server ${name} did not start: ${fs.readFileSync(log)}`, { cause });
   });
   return {
     ...{ name, url },
@@ -64,16 +56,17 @@ export async function startSoakServer({ name, folder, args, walBytes }: SoakServ
       const [usage] = await within(`what ${name} takes up`, answer, patienceMs);
       const { delayMs, ...bytes } = { ...usage, wal: walBytes() };
       const mebibytes = Object.entries(bytes).map(([what, size]) => [what, Number(size) / 2 ** 20]);
-      const files = readdirSync(`/proc/${child.pid}/fd`).length;
+      const files = fs.readdirSync(`/proc/${child.pid}/fd`).length;
       const values = { ...Object.fromEntries(mebibytes), files, delay: delayMs };
       return { server: name, atMs: Date.now(), values };
     },
     /** Like logrotate's `copytruncate`. @returns a line for everything that the log must not have. */
     rotateLog(complaints: "any" | "no complaints"): string[] {
-      if (statSync(log).size === 0) return [`${name}: nothing was logged since the last rotation`];
-      copyFileSync(log, `${log}.1`);
-      truncateSync(log);
-      const text = readFileSync(`${log}.1`, "utf8");
+      if (fs.statSync(log).size === 0)
+        return [`${name}: nothing was logged since the last rotation`];
+      fs.copyFileSync(log, `${log}.1`);
+      fs.truncateSync(log);
+      const text = fs.readFileSync(`${log}.1`, "utf8");
       const wrong = complaints === "any" ? [] : text.split("\n").filter(isComplaint);
       if (findToken(text, "log") !== undefined) wrong.push("a token");
       return wrong.map((line) => `${name} logged ${line}`);

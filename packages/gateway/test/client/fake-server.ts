@@ -1,11 +1,4 @@
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-  type ServerOptions,
-} from "node:http2";
+import * as http2 from "node:http2";
 import { type CallOptions, type ConnectError, createClient } from "@connectrpc/connect";
 import { expect } from "vitest";
 import {
@@ -22,7 +15,7 @@ export interface FakeServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   /** In the order in which they were opened. */
-  readonly sessions: readonly ServerHttp2Session[];
+  readonly sessions: readonly http2.ServerHttp2Session[];
   readonly transport: GrpcTransport;
   readonly catalog: Catalog;
   /** The code with which the first stream to close did. */
@@ -35,14 +28,14 @@ export type Catalog = ReturnType<typeof createClient<typeof CatalogService>>;
 export type Caller = Pick<FakeServer, "catalog">;
 
 export type Answer = (
-  stream: ServerHttp2Stream,
-  headers: IncomingHttpHeaders,
+  stream: http2.ServerHttp2Stream,
+  headers: http2.IncomingHttpHeaders,
   /** Names and values in turn, as received. */
   raw?: readonly string[],
 ) => void;
 
 export interface FakeServerOptions extends Partial<GrpcTransportOptions> {
-  readonly server?: ServerOptions;
+  readonly server?: http2.ServerOptions;
   readonly port?: number;
   readonly host?: string;
 }
@@ -51,11 +44,11 @@ export async function openFakeServer(
   answer: Answer,
   { server: serverOptions, port = 0, host = "127.0.0.1", ...options }: FakeServerOptions = {},
 ): Promise<FakeServer> {
-  const sessions: ServerHttp2Session[] = [];
+  const sessions: http2.ServerHttp2Session[] = [];
   const closed = Promise.withResolvers<number>();
-  const server = createServer(serverOptions ?? {});
+  const server = http2.createServer(serverOptions ?? {});
   server.on("session", (session) => sessions.push(session));
-  server.on("stream", (stream: ServerHttp2Stream, headers, _flags, raw: string[]) => {
+  server.on("stream", (stream: http2.ServerHttp2Stream, headers, _flags, raw: string[]) => {
     stream.on("error", () => {});
     stream.on("close", () => closed.resolve(stream.rstCode));
     answer(stream, headers, raw);
@@ -94,8 +87,8 @@ export const grpcHead = { ":status": 200, "content-type": "application/grpc+prot
 
 /** As gRPC wants it: headers, messages in their envelopes, trailers. */
 export function answerWith(
-  trailers: OutgoingHttpHeaders,
-  { head = grpcHead, body = Buffer.alloc(5) }: { head?: OutgoingHttpHeaders; body?: Buffer } = {},
+  trailers: http2.OutgoingHttpHeaders,
+  { head = grpcHead as http2.OutgoingHttpHeaders, body = Buffer.alloc(5) as Buffer } = {},
 ): Answer {
   return (stream) => {
     stream.resume();
@@ -106,7 +99,7 @@ export function answerWith(
 }
 
 /** All that there is, without a message. */
-export function answerAtOnce(head: OutgoingHttpHeaders): Answer {
+export function answerAtOnce(head: http2.OutgoingHttpHeaders): Answer {
   return (stream) => {
     stream.resume();
     stream.respond(head, { endStream: true });

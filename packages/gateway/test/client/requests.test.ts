@@ -1,11 +1,6 @@
 /** What a call sends, and where it goes. */
 import { once } from "node:events";
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-  sensitiveHeaders,
-} from "node:http2";
+import * as http2 from "node:http2";
 import { join } from "node:path";
 import { toBinary } from "@bufbuild/protobuf";
 import { Code } from "@connectrpc/connect";
@@ -36,7 +31,7 @@ const call = (transport: GrpcTransport, header?: HeadersInit) =>
 
 /** A server that records the headers of its calls. */
 async function openRecorder(options: FakeServerOptions = {}) {
-  const seen: IncomingHttpHeaders[] = [];
+  const seen: http2.IncomingHttpHeaders[] = [];
   const seenRaw: (readonly string[] | undefined)[] = [];
   const fake = await openFakeServer((stream, headers, raw) => {
     seen.push(headers);
@@ -75,7 +70,7 @@ test.each<[what: string, options: Partial<GrpcTransportOptions>, agent: string, 
 });
 
 const secretsOf = (headers: unknown) =>
-  (headers as { [sensitiveHeaders]?: readonly string[] })[sensitiveHeaders];
+  (headers as { [http2.sensitiveHeaders]?: readonly string[] })[http2.sensitiveHeaders];
 
 const fields = [
   ["X-Tenant", "acme"],
@@ -139,8 +134,8 @@ test.skipIf(process.platform === "win32").each(["unix:", "unix://"])(
     await using folder = await createTemporaryFolder();
     const path = join(folder.path, "a.sock");
     const seen: unknown[] = [];
-    const server = createServer().listen(path);
-    server.on("stream", (stream: ServerHttp2Stream, headers) => {
+    const server = http2.createServer().listen(path);
+    server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
       seen.push(headers[":authority"], headers[":path"]);
       answerOk(stream, headers);
     });

@@ -2,12 +2,7 @@
  * The model upstream, a process of its own: `main.ts HOST PORT`. It answers each call as the call says,
  * tells its id, and does to all its connections what it is told by messages.
  */
-import {
-  constants,
-  createServer,
-  type ServerHttp2Session,
-  type ServerHttp2Stream,
-} from "node:http2";
+import * as http2 from "node:http2";
 import type { AddressInfo, Socket } from "node:net";
 import { setTimeout } from "node:timers/promises";
 import { create, fromBinary, toBinary } from "@bufbuild/protobuf";
@@ -21,12 +16,12 @@ import { type AnswerPlan, messageOf, type Planned } from "./answer.ts";
 import type { ConnectionFault } from "./fault.ts";
 
 const [host = "", port = ""] = process.argv.slice(2);
-const sessions = new Set<ServerHttp2Session>();
+const sessions = new Set<http2.ServerHttp2Session>();
 const sockets = new Set<Socket>();
 /** The last stream that a session has said it looks at. */
 const lastStreamIds = new WeakMap<object, number>();
 
-const server = createServer({ maxSendHeaderBlockLength: 2 ** 22 });
+const server = http2.createServer({ maxSendHeaderBlockLength: 2 ** 22 });
 server.on("connection", (socket: Socket) => {
   sockets.add(socket);
   socket.on("close", () => sockets.delete(socket)).on("error", () => {});
@@ -36,11 +31,11 @@ server.on("session", (session) => {
   sessions.add(session);
   session.on("close", () => sessions.delete(session)).on("error", () => {});
 });
-server.on("stream", (stream: ServerHttp2Stream, headers) => {
+server.on("stream", (stream: http2.ServerHttp2Stream, headers) => {
   stream.on("error", () => {});
   // Node still takes those that come before its GOAWAY has left.
   if (Number(stream.id) > (lastStreamIds.get(stream.session ?? stream) ?? Infinity)) {
-    stream.close(constants.NGHTTP2_REFUSED_STREAM);
+    stream.close(http2.constants.NGHTTP2_REFUSED_STREAM);
     return;
   }
   void serve(stream, `${headers[":path"]}`.split("/").at(-1) ?? "");
@@ -86,13 +81,13 @@ function stopReading(socket: Socket & { readonly _handle?: { readStop(): void } 
   socket._handle?.readStop();
 }
 
-function leave(session: ServerHttp2Session): void {
+function leave(session: http2.ServerHttp2Session): void {
   lastStreamIds.set(session, session.state.lastProcStreamID ?? 0);
   session.goaway(0);
 }
 
 /** All messages of a call say the same. */
-async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
+async function serve(stream: http2.ServerHttp2Stream, method: string): Promise<void> {
   const splitter = new EnvelopeSplitter(2 ** 20);
   let asked: string | undefined;
   let count = 0;
@@ -116,7 +111,7 @@ async function serve(stream: ServerHttp2Stream, method: string): Promise<void> {
 
 const head = { ":status": 200, "content-type": "application/grpc" } as const;
 
-async function answer(stream: ServerHttp2Stream, { id, plan }: Planned, answers: number) {
+async function answer(stream: http2.ServerHttp2Stream, { id, plan }: Planned, answers: number) {
   if ("afterMs" in plan && plan.afterMs > 0) await setTimeout(plan.afterMs);
   if (stream.destroyed) return;
   const message = toBinary(EveryFieldSchema, create(EveryFieldSchema, { string: id }));
@@ -149,7 +144,7 @@ async function answer(stream: ServerHttp2Stream, { id, plan }: Planned, answers:
 }
 
 function respond(
-  stream: ServerHttp2Stream,
+  stream: http2.ServerHttp2Stream,
   {
     body,
     trailers,
