@@ -135,16 +135,20 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
 function specOf({ spec }: Tool, { streamBytesMax, streamTimeMs }: McpSettings): Tool["spec"] {
   if (spec.kind !== "server_streaming") return spec;
   async function* untilFull<T>(messages: AsyncIterable<T>, parts: ToolCall): AsyncGenerator<T> {
-    const time = AbortSignal.timeout(streamTimeMs);
+    const time = new AbortController();
+    // That of AbortSignal.timeout lets a process end whose only work is this call, as by stdio.
+    const timer = setTimeout(() => time.abort(), streamTimeMs);
     try {
-      for await (const message of untilAborted(messages, time)) {
+      for await (const message of untilAborted(messages, time.signal)) {
         parts.isCut = parts.bytes >= streamBytesMax;
         if (parts.isCut) return;
         yield message;
       }
     } catch (error) {
-      if (error !== time.reason) throw error;
+      if (error !== time.signal.reason) throw error;
       parts.isCut = true;
+    } finally {
+      clearTimeout(timer);
     }
   }
   const impl: typeof spec.impl = (message, context) => {

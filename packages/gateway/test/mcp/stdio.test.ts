@@ -1,4 +1,6 @@
 /** MCP by lines: what is read, what is written, and when it ends. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
 import { expect, test } from "vitest";
 import { rawJson } from "../../src/codec/json-text.ts";
 import { gatewayFetchHandler } from "../../src/index.ts";
@@ -121,6 +123,26 @@ test("a stream tells its progress, and then its result", async () => {
   }
   expect((await run(streamed())).find(({ id }) => id === 2)).toMatchObject({
     result: { structuredContent: { truncated: false } },
+  });
+});
+
+test("its process stays until the last answer, also if nothing but its time ends a stream", async () => {
+  const source = (path: string) => JSON.stringify(new URL(path, import.meta.url).href);
+  const script = `
+    import { gatewayFetchHandler } from ${source("../../src/index.ts")};
+    import { createMcp, serveStdio } from ${source("../../src/mcp/index.ts")};
+    import { CatalogService } from ${source("../gen/library/v1/catalog_pb.ts")};
+    const routes = (router) => void router.service(CatalogService, {
+      async *watchVolumes() { yield { title: "a" }; await new Promise(() => {}); },
+    });
+    const mcp = createMcp({ tools: [CatalogService.typeName], streamTimeMs: 1500 }); // longer than any other timer
+    await serveStdio(gatewayFetchHandler({ routes, mcp }), { input: process.stdin, output: process.stdout });`;
+  const running = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
+  running.child.stdin?.end(
+    call(1, "a").replace("get_volume", "watch_volumes").replace('"name":"a"', '"parent":"a"'),
+  );
+  expect(JSON.parse((await within("its end", running)).stdout)).toMatchObject({
+    result: { structuredContent: { truncated: true } },
   });
 });
 
