@@ -14,7 +14,7 @@ import { codeToHttpStatus, trailerMux } from "@connectrpc/connect/protocol-conne
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
-import { toNodeHeaders } from "../http/headers.ts";
+import { type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
 import { connectErrorFrom } from "./errors.ts";
 
 /** An error of a REST call: the error that an RPC call would get, and its HTTP status. */
@@ -146,6 +146,25 @@ const phrases =
 /** By it an implementation, or a proxied server, sets the status of one answer. As in grpc-gateway. */
 export const statusHeader = "x-http-code";
 
+/** Whether an answer with this status has no body: RFC 9110 sections 15.3.5, 15.3.6 and 15.4.5. */
+export function isBodiless(status: number): boolean {
+  return status === 204 || status === 205 || status === 304;
+}
+
+/** Without the headers that describe a body. Content-Length is allowed with 205: RFC 9110 section 8.6. */
+export function bodilessResponse(status: number, given: NodeHeaders): Response {
+  const { "content-type": _type, "content-length": _length, ...header } = given;
+  return status === 205 ? smallResponse(status, "", header) : { status, header, body: "" };
+}
+
+/** What `renderError` returns. @throws {RangeError} for a status that none is, as of a promise. */
+export function rendered(made: RenderedError): RenderedError {
+  if (made instanceof Promise)
+    made.catch(() => {}); // nobody waits for it
+  else if (/^[2-5]\d\d$/.test(`${made.status}`)) return made;
+  throw new RangeError(`renderError must return a status, and no promise: ${made.status}`);
+}
+
 /** The answer for an error, of any face that renders it. @param context What the call has set. */
 export function errorResponse(
   reason: unknown,
@@ -156,8 +175,7 @@ export function errorResponse(
   context?: Pick<HandlerContext, "responseHeader" | "responseTrailer">,
 ): Response {
   const restError = restErrorFrom(reason, registry);
-  const { status, body, contentType = "application/json" } = renderError(restError);
-  if (!/^[2-5]\d\d$/.test(`${status}`)) throw new RangeError(`renderError: status ${status}`);
+  const { status, body, contentType = "application/json" } = rendered(renderError(restError));
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
@@ -175,5 +193,7 @@ export function errorResponse(
   // RFC 9110 section 15.5.2.
   if (status === 401 && !header.has("www-authenticate")) header.set("www-authenticate", "Bearer");
   header.set("content-type", contentType);
-  return smallResponse(status, JSON.stringify(body), toNodeHeaders(header), restError.error);
+  const [fields, { error }] = [toNodeHeaders(header), restError];
+  if (isBodiless(status)) return { ...bodilessResponse(status, fields), error };
+  return smallResponse(status, JSON.stringify(body), fields, error);
 }

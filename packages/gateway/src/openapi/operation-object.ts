@@ -1,8 +1,7 @@
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 import { FeatureSet_FieldPresence, hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
 import { StatusSchema } from "../../gen/google/rpc/status_pb.ts";
-import { problemType, renderProblem } from "../errors/http.ts";
-import { isBodiless } from "../rest/options.ts";
+import { isBodiless, problemType, renderProblem } from "../errors/http.ts";
 import { bodyTypesOf, type UpdateMask, updateMaskOf } from "../rest/request/update-mask.ts";
 import { jsonPath, leafOf, parameterReader } from "../rest/rule/field-path.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";

@@ -1,7 +1,7 @@
 /** Calls of REST: a route for every `google.api.http` binding. */
 import { parseTimeout } from "@connectrpc/connect/protocol-connect";
 import { telling } from "../codec/json-messages.ts";
-import { errorResponse, restErrorFrom } from "../errors/http.ts";
+import { errorResponse, rendered, restErrorFrom } from "../errors/http.ts";
 import { headerOf } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { Call, headDelayMs, noTrailer, type StreamWire } from "../rpc/call.ts";
@@ -132,7 +132,7 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
       const { format, index } = stream;
       if (failure === undefined) return { ...trailer, body: utf8.encode(format.close(index)) };
       const restError = restErrorFrom(failure.error, jsonOptions.registry);
-      const last = format.error(JSON.stringify(renderError(restError).body), index);
+      const last = format.error(JSON.stringify(rendered(renderError(restError)).body), index);
       return { ...trailer, body: utf8.encode(last), error: restError.error };
     },
   };

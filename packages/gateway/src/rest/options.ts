@@ -1,6 +1,6 @@
 import { create, type DescMethod, type MessageInitShape } from "@bufbuild/protobuf";
 import { type HttpRule, HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
-import { type RenderError, renderStatus } from "../errors/http.ts";
+import { isBodiless, type RenderError, renderStatus } from "../errors/http.ts";
 import { assertOptions, definedOnly, optionKinds } from "../rpc/options.ts";
 import { ofRule, RuleError, ruleOf, selectorOf } from "./rule/rule.ts";
 import type { StreamFormatName } from "./stream/stream-format.ts";
@@ -136,11 +136,6 @@ export function createRule(rule: MessageInitShape<typeof HttpRuleSchema>): HttpR
   const advice = isVerb ? `; write pattern: { case: "${strange}", value: "…" }` : "";
   const reason = `"${strange}" is no member of a rule${advice}`;
   throw new RuleError(rule.selector || "a rule without a selector", reason);
-}
-
-/** Whether an answer with this status has no body: RFC 9110 sections 15.3.5 and 15.3.6. */
-export function isBodiless(status: number): boolean {
-  return status === 204 || status === 205;
 }
 
 /** Why a status is not a success status of the method; undefined if it is one. */

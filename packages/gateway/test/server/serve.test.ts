@@ -11,7 +11,12 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { openGrpcTransport } from "../../src/client/index.ts";
 import { gatewayFetchHandler } from "../../src/fetch.ts";
 import { addHealth, createHealthHandlers } from "../../src/health/index.ts";
-import { gatewayNodeAdapter, type NodeHandler, RuleError } from "../../src/index.ts";
+import {
+  gatewayNodeAdapter,
+  type NodeHandler,
+  type RenderError,
+  RuleError,
+} from "../../src/index.ts";
 import { createAccessLog } from "../../src/logging/index.ts";
 import { createTracingObserver } from "../../src/otel/tracing-observer.ts";
 import { addReflection } from "../../src/reflection/index.ts";
@@ -194,15 +199,24 @@ test("omitted and undefined options have their defaults", async () => {
   expect(response.status).toBe(404);
 });
 
+const internal = /^HTTP\/1\.1 500 .*"internal error"/s;
+
 // Vitest fails for an error that nobody handles, by which a stranger would end the process of a user.
-test.each([
-  ["like other REST errors", { status: 418, body: "no" }, /^HTTP\/1\.1 418 .*"no"$/s],
-  ["as an internal one if renderError fails", undefined, /^HTTP\/1\.1 500 .*"internal error"/s],
-  ["as an internal one without a status", { status: 1000 }, /^HTTP\/1\.1 500 .*"internal error"/s],
-])("an error of the port, or of a handler, is rendered %s", async (_how, rendered, answer) => {
+test.each<[how: string, renderError: () => unknown, answer: RegExp]>([
+  ["like other REST errors", () => ({ status: 418, body: "no" }), /^HTTP\/1\.1 418 .*"no"$/s],
+  [
+    "without a body that its status cannot have",
+    () => ({ status: 204, body: 1 }),
+    /^[^{]* 204 (?!.*content-)/s,
+  ],
+  ["as an internal one if renderError fails", () => undefined, internal],
+  ["as an internal one if renderError rejects", () => Promise.reject(), internal],
+  ["as an internal one without a status", () => ({ status: 1000 }), internal],
+])("an error of the port, or of a handler, is rendered %s", async (_how, renderError, answer) => {
   const handlers = () => new Map([["/page", fail]]);
-  const renderError = () => rendered as never;
-  await using server = await openTestService({ handlers, rest: { renderError }, mayFail: true });
+  const rest = { renderError: renderError as RenderError };
+  const traffic = { opened: fail, refused: fail };
+  await using server = await openTestService({ handlers, rest, traffic, mayFail: true });
   for (const start of ["", "GET /page HTTP/1.1\r\n", "GET / HTTP/1.1\r\nExpect: a\r\n"]) {
     using connection = await openRawConnection(server.port);
     connection.write(`${start}Host: a\r\nConnection: close\r\n\r\n`);

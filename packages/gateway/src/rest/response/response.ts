@@ -4,12 +4,12 @@ import type { HttpBody } from "../../../gen/google/api/httpbody_pb.ts";
 import { answerTooLarge } from "../../codec/codec.ts";
 import { messageToJson } from "../../codec/json-messages.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
-import { RestFailure, statusHeader } from "../../errors/http.ts";
+import { bodilessResponse, isBodiless, RestFailure, statusHeader } from "../../errors/http.ts";
 import { type Body, byteLengthOf, bytesOf } from "../../http/body.ts";
 import type { Response } from "../../http/exchange.ts";
 import type { HeaderRecord } from "../../http/headers.ts";
 import { type Call, headerWithTrailer, type Message } from "../../rpc/call.ts";
-import { isBodiless, isSuccess, neededHeaders } from "../options.ts";
+import { isSuccess, neededHeaders } from "../options.ts";
 import type { Rest } from "../request/request.ts";
 import { getHttpBody } from "../rule/http-body.ts";
 import { type AnswerCoding, chooseCoding, textTypes } from "./answer-coding.ts";
@@ -33,10 +33,7 @@ export function messageResponse(
     ? rest.status
     : takeStatus(responseHeader, rest.status, { mayBeEmpty: true });
   if (status > 200 && isBodiless(status)) {
-    const header = bodilessHeader(headerWithTrailer(context) as HeaderRecord);
-    // RFC 9110 section 8.6: Content-Length is not allowed with 204.
-    if (status !== 204) header["content-length"] = 0;
-    return { status, header, body: "" };
+    return bodilessResponse(status, headerWithTrailer(context));
   }
   const { contentType, data }: { contentType: string; data: Body } = rest.isHttpBody.answer
     ? httpBodyOf(rest, message)
@@ -61,7 +58,7 @@ export function messageResponse(
   const accepted = isLarge ? context.requestHeader.get("accept-encoding") : null;
   const coding = accepted === null ? undefined : chooseCoding(accepted, rest.answerCodings);
   const finish = (isKnown: boolean) => {
-    if (isKnown) return { status: 304, header: bodilessHeader(header), body: "" };
+    if (isKnown) return bodilessResponse(304, header);
     if (coding !== undefined) return compressed({ status, header, body: data }, coding);
     return { status, header: { ...header, "content-length": size }, body: data };
   };
@@ -87,12 +84,6 @@ export function takeStatus(
     throw new Error(`${statusHeader} ${text} needs the header ${needed}`);
   }
   return status;
-}
-
-/** The headers except those that describe the body, because there is none. */
-function bodilessHeader(header: HeaderRecord): HeaderRecord {
-  const { "content-type": _type, "content-length": _length, ...rest } = header;
-  return rest;
 }
 
 async function compressed(whole: Response, coding: AnswerCoding): Promise<Response> {
