@@ -1,7 +1,7 @@
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
-import { logError } from "../errors/errors.ts";
+import { guarded } from "../errors/errors.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
@@ -31,19 +31,20 @@ export function gatewayFetchHandler<B extends Beside = []>(
   options: FetchGatewayOptions<B>,
 ): (request: Request, ...beside: B) => Promise<Response> {
   assertOptions("gatewayFetchHandler", options, optionKinds, ["routes"]);
-  const { fallback, contextValues, peerAddress, onError = logError } = options;
+  const { fallback, contextValues, peerAddress } = options;
   const { bodyBudget = new BodyBudget() } = options;
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });
 
   return async (request, ...beside) => {
-    const exchange = new FetchExchange(request, peerAddress?.(request, ...beside), bodyBudget);
+    const address = guarded(gateway.onError, () => peerAddress?.(request, ...beside));
+    const exchange = new FetchExchange(request, address, bodyBudget);
     const { method, path, headers } = exchange;
     const route = gateway.find(method, path, headers["content-type"] as string | undefined);
     if (route === gateway.notFound && fallback !== undefined) {
       try {
         return await fallback(request, ...beside);
       } catch (error) {
-        onError(error);
+        gateway.onError(error);
         gateway.answerError(error, exchange);
         return exchange.response;
       }

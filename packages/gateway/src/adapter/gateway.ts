@@ -10,7 +10,7 @@ import {
 } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { errorToJson } from "@connectrpc/connect/protocol-connect";
-import { logError } from "../errors/errors.ts";
+import { createErrorListener, guarded } from "../errors/errors.ts";
 import { errorResponse, type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
 import { plainAddress } from "../http/address-key.ts";
 import { smallResponse } from "../http/body.ts";
@@ -81,7 +81,8 @@ export interface Runtime {
 
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
-  const { observer, onError = logError, exposePeerAddress } = options;
+  const { observer, exposePeerAddress } = options;
+  const onError = createErrorListener(options);
   const { requestPathPrefix: prefix = "" } = options;
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
@@ -105,7 +106,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       applyCors(exchange, route);
       return;
     }
-    const observation = observer && guarded(() => begin(exchange, route));
+    const observation = observer && guarded(onError, () => begin(exchange, route));
     try {
       const { problem } = exchange;
       if (problem === onlyChunked) throw new RestFailure(501, Code.Unimplemented, problem);
@@ -115,7 +116,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       if (!route.isRefusal && (exposePeerAddress || observation?.calling !== undefined)) {
         const prepared = values ?? createContextValues();
         if (exposePeerAddress) prepared.set(peerAddressKey, plainAddress(exchange.peerAddress));
-        guarded(() => observation?.calling?.(prepared));
+        guarded(onError, () => observation?.calling?.(prepared));
         values = prepared;
       }
       const opening = route.open(exchange, values);
@@ -132,7 +133,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
     if (observation === undefined) return;
     const { error, status } = exchange;
-    guarded(() => observation.end({ code: error?.code, error, status }));
+    guarded(onError, () => observation.end({ code: error?.code, error, status }));
   }
 
   function begin(exchange: Exchange, route: Route): CallObservation | undefined {
@@ -151,16 +152,6 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     return observation;
   }
 
-  /** An observer that throws does not affect the request. */
-  function guarded<T>(tell: () => T): T | undefined {
-    try {
-      return tell();
-    } catch (error) {
-      onError(error);
-      return undefined;
-    }
-  }
-
   function answerError(error: unknown, exchange: Exchange): void {
     if (exchange.isClosed) return;
     try {
@@ -172,7 +163,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  /** Strangers cause errors, and `renderError` may be broken. Throws only what `onError` throws. */
+  /** Strangers cause errors, and `renderError` may be broken. */
   function responseFor(error: unknown): Response {
     try {
       return errorResponse(error, settings);
@@ -182,7 +173,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     }
   }
 
-  return { find, serve, notFound, answerError, responseFor };
+  return { find, serve, notFound, answerError, responseFor, onError };
 }
 
 const nothing = "nothing is served at this path";

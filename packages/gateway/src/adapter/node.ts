@@ -2,7 +2,6 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
-import { logError } from "../errors/errors.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import type { Response } from "../http/exchange.ts";
 import type { NodeHeaders } from "../http/headers.ts";
@@ -65,7 +64,7 @@ export function createNodeGateway(
   handlers: ReadonlyMap<string, NodeHandler> = new Map(),
 ) {
   const { contextValues, fallback: other, cors } = options;
-  const { onError = logError, bodyBudget = new BodyBudget() } = options;
+  const { bodyBudget = new BodyBudget() } = options;
   const applyCors = cors && createCors(cors);
   const fallback = other && guardHandler(other);
   const beside = new Map(
@@ -80,7 +79,7 @@ export function createNodeGateway(
         if (applyCors !== undefined && answersPreflight(applyCors, request, response)) return;
         await handler(request, response);
       } catch (error) {
-        onError(error);
+        gateway.onError(error);
         const exchange = exchangeFor(request, response, parseRequestTarget(request.url ?? ""));
         gateway.answerError(error, exchange);
       }

@@ -1,6 +1,7 @@
 /** Observers of calls: metrics, access logs, traces. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code, ConnectError, ContextValues } from "@connectrpc/connect";
+import { guarded } from "../errors/errors.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 
@@ -79,16 +80,7 @@ export function composeObservers(
   if (observers.length < 2) return observers[0];
 
   function each<T, U>(all: readonly T[], tell: (one: T) => U): NonNullable<U>[] {
-    const said: NonNullable<U>[] = [];
-    for (const one of all) {
-      try {
-        const answer = tell(one);
-        if (answer != null) said.push(answer);
-      } catch (error) {
-        onError(error);
-      }
-    }
-    return said;
+    return all.flatMap((one) => guarded(onError, () => tell(one)) ?? []);
   }
 
   return {

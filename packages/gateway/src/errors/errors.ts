@@ -21,6 +21,23 @@ export function logError(error: unknown): void {
   console.error(error);
 }
 
+/** Told what a listener throws, or rejects with: neither may end the request, or the process. */
+export function guarded<T>(onError: (error: unknown) => void, tell: () => T): T | undefined {
+  try {
+    const said = tell();
+    if (said instanceof Promise) said.catch(onError);
+    return said;
+  } catch (error) {
+    onError(error);
+    return undefined;
+  }
+}
+
+/** An `onError` that never throws. */
+export function createErrorListener({ onError = logError }: ErrorListener) {
+  return (error: unknown) => void guarded(logError, () => onError(error));
+}
+
 /**
  * The error that ends a call. Reports errors that are not meant for clients, unless they follow a
  * cancellation: they are usually its result, and the client gets its reason, which must be another.

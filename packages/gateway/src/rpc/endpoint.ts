@@ -46,7 +46,7 @@ export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
    * Called for each call after `requestGate` and before its body is read. Throw a ConnectError to
    * reject it: `unavailable`, for example, where its method has no room. Default: all are admitted.
    */
-  readonly admit?: (context: HandlerContext) => void;
+  readonly admit?: (context: HandlerContext) => void | Promise<void>;
   /**
    * Called with the name of an unknown type of a `google.protobuf.Any` in a response, which has no
    * JSON. The call fails with INTERNAL. Default: not reported.

@@ -17,7 +17,8 @@ export async function run(call: Call): Promise<Response | Messages> {
     if (!call.isAdmitted) {
       const gate = requestGate?.(call);
       if (gate !== undefined) await call.race(Promise.resolve(gate));
-      admit?.(call);
+      const admitted = admit?.(call);
+      if (admitted instanceof Promise) await call.race(admitted);
     }
     if (call.refusal !== undefined) throw call.refusal;
     const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;

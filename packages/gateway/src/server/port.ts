@@ -5,6 +5,7 @@ import type { Http2Session } from "node:http2";
 import { type AddressInfo, connect, type Socket } from "node:net";
 import { dirname, join } from "node:path";
 import type { TLSSocket } from "node:tls";
+import { guarded } from "../errors/errors.ts";
 import { createAddressLimit, createConnectionLimit, limitHalfOpen } from "./connection-limits.ts";
 import { closeAfter, createHttp1Server, limitConnections, refuseLast } from "./http1.ts";
 import { createHttp2Server, type Http2Intake, type PortHandler, takeListener } from "./http2.ts";
@@ -38,6 +39,7 @@ export interface PortOptions extends ListenOptions {
   readonly handler: PortHandler;
   readonly responseFor: Parameters<typeof createRefusals>[1];
   readonly onTlsError: (error: unknown) => void;
+  readonly onError: (error: unknown) => void;
 }
 
 export interface Port {
@@ -67,8 +69,8 @@ const sweepIntervalMs = 20;
  * cannot listen.
  */
 export async function openPort(options: PortOptions): Promise<Port> {
-  const { limits, tls, handler, traffic, responseFor } = options;
-  const tell: OnRefusal = (refusal) => traffic?.refused(refusal);
+  const { limits, tls, handler, traffic, responseFor, onError } = options;
+  const tell: OnRefusal = (refusal) => guarded(onError, () => traffic?.refused(refusal));
   const refusals = createRefusals(limits.idleTimeoutMs, responseFor, tell);
   const admit = createAddressLimit(limits);
   const material = tls && readTlsMaterial(tls);
@@ -111,7 +113,7 @@ export async function openPort(options: PortOptions): Promise<Port> {
       return;
     }
     undecided.add(socket);
-    traffic?.opened?.(socket);
+    guarded(onError, () => traffic?.opened?.(socket));
     socket.once("close", () => undecided.delete(socket));
     if (tls !== undefined) return;
     socket.on("error", ignore); // its close event follows
@@ -147,14 +149,16 @@ export async function openPort(options: PortOptions): Promise<Port> {
     else intake.start(socket, () => startHttp2(socket));
   }
 
+  const tellExpiry = (used: Parameters<typeof expiryOf>[0]) =>
+    guarded(onError, () => traffic?.certificateUsed?.(expiryOf(used)));
   const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (renewed) => {
     if ("setSecureContext" in http1) http1.setSecureContext(renewed);
     trustIntermediates(http1);
-    traffic?.certificateUsed?.(expiryOf(renewed));
+    tellExpiry(renewed);
   };
 
   trustIntermediates(http1);
-  if (material !== undefined) traffic?.certificateUsed?.(expiryOf(material));
+  if (material !== undefined) tellExpiry(material);
   await listen(http1, options);
   // Not before: if listening failed, it would never stop.
   const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);

@@ -1,7 +1,7 @@
 import type { AddressInfo } from "node:net";
 import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
 import { createNodeGateway, type GatewayOptions, gatewayOptionKinds } from "../adapter/node.ts";
-import { logError } from "../errors/errors.ts";
+import { createErrorListener } from "../errors/errors.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
 import { assertOptions, type OptionKindsOf, optionKinds } from "../rpc/options.ts";
 import { type PortLimits, resolveLimits, timerMaxMs } from "./limits.ts";
@@ -87,7 +87,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const shutdown = new AbortController();
   const { signal } = shutdown;
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { onError = logError, readMaxBytes = readMaxBytesDefault, shutdownSignal: other } = options;
+  const { readMaxBytes = readMaxBytesDefault, shutdownSignal: other } = options;
+  const onError = createErrorListener(options);
   const gateway = createNodeGateway(
     {
       ...options,
@@ -102,7 +103,8 @@ export async function serve(options: ServeOptions): Promise<Server> {
     limits,
     handler: gateway.handler,
     responseFor: gateway.responseFor,
-    onTlsError: options.onTlsError ?? onError,
+    onTlsError: createErrorListener({ onError: options.onTlsError ?? onError }),
+    onError,
   });
 
   async function drain(timeoutMs: number): Promise<void> {

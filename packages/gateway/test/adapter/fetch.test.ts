@@ -2,10 +2,10 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Code, type ServiceImpl } from "@connectrpc/connect";
+import { Code, ConnectError, type ServiceImpl } from "@connectrpc/connect";
 import { Hono } from "hono";
 import { compress } from "hono/compress";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import { type FetchGatewayOptions, gatewayFetchHandler } from "../../src/fetch.ts";
 import { BodyBudget } from "../../src/index.ts";
 import { createCatalog } from "../catalog-server.ts";
@@ -172,6 +172,25 @@ test("a body that is refused is left to the runtime", async () => {
   expect((await handler(request)).status).toBe(413);
   expect(request.body?.locked).toBe(false);
 });
+
+const fail = () => {
+  throw new ConnectError("full", Code.Unavailable);
+};
+
+// Vitest fails for a rejection that nobody handles, which would end the process of a user.
+test.each([fail, async () => fail()])(
+  "a listener that fails changes nothing: %o",
+  async (broken) => {
+    using reported = vi.spyOn(console, "error").mockReturnValue();
+    const getVolume = () => Promise.reject(new Error("of the method"));
+    const observer = { begin: () => ({ end: broken, calling: broken }) };
+    const options = { onError: broken, observer, peerAddress: broken as () => never };
+    expect((await handlerOf({ getVolume }, options).send("/v1/volumes/1")).status).toBe(500);
+    await expect.poll(() => reported.mock.calls.length).toBe(4);
+    const { send } = handlerOf(createCatalog(), { admit: broken });
+    expect((await send("/v1/volumes/1")).status).toBe(503);
+  },
+);
 
 test("an answer that no Response can hold becomes an error", async () => {
   const catalog: Catalog = {

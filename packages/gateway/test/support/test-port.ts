@@ -24,7 +24,7 @@ export async function openTestPort({
     tls: undefined,
     handler: Object.assign((...node: Parameters<NodeHandler>) => serve(...node), { serveStream }),
     responseFor: (error) => errorResponse(error, { renderError: renderStatus }),
-    onTlsError: () => {},
+    ...{ onTlsError: () => {}, onError: () => {} },
     ...given,
   });
   return { ...port, [Symbol.asyncDispose]: () => port.drain(0) };
