@@ -23,7 +23,7 @@ import { Call } from "../rpc/call.ts";
 import { collectEndpoints, type OwnOptions } from "../rpc/endpoint.ts";
 import type { Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
-import { type OptionKindsOf, optionKinds } from "../rpc/options.ts";
+import { assertPathPrefix, type OptionKindsOf, optionKinds } from "../rpc/options.ts";
 import { run } from "../rpc/run.ts";
 import { sendMessages } from "../rpc/streams.ts";
 import { type CorsOptions, createCors, isPreflight } from "./cors.ts";
@@ -64,12 +64,16 @@ export interface CommonOptions extends ConnectRouterOptions, OwnOptions {
 
 export const commonOptionKinds: OptionKindsOf<CommonOptions> = optionKinds<CommonOptions>()({
   function: "routes mcp onError notFoundError onUnknownType admit requestGate",
-  object: "rest cors bodyBudget observer jsonOptions binaryOptions shutdownSignal",
+  object: "rest cors jsonOptions binaryOptions",
+  "object with begin": "observer",
+  "object with hold": "bodyBudget",
+  AbortSignal: "shutdownSignal",
   boolean: "exposePeerAddress grpc grpcWeb connect requireConnectProtocolHeader",
-  number:
-    "readMaxValues streamIdleTimeoutMs compressMinBytes readMaxBytes writeMaxBytes maxTimeoutMs",
+  "number from 0": "compressMinBytes",
+  "positive number": "readMaxValues streamIdleTimeoutMs readMaxBytes writeMaxBytes maxTimeoutMs",
   string: "requestPathPrefix",
-  list: "acceptCompression interceptors",
+  "list of objects": "acceptCompression",
+  "list of functions": "interceptors",
 });
 
 export interface Runtime {
@@ -84,6 +88,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   const { observer, exposePeerAddress } = options;
   const onError = createErrorListener(options);
   const { requestPathPrefix: prefix = "" } = options;
+  assertPathPrefix("requestPathPrefix", prefix);
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
   const applyCors = options.cors && createCors(options.cors);

@@ -54,7 +54,7 @@ export interface GrpcTransportOptions {
 const kinds = optionKinds<GrpcTransportOptions>()({
   string: "url authority userAgent",
   function: "tls header",
-  number: "readMaxBytes readMaxValues quietMsMax",
+  "positive number": "readMaxBytes readMaxValues quietMsMax",
 });
 
 /** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and its one message is still there. */
@@ -90,7 +90,11 @@ export class GrpcTransport implements Transport {
     const { readMaxBytes = 4 * 1024 * 1024, readMaxValues = readMaxValuesDefault } = options;
     // As in gRPC's naming: `unix:PATH`, or `unix://` and an absolute path.
     const [, socketPath] = /^unix:(?:\/\/(?=\/))?(.+)$/s.exec(url) ?? [];
-    const { origin, pathname } = new URL(socketPath === undefined ? url : "http://localhost");
+    const parsed = URL.parse(socketPath === undefined ? url : "http://localhost");
+    if (parsed === null || !/^https?:$/.test(parsed.protocol)) {
+      throw new TypeError(`openGrpcTransport.url must be of http, https or unix: ${url}`);
+    }
+    const { origin, pathname } = parsed;
     const onDisconnect = () => {
       for (const listener of this.#listeners) listener();
     };

@@ -8,7 +8,7 @@ import {
 import { errorResponse, type RenderError, RestFailure, renderStatus } from "../errors/http.ts";
 import { jsonResponse } from "../http/body.ts";
 import type { NodeHandler } from "../http/request-exchange.ts";
-import { assertOptions, optionKinds } from "../rpc/options.ts";
+import { assertOptions, assertPathPrefix, optionKinds } from "../rpc/options.ts";
 import {
   createStreamLimit,
   drainingSignal,
@@ -70,9 +70,9 @@ export interface HealthOptions extends Readiness {
 
 const serviceKinds = optionKinds<HealthOptions>()({
   function: "isReady",
-  object: "draining",
-  list: "services",
-  number: "watchesMax",
+  AbortSignal: "draining",
+  "list of objects": "services",
+  "number from 0": "watchesMax",
 });
 
 /**
@@ -137,8 +137,8 @@ export interface HealthHandlersOptions extends Readiness {
 
 const handlerKinds = optionKinds<HealthHandlersOptions>()({
   function: "isReady renderError",
-  object: "draining",
-  list: "prefixes",
+  AbortSignal: "draining",
+  "list of strings": "prefixes",
 });
 
 /**
@@ -151,6 +151,7 @@ export function createHealthHandlers(
 ): ReadonlyMap<string, NodeHandler> {
   assertOptions("createHealthHandlers", options, handlerKinds);
   const { prefixes = [""], renderError = renderStatus, ...readiness } = options;
+  for (const prefix of prefixes) assertPathPrefix("createHealthHandlers.prefixes", prefix);
   const { isReady } = resolveReadiness(readiness);
   const refuse = (error: ConnectError) => errorResponse(error, { renderError });
   const answerTo = (method: string | undefined, isWell: boolean) => {

@@ -57,24 +57,23 @@ export interface McpOptions {
 export function resolveMcpOptions(options: McpOptions) {
   const kinds = {
     ...optionKinds<Omit<McpOptions, "schemas">>()({
-      list: "tools",
-      object: "server hints descriptors authorization",
+      "list of strings": "tools",
+      object: "server hints authorization",
+      "object with getService": "descriptors",
       string: "instructions textPattern",
-      number: "streamBytesMax streamTimeMs",
+      "whole number from 1 to 2^31 - 1": "streamBytesMax streamTimeMs",
     }),
     schemas: ["full", "plain"],
   };
   assertOptions("mcp", options, kinds, ["tools"]);
-  const { server, authorization, descriptors, hints = {} } = options;
+  const { server, authorization, hints = {} } = options;
   if (server !== undefined) {
     assertOptions("mcp.server", server, { name: "string", version: "string" }, ["name", "version"]);
   }
   if (authorization !== undefined) {
-    const kinds = { resource: "string", issuers: "list", scopes: "list" } as const;
+    const texts = "list of strings";
+    const kinds = { resource: "string", issuers: texts, scopes: texts } as const;
     assertOptions("mcp.authorization", authorization, kinds, ["resource", "issuers"]);
-  }
-  if (descriptors !== undefined && typeof descriptors.getService !== "function") {
-    throw new TypeError("mcp.descriptors must be a Registry, as createFileRegistry makes one");
   }
   for (const [name, own] of Object.entries(hints)) {
     assertOptions(`mcp.hints["${name}"]`, own, hintKinds);
@@ -85,10 +84,6 @@ export function resolveMcpOptions(options: McpOptions) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
   const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
-  for (const [name, value] of Object.entries({ streamBytesMax, streamTimeMs })) {
-    if (Number.isInteger(value) && value > 0 && value < 2 ** 31) continue;
-    throw new TypeError(`mcp.${name} must be a whole number from 1 to 2^31 - 1: ${value}`);
-  }
   return { ...options, hints, schemas, streamBytesMax, streamTimeMs };
 }
 

@@ -4,6 +4,7 @@ import { type ExactJson, parseJsonText } from "../codec/json-text.ts";
 import { RestFailure } from "../errors/http.ts";
 import { bytesOf } from "../http/body.ts";
 import { splitLines } from "../rest/stream/json-stream.ts";
+import { assertOptions } from "../rpc/options.ts";
 import { stringOrInteger, versionKey } from "./message.ts";
 
 export interface StdioOptions {
@@ -36,6 +37,7 @@ export async function serveStdio(
   handler: (request: Request) => Promise<Response>,
   { input, output, lineBytesMax = 16 * 1024 * 1024 }: StdioOptions,
 ): Promise<void> {
+  assertOptions("serveStdio", { lineBytesMax }, { lineBytesMax: "positive number" });
   /** By id. */
   const calls = new Map<string, AbortController>();
   const open = new Set<Promise<void>>();

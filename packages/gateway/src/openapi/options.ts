@@ -63,7 +63,7 @@ export type OpenApiSettings = ReturnType<typeof resolveOpenApiOptions>;
 export const openApiKinds = {
   ...optionKinds<Omit<OpenApiOptions, "openapi" | "names" | "rest">>()({
     string: "title version license textPattern",
-    list: "servers security",
+    "list of objects": "servers security",
     object: "securitySchemes error errors examples",
     boolean: "bearer",
   }),

@@ -17,7 +17,7 @@ import {
   type ServerReflectionResponseSchema,
 } from "../../gen/grpc/reflection/v1/reflection_pb.ts";
 import { ServerReflection as ServerReflectionAlpha } from "../../gen/grpc/reflection/v1alpha/reflection_pb.ts";
-import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
+import { assertOptions } from "../rpc/options.ts";
 import {
   createStreamLimit,
   drainingSignal,
@@ -42,8 +42,6 @@ export interface ReflectionOptions {
   readonly draining?: AbortSignal;
 }
 
-const optionKinds: OptionKindsOf<ReflectionOptions> = { services: "list", draining: "object" };
-
 /**
  * Adds `grpc.reflection.v1.ServerReflection` and its older `v1alpha` to a router, with the same gate
  * and interceptors as the other services unless `handler` says otherwise. See
@@ -56,7 +54,7 @@ export function addReflection(
   options: ReflectionOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
-  assertOptions("addReflection", options, optionKinds);
+  assertOptions("addReflection", options, { services: "list of objects", draining: "AbortSignal" });
   const { services } = options;
   const draining = drainingSignal(options.draining);
   const enter = createStreamLimit(streamsMax, "there are too many streams");

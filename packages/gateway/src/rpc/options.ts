@@ -1,9 +1,12 @@
 /** A timer over this fires at once. Nobody waits longer than these 24.8 days. */
 export const timerMaxMs = 2 ** 31 - 1;
 
-type Kind = "boolean" | "number" | "string" | "function" | "object" | "list";
+type Value = "string" | "function" | "object" | "AbortSignal";
+type Numeric = "number from 0" | "positive number" | "whole number from 1 to 2^31 - 1";
+/** Of an object, one method may be named, which it must have. */
+type Kind = "boolean" | Value | Numeric | `list of ${Value}s` | `object with ${string}`;
 
-/** The type of an option: a type of JavaScript, `list` for an array, or a set of texts. */
+/** The type of an option, or a set of texts. */
 export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
 
 /** The kinds of all options of a type. */
@@ -13,7 +16,7 @@ type Words<S> = S extends `${infer First} ${infer Rest}` ? First | Words<Rest> :
 
 type Only<Name> = [Name] extends [never] ? unknown : { readonly misnamed: Name };
 
-/** The same, from the names of each kind: `{ string: "host path", number: "port" }`. */
+/** The same, from the names of each kind: `{ string: "host path", boolean: "reusePort" }`. */
 export function optionKinds<T>() {
   return <const K extends { readonly [kind in Kind]?: string }>(
     names: K & Only<Exclude<keyof T, Words<K[keyof K]>> | Exclude<Words<K[keyof K]>, keyof T>>,
@@ -42,22 +45,36 @@ export function assertOptions(
       const known = Object.keys(kinds).join(", ");
       throw new TypeError(`${where}.${name} is no option; the options are ${known}`);
     }
-    if (value === undefined || kindOf(value) === kind) continue;
-    if (typeof kind !== "string") {
-      if (kind.includes(value)) continue;
-      throw new TypeError(`${where}.${name} must be one of ${kind.join(", ")}: ${String(value)}`);
-    }
-    throw new TypeError(
-      `${where}.${name} must be ${kind === "object" ? "an" : "a"} ${kind}: ${String(value)}`,
-    );
+    const isSet = typeof kind !== "string";
+    if (value === undefined || (isSet ? kind.includes(value) : isOfKind(value, kind))) continue;
+    const wanted = isSet ? `one of ${kind.join(", ")}` : `a ${kind}`.replace(/^a(?= [oA])/, "an");
+    throw new TypeError(`${where}.${name} must be ${wanted}: ${String(value)}`);
   }
   const missing = required.find((name) => (given as Record<string, unknown>)[name] === undefined);
   if (missing !== undefined) throw new TypeError(`${where}.${missing} is missing`);
 }
 
+/** Asserts that paths can begin with a text: `/api`, or nothing. @throws {TypeError} */
+export function assertPathPrefix(where: string, prefix: string): void {
+  if (/^(?:\/[^/?#\s]+)*$/.test(prefix)) return;
+  throw new TypeError(`${where} must be like /api, without a slash at its end: ${prefix}`);
+}
+
+function isOfKind(value: unknown, kind: Kind): boolean {
+  if (typeof value === "number") {
+    const isWhole = kind.startsWith("whole") && Number.isInteger(value) && value <= timerMaxMs;
+    return kind === "number from 0" ? value >= 0 : value > 0 && (isWhole || kind.startsWith("pos"));
+  }
+  if (Array.isArray(value)) {
+    return kind.startsWith("list") && value.every((one) => kind === `list of ${kindOf(one)}s`);
+  }
+  const method = kind === "AbortSignal" ? "addEventListener" : kind.split("object with ")[1];
+  if (method === undefined) return kindOf(value) === kind;
+  return typeof (value as Record<string, unknown> | null)?.[method] === "function";
+}
+
 function kindOf(value: unknown): string {
   if (Array.isArray(value)) return "list";
-  if (Number.isNaN(value)) return "NaN";
   return value === null ? "null" : typeof value;
 }
 

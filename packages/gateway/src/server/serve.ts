@@ -55,9 +55,10 @@ const kinds: OptionKindsOf<ServeOptions> = {
   ...gatewayOptionKinds,
   ...optionKinds<Omit<ServeOptions, keyof GatewayOptions>>()({
     string: "host path",
-    number: "port socketMode",
+    "number from 0": "port socketMode",
     function: "handlers onTlsError",
-    object: "limits tls traffic",
+    object: "limits tls",
+    "object with refused": "traffic",
     boolean: "reusePort",
   }),
 };
@@ -71,16 +72,17 @@ const abortedCallsMs = 500;
  * Serves Connect services on one port: gRPC, gRPC-Web, Connect and REST, over HTTP/1.1 and HTTP/2,
  * in plaintext or over TLS.
  * @throws {RuleError} for a REST option that cannot be served.
- * @throws {RangeError} for a limit that is not a whole number from 1 to 2^31 - 1.
  * @throws {TlsFilesError} for TLS files that cannot be used.
- * @throws {TypeError} for an invalid address in `connectionsExempt`.
+ * @throws {TypeError} for an option, a limit or an address of `connectionsExempt` that is invalid.
  * @throws {Error} in Bun, whose `node:http` does not hand over its connections.
  * @throws the system's error if it cannot listen.
  */
 export async function serve(options: ServeOptions): Promise<Server> {
   assertOptions("serve", options, kinds, ["routes"]);
-  if ((options.port === undefined) === (options.path === undefined)) {
-    throw new TypeError("serve: give a port or a path");
+  const { path, port: ofHost, host, socketMode } = options;
+  const [place, foreign] = path === undefined ? [ofHost, socketMode] : [path, ofHost ?? host];
+  if (place === undefined || foreign !== undefined) {
+    throw new TypeError("serve: give a port and its host, or a path and its socketMode");
   }
   const limits = resolveLimits(options.limits ?? {});
   const draining = new AbortController();
@@ -108,6 +110,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
   });
 
   async function drain(timeoutMs: number): Promise<void> {
+    assertOptions("drain", { timeoutMs }, { timeoutMs: "number from 0" }, ["timeoutMs"]);
     const callsMs = Math.min(timeoutMs, timerMaxMs - abortedCallsMs);
     const reason = new ConnectError("the server is shutting down", Code.Unavailable);
     draining.abort(reason);

@@ -90,23 +90,29 @@ describe("ignoreQueryParameters", () => {
 });
 
 describe("an option that is wrong stops the start:", () => {
+  const any = { origins: ["*"] };
+
   test.each<[options: object, message: string]>([
     [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
     [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
     [{ rest: [] }, "rest must be an object"],
     [{ rest: { toString: undefined } }, "rest.toString is no option"],
     [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
-    [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a number: NaN"],
+    [{ rest: { ignoreQueryParameters: [1] } }, "ignoreQueryParameters must be a list of strings"],
+    [{ rest: { ignoreQueryParameters: ["a", ""] } }, "ignoreQueryParameters: an empty pattern"],
+    [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a positive number: NaN"],
+    [{ readMaxValues: 0 }, "readMaxValues must be a positive number: 0"],
+    [{ streamIdleTimeoutMs: -1 }, "streamIdleTimeoutMs must be a positive number: -1"],
+    [{ compressMinBytes: -1 }, "compressMinBytes must be a number from 0: -1"],
+    [{ interceptors: [null] }, "interceptors must be a list of functions: "],
+    [{ acceptCompression: ["br"] }, "acceptCompression must be a list of objects: br"],
+    [{ shutdownSignal: {} }, "shutdownSignal must be an AbortSignal: "],
+    [{ requestPathPrefix: "api" }, "requestPathPrefix must be like /api, without"],
+    [{ requestPathPrefix: "/api/" }, "requestPathPrefix must be like /api, without"],
     [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
     [{ cors: {} }, "cors.origins is missing"],
-    [
-      { cors: { origins: ["*"], exposedHeaders: ["a b"] } },
-      "cors.exposedHeaders must be names of headers: a b",
-    ],
-    [
-      { rest: { ignoreQueryParameters: ["a", ""] } },
-      "rest.ignoreQueryParameters: an empty pattern",
-    ],
+    [{ cors: { ...any, maxAgeSeconds: -1 } }, "cors.maxAgeSeconds must be a number from 0"],
+    [{ cors: { ...any, exposedHeaders: ["a b"] } }, "exposedHeaders must be names of headers: a b"],
   ])("%o", async (options, message) => {
     await expect(openCatalog(options)).rejects.toThrow(message);
   });

@@ -32,7 +32,7 @@ async function open(transport: (typeof transports)[number], options: ServiceOpti
       refused: () => {},
     },
     ...(transport === "TLS" && { tls: sharedCertificate() }),
-    ...(path !== undefined && ({ path, port: undefined } as object)),
+    ...(path !== undefined && ({ path, port: undefined, host: undefined } as object)),
     ...options,
   });
   /** @returns the connection, which is TLS on the raw one, or the raw one itself. */

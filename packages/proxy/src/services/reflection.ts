@@ -174,9 +174,9 @@ export interface ReflectionWatchOptions {
 
 const kinds = optionKinds<ReflectionWatchOptions>()({
   object: "transport",
-  list: "services",
+  "list of strings": "services",
   function: "header onChange onError",
-  number: "intervalMs",
+  "positive number": "intervalMs",
 });
 
 export type ReflectionWatch = ReturnType<typeof watchReflection>;

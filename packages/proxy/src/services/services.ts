@@ -59,7 +59,8 @@ export interface ProxyOptions {
 
 /** Descriptors may be given whole. */
 const kinds = optionKinds<ProxyOptions & Descriptors>()({
-  list: "services broken missing requestMetadata",
+  "list of objects": "services",
+  "list of strings": "broken missing requestMetadata",
   object: "registry transport",
   function: "timeoutMs onDroppedMetadata onUnimplemented",
 });

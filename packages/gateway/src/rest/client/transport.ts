@@ -56,10 +56,11 @@ export interface RestTransportOptions {
 const kinds = {
   ...optionKinds<Omit<RestTransportOptions, "int64">>()({
     string: "baseUrl",
-    list: "rules interceptors",
+    "list of objects": "rules",
     function: "fetch",
+    "list of functions": "interceptors",
     object: "jsonOptions",
-    number: "readMaxBytes readMaxValues",
+    "positive number": "readMaxBytes readMaxValues",
     boolean: "clientStreams",
   }),
   int64: ["string", "number"],
