@@ -198,10 +198,10 @@ export async function sendAll(
 export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGenerator<Uint8Array> {
   try {
     yield* readChunks(attempt.stream);
+    const { endFailure } = attempt; // that of the server: to leave it may reset the stream
+    if (endFailure !== undefined) throw endFailure;
   } finally {
     attempt.leave();
   }
-  const { endFailure } = attempt;
-  if (endFailure !== undefined) throw endFailure;
   trailer.replace(new LazyHeaders(attempt.trailer));
 }

@@ -13,7 +13,7 @@ import { AnswerError } from "../../src/client/index.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { VolumeSchema } from "../gen/library/v1/catalog_pb.ts";
 import { collect } from "../support/collect.ts";
-import { resetFrame } from "../support/frames.ts";
+import { flag, frame, frameType, headersFrame, resetFrame } from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -25,7 +25,7 @@ import {
   grpcHead,
   openFakeServer,
 } from "./fake-server.ts";
-import { answerFrames, notFound, openRaw } from "./raw-server.ts";
+import { answerFrames, grpcFields, notFound, openRaw } from "./raw-server.ts";
 
 /** Every kind of call that has an answer. */
 const kinds: Readonly<Record<string, (caller: Caller) => Promise<unknown>>> = {
@@ -58,6 +58,7 @@ const detailsOf = (code: number, message: string) =>
 
 const one = Buffer.alloc(5);
 const none = Buffer.alloc(0);
+const lastFrame = (streamId: number) => frame(frameType.data, { streamId, flags: flag.endStream });
 
 /** A status in the first HEADERS, of a stream that goes on. */
 const early = (status: string, trailers: OutgoingHttpHeaders, body = one) =>
@@ -261,14 +262,12 @@ test.each(kindNames)("a status before a message counts for nothing, to a %s", as
   expect(await outcomeOf(fake, kind)).toMatchObject({ value: expect.anything() });
 });
 
-const answerInOnePiece = (_: number, streamId: number) =>
-  Buffer.concat(answerFrames(streamId, [one]));
-
-test.each([
-  ["success", answerInOnePiece, { value: expect.anything() }],
-  ["error", (_: number, streamId: number) => notFound(streamId), { code: Code.NotFound }],
-])("an answer of %s ends its stream though its requests go on", async (_, answer, outcome) => {
-  await using raw = await openRaw(answer);
+test.each<[what: string, frames: (id: number) => readonly Buffer[], outcome: object]>([
+  ["success", (id) => answerFrames(id, [one]), { value: expect.anything() }],
+  ["error", (id) => [notFound(id)], { code: Code.NotFound }],
+  ["no status", (id) => [headersFrame(id, grpcFields), lastFrame(id)], { code: Code.Internal }],
+])("an answer of %s ends its stream though its requests go on", async (_, frames, outcome) => {
+  await using raw = await openRaw((_, streamId) => Buffer.concat(frames(streamId)));
   const over = Promise.withResolvers<void>();
   async function* requests() {
     yield {};
@@ -313,7 +312,6 @@ test.each([
     stream.end();
   });
   const volume = { title: "x".repeat(1_000_000) };
-  const rawMessage = "the answer ended without a gRPC status";
   const failure = await failureOf(fake.catalog.createVolume({ volume }));
-  expect(failure).toMatchObject({ code: Code.Internal, rawMessage });
+  expect(failure).toMatchObject({ code: Code.Internal, rawMessage: noStatus });
 });
