@@ -14,6 +14,7 @@ import { EnvelopeSplitter, headBytes } from "../rpc/envelope.ts";
 import { type Head, headError, noStatus, statusError } from "./answer.ts";
 import type { CallDeadline } from "./call-deadline.ts";
 import { type Connection, connectionError } from "./connection.ts";
+import type { Messages } from "./messages.ts";
 
 /** A server that keeps reading has read the rest by then. Many resets at once would look like an attack. */
 const takenWithinMs = 1000;
@@ -48,8 +49,7 @@ export class Attempt {
   }
 
   get trailer(): IncomingHttpHeaders {
-    const trailer = this.#trailer ?? {};
-    return trailer === this.head ? {} : trailer;
+    return this.#trailer === this.head ? {} : (this.#trailer ?? {});
   }
 
   get isDecided(): boolean {
@@ -160,31 +160,30 @@ export function callUnary(
 }
 
 /** The head of a streaming call's answer. Rejects with a ConnectError if it is none, or an error. */
-export function headOf(attempt: Attempt): Promise<Head> {
+export function callStream(attempt: Attempt, messages: Messages) {
   const { stream } = attempt;
-  return new Promise((resolve, reject) => {
+  const answer = new Promise<{ attempt: Attempt; head: Head }>((resolve, reject) => {
     stream.on("response", (head) => {
       const failure = attempt.isDecided ? attempt.failure : undefined;
-      if (failure === undefined) resolve(head);
+      if (failure === undefined) resolve({ attempt, head });
       else attempt.cancel(failure);
     });
     stream.on("close", () => reject(attempt.failure));
   });
+  void sendAll(attempt, messages);
+  return answer;
 }
 
 /** Sends messages as fast as the server reads them. An error of theirs ends the call. */
-export async function sendAll(
-  attempt: Attempt,
-  bodies: AsyncGenerator<Uint8Array, void>,
-): Promise<void> {
+export async function sendAll(attempt: Attempt, messages: Messages): Promise<void> {
   const { stream } = attempt;
-  // They may still wait for the next message.
-  stream.once("close", () => void bodies.return().catch(() => {}));
+  // They may still wait for the next message, which another attempt may send.
+  stream.once("close", () => attempt.isUndone || messages.end());
   let wake = () => {};
   for (const event of ["drain", "close"]) stream.on(event, () => wake());
   try {
-    for (;;) {
-      const next = await bodies.next();
+    for (let i = 0; !stream.destroyed; i++) {
+      const next = await messages.take(i);
       if (stream.destroyed || next.done === true) break;
       if (!stream.write(next.value)) await new Promise<void>((resolve) => (wake = resolve));
     }

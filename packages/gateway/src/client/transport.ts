@@ -7,8 +7,7 @@ import type {
   MessageInitShape,
 } from "@bufbuild/protobuf";
 import type { ContextValues, StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
-import { readMaxValuesDefault, smallBytes } from "../codec/decode.ts";
-import type { Holding } from "../http/body-budget.ts";
+import { readMaxValuesDefault } from "../codec/decode.ts";
 import {
   LazyHeaders,
   type NodeHeaders,
@@ -21,10 +20,11 @@ import { compressionGzip } from "../rpc/compression.ts";
 import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, optionKinds, timerMaxMs } from "../rpc/options.ts";
 import { createMethodCodec, type MethodCodec, type ReadLimits } from "./answer.ts";
-import { Attempt, callUnary, headOf, receive, sendAll } from "./attempt.ts";
+import { Attempt, callStream, callUnary, receive } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
 import type { ClientTls } from "./guarded-socket.ts";
+import { holdBody, keepMessages, type Messages } from "./messages.ts";
 
 export interface GrpcTransportOptions {
   /**
@@ -57,7 +57,7 @@ const kinds = optionKinds<GrpcTransportOptions>()({
   "positive number": "readMaxBytes readMaxValues quietMsMax",
 });
 
-/** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and its one message is still there. */
+/** A call is sent again if it was certainly not processed (RFC 9113, 8.7), and what was sent is kept. */
 const triesMax = 3;
 
 /** Creates a gRPC transport. A unary call takes a sixth of the CPU of connect-node's. */
@@ -70,7 +70,7 @@ interface Outgoing {
   readonly path: string;
   readonly header: HeadersInit | undefined;
   readonly deadline: CallDeadline;
-  readonly triesMax: number;
+  readonly messages?: Messages;
 }
 
 /** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
@@ -133,7 +133,7 @@ export class GrpcTransport implements Transport {
       const holding = cancellation?.holding;
       const room = holdBody(body, holding);
       if (room !== undefined) await room;
-      const outgoing = { path: codec.path, header, deadline, triesMax };
+      const outgoing = { path: codec.path, header, deadline };
       const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
         callUnary(attempt, body, this.#limits.readMaxBytes, holding),
       );
@@ -162,18 +162,13 @@ export class GrpcTransport implements Transport {
   ): Promise<StreamResponse<I, O>> {
     const codec = this.#know(method);
     const deadline = new CallDeadline(timeoutMs, cancellation);
+    const holding = cancellation?.holding;
+    const isOne = method.methodKind === "server_streaming";
+    const messages = keepMessages(input, codec.serialize, isOne, holding);
     try {
-      const holding = cancellation?.holding;
-      const bodies = serializeAll(codec, input, holding);
-      // A single message can be sent again, a stream cannot.
-      const isOne = method.methodKind === "server_streaming";
-      const one = isOne ? (await bodies.next()).value : undefined;
-      const outgoing = { path: codec.path, header, deadline, triesMax: one ? triesMax : 1 };
-      const { attempt, head } = await this.#try(outgoing, async (attempt) => {
-        const head = headOf(attempt);
-        void sendAll(attempt, one === undefined ? bodies : justOne(one));
-        return { attempt, head: await head };
-      });
+      const outgoing = { path: codec.path, header, deadline, messages };
+      const { attempt, head } = await this.#try(outgoing, (one) => callStream(one, messages));
+      messages.forget();
       const trailer = new LazyHeaders({});
       return {
         stream: true,
@@ -186,13 +181,14 @@ export class GrpcTransport implements Transport {
         ),
       };
     } catch (error) {
+      messages.end();
       deadline.release();
       throw error;
     }
   }
 
   async #try<T>(
-    { path, header, deadline, triesMax }: Outgoing,
+    { path, header, deadline, messages }: Outgoing,
     run: (attempt: Attempt) => Promise<T>,
   ): Promise<T> {
     // Before a place is taken, because headers that are none throw.
@@ -211,7 +207,8 @@ export class GrpcTransport implements Transport {
       try {
         return await run(attempt);
       } catch (error) {
-        if (tries++ === triesMax || !attempt.isUndone) throw error;
+        const isGone = messages?.areKept() === false;
+        if (tries++ === triesMax || !attempt.isUndone || isGone) throw error;
       }
     }
   }
@@ -253,27 +250,4 @@ const secrets = ["authorization", "cookie"];
 /** gRPC allows at most eight digits. */
 function timeoutOf(ms: number): string {
   return ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
-}
-
-async function* serializeAll<I extends DescMessage, O extends DescMessage>(
-  codec: MethodCodec<I, O>,
-  messages: AsyncIterable<MessageInitShape<I>>,
-  holding: Holding | undefined,
-): AsyncGenerator<Uint8Array, void> {
-  for await (const message of messages) {
-    const body = codec.serialize(message);
-    const room = holdBody(body, holding);
-    if (room !== undefined) await room;
-    yield body;
-    if (body.length > smallBytes) holding?.give(body.length);
-  }
-}
-
-/** Counts the bytes of a message beside those in which it came. @returns as `Holding.add`. */
-function holdBody(body: Uint8Array, holding: Holding | undefined): Promise<void> | undefined {
-  return body.length > smallBytes ? holding?.add(0, body.length) : undefined;
-}
-
-async function* justOne(body: Uint8Array): AsyncGenerator<Uint8Array, void> {
-  yield body;
 }

@@ -5,6 +5,7 @@ import { expect, test, vi } from "vitest";
 import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
+import { keepMessages } from "../../src/client/messages.ts";
 import { patienceMs, within } from "../support/within.ts";
 import { type Answer, openFakeServer } from "./fake-server.ts";
 
@@ -72,7 +73,8 @@ test("messages that the server does not take are given up with their call", asyn
   async function* endless() {
     for (;;) yield Buffer.alloc(64 * 1024);
   }
-  const done = sendAll(attempt, endless());
+  const messages = keepMessages(endless(), (body) => body, false, undefined);
+  const done = sendAll(attempt, messages);
   await vi.waitUntil(() => attempt.stream.writableNeedDrain, patienceMs);
   attempt.cancel(new ConnectError("over", Code.Canceled));
   await within("the end", done);
