@@ -12,6 +12,9 @@ import type { UpstreamPlace } from "./upstream-place.ts";
 
 type Options = Required<Pick<RestTransportOptions, "readMaxBytes" | "readMaxValues" | "int64">>;
 
+/** Of a response, as over HTTP/2. */
+const maxHeaderSize = 64 * 1024;
+
 /** Nothing is sent twice: a lost connection may have brought the call. */
 export function openHttpUpstream(
   { url: baseUrl, protocol, authority }: UpstreamPlace,
@@ -23,7 +26,7 @@ export function openHttpUpstream(
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
   const { readMaxBytes } = rest;
-  const nodeOptions = { agent, headers };
+  const nodeOptions = { agent, headers, maxHeaderSize };
   const addHeaders: Interceptor = (next) => (request) => {
     for (const [name, value] of Object.entries(header())) request.header.set(name, value);
     return next(request);
@@ -84,7 +87,7 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
     new Promise((resolve, reject) => {
       const given = Object.fromEntries(new Headers(headers));
       const fields = { ...given, "accept-encoding": "identity", ...own };
-      const options = { agent, method, headers: fields, ...(signal && { signal }) };
+      const options = { agent, maxHeaderSize, method, headers: fields, ...(signal && { signal }) };
       const outgoing = request(`${url}`, options);
       // Node sends a DELETE's body without a length by default: the upstream reads it as a request.
       if (body) outgoing.useChunkedEncodingByDefault = true;

@@ -205,15 +205,17 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   const isOfNetwork = typeof code === "string" && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(code);
   const own = (text: string, code: Code) =>
     new ConnectError(text, code, undefined, undefined, reason);
-  const tooLarge = `the upstream's response is too large: ${reason.rawMessage}`;
+  // The status of the code is 429, which asks for a retry.
+  const tooLarge = (why: string) =>
+    new RestFailure(500, Code.ResourceExhausted, `the upstream's response is too large: ${why}`);
+  if (code === "HPE_HEADER_OVERFLOW") return tooLarge("it has headers over 64 KiB");
   switch (isOfNetwork ? Code.Unavailable : reason.code) {
     case Code.Unavailable:
       return own("the upstream is away", Code.Unavailable);
     case Code.ResourceExhausted:
       // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
       if (code === "ERR_HTTP2_STREAM_ERROR") return error;
-      // An answer over the limit. The status of the code is 429, which asks for a retry.
-      return new RestFailure(500, reason.code, tooLarge);
+      return tooLarge(reason.rawMessage);
     case Code.InvalidArgument:
       if (typeof code !== "string") return error;
       // connect-node has this code for broken gzip, too, which is not the caller's argument.

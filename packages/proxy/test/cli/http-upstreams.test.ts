@@ -208,6 +208,7 @@ describe("faults of a REST server", () => {
 
   const json = { "content-type": "application/json" };
   const gzip = { ...json, "content-encoding": "gzip" };
+  const wide = (length: number) => ({ ...json, "x-wide": "x".repeat(length) });
   const page = "<html><h1>Bad Gateway</h1>";
 
   const html = { "content-type": "text/html", "set-cookie": "a=b" };
@@ -238,6 +239,7 @@ describe("faults of a REST server", () => {
     ["HTML with 502", says(502, html, page), Unavailable, `HTTP 502: ${page}`],
     ["a slow body", begins({}, "{", false), Code.DeadlineExceeded, ""],
     ["10 MiB", says(200, json, large), ResourceExhausted, "the upstream's response is too large"],
+    ["70 kB of headers", says(200, wide(70_000)), ResourceExhausted, "response is too large"],
     ["a coding", says(200, gzip, "{}"), Unknown, "HTTP 200 in gzip, which was not asked for"],
     ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
     ["a status that is none", says(999, json, "{}"), Unknown, "599"],
@@ -276,7 +278,7 @@ describe("faults of a REST server", () => {
   test("a client stream that cannot go on is an error, and harms nobody", async () => {
     answer = (request, response) => {
       request.resume();
-      request.on("end", () => response.writeHead(200, json).end('{"count":"1"}'));
+      request.on("end", () => response.writeHead(200, wide(60_000)).end('{"count":"1"}'));
     };
     const client = createClient(CatalogService, createGrpcTransport({ baseUrl: server.origin }));
     async function* volumes(...parents: readonly string[]) {
