@@ -38,13 +38,7 @@ export function listenForStop(onHangup?: () => void) {
   for (const name of signals) process.off(name, endBy);
   for (const name of stopping) process.on(name, stop);
   if (onHangup !== undefined) process.on("SIGHUP", onHangup);
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]() {
-      ignore();
-      if (onHangup !== undefined) process.off("SIGHUP", onHangup);
-    },
-  };
+  return { signal: controller.signal, [Symbol.dispose]: ignore };
 }
 
 /** For `Type=notify`. Node has no datagrams on Unix sockets, so systemd's own program sends it. */
