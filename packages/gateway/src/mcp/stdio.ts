@@ -71,7 +71,7 @@ export async function serveStdio(
     } catch (error) {
       if (!signal.aborted) throw error;
     } finally {
-      if (calls.get(key) === call) calls.delete(key);
+      calls.delete(key);
     }
   }
 
