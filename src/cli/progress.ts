@@ -6,10 +6,8 @@ const intervalsMs = { bar: 100, lines: 5000 } as const;
 export type End = number | { readonly share: number } | "unknown";
 
 /** Shows the progress of long work: a bar on a terminal, a line every few seconds elsewhere. */
-export function createProgress(
-  stream: { isTTY?: boolean; write(text: string): unknown } = process.stderr,
-  now: () => number = () => performance.now(),
-) {
+export function createProgress() {
+  const { stderr: stream } = process;
   const isBar = stream.isTTY === true;
   let shown = "";
   let begin = { at: 0, done: 0, share: 0 };
@@ -17,7 +15,7 @@ export function createProgress(
   return { update, end, [Symbol.dispose]: end };
 
   function update(phase: string, done: number, total: End): void {
-    const at = now();
+    const at = performance.now();
     const share = shareOf(done, total);
     if (phase !== shown) {
       end();
