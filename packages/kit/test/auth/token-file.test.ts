@@ -287,33 +287,31 @@ test.skipIf(process.platform !== "linux")("the file is closed after each use", a
   expect(fs.readdirSync("/proc/self/fd").filter(isOurs)).toEqual([]);
 });
 
-describe("concurrently", () => {
-  const all = [0, 1, 2];
+const all = [0, 1, 2];
 
-  test("in many processes: no change is lost", async () => {
-    await Promise.all(all.map((index) => create(`old${index}`)));
-    const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
-    const script = `
-      import { createToken, revokeToken } from ${module};
-      const [file, index] = process.argv.slice(1);
-      for (let n = 0; n < 10; n++) await createToken(file, \`p\${index}-\${n}\`, "plst_");
-      await revokeToken(file, \`p\${index}-0\`);
-      await revokeToken(file, \`old\${index}\`);
-      process.stdout.write(await createToken(file, "shared", "plst_").catch(({ code }) => code));
-    `;
-    const run = promisify(execFile);
-    const outputs = await Promise.all(
-      all.map(async (index) => {
-        const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
-        return (await run(process.execPath, args)).stdout;
-      }),
-    );
-    const expected = ["shared"];
-    for (const index of all) {
-      for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
-    }
-    expect((await names()).sort()).toEqual(expected.sort());
-    expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(all.length - 1);
-    expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);
-  });
+test("concurrently in many processes: no change is lost", async () => {
+  await Promise.all(all.map((index) => create(`old${index}`)));
+  const module = JSON.stringify(new URL("../../src/auth/token-file.ts", import.meta.url));
+  const script = `
+    import { createToken, revokeToken } from ${module};
+    const [file, index] = process.argv.slice(1);
+    for (let n = 0; n < 10; n++) await createToken(file, \`p\${index}-\${n}\`, "plst_");
+    await revokeToken(file, \`p\${index}-0\`);
+    await revokeToken(file, \`old\${index}\`);
+    process.stdout.write(await createToken(file, "shared", "plst_").catch(({ code }) => code));
+  `;
+  const run = promisify(execFile);
+  const outputs = await Promise.all(
+    all.map(async (index) => {
+      const args = ["--input-type=module", "--eval", script, "--", file, `${index}`];
+      return (await run(process.execPath, args)).stdout;
+    }),
+  );
+  const expected = ["shared"];
+  for (const index of all) {
+    for (let n = 1; n < 10; n++) expected.push(`p${index}-${n}`);
+  }
+  expect((await names()).sort()).toEqual(expected.sort());
+  expect(outputs.filter((output) => output === "name_in_use")).toHaveLength(all.length - 1);
+  expect(outputs.filter((output) => output.startsWith("plst_"))).toHaveLength(1);
 });

@@ -298,15 +298,13 @@ describe("a token in use", () => {
   });
 });
 
-describe("given tokens", () => {
-  test("outlive every change of the file", async () => {
-    await save(line("ada", three));
-    await start(one);
-    await rm(file);
-    clock += 501;
-    expect(verifier.verify(one), "does not wait for the file").toEqual(verified("tokens#1"));
-    expect(await askLater(three)).toBe("unknown");
-    expect(await ask(one)).toBe("tokens#1");
-    expect(await readFile(file).catch(() => "gone")).toBe("gone");
-  });
+test("given tokens outlive every change of the file", async () => {
+  await save(line("ada", three));
+  await start(one);
+  await rm(file);
+  clock += 501;
+  expect(verifier.verify(one), "does not wait for the file").toEqual(verified("tokens#1"));
+  expect(await askLater(three)).toBe("unknown");
+  expect(await ask(one)).toBe("tokens#1");
+  expect(await readFile(file).catch(() => "gone")).toBe("gone");
 });

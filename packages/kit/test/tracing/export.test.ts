@@ -159,5 +159,8 @@ test.each(samplers)("%j samples %j", async (env, sampled) => {
   for (const { observed } of begun) {
     expect(tracing.traceIdOf(observed)).toMatch(/^[\da-f]{32}$/);
   }
+  const timers = () => process.getActiveResourcesInfo().filter((one) => one === "Timeout").length;
+  const before = timers();
   await tracing.close();
+  expect(timers()).toBeLessThanOrEqual(before);
 });
