@@ -381,7 +381,9 @@ test("--check tells how each method is called, and what has no reflection", asyn
   expect((await check("connect", ...described)).stdout).toContain(
     `  GetVolume                unary          calls POST ${url}/library.v1.CatalogService/GetVolume\n`,
   );
-  const { stderr, exitCode } = await check("grpc-web", "--reflection");
-  expect(stderr).toContain("--reflection: is of gRPC upstreams alone");
-  expect(exitCode).toBe(2);
+  for (const protocol of ["grpc-web", "library.v1.CatalogService=rest"]) {
+    const { stderr, exitCode } = await check(protocol, "--reflection");
+    expect(stderr).toContain("--reflection: is of gRPC upstreams alone");
+    expect(exitCode).toBe(2);
+  }
 });

@@ -1,13 +1,13 @@
 /** `--stdio`: tools for programs that start their servers. */
 import { addReflection } from "connect-gateway/reflection";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { createCatalog } from "../../../gateway/test/catalog-server.ts";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { nodeOfSources } from "../../../gateway/test/runtimes/server-process.ts";
 import { stdioClients } from "../../../gateway/test/support/mcp-client.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { openUpstream } from "../services/open-proxy.ts";
-import { main, runCommand } from "./command.ts";
+import { main, runCommand, runProcess } from "./command.ts";
 
 test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by, connect) => {
   await using folder = await createTemporaryFolder();
@@ -34,14 +34,20 @@ test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by,
   expect(isError).toBe(true);
 });
 
-describe("it does not start", () => {
-  const away = ["--upstream", "http://127.0.0.1:1", "--reflection", "--stdio"];
-  test.each([
-    ["without tools", away, 2, "--stdio needs --mcp"],
-    ["without the upstream", [...away, "--mcp"], 1, "http://127.0.0.1:1: [unavailable]"],
-  ])("%s", async (_what, args, exitCode, message) => {
-    const { stdout, stderr, ...ended } = await runCommand(args, process.cwd());
-    expect({ stdout, ...ended }).toEqual({ stdout: "", exitCode });
-    expect(stderr).toContain(message);
-  });
+test("without one of its upstreams, it ends", async () => {
+  await using upstream = await openUpstream(addReflection);
+  const both = [`library.v1.CatalogService=${upstream.url}`, "http://127.0.0.1:1"];
+  const flags = both.flatMap((url) => ["--upstream", url]);
+  const ended = await runProcess([...flags, "--reflection", "--mcp", "--stdio"], process.cwd());
+  expect(ended).toMatchObject({ exitCode: 1 });
+});
+
+const away = ["--upstream", "http://127.0.0.1:1", "--reflection", "--stdio"];
+test.each([
+  ["without tools", away, 2, "--stdio needs --mcp"],
+  ["without the upstream", [...away, "--mcp"], 1, "http://127.0.0.1:1: [unavailable]"],
+])("it does not start %s", async (_what, args, exitCode, message) => {
+  const { stdout, stderr, ...ended } = await runCommand(args, process.cwd());
+  expect({ stdout, ...ended }).toEqual({ stdout: "", exitCode });
+  expect(stderr).toContain(message);
 });

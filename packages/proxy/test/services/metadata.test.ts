@@ -14,7 +14,11 @@ import { createHttp2Client } from "../../../gateway/test/differential/call.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { json, versions } from "../../../gateway/test/support/catalog.ts";
 import { openRawConnection } from "../../../gateway/test/support/raw-connection.ts";
-import { createRequestMetadata, defaultRequestMetadata } from "../../src/services/metadata.ts";
+import {
+  addFields,
+  createRequestMetadata,
+  defaultRequestMetadata,
+} from "../../src/services/metadata.ts";
 import { proxyServices } from "../../src/services/services.ts";
 import { openProxy, openProxyOf, type TestProxyOptions } from "./open-proxy.ts";
 
@@ -202,6 +206,9 @@ test("a header that its sender says is of the connection goes no further", async
   await postRaw(proxy.port, "X-Request-Id: 1", "Accept-Language: de", nominated);
   const [seen] = proxy.seen;
   expect([seen?.get("accept-language"), seen?.get("x-request-id")]).toEqual(["de", null]);
+  const answer = new Headers();
+  addFields(answer, new Headers({ connection: "close, X-Hop", "x-hop": "1", "x-end": "2" }));
+  expect([...answer]).toEqual([["x-end", "2"]]);
 });
 
 test("a proxy without a transport does not start", () => {
