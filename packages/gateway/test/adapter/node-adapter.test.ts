@@ -117,22 +117,20 @@ describe("contextValues", () => {
   });
 });
 
-describe("an error in the middle of a response", () => {
-  test("ends the connection, and does not look like an answer", async () => {
-    await using gateway = await openLibraryAndFields({
-      mayFail: true,
-      fallback: (_request, response) => {
-        (response as ServerResponse).write("half");
-        throw new Error("broken");
-      },
-    });
-    using connection = await openRawConnection(gateway.port);
-    connection.write("GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n");
-    const received = (await connection.untilClosed()).toString();
-    expect(received).not.toContain("internal error");
-    expect(received.endsWith("0\r\n\r\n")).toBe(false);
-    expect(gateway.errors).toHaveLength(1);
+test("an error in the middle of a response ends the connection, and does not look like an answer", async () => {
+  await using gateway = await openLibraryAndFields({
+    mayFail: true,
+    fallback: (_request, response) => {
+      (response as ServerResponse).write("half");
+      throw new Error("broken");
+    },
   });
+  using connection = await openRawConnection(gateway.port);
+  connection.write("GET /elsewhere HTTP/1.1\r\nHost: a\r\n\r\n");
+  const received = (await connection.untilClosed()).toString();
+  expect(received).not.toContain("internal error");
+  expect(received.endsWith("0\r\n\r\n")).toBe(false);
+  expect(gateway.errors).toHaveLength(1);
 });
 
 describe("a reported error", () => {

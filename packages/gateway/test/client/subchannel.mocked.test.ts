@@ -1,7 +1,7 @@
 /** When connections to one address are opened again. */
 import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { backoffMs, Subchannel } from "../../src/client/subchannel.ts";
 import { type FakeServer, openFakeServer } from "./fake-server.ts";
 
@@ -88,17 +88,15 @@ test("after its end, nothing is opened", async () => {
   expect(vi.getTimerCount()).toBe(0);
 });
 
-describe("the pause before another attempt", () => {
-  test.each([
-    [0, 0, 0],
-    [1, 30, 50],
-    [4, 240, 400],
-    [100, 300, 500],
-  ])("after %d failures is from %d to %d ms", (failures, least, most) => {
-    using random = vi.spyOn(Math, "random");
-    random.mockReturnValueOnce(0).mockReturnValueOnce(1);
-    expect(backoffMs(failures)).toBeCloseTo(least);
-    random.mockReturnValue(1);
-    expect(backoffMs(failures)).toBeCloseTo(most);
-  });
+test.each([
+  [0, 0, 0],
+  [1, 30, 50],
+  [4, 240, 400],
+  [100, 300, 500],
+])("the pause after %d failures is from %d to %d ms", (failures, least, most) => {
+  using random = vi.spyOn(Math, "random");
+  random.mockReturnValueOnce(0).mockReturnValueOnce(1);
+  expect(backoffMs(failures)).toBeCloseTo(least);
+  random.mockReturnValue(1);
+  expect(backoffMs(failures)).toBeCloseTo(most);
 });

@@ -1,14 +1,14 @@
 /** google.protobuf.Any in JSON, without an option: the types of the services are known. */
 
-import { create, createRegistry } from "@bufbuild/protobuf";
+import { create, createRegistry, ScalarType } from "@bufbuild/protobuf";
 import { anyPack, EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { CardSchema } from "../gen/library/v1/card_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { BookSchema } from "../gen/openapi/books/v1/books_pb.ts";
-import { OldService } from "../gen/openapi/old/v1/old_pb.ts";
+import { OldService, weight } from "../gen/openapi/old/v1/old_pb.ts";
 import { openBooks } from "../support/books.ts";
 import { createEchoService } from "../support/echo.ts";
 import { jsonOf, openGateway } from "../support/gateway.ts";
@@ -22,21 +22,19 @@ const time = anyPack(TimestampSchema, create(TimestampSchema, { seconds: 1n }));
 const card = anyPack(CardSchema, create(CardSchema, { number: 1n }));
 const jsonOptions = { registry: createRegistry(CardSchema) };
 
-describe("an Any of", () => {
-  test.each<[what: string, any: typeof book, options: object, json: unknown]>([
-    ["a service's message", book, {}, ofBook],
-    ["google.rpc", retry, {}, { "@type": `${url}google.rpc.RetryInfo`, retryDelay: "1s" }],
-    ["an import", time, {}, { "@type": `${url}google.protobuf.Timestamp`, value: atOne }],
-    ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
-    ["a service's message, beside the option", book, { jsonOptions }, ofBook],
-  ])("%s is JSON, over REST and Connect", async (_what, any, options, json) => {
-    await using books = await openBooks({ findThing: () => any }, options);
-    const rest = await books.send({ method: "GET", path: "/v1/things/a" });
-    const headers = { "content-type": "application/json" };
-    const path = "/openapi.books.v1.BookService/FindThing";
-    const connect = await books.send({ path, headers, body: "{}" });
-    expect([jsonOf(rest), jsonOf(connect)]).toEqual([json, json]);
-  });
+test.each<[what: string, any: typeof book, options: object, json: unknown]>([
+  ["a service's message", book, {}, ofBook],
+  ["google.rpc", retry, {}, { "@type": `${url}google.rpc.RetryInfo`, retryDelay: "1s" }],
+  ["an import", time, {}, { "@type": `${url}google.protobuf.Timestamp`, value: atOne }],
+  ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
+  ["a service's message, beside the option", book, { jsonOptions }, ofBook],
+])("an Any of %s is JSON, over REST and Connect", async (_what, any, options, json) => {
+  await using books = await openBooks({ findThing: () => any }, options);
+  const rest = await books.send({ method: "GET", path: "/v1/things/a" });
+  const headers = { "content-type": "application/json" };
+  const path = "/openapi.books.v1.BookService/FindThing";
+  const connect = await books.send({ path, headers, body: "{}" });
+  expect([jsonOf(rest), jsonOf(connect)]).toEqual([json, json]);
 });
 
 test("an Any of a type that is not known is an error that names it, over REST and Connect", async () => {
@@ -77,12 +75,20 @@ test.each([
   expect(jsonOf(await gateway.send(request))).toEqual({ any });
 });
 
-test("an extension of a service's file is read and written", async () => {
+const asText = createRegistry({ ...weight, scalar: ScalarType.STRING } as typeof weight);
+
+test.each([
+  ["a service's file", {}, "9007199254740993"],
+  ["the option, instead of that one", { jsonOptions: { registry: asText } }, "heavy"],
+])("an extension of %s is read and written", async (_what, options, value) => {
   await using gateway = await openGateway({
-    routes: (router) => router.service(OldService, { put: (old) => old }),
+    routes: (router) =>
+      router
+        .service(OldService, { put: (old) => old }, options)
+        .service(FieldService, {}, { jsonOptions: { registry: createRegistry(weight) } }),
   });
   const headers = { "content-type": "application/json" };
-  const body = { id: "1", "[openapi.old.v1.weight]": "9007199254740993" };
+  const body = { id: "1", "[openapi.old.v1.weight]": value };
   const request = { path: "/v1/old", headers, body: JSON.stringify(body) };
   expect(jsonOf(await gateway.send(request))).toEqual(body);
 });

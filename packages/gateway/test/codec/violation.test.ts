@@ -6,14 +6,12 @@ import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { openShelves } from "../support/catalog.ts";
 import { grpcProtocol } from "../support/open-client.ts";
 
-describe("a violation", () => {
-  test("of a field with a name of a megabyte is short", () => {
-    const name = `[${"a".repeat(1_000_000)}[`;
-    const { field, message } = new FieldViolation("", "is wrong").within(name).within("books");
-    expect(field).toMatch(/^books\[a+…a+\[$/);
-    expect(message).toMatch(/a\[ is wrong$/);
-    expect(message.length).toBeLessThan(220);
-  });
+test("a violation of a field with a name of a megabyte is short", () => {
+  const name = `[${"a".repeat(1_000_000)}[`;
+  const { field, message } = new FieldViolation("", "is wrong").within(name).within("books");
+  expect(field).toMatch(/^books\[a+…a+\[$/);
+  expect(message).toMatch(/a\[ is wrong$/);
+  expect(message.length).toBeLessThan(220);
 });
 
 describe("the error of violations", () => {

@@ -40,27 +40,25 @@ describe.each(versions)("over HTTP/%s", (version) => {
 
 const notReady = '{"code":14,"message":"the server is not ready","details":[]}';
 
-describe("while the server drains", () => {
-  test.each([
-    ["/readyz", 503, notReady],
-    ["/healthz", 200, '{"status":"ok"}'],
-  ])("%s returns %i on an open connection", async (path, status, body) => {
-    await using server = await openTestService();
-    using hold = server.hold();
-    using connection = await openRawConnection(server.port);
-    connection.write(post(volume));
-    await hold.untilBegun();
-    const closed = server.drain(2000);
-    connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
-    // Lets the event loop, which the server shares, read the line.
-    for (let i = 0; i < 3; i++) await nextTurn();
-    hold.release();
-    expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
-      { status: 200, body: answer },
-      { status, body },
-    ]);
-    await closed;
-  });
+test.each([
+  ["/readyz", 503, notReady],
+  ["/healthz", 200, '{"status":"ok"}'],
+])("while the server drains, %s returns %i on an open connection", async (path, status, body) => {
+  await using server = await openTestService();
+  using hold = server.hold();
+  using connection = await openRawConnection(server.port);
+  connection.write(post(volume));
+  await hold.untilBegun();
+  const closed = server.drain(2000);
+  connection.write(`GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`);
+  // Lets the event loop, which the server shares, read the line.
+  for (let i = 0; i < 3; i++) await nextTurn();
+  hold.release();
+  expect(parseHttp1Responses(await connection.untilClosed())).toMatchObject([
+    { status: 200, body: answer },
+    { status, body },
+  ]);
+  await closed;
 });
 
 test("/readyz depends on isReady, which may throw, and says when to retry; /healthz does not", async () => {

@@ -33,20 +33,18 @@ function fillWith(budget: BodyBudget, who: (index: number) => Who): void {
   }
 }
 
-describe("bodies that are never complete,", () => {
-  test.each<[whose: string, who: (index: number) => Who, portion: number]>([
-    ["of one token", () => ({ address: "10.0.0.1", token: "a" }), 1 / 3],
-    ["of one address without tokens", () => ({ address: "10.0.0.1" }), 1 / 2],
-    ["of an address, many tokens", (index) => ({ address: "10.0.0.1", token: `${index}` }), 1 / 2],
-    ["one token", (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }), 1 / 2],
-    ["of a /64", (index) => ({ address: `fd00::${index.toString(16)}`, token: `${index}` }), 1 / 2],
-  ])("%s, are stopped in time to leave room for others", (_whose, who, portion) => {
-    const budget = new BodyBudget({ bytesMax: 10 * MiB });
-    fillWith(budget, who);
-    expect(budget.heldBytes).toBeGreaterThan((portion - 0.1) * 10 * MiB);
-    expect(budget.heldBytes).toBeLessThan((portion + 0.1) * 10 * MiB);
-    expect(hold(budget, { address: "10.9.9.9", token: "other" }).add(MiB)).toBeUndefined();
-  });
+test.each<[whose: string, who: (index: number) => Who, portion: number]>([
+  ["of one token", () => ({ address: "10.0.0.1", token: "a" }), 1 / 3],
+  ["of one address without tokens", () => ({ address: "10.0.0.1" }), 1 / 2],
+  ["of an address, many tokens", (index) => ({ address: "10.0.0.1", token: `${index}` }), 1 / 2],
+  ["one token", (index) => ({ address: `10.0.${index >> 8}.${index & 255}`, token: "a" }), 1 / 2],
+  ["of a /64", (index) => ({ address: `fd00::${index.toString(16)}`, token: `${index}` }), 1 / 2],
+])("bodies that are never complete, %s, leave room for others", (_whose, who, portion) => {
+  const budget = new BodyBudget({ bytesMax: 10 * MiB });
+  fillWith(budget, who);
+  expect(budget.heldBytes).toBeGreaterThan((portion - 0.1) * 10 * MiB);
+  expect(budget.heldBytes).toBeLessThan((portion + 0.1) * 10 * MiB);
+  expect(hold(budget, { address: "10.9.9.9", token: "other" }).add(MiB)).toBeUndefined();
 });
 
 test("one that waits goes on when another is done, the older ones first", async () => {

@@ -203,12 +203,13 @@ describe("the gate", () => {
       { getVolume },
       {
         requestGate: ({ values }) => void values.set(caller, `caller ${++passed}`),
+        admit: ({ values }) => void callers.push(`admits ${values.get(caller)}`),
         mcp: createMcp({ tools }),
       },
     );
     await gateway.send(post(older("tools/call", { name: "get_volume" })));
     await gateway.send(post(call()));
-    expect(callers).toEqual(["caller 1", "caller 2"]);
+    expect(callers).toEqual(["admits caller 1", "caller 1", "admits caller 2", "caller 2"]);
   });
 
   test.each([

@@ -10,7 +10,7 @@ import {
 } from "@bufbuild/protobuf/wkt";
 import { describe, expect, test } from "vitest";
 import { runPlugin } from "../../src/openapi/plugin/plugin.ts";
-import { compiledProtos } from "./compiled.ts";
+import { compiledProtos, compiledService } from "./compiled.ts";
 import { operationOf } from "./document-of.ts";
 
 const shop = "openapi/shop/v1/shop.proto";
@@ -84,6 +84,12 @@ test("writes nothing for files without a rule, in them or in the options", () =>
   expect(label.paths).toHaveProperty("/x");
   const { error, file } = run("error=openapi.shop.v1.None", {}, ["google/api/http.proto"]);
   expect({ error, file }).toEqual({ error: "", file: [] });
+  const { typeName, methods } = compiledService("library.v1.FieldService");
+  const rules = methods.map(({ name, methodKind }) => {
+    const selector = `${typeName}.${name}`;
+    return methodKind === "bidi_streaming" ? { selector, post: "/x" } : { selector };
+  });
+  expect(run("config=a", { a: { rules } }, ["library/v1/fields.proto"]).file).toEqual([]);
 });
 
 describe("reports to the compiler", () => {

@@ -89,22 +89,20 @@ describe("fillUpdateMask:", () => {
   });
 });
 
-describe("etag:", () => {
-  const isTold = ({ parameters = [], responses }: Any) => [
-    parameters.some((one: Any) => one.name === "If-None-Match" && one.in === "header"),
-    "304" in responses && !("content" in responses["304"]),
-    "ETag" in (responses["200"].headers ?? {}),
-  ];
+const isTold = ({ parameters = [], responses }: Any) => [
+  parameters.some((one: Any) => one.name === "If-None-Match" && one.in === "header"),
+  "304" in responses && !("content" in responses["304"]),
+  "ETag" in (responses["200"].headers ?? {}),
+];
 
-  test.each([
-    ["GetProduct", true, [true, true, true]],
-    ["GetPicture", true, [true, true, true]],
-    ["GetProduct", false, [false, false, false]],
-    ["CreateProduct", true, [false, false, false]],
-    ["WatchProducts", true, [false, false, false]],
-  ])("%s with %s", (id, etag, expected) => {
-    expect(isTold(shop({ etag }, id))).toEqual(expected);
-  });
+test.each([
+  ["GetProduct", true, [true, true, true]],
+  ["GetPicture", true, [true, true, true]],
+  ["GetProduct", false, [false, false, false]],
+  ["CreateProduct", true, [false, false, false]],
+  ["WatchProducts", true, [false, false, false]],
+])("etag: %s with %s", (id, etag, expected) => {
+  expect(isTold(shop({ etag }, id))).toEqual(expected);
 });
 
 test("renderProblem is described without further options", () => {
@@ -121,10 +119,17 @@ test("renderProblem is described without further options", () => {
   expect([problem, { ...problem, status: "404" }].map((one) => allows(one))).toEqual([true, false]);
 });
 
-test("a body with a required oneof is required", () => {
-  const rule = { pattern: { case: "post", value: "/v1/choice" }, body: "*" } as const;
-  const { parent } = describeMethod(messageWithChoice(), rule);
-  expect(operationOf(documentOf(parent), "Call").requestBody.required).toBe(true);
+test.each([
+  ["/v1/choice", true],
+  ["/v1/choice/{a}", false],
+])("whether the body has to choose at %s: %s", (path, isRequired) => {
+  const rule = { pattern: { case: "post", value: path }, body: "*" } as const;
+  for (const isVirtual of [false, true]) {
+    const document = documentOf(describeMethod(messageWithChoice(isVirtual), rule).parent);
+    const { required, content } = operationOf(document, "Call").requestBody;
+    const allows = validatorOf(document, content["application/json"].schema);
+    expect([required, allows({})]).toEqual([isRequired, !isRequired]);
+  }
 });
 
 test("textPattern applies to every text of a request", () => {

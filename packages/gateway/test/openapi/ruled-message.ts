@@ -79,14 +79,19 @@ export function messageWith(form: keyof typeof forms, rules: Rules): DescMessage
   });
 }
 
-/** A message with two fields, of which exactly one must be set. */
-export function messageWithChoice(): DescMessage {
+/** A message with two fields, of which exactly one must be set: in a oneof, or by a rule of the message. */
+export function messageWithChoice(isVirtual = false): DescMessage {
+  const required = true;
   const options = create(OneofOptionsSchema);
-  setExtension(options, oneofExtension, create(OneofRulesSchema, { required: true }));
-  const member = { type: Type.STRING, label: OPTIONAL, oneofIndex: 0 };
+  setExtension(options, oneofExtension, create(OneofRulesSchema, { required }));
+  const own = create(MessageOptionsSchema);
+  const virtual = create(MessageRulesSchema, { oneof: [{ fields: ["a", "b"], required }] });
+  if (isVirtual) setExtension(own, messageExtension, virtual);
+  const member = { type: Type.STRING, label: OPTIONAL, ...(!isVirtual && { oneofIndex: 0 }) };
   return build({
     name: "Ruled",
-    oneofDecl: [{ name: "choice", options }],
+    options: own,
+    oneofDecl: isVirtual ? [] : [{ name: "choice", options }],
     field: [
       { name: "a", jsonName: "a", number: 1, ...member },
       { name: "b", jsonName: "b", number: 2, ...member },

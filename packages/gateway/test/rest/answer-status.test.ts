@@ -157,19 +157,17 @@ describe.each(versions)("rest.statuses over HTTP/%s", (version) => {
   });
 });
 
-describe("startup fails for rest.statuses of", () => {
-  test.each<[selector: string, status: number, reason: string]>([
-    ["Nothing", 201, "REST serves no method of that name"],
-    ["CreateVolume", 199, "199 is no status of success"],
-    ["CreateVolume", 206, "206 is no status of success"],
-    ["WatchVolumes", 204, "204 has no body, and the method answers a stream"],
-    ["StreamVolume", 205, "205 has no body, and the method answers a stream"],
-    ["ListVolumes", 201, "REST serves no method of that name"],
-  ])("%s: %s", (method, status, reason) => {
-    const statuses = { [`${service}.${method}`]: status };
-    const rules = [{ selector: `${service}.ListVolumes` }]; // without a pattern
-    expect(() => openShelves(found, { rest: { rules, statuses } })).toThrow(
-      `rest.statuses["${service}.${method}"]: ${reason}`,
-    );
-  });
+test.each<[selector: string, status: number, reason: string]>([
+  ["Nothing", 201, "REST serves no method of that name"],
+  ["CreateVolume", 199, "199 is no status of success"],
+  ["CreateVolume", 206, "206 is no status of success"],
+  ["WatchVolumes", 204, "204 has no body, and the method answers a stream"],
+  ["StreamVolume", 205, "205 has no body, and the method answers a stream"],
+  ["ListVolumes", 201, "REST serves no method of that name"],
+])("startup fails for rest.statuses of %s: %s", (method, status, reason) => {
+  const statuses = { [`${service}.${method}`]: status };
+  const rules = [{ selector: `${service}.ListVolumes` }]; // without a pattern
+  expect(() => openShelves(found, { rest: { rules, statuses } })).toThrow(
+    `rest.statuses["${service}.${method}"]: ${reason}`,
+  );
 });

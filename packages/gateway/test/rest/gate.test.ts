@@ -46,29 +46,24 @@ describe("the gate", () => {
   });
 });
 
-describe("the context", () => {
-  test.each(["1.1", "2"] as const)(
-    "has the protocol of the call, over HTTP/%s",
-    async (version) => {
-      const library = createTestLibrary();
-      const gated: HandlerContext[] = [];
-      await using gateway = await openLibraryOf(library, {
-        requestGate: (context) => void gated.push(context),
-      });
-      await gateway.send({ ...rest, version, path: "/v1/library?" });
-      const host = gateway.origin(version).replace("http://", "");
-      const expected = {
-        protocolName: "rest",
-        requestMethod: "PUT",
-        url: `http://${host}/v1/library?`,
-        service: LibraryService,
-        method: LibraryService.method.updateLibrary,
-      };
-      for (const context of [gated[0], library.calls[0]?.context]) {
-        expect(context).toMatchObject(expected);
-        expect(context?.requestHeader.get("x-asked")).toBe("a");
-        expect(context?.timeoutMs()).toBeUndefined();
-      }
-    },
-  );
+test.each(["1.1", "2"] as const)("the context has the protocol, over HTTP/%s", async (version) => {
+  const library = createTestLibrary();
+  const gated: HandlerContext[] = [];
+  await using gateway = await openLibraryOf(library, {
+    requestGate: (context) => void gated.push(context),
+  });
+  await gateway.send({ ...rest, version, path: "/v1/library?" });
+  const host = gateway.origin(version).replace("http://", "");
+  const expected = {
+    protocolName: "rest",
+    requestMethod: "PUT",
+    url: `http://${host}/v1/library?`,
+    service: LibraryService,
+    method: LibraryService.method.updateLibrary,
+  };
+  for (const context of [gated[0], library.calls[0]?.context]) {
+    expect(context).toMatchObject(expected);
+    expect(context?.requestHeader.get("x-asked")).toBe("a");
+    expect(context?.timeoutMs()).toBeUndefined();
+  }
 });

@@ -40,15 +40,13 @@ const space = fc.constantFrom("", " ", "\t", "\r", "  \t");
 const wideSpace = fc.oneof(space, fc.constantFrom("\n", "\r\n", " \n "));
 const values = fc.array(fc.jsonValue({ noUnicodeString: false }), { maxLength: 6 });
 
-describe("lines", () => {
-  test.each<[what: string, text: string, texts: string[]]>([
-    ["with a carriage return", "1\r\n2\r\n", ["1\r", "2\r"]],
-    ["what is no JSON, too", "{\n]\n", ["{", "]"]],
-    ["a carriage return alone ends none", "1\r2", ["1\r2"]],
-    ["a line separator ends none", '"\u2028"\n', ['"\u2028"']],
-  ])("%s", async (_what, text, texts) => {
-    expect(await textsOf(splitLines, [text])).toEqual(texts);
-  });
+test.each<[what: string, text: string, texts: string[]]>([
+  ["with a carriage return", "1\r\n2\r\n", ["1\r", "2\r"]],
+  ["what is no JSON, too", "{\n]\n", ["{", "]"]],
+  ["a carriage return alone ends none", "1\r2", ["1\r2"]],
+  ["a line separator ends none", '"\u2028"\n', ['"\u2028"']],
+])("lines %s", async (_what, text, texts) => {
+  expect(await textsOf(splitLines, [text])).toEqual(texts);
 });
 
 describe("an array", () => {

@@ -4,21 +4,19 @@ import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
 import { get, openCatalog, send, ulysses } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
-describe("requestPathPrefix", () => {
-  test.each([
-    ["GET", "/api/v1/shelves/a/volumes/1", 200],
-    ["GET", "/api/v1/files", 200],
-    ["GET", "/api/library.v1.CatalogService/GetVolume", 415],
-    ["GET", "/v1/shelves/a/volumes/1", 404],
-    ["GET", "/api", 404],
-    ["GET", "/ape/v1/shelves/a/volumes/1", 404],
-    ["PUT", "/api/v1/shelves/a/volumes/1", 405],
-  ])("%s %s: %s", async (method, path, status) => {
-    await using gateway = await openCatalog({ requestPathPrefix: "/api" });
-    const response = await gateway.send({ method, path });
-    expect(response.status).toBe(status);
-    expect(response.headers.get("allow")?.includes("GET")).toBe(status === 405 || undefined);
-  });
+test.each([
+  ["GET", "/api/v1/shelves/a/volumes/1", 200],
+  ["GET", "/api/v1/files", 200],
+  ["GET", "/api/library.v1.CatalogService/GetVolume", 415],
+  ["GET", "/v1/shelves/a/volumes/1", 404],
+  ["GET", "/api", 404],
+  ["GET", "/ape/v1/shelves/a/volumes/1", 404],
+  ["PUT", "/api/v1/shelves/a/volumes/1", 405],
+])("requestPathPrefix %s %s: %s", async (method, path, status) => {
+  await using gateway = await openCatalog({ requestPathPrefix: "/api" });
+  const response = await gateway.send({ method, path });
+  expect(response.status).toBe(status);
+  expect(response.headers.get("allow")?.includes("GET")).toBe(status === 405 || undefined);
 });
 
 const rule: MessageInitShape<typeof HttpRuleSchema> = {
@@ -71,49 +69,45 @@ test("ignoreUnknownFields ignores unknown members, but no parameters", async () 
   expect(await gateway.send(get("/v1/shelves/a/volumes?x=1"))).toMatchObject({ status: 400 });
 });
 
-describe("ignoreQueryParameters", () => {
-  const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*", "vol*"];
-  const volumes = "/v1/shelves/a/volumes";
+const ignoreQueryParameters = ["utm_*", "fbclid", "page*", "titles[*", "vol*"];
+const volumes = "/v1/shelves/a/volumes";
 
-  test.each<[request: SentRequest, status: number]>([
-    [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
-    [get(`${volumes}?utm_source=%ff`), 400],
-    // A parameter that matches a field is read, and must be valid.
-    [get(`${volumes}?page_size=x`), 400],
-    [get(`${volumes}?titles[0]=x`), 200],
-    [send("POST", `${volumes}?volume=x`, { id: 4 }), 400],
-    [send("POST", `${volumes}?vols=x`, { id: 4 }), 200],
-  ])("ignores unknown parameters: %o %s", async (request, status) => {
-    await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
-    expect(await gateway.send(request)).toMatchObject({ status });
-  });
+test.each<[request: SentRequest, status: number]>([
+  [get(`${volumes}?utm_source=a&utm_source=b&fbclid=%20`), 200],
+  [get(`${volumes}?utm_source=%ff`), 400],
+  // A parameter that matches a field is read, and must be valid.
+  [get(`${volumes}?page_size=x`), 400],
+  [get(`${volumes}?titles[0]=x`), 200],
+  [send("POST", `${volumes}?volume=x`, { id: 4 }), 400],
+  [send("POST", `${volumes}?vols=x`, { id: 4 }), 200],
+])("ignoreQueryParameters ignores unknown parameters: %o %s", async (request, status) => {
+  await using gateway = await openCatalog({ rest: { ignoreQueryParameters } });
+  expect(await gateway.send(request)).toMatchObject({ status });
 });
 
-describe("an option that is wrong stops the start:", () => {
-  const any = { origins: ["*"] };
+const any = { origins: ["*"] };
 
-  test.each<[options: object, message: string]>([
-    [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
-    [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
-    [{ rest: [] }, "rest must be an object"],
-    [{ rest: { toString: undefined } }, "rest.toString is no option"],
-    [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
-    [{ rest: { ignoreQueryParameters: [1] } }, "ignoreQueryParameters must be a list of strings"],
-    [{ rest: { ignoreQueryParameters: ["a", ""] } }, "ignoreQueryParameters: an empty pattern"],
-    [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a positive number: NaN"],
-    [{ readMaxValues: 0 }, "readMaxValues must be a positive number: 0"],
-    [{ streamIdleTimeoutMs: -1 }, "streamIdleTimeoutMs must be a positive number: -1"],
-    [{ compressMinBytes: -1 }, "compressMinBytes must be a number from 0: -1"],
-    [{ interceptors: [null] }, "interceptors must be a list of functions: "],
-    [{ acceptCompression: ["br"] }, "acceptCompression must be a list of objects: br"],
-    [{ shutdownSignal: {} }, "shutdownSignal must be an AbortSignal: "],
-    [{ requestPathPrefix: "api" }, "requestPathPrefix must be like /api, without"],
-    [{ requestPathPrefix: "/api/" }, "requestPathPrefix must be like /api, without"],
-    [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
-    [{ cors: {} }, "cors.origins is missing"],
-    [{ cors: { ...any, maxAgeSeconds: -1 } }, "cors.maxAgeSeconds must be a number from 0"],
-    [{ cors: { ...any, exposedHeaders: ["a b"] } }, "exposedHeaders must be names of headers: a b"],
-  ])("%o", async (options, message) => {
-    await expect(openCatalog(options)).rejects.toThrow(message);
-  });
+test.each<[options: object, message: string]>([
+  [{ rest: { renderErrors: () => {} } }, "rest.renderErrors is no option; the options are"],
+  [{ rest: { int64: "bigint" } }, "rest.int64 must be one of string, number: bigint"],
+  [{ rest: [] }, "rest must be an object"],
+  [{ rest: { toString: undefined } }, "rest.toString is no option"],
+  [{ rest: { renderError: {} } }, "rest.renderError must be a function: [object Object]"],
+  [{ rest: { ignoreQueryParameters: [1] } }, "ignoreQueryParameters must be a list of strings"],
+  [{ rest: { ignoreQueryParameters: ["a", ""] } }, "ignoreQueryParameters: an empty pattern"],
+  [{ readMaxBytes: Number.NaN }, "readMaxBytes must be a positive number: NaN"],
+  [{ readMaxValues: 0 }, "readMaxValues must be a positive number: 0"],
+  [{ streamIdleTimeoutMs: -1 }, "streamIdleTimeoutMs must be a positive number: -1"],
+  [{ compressMinBytes: -1 }, "compressMinBytes must be a number from 0: -1"],
+  [{ interceptors: [null] }, "interceptors must be a list of functions: "],
+  [{ acceptCompression: ["br"] }, "acceptCompression must be a list of objects: br"],
+  [{ shutdownSignal: {} }, "shutdownSignal must be an AbortSignal: "],
+  [{ requestPathPrefix: "api" }, "requestPathPrefix must be like /api, without"],
+  [{ requestPathPrefix: "/api/" }, "requestPathPrefix must be like /api, without"],
+  [{ cors: { origin: ["*"] } }, "cors.origin is no option; the options are origins,"],
+  [{ cors: {} }, "cors.origins is missing"],
+  [{ cors: { ...any, maxAgeSeconds: -1 } }, "cors.maxAgeSeconds must be a number from 0"],
+  [{ cors: { ...any, exposedHeaders: ["a b"] } }, "exposedHeaders must be names of headers: a b"],
+])("an option that is wrong stops the start: %o", async (options, message) => {
+  await expect(openCatalog(options)).rejects.toThrow(message);
 });

@@ -150,45 +150,41 @@ describe("an error", () => {
 });
 
 /** When a client may try again. */
-describe("Retry-After", () => {
-  const delay = (seconds: bigint, nanos = 0) => ({ retryDelay: { seconds, nanos } });
-  const failure = (code: Code, value: MessageInitShape<typeof RetryInfoSchema>, metadata = {}) =>
-    new ConnectError("", code, metadata, [{ desc: RetryInfoSchema, value }]);
+const delay = (seconds: bigint, nanos = 0) => ({ retryDelay: { seconds, nanos } });
+const failure = (code: Code, value: MessageInitShape<typeof RetryInfoSchema>, metadata = {}) =>
+  new ConnectError("", code, metadata, [{ desc: RetryInfoSchema, value }]);
 
-  test.each<[error: ConnectError, retryAfter: string | null]>([
-    [failure(Code.Unavailable, delay(7n)), "7"],
-    [failure(Code.Unavailable, delay(7n, 1)), "8"],
-    [failure(Code.ResourceExhausted, delay(2n)), "2"],
-    [new ConnectError("", Code.Unavailable), "1"],
-    [failure(Code.Unavailable, delay(7n), { "retry-after": "9" }), "9"],
-    [failure(Code.Unavailable, {}), "1"],
-    [new ConnectError("", Code.ResourceExhausted), null],
-  ])("%o: %s", async (error, retryAfter) => {
-    await using gateway = await openLibrary(() => Promise.reject(error));
-    expect((await gateway.send(rest)).headers.get("retry-after")).toBe(retryAfter);
-  });
+test.each<[error: ConnectError, retryAfter: string | null]>([
+  [failure(Code.Unavailable, delay(7n)), "7"],
+  [failure(Code.Unavailable, delay(7n, 1)), "8"],
+  [failure(Code.ResourceExhausted, delay(2n)), "2"],
+  [new ConnectError("", Code.Unavailable), "1"],
+  [failure(Code.Unavailable, delay(7n), { "retry-after": "9" }), "9"],
+  [failure(Code.Unavailable, {}), "1"],
+  [new ConnectError("", Code.ResourceExhausted), null],
+])("Retry-After %o: %s", async (error, retryAfter) => {
+  await using gateway = await openLibrary(() => Promise.reject(error));
+  expect((await gateway.send(rest)).headers.get("retry-after")).toBe(retryAfter);
 });
 
-describe("renderError", () => {
-  test("decides on status and body of REST alone, and receives both status and error", async () => {
-    const told: RestError[] = [];
-    const options = {
-      rest: {
-        renderError(error: RestError) {
-          told.push(error);
-          return { status: 418, body: { reason: error.error.rawMessage } };
-        },
+test("renderError decides on status and body of REST alone, and receives both status and error", async () => {
+  const told: RestError[] = [];
+  const options = {
+    rest: {
+      renderError(error: RestError) {
+        told.push(error);
+        return { status: 418, body: { reason: error.error.rawMessage } };
       },
-    };
-    await using gateway = await openLibrary(() => {
-      throw new ConnectError("why", Code.NotFound, { "x-error": "1" });
-    }, options);
-    const { status, headers, body } = await gateway.send(rest);
-    expect({ status, json: jsonOf({ body }) }).toEqual({ status: 418, json: { reason: "why" } });
-    expect(headers.get("x-error")).toBe("1");
-    expect(jsonOf(await gateway.send(connect))).toEqual({ code: "not_found", message: "why" });
-    expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
-  });
+    },
+  };
+  await using gateway = await openLibrary(() => {
+    throw new ConnectError("why", Code.NotFound, { "x-error": "1" });
+  }, options);
+  const { status, headers, body } = await gateway.send(rest);
+  expect({ status, json: jsonOf({ body }) }).toEqual({ status: 418, json: { reason: "why" } });
+  expect(headers.get("x-error")).toBe("1");
+  expect(jsonOf(await gateway.send(connect))).toEqual({ code: "not_found", message: "why" });
+  expect(told).toMatchObject([{ status: 404, error: { code: Code.NotFound } }]);
 });
 
 describe("what an implementation sets arrives:", () => {

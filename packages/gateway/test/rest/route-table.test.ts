@@ -74,18 +74,16 @@ test("the segments of a path that matches are raw, without the verb", () => {
   expect(segmentsIn("/x/a%2Fb/%20c:go", template)).toEqual(["x", "a%2Fb", "%20c"]);
 });
 
-describe("other methods of a path are not allowed, and the allowed ones are listed:", () => {
-  const table = tableOf("POST /a", "GET /a", "GET /a/b", "PATCH /a/*", "SEARCH /c", "PUT /**:go");
-  test.each([
-    ["PUT", "/a", ["GET", "HEAD", "POST"]],
-    ["get", "/a", ["GET", "HEAD", "POST"]], // methods are case-sensitive
-    ["POST", "/a/b", ["GET", "HEAD", "PATCH"]],
-    ["constructor", "/c", ["SEARCH"]],
-    ["GET", "/x:go", ["PUT"]],
-  ])("%s %s", (method, path, allow) => {
-    expect(table.match(method, path)).toBeUndefined();
-    expect([...table.methodsOf(path).keys()].sort()).toEqual(allow);
-  });
+const table = tableOf("POST /a", "GET /a", "GET /a/b", "PATCH /a/*", "SEARCH /c", "PUT /**:go");
+test.each([
+  ["PUT", "/a", ["GET", "HEAD", "POST"]],
+  ["get", "/a", ["GET", "HEAD", "POST"]], // methods are case-sensitive
+  ["POST", "/a/b", ["GET", "HEAD", "PATCH"]],
+  ["constructor", "/c", ["SEARCH"]],
+  ["GET", "/x:go", ["PUT"]],
+])("other methods of a path are listed, and not allowed: %s %s", (method, path, allow) => {
+  expect(table.match(method, path)).toBeUndefined();
+  expect([...table.methodsOf(path).keys()].sort()).toEqual(allow);
 });
 
 test("an existing route is neither added again nor replaced", () => {
@@ -157,43 +155,39 @@ function capture(template: string, path: string): (string | undefined)[] {
   return parsed.variables.map((variable) => captureVariable(parsed, variable, segments));
 }
 
-describe("a path is captured:", () => {
-  test.each<[template: string, path: string, texts: string | (string | undefined)[]]>([
-    // A variable of one segment is decoded completely.
-    ["/{a}", "/x%2Fy", "x/y"],
-    ["/{a}", "/x+y", "x+y"], // a space only in a query
-    ["/{a}", "/%EF%BB%BFx", "\ufeffx"],
-    ["/{a}", "/%2e%2E", ".."],
-    ["/{a=b}", "/%62", "b"],
-    // A variable of several segments keeps %2F as written.
-    ["/{a=b/*}", "/b/%2F%2f%20%2F", "b/%2F%2f %2F"],
-    ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
-    ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more
-    ["/{a=**}", "/x/y%2Fz", "x/y%2Fz"],
-    ["/{a=**}", "/x//y/", "x//y/"],
-    // ** also captures an empty text.
-    ["/{a=**}", "/", ""],
-    ["/{a=f/**}", "/f", "f"],
-    ["/{a=f/*/**}", "/f/x", "f/x"],
-    // Each variable captures its own part.
-    ["/{a}/{b}", "/x%2Fy/z", ["x/y", "z"]],
-    ["/{a=b/*}/{c}", "/b/x%2Fy/z%2F", ["b/x%2Fy", "z/"]],
-    ["/{a}/b/{c=**}", "/x/b/y/z", ["x", "y/z"]],
-    ["/{a}/{b=**}", "/%ff/y", [undefined, "y"]],
-  ])("%s of %s: %j", (template, path, texts) => {
-    expect(capture(template, path)).toEqual([texts].flat());
-  });
+test.each<[template: string, path: string, texts: string | (string | undefined)[]]>([
+  // A variable of one segment is decoded completely.
+  ["/{a}", "/x%2Fy", "x/y"],
+  ["/{a}", "/x+y", "x+y"], // a space only in a query
+  ["/{a}", "/%EF%BB%BFx", "\ufeffx"],
+  ["/{a}", "/%2e%2E", ".."],
+  ["/{a=b}", "/%62", "b"],
+  // A variable of several segments keeps %2F as written.
+  ["/{a=b/*}", "/b/%2F%2f%20%2F", "b/%2F%2f %2F"],
+  ["/v1/{a=b/*/c/*}/d", "/v1/b/1/c/2/d", "b/1/c/2"],
+  ["/{a=**}", "/x%2Fy", "x%2Fy"], // one segment, but there could be more
+  ["/{a=**}", "/x/y%2Fz", "x/y%2Fz"],
+  ["/{a=**}", "/x//y/", "x//y/"],
+  // ** also captures an empty text.
+  ["/{a=**}", "/", ""],
+  ["/{a=f/**}", "/f", "f"],
+  ["/{a=f/*/**}", "/f/x", "f/x"],
+  // Each variable captures its own part.
+  ["/{a}/{b}", "/x%2Fy/z", ["x/y", "z"]],
+  ["/{a=b/*}/{c}", "/b/x%2Fy/z%2F", ["b/x%2Fy", "z/"]],
+  ["/{a}/b/{c=**}", "/x/b/y/z", ["x", "y/z"]],
+  ["/{a}/{b=**}", "/%ff/y", [undefined, "y"]],
+])("a path is captured: %s of %s: %j", (template, path, texts) => {
+  expect(capture(template, path)).toEqual([texts].flat());
 });
 
-describe("anything but percent-encoded UTF-8 is not captured:", () => {
-  test.each([
-    ["/{a}", "/%"],
-    ["/{a}", "/%C0%AF"], // an overlong slash
-    ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is not part of a character
-    ["/{a=**}", "/x/%C3/%A9"],
-  ])("%s of %s", (template, path) => {
-    expect(capture(template, path)).toEqual([undefined]);
-  });
+test.each([
+  ["/{a}", "/%"],
+  ["/{a}", "/%C0%AF"], // an overlong slash
+  ["/{a=b/*}", "/b/%C3%2F%A9"], // %2F is not part of a character
+  ["/{a=**}", "/x/%C3/%A9"],
+])("anything but percent-encoded UTF-8 is not captured: %s of %s", (template, path) => {
+  expect(capture(template, path)).toEqual([undefined]);
 });
 
 test("any text survives in one segment, and in several except for its slashes", () => {

@@ -167,7 +167,8 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
     const quiet = async (accept: string) => {
       const commented = Promise.withResolvers<void>();
       await using gateway = await openShelves({
-        async *watchVolumes() {
+        async *watchVolumes(_, { responseHeader }) {
+          responseHeader.set("cache-control", "max-age=9");
           yield { id: 1n };
           await commented.promise;
         },

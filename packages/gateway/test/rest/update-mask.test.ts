@@ -16,18 +16,16 @@ import { askCatalog, versions } from "../support/catalog.ts";
 import { describeMethod, type Rule } from "../support/described-method.ts";
 import { jsonOf, type TestGatewayOptions } from "../support/gateway.ts";
 
-describe("a mask is filled", () => {
-  const patch = { pattern: { case: "patch", value: "/v1/a" }, body: "volume" } as const;
+const patch = { pattern: { case: "patch", value: "/v1/a" }, body: "volume" } as const;
 
-  test.each<[what: string, rule: Rule, isFilled: boolean, input?: DescMessage]>([
-    ["of a PATCH whose body is a message", patch, true],
-    ["not of a PUT", { ...patch, pattern: { case: "put", value: "/v1/a" } }, false],
-    ["not if the body is the mask", { ...patch, body: "update_mask" }, false],
-    ["not if there is none", patch, false, CreateVolumeRequestSchema],
-  ])("%s", (_what, rule, isFilled, input = UpdateVolumeRequestSchema) => {
-    const [binding] = bindingsOf(describeMethod(input, rule));
-    expect(updateMaskOf(input, binding as Binding) !== undefined).toBe(isFilled);
-  });
+test.each<[what: string, rule: Rule, isFilled: boolean, input?: DescMessage]>([
+  ["of a PATCH whose body is a message", patch, true],
+  ["not of a PUT", { ...patch, pattern: { case: "put", value: "/v1/a" } }, false],
+  ["not if the body is the mask", { ...patch, body: "update_mask" }, false],
+  ["not if there is none", patch, false, CreateVolumeRequestSchema],
+])("a mask is filled %s", (_what, rule, isFilled, input = UpdateVolumeRequestSchema) => {
+  const [binding] = bindingsOf(describeMethod(input, rule));
+  expect(updateMaskOf(input, binding as Binding) !== undefined).toBe(isFilled);
 });
 
 test.each([

@@ -1,6 +1,6 @@
 /** A call: its signal, and of its context what differential.test.ts does not see. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { type Call, cancellationOf, sendHeaders } from "../../src/rpc/call.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
@@ -38,19 +38,17 @@ test("listeners are not notified once the call has succeeded", () => {
   expect(call.aborted).toBe(false);
 });
 
-describe("a shutdown", () => {
-  test("ends the calls that are watched, with its reason, but none that has succeeded", () => {
-    const shutdown = new AbortController();
-    const create = () => createCall({ shutdownSignal: shutdown.signal });
-    const [done, one, two, last] = [create(), create(), create(), create()];
-    const heard: unknown[] = [];
-    for (const call of [done, one, two, last]) onAbort(call, () => heard.push(call.reason));
-    for (const call of [done, last]) call.release();
-    const reason = new Error("over");
-    shutdown.abort(reason);
-    expect(heard).toEqual([reason, reason]);
-    expect(create().reason).toBe(reason);
-  });
+test("a shutdown ends the calls that are watched, with its reason, but none that has succeeded", () => {
+  const shutdown = new AbortController();
+  const create = () => createCall({ shutdownSignal: shutdown.signal });
+  const [done, one, two, last] = [create(), create(), create(), create()];
+  const heard: unknown[] = [];
+  for (const call of [done, one, two, last]) onAbort(call, () => heard.push(call.reason));
+  for (const call of [done, last]) call.release();
+  const reason = new Error("over");
+  shutdown.abort(reason);
+  expect(heard).toEqual([reason, reason]);
+  expect(create().reason).toBe(reason);
 });
 
 test("the cancellation of a context is that of its call, else its signal", () => {

@@ -3,13 +3,15 @@
  */
 import { Code, ConnectError } from "@connectrpc/connect";
 import { findTrailerError } from "@connectrpc/connect/protocol-grpc";
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { BadRequestSchema } from "../../gen/google/rpc/error_details_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
 
-async function fail(message: string, headers: Record<string, string> = {}, own = {}) {
+const empty = envelope(new Uint8Array(0));
+
+async function fail(message: string, headers: object = {}, own = {}, body = empty) {
   const details = [{ desc: BadRequestSchema, value: {} }];
   const error = new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
   const echo = () => Promise.reject(Object.assign(error, own));
@@ -18,26 +20,29 @@ async function fail(message: string, headers: Record<string, string> = {}, own =
     version: "2",
     path: `/${FieldService.typeName}/Echo`,
     headers: { "content-type": "application/grpc", ...headers },
-    body: envelope(new Uint8Array(0)),
+    body,
   });
   const sent = trailers.get("grpc-message");
   return { error: findTrailerError(trailers), kept: trailers.get("x-kept"), sent };
 }
 
-describe("a message of", () => {
-  test.each([
-    ["4,096 letters", "x".repeat(4096), "x".repeat(4096)],
-    ["4,097 letters", "x".repeat(4097), `${"x".repeat(4096)}…`],
-    ["683 letters of two bytes", "é".repeat(683), `${"é".repeat(682)}…`],
-    ["20,000 characters beside the BMP", "🌱".repeat(20_000), `${"🌱".repeat(341)}…`],
-  ])("%s arrives, as far as there is room", async (_what, message, arrived) => {
-    const { error, kept } = await fail(message);
-    expect(error).toMatchObject({ rawMessage: arrived, code: Code.Aborted });
-    expect(error?.findDetails(BadRequestSchema)).toHaveLength(1);
-    expect(kept).toBe("yes");
-    // The headers of another service's error are not ours to forward.
-    expect((await fail(message, {}, { isWireError: true })).kept).toBeNull();
-  });
+test.each([
+  ["4,096 letters", "x".repeat(4096), "x".repeat(4096)],
+  ["4,097 letters", "x".repeat(4097), `${"x".repeat(4096)}…`],
+  ["683 letters of two bytes", "é".repeat(683), `${"é".repeat(682)}…`],
+  ["20,000 characters beside the BMP", "🌱".repeat(20_000), `${"🌱".repeat(341)}…`],
+])("a message of %s arrives, as far as there is room", async (_what, message, arrived) => {
+  const { error, kept } = await fail(message);
+  expect(error).toMatchObject({ rawMessage: arrived, code: Code.Aborted });
+  expect(error?.findDetails(BadRequestSchema)).toHaveLength(1);
+  expect(kept).toBe("yes");
+  // The headers of another service's error are not ours to forward.
+  expect((await fail(message, {}, { isWireError: true })).kept).toBeNull();
+  const connect = { "content-type": "application/proto" };
+  for (const isWireError of [false, true]) {
+    const { kept } = await fail(message, connect, { isWireError }, Buffer.alloc(0));
+    expect(kept).toBe(isWireError ? null : "yes");
+  }
 });
 
 test("a message is encoded only where it must be: grpc-js decodes no other signs", async () => {

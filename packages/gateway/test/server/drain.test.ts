@@ -1,6 +1,6 @@
 /** The end of a server: what becomes of running calls, and no client delays it beyond the limit. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { envelope } from "../support/envelope.ts";
@@ -224,7 +224,9 @@ describe("a drain", () => {
     await within("one more", server.drain(0));
   });
 
-  test("may wait indefinitely", async () => {
+  test("may wait indefinitely, and leaves no timer", async () => {
+    using begun = vi.spyOn(globalThis, "setTimeout");
+    using cleared = vi.spyOn(globalThis, "clearTimeout");
     await using server = await openTestService();
     using hold = server.hold();
     const response = exchange({ origin: server.origin, version: "2", ...createRequest });
@@ -235,5 +237,8 @@ describe("a drain", () => {
     hold.release();
     expect((await response).body.toString()).toBe(answer);
     await within("the drain", drained);
+    const { calls, results } = begun.mock;
+    const long = results.filter((_, i) => Number(calls[i]?.[1]) > 1e9).map(({ value }) => value);
+    expect(cleared.mock.calls.flat()).toEqual(expect.arrayContaining([...long, expect.anything()]));
   });
 });
