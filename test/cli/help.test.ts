@@ -5,18 +5,16 @@ import { runInProcess } from "../support/run-in-process.ts";
 /** @param line Without the name of the program. */
 const run = (line: string) => runInProcess(line.split(" ").filter(Boolean));
 
-describe("--help", () => {
-  test("tells of every setting of serve its variable and its default", async () => {
-    const { stdout } = await run("serve --help");
-    // An option with what belongs to it, as one line.
-    const options = stdout.replaceAll(/\n {8,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
-    expect(options.length).toBeGreaterThan(15);
-    for (const option of options) {
-      const [, name = ""] = /^ {2}--([a-z0-9-]+) [<[]/.exec(option) ?? [];
-      expect(option).toContain(`PLANT_STORE_${name.replaceAll("-", "_").toUpperCase()}`);
-      if (name !== "config") expect(option).toContain("default: ");
-    }
-  });
+test("--help tells of every setting of serve its variable and its default", async () => {
+  const { stdout } = await run("serve --help");
+  // An option with what belongs to it, as one line.
+  const options = stdout.replaceAll(/\n {8,}/g, " ").match(/^ {2}--.*$/gm) ?? [];
+  expect(options.length).toBeGreaterThan(15);
+  for (const option of options) {
+    const [, name = ""] = /^ {2}--([a-z0-9-]+) [<[]/.exec(option) ?? [];
+    expect(option).toContain(`PLANT_STORE_${name.replaceAll("-", "_").toUpperCase()}`);
+    if (name !== "config") expect(option).toContain("default: ");
+  }
 });
 
 describe("a command line that cannot be understood exits with 2 and one line", () => {

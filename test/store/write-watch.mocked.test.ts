@@ -129,11 +129,12 @@ test("a successful create proves nothing: it may have existed before", async () 
   expect(store.obstacle()).toBe("disk_full");
 });
 
-test.each<[string, milliseconds: number, Partial<MemoryEngine>, Obstacle | undefined]>([
+test.each<[string, milliseconds: number, Given, Obstacle | undefined]>([
   ["slow is no obstacle", 2900, {}, undefined],
   ["silent as long as a caller waits is one", 3000, {}, "unwritable"],
   ["silent since a commit that ended while a caller waited is one", 3090, {}, "unwritable"],
   ["in which a probe succeeds has none", 3000, { probed: well }, undefined],
+  ["full at first has that alone", 3000, { openedWith: new Error("disk_full") }, "disk_full"],
 ])("a store that is %s, and is created when it goes on", async (_, ms, given, obstacle) => {
   const slow = Promise.withResolvers<void>();
   const wait = () => slow.promise;

@@ -99,10 +99,8 @@ const forbidden: Readonly<Record<ViolationKind, readonly Case[]>> = {
 const kindsOf = (requests: readonly RequestRecord[], reads: readonly StoreRead[], ms = 0) =>
   checkHistory({ requests, reads, starvedMs: () => ms }).map(({ kind }) => kind);
 
-describe("the model allows", () => {
-  test.each(allowed)("%s", (_title, requests, reads, starvedMs) => {
-    expect(kindsOf(requests, reads, starvedMs)).toEqual([]);
-  });
+test.each(allowed)("the model allows %s", (_title, requests, reads, starvedMs) => {
+  expect(kindsOf(requests, reads, starvedMs)).toEqual([]);
 });
 
 describe.each(Object.entries(forbidden))("the model forbids %s:", (kind, cases) => {
