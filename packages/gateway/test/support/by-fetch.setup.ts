@@ -7,7 +7,7 @@ import { beforeEach } from "vitest";
 const notOfFetch = [
   /gRPC(?!-)|grpc |through a proxy|trailers after them|HTTP\/1\.0/,
   /dots are segments|get \/v1|a Host that is none|unexpected body .* GET/,
-  /served by the fallback|carries values from contextValues|the protocol of the call/,
+  /served by the fallback|carries values from contextValues|the context has the protocol/,
   /the answer is in (br|zstd)|a client that accepts all|protovalidate|in a stream of both/,
 ];
 
