@@ -67,7 +67,7 @@ test.each(Object.entries(variables))("%s has settings that exist", async (_file,
 });
 
 /** After SIGTERM, until SIGKILL. */
-const graceSeconds: readonly [file: string, seconds: number][] = [
+test.each<[file: string, seconds: number]>([
   ["compose.yaml", Number.parseInt(app.stop_grace_period, 10)],
   ...[deployment, ofProxy[0]].map(({ spec }): [string, number] => {
     const { terminationGracePeriodSeconds, containers } = spec.template.spec;
@@ -78,9 +78,7 @@ const graceSeconds: readonly [file: string, seconds: number][] = [
     file,
     Number(valuesIn(text, "TimeoutStopSec")),
   ]),
-];
-
-test.each(graceSeconds)("%s gives a server the time to drain: %d s", (_file, seconds) => {
+])("%s gives a server the time to drain: %d s", (_file, seconds) => {
   expect(seconds).toBeGreaterThan(stopSecondsMax);
 });
 

@@ -35,7 +35,7 @@ describe.each(jsonWays)("$name:", (way) => {
     expect(response.body.toString("latin1")).toContain('{"int64":"9007199254740993"}');
   });
 
-  const refused: readonly [what: string, json: string | Uint8Array][] = [
+  test.each<[what: string, json: string | Uint8Array]>([
     ["no JSON", "{"],
     ["invalid UTF-8", Buffer.from('{"string":"\xff"}', "latin1")],
     ["a member that is named twice", '{"int64":1,"int64":1}'],
@@ -44,9 +44,7 @@ describe.each(jsonWays)("$name:", (way) => {
     // The error quotes what was sent, half a surrogate pair. That must not break the answer.
     ["a map's key that is no text", '{"int64ByInt64":{"\\ud800":1}}'],
     ["an emoji where a value should be", "[🌱]"],
-  ];
-
-  test.each(refused)("INVALID_ARGUMENT for %s, and nothing is called", async (_what, json) => {
+  ])("INVALID_ARGUMENT for %s, and nothing is called", async (_what, json) => {
     const { code, received } = await sendTo(way, json);
     expect(received).toEqual([]);
     expect(code).toBe(Code.InvalidArgument);
@@ -54,14 +52,12 @@ describe.each(jsonWays)("$name:", (way) => {
 });
 
 describe("REST and Connect report the same about", () => {
-  const rows: readonly [what: string, json: string][] = [
+  test.each<[what: string, json: string]>([
     ["no JSON", "{"],
     ["a member that is named twice", '{"int64":1,"int64":1}'],
     ["an integer out of range", '{"children":[{"uint32":-1}]}'],
     ["what protobuf-es refuses", '{"child":{"bytes":"*"}}'],
-  ];
-
-  test.each(rows)("%s", async (_what, json) => {
+  ])("%s", async (_what, json) => {
     const [connectWay] = rpcWays;
     if (connectWay === undefined) throw new Error("there is no Connect");
     const byRest = jsonOf((await sendTo(restWay, json)).response) as Told;

@@ -18,7 +18,7 @@ interface Refused {
   readonly body: Buffer;
 }
 
-const refusals: readonly (readonly [what: string, request: Refused])[] = [
+test.each<[what: string, request: Refused]>([
   ["a path where nothing is", { path: "/none", type: "application/json", body: large }],
   ["a media type", { type: "text/plain", body: large }],
   ["the gate", { type: "application/proto", more: "x-refuse: 1\r\n", body: large }],
@@ -29,9 +29,7 @@ const refusals: readonly (readonly [what: string, request: Refused])[] = [
   ["a message too many", { type: web, body: Buffer.concat([envelope(""), envelope(""), large]) }],
   ["a message that is malformed", { type: web, body: Buffer.concat([envelope("{{"), large]) }],
   ["text that is not base64", { type: "application/grpc-web-text", body: large }],
-];
-
-test.each(refusals)("%s", async (_what, { path = echo, type, more = "", body }) => {
+])("%s", async (_what, { path = echo, type, more = "", body }) => {
   await using gateway = await openFields(undefined, {
     readMaxBytes: 1000,
     requestGate(context) {

@@ -19,7 +19,7 @@ describe.each(cases)("$how, $by,", ({ how, connect }) => {
 
   afterAll(() => client[Symbol.asyncDispose]());
 
-  const rows: readonly (readonly [name: string, args: object, result: unknown])[] = [
+  test.each<[name: string, args: object, result: unknown]>([
     ["get_volume", { name: walden.name }, walden],
     ["get_volume", { id: big }, emma],
     ["list_volumes", { parent: "shelves/a", pageSize: 1 }, { volumes: [walden] }],
@@ -49,9 +49,7 @@ describe.each(cases)("$how, $by,", ({ how, connect }) => {
     ],
     ["watch_volumes", { parent: "shelves/a" }, { messages: [walden, emma], truncated: false }],
     ["read_file", { path: "a/b" }, { path: "a/b" }],
-  ];
-
-  test.each(rows)("%s with %j", async (name, args, result) => {
+  ])("%s with %j", async (name, args, result) => {
     const { structuredContent, content, isError } = await client.call(name, args);
     expect(structuredContent).toEqual(result);
     expect(JSON.parse(content[0]?.text ?? "")).toEqual(result);

@@ -209,7 +209,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     },
   );
 
-  const routed: readonly [template: string | undefined, status: number, request: SentRequest][] = [
+  test.each<[template: string | undefined, status: number, request: SentRequest]>([
     ["/base/v1/library", 200, get("/base/v1/library")],
     ["/base/v1/library", 401, get("/base/v1/library", {})],
     [`/base${rpc("GetLibrary")}`, 200, { ...grpcStream, path: `/base${rpc("GetLibrary")}` }],
@@ -218,9 +218,7 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     [`/base${rpc("FollowBook")}`, 200, { ...grpcStream, path: `/base${rpc("FollowBook")}` }],
     [undefined, 404, get("/base/nothing/here")],
     [undefined, 405, { method: "POST", path: "/base/v1/library" }],
-  ];
-  test.each(routed)("the observer sees the route %s, and the status %d", async (...row) => {
-    const [template, status, request] = row;
+  ])("the observer sees the route %s, and the status %d", async (template, status, request) => {
     const ended = Promise.withResolvers<unknown>();
     await using gateway = await openObserved({
       requestPathPrefix: "/base",

@@ -16,14 +16,12 @@ import { refusalOf } from "../support/violations.ts";
 const registry = createRegistry(BookSchema, DurationSchema, EmptySchema, TimestampSchema);
 
 describe("JSON is read as", () => {
-  const descriptions: readonly [field: string, json: string, description: string][] = [
+  test.each<[field: string, json: string, description: string]>([
     ["bool", '"true"', "must be true or false"],
     ["string", '"\\ud800"', "must not contain a lone surrogate"],
     ["double", '"1 "', "must be a number"],
     ["child", "[]", "must be a JSON object"],
-  ];
-
-  test.each(descriptions)("no %s from %s: it %s", (field, json, description) => {
+  ])("no %s from %s: it %s", (field, json, description) => {
     const refusal = refusalOf(() => read(EveryFieldSchema, `{"child":{"${field}":${json}}}`));
     expect(refusal).toEqual({
       message: `${field} ${description}`,

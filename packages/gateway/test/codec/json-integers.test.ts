@@ -58,7 +58,7 @@ describe("JSON is read as", () => {
     }
   });
 
-  const integers: readonly [json: string, value: number][] = [
+  test.each<[json: string, value: number]>([
     ["-0", 0],
     ['"-0"', 0],
     ["0e-999999999", 0],
@@ -66,9 +66,7 @@ describe("JSON is read as", () => {
     ["1.2e1", 12],
     ['"12"', 12],
     ["null", 0],
-  ];
-
-  test.each(integers)("every integer type from %s", (json, value) => {
+  ])("every integer type from %s", (json, value) => {
     for (const { field, bits } of integerTypes) {
       const message = read(EveryFieldSchema, `{"${field}":${json}}`);
       expect(message[field], field).toBe(bits === 32 ? value : BigInt(value));
@@ -123,15 +121,13 @@ describe("JSON is read as", () => {
     const int64 = "must be a 64-bit integer";
     const uint64 = "must be a 64-bit unsigned integer";
     const uint32 = "must be a 32-bit unsigned integer";
-    const refused: readonly [field: string, key: string, description: string][] = [
+    test.each<[field: string, key: string, description: string]>([
       ["int64ByInt64", "", int64],
       ["int64ByInt64", `${2n ** 63n}`, `${int64}, from ${-(2n ** 63n)} to ${2n ** 63n - 1n}`],
       ["uint64ByUint64", "-1", `${uint64}, from 0 to ${2n ** 64n - 1n}`],
       ["doubleByInt32", "1e2", "must be a 32-bit integer"],
       ["bytesByUint32", "4294967296", `${uint32}, from 0 to 4294967295`],
-    ];
-
-    test.each(refused)("%s: not %j", (field, key, description) => {
+    ])("%s: not %j", (field, key, description) => {
       const refusal = refusalOf(() => read(EveryFieldSchema, `{"${field}":{"${key}":1}}`));
       expect(refusal).toMatchObject({ violations: [[`${field}["${key}"]`, description]] });
     });
@@ -173,7 +169,7 @@ describe("JSON is read as", () => {
 
 describe("an exponent costs nothing, however large:", () => {
   const huge = "9".repeat(300_000);
-  const rows: readonly [what: string, source: string, integer: string | undefined][] = [
+  test.each<[what: string, source: string, integer: string | undefined]>([
     ["1e1000000000", "1e1000000000", undefined],
     ["an exponent of 300,000 digits", `1e${huge}`, undefined],
     ["a negative one", `1e-${huge}`, undefined],
@@ -181,9 +177,7 @@ describe("an exponent costs nothing, however large:", () => {
     ["300,000 zeros behind the point", `7.${"0".repeat(300_000)}`, "7"],
     ["300,000 zeros before the digit", `0.${"0".repeat(299_999)}7e300000`, "7"],
     ["300,000 zeros behind the digit", `7${"0".repeat(300_000)}e-300000`, "7"],
-  ];
-
-  test.each(rows)("%s", (_what, source, integer) => {
+  ])("%s", (_what, source, integer) => {
     expect(integerFromDecimal(source)).toBe(integer);
   });
 });

@@ -54,7 +54,7 @@ const notInt64 = "must be a 64-bit integer";
 const notText = "must be a string";
 
 describe("the violation names", () => {
-  const rows: readonly [text: string, field: string, description: string][] = [
+  test.each<[text: string, field: string, description: string]>([
     ['{"shelves":[{},{},{"books":{"x":{"id":"1.5"}}}]}', 'shelves[2].books["x"].id', notInt64],
     ['{"shelvesByRoom":{"7":{"books":{"x":true}}}}', 'shelvesByRoom["7"].books["x"]', notObject],
     ['{"shelvesByRoom":{"\\ud800":{}}}', 'shelvesByRoom["\ufffd"]', notInt64],
@@ -65,23 +65,19 @@ describe("the violation names", () => {
       notText,
     ],
     ['{"shelves":[{"books":{"x":{"n":null}}}]}', 'shelves[0].books["x"].n', "is not a known field"],
-  ];
-
-  test.each(rows)("%s: %s", (text, field, description) => {
+  ])("%s: %s", (text, field, description) => {
     expect(refusalOf(() => read(LibrarySchema, text))).toMatchObject({
       violations: [[field, description]],
     });
   });
 
-  const also: readonly [what: string, text: string, field: string][] = [
+  test.each<[what: string, text: string, field: string]>([
     ["a map's value that is null", '{"child":{"int64ByInt64":{"1":null}}}', "child.int64ByInt64"],
     ["a field mask", '{"child":{"fieldMask":"a_b"}}', "child.fieldMask"],
     ["an Any of an unknown type", '{"child":{"any":{"@type":"a/b.C"}}}', "child.any"],
     ["two members of a oneof", '{"child":{"choiceInt64":1,"choiceString":""}}', "child.choice"],
     ["both names of a field", '{"child":{"double_list":[],"doubleList":[]}}', "child"],
-  ];
-
-  test.each(also)("%s: %s", (_what, text, field) => {
+  ])("%s: %s", (_what, text, field) => {
     expect(refusalOf(() => read(EveryFieldSchema, text))).toMatchObject({
       violations: [[expect.stringContaining(field), expect.any(String)]],
     });

@@ -21,7 +21,7 @@ function reasonFor(bytes: Uint8Array): string {
 }
 
 describe("reads", () => {
-  const rows: readonly [text: string, value: ExactJson][] = [
+  test.each<[text: string, value: ExactJson]>([
     ["-1", -1],
     [" \t\r\n[ 1 , 2 ] \t\r\n", [1, 2]],
     ['"\\"\\\\\\/\\b\\f\\n\\r\\t"', '"\\/\b\f\n\r\t'],
@@ -30,15 +30,13 @@ describe("reads", () => {
     ['"\\ud800"', "\ud800"], // a lone surrogate: the reader of the field rejects it
     // JSON.parse creates such objects; a literal would set the prototype.
     ['{"__proto__":{"a":1}}', JSON.parse('{"__proto__":{"a":1}}')],
-  ];
-
-  test.each(rows)("%s", (text, value) => {
+  ])("%s", (text, value) => {
     expect(parse(text)).toStrictEqual(value);
   });
 });
 
 describe("keeps the digits of", () => {
-  const rows: readonly [source: string, value: number | JsonNumber][] = [
+  test.each<[source: string, value: number | JsonNumber]>([
     // What a double holds, written as JavaScript writes it, needs no digits.
     ["1", 1],
     ["-1", -1],
@@ -49,9 +47,7 @@ describe("keeps the digits of", () => {
     ["-0", new JsonNumber("-0")],
     ["0.10000000000000000000000000001", new JsonNumber("0.10000000000000000000000000001")],
     ["1e400", new JsonNumber("1e400")],
-  ];
-
-  test.each(rows)("%s", (source, value) => {
+  ])("%s", (source, value) => {
     expect(parse(source)).toStrictEqual(value);
     expect(parse(`[${source}]`)).toStrictEqual([value]);
     expect(parse(`{"a":[0,{"b":${source}}],"c":${source} }`)).toStrictEqual({
@@ -71,13 +67,11 @@ describe("keeps the digits of", () => {
 
 describe("rejects bytes that are not UTF-8:", () => {
   const quote = 0x22;
-  const rows: readonly [what: string, bytes: readonly number[]][] = [
+  test.each<[what: string, bytes: readonly number[]]>([
     ["a lead byte of four, two missing", [0xf0, 0x9f]],
     ["the first surrogate, U+D800", [0xed, 0xa0, 0x80]],
     ["Latin-1", [0xe9]],
-  ];
-
-  test.each(rows)("%s", (_what, bytes) => {
+  ])("%s", (_what, bytes) => {
     const invalid = "is not valid UTF-8";
     expect(reasonFor(Uint8Array.from([quote, ...bytes, quote]))).toBe(invalid);
     expect(reasonFor(Uint8Array.from([...bytes]))).toBe(invalid);
@@ -102,7 +96,7 @@ describe("rejects text that is not JSON:", () => {
 });
 
 describe("rejects a duplicate member:", () => {
-  const rows: readonly [text: string, token: string][] = [
+  test.each<[text: string, token: string]>([
     ['{"a":1,"a":1}', '"a"'],
     ['{"a":1,"\\u0061":2}', '"\\u0061"'],
     ['{"\\u0061":1,"a":2}', '"a"'],
@@ -113,9 +107,7 @@ describe("rejects a duplicate member:", () => {
     ['{"a":["}",{"a":"{"}],"a":2}', '"a"'], // brackets in strings do not count
     ['{"a":9007199254740993,"a":1}', '"a"'],
     ['{"a":"\\\\","a":2}', '"a"'], // an escaped backslash does not escape the quote
-  ];
-
-  test.each(rows)("%s", (text, token) => {
+  ])("%s", (text, token) => {
     expect(reasonFor(encoder.encode(text))).toBe(`has ${token} twice in one JSON object`);
   });
 });
@@ -141,12 +133,10 @@ test.each(short)("%s does not keep the text that it was in", (_what, text) => {
 
 describe("depth", () => {
   const tooDeep = "nests deeper than 200 levels";
-  const rows: readonly [what: string, open: string, close: string][] = [
+  test.each<[what: string, open: string, close: string]>([
     ["lists", "[", "]"],
     ["objects", '{"a":', "}"],
-  ];
-
-  test.each(rows)("of %s: 200 levels are read, more are not", (_what, open, close) => {
+  ])("of %s: 200 levels are read, more are not", (_what, open, close) => {
     const nest = (depth: number) => `${open.repeat(depth)}1.0${close.repeat(depth)}`;
     expect(reasonFor(encoder.encode(nest(200)))).toMatch(/^read: /);
     expect(reasonFor(encoder.encode(nest(201)))).toBe(tooDeep);

@@ -20,7 +20,7 @@ function textOf(message: EveryField, int64?: "string" | "number"): string {
 }
 
 describe("int64 as number", () => {
-  const rows: readonly [init: MessageInitShape<typeof EveryFieldSchema>, text: string][] = [
+  test.each<[init: MessageInitShape<typeof EveryFieldSchema>, text: string]>([
     [{ int64: least }, `{"int64":${least}}`],
     [{ uint64: most }, `{"uint64":${most}}`],
     [{ int64List: [1n, -big] }, `{"int64List":[1,${-big}]}`],
@@ -29,9 +29,7 @@ describe("int64 as number", () => {
     [{ int64Wrapper: big }, `{"int64Wrapper":${big}}`],
     [{ renamed: big }, `{"another-name":${big}}`],
     [{ asString: "5" }, '{"asString":5}'],
-  ];
-
-  test.each(rows)("%o: %s", (init, text) => {
+  ])("%o: %s", (init, text) => {
     expect(textOf(create(EveryFieldSchema, init), "number")).toBe(text);
   });
 

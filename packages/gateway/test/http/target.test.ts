@@ -37,7 +37,7 @@ test("a plain host and target have the URL that a URL has", () => {
 
 describe("a request must say where it goes in a form that a URL can be made of:", () => {
   const get = "GET /v1/library HTTP/1.1";
-  const rows: readonly [what: string, head: readonly string[], status: number][] = [
+  test.each<[what: string, head: readonly string[], status: number]>([
     ["a name", [get, "Host: localhost"], 200],
     ["a name and an empty port", [get, "Host: example.com:"], 200],
     ["the largest port", [get, "Host: a:65535"], 200],
@@ -57,9 +57,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     ["bytes of UTF-8 in a path", ["GET /v1/caf\u00c3\u00a9 HTTP/1.1", "Host: a"], 400],
     ["the asterisk", ["OPTIONS * HTTP/1.1", "Host: a"], 404],
     ["an authority", ["CONNECT a:80 HTTP/1.1", "Host: a"], 0],
-  ];
-
-  test.each(rows)("%s: %j -> %i", async (_what, head, status) => {
+  ])("%s: %j -> %i", async (_what, head, status) => {
     await using gateway = await openLibraryAndFields();
     using connection = await openRawConnection(gateway.port);
     connection.write(Buffer.from(`${head.join("\r\n")}\r\nConnection: close\r\n\r\n`, "latin1"));
@@ -73,7 +71,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
 
   // HTTP/2 itself rejects some of them with a reset.
   const refused = [400, "reset"];
-  const targets: readonly [pseudo: string, value: string, outcomes: readonly unknown[]][] = [
+  test.each<[pseudo: string, value: string, outcomes: readonly unknown[]]>([
     [":authority", "a", [200]],
     [":authority", "[", refused],
     [":authority", "a:65536", refused],
@@ -84,9 +82,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
     [":path", "//[/v1/library", refused],
     [":path", "/v1/caf\u00c3\u00a9", [400]],
     [":path", "", refused],
-  ];
-
-  test.each(targets)("%s of HTTP/2: %j -> %j", async (pseudo, value, outcomes) => {
+  ])("%s of HTTP/2: %j -> %j", async (pseudo, value, outcomes) => {
     await using gateway = await openLibraryAndFields();
     const request = { version: "2", method: "GET", path: "/v1/library" } as const;
     const response = gateway.send({ ...request, headers: { [pseudo]: value } });

@@ -158,7 +158,7 @@ describe("a body or query that contradicts the path is rejected:", () => {
 });
 
 describe("a query parameter sets its field:", () => {
-  const rows: readonly [query: string, message: Json][] = [
+  test.each<[query: string, message: Json]>([
     ["", {}],
     ["&string=a&&int32=1&", { string: "a", int32: 1 }],
     // By its proto name or its JSON name.
@@ -223,8 +223,7 @@ describe("a query parameter sets its field:", () => {
     ["string_by_string[constructor]=a", { stringByString: { constructor: "a" } as Json }],
     ["string_by_string[__proto__]=a", { stringByString: JSON.parse('{"__proto__":"a"}') }],
     ["int64_by_int64[-1]=9007199254740993", { int64ByInt64: { "-1": "9007199254740993" } }],
-  ];
-  test.each(rows)("%s", (query, message) => {
+  ])("%s", (query, message) => {
     expect(bound({ query })).toEqual(message);
   });
 

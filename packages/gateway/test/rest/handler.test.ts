@@ -131,7 +131,7 @@ describe("an unexpected body is rejected, because its content would be lost", ()
 
 describe("an invalid request is rejected:", () => {
   type Violation = readonly [field: string, description: string];
-  const rows: readonly [request: SentRequest, violation: Violation][] = [
+  test.each<[request: SentRequest, violation: Violation]>([
     [
       { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
       ["shelf.shelf", "is not a known field"],
@@ -140,9 +140,7 @@ describe("an invalid request is rejected:", () => {
       { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
       ["books[1].id", "must be a 64-bit integer"],
     ],
-  ];
-
-  test.each(rows)("%j: %j", async (request, [field, description]) => {
+  ])("%j: %j", async (request, [field, description]) => {
     const { answer, requests } = await sendToLibrary(request);
     expect(answer).toMatchObject({
       status: 400,
@@ -180,12 +178,14 @@ async function sendToDescribed(
 const get = { case: "get", value: "/v1/call" } as const;
 
 describe("response_body answers with only the field:", () => {
-  const rows: readonly [
-    field: string,
-    output: MessageInitShape<typeof EveryFieldSchema>,
-    json: JsonValue,
-    type?: DescMessage,
-  ][] = [
+  test.each<
+    [
+      field: string,
+      output: MessageInitShape<typeof EveryFieldSchema>,
+      json: JsonValue,
+      type?: DescMessage,
+    ]
+  >([
     ["child", { child: { int64: 1n } }, { int64: "1" }],
     ["child", {}, {}],
     ["string", { string: "a" }, "a"],
@@ -203,9 +203,7 @@ describe("response_body answers with only the field:", () => {
     ["optional_string", {}, null],
     // With fields that proto2 requires.
     ["requests", { id: 1n } as never, {}, OldSchema],
-  ];
-
-  test.each(rows)("%s of %o is %j", async (responseBody, output, expected, type) => {
+  ])("%s of %o is %j", async (responseBody, output, expected, type) => {
     expect(await sendToDescribed({ pattern: get, responseBody }, output, {}, type)).toEqual({
       status: 200,
       json: expected,
@@ -214,18 +212,18 @@ describe("response_body answers with only the field:", () => {
 });
 
 describe("jsonOptions apply to REST as to Connect:", () => {
-  const rows: readonly [
-    what: string,
-    jsonOptions: NonNullable<ConnectRouterOptions["jsonOptions"]>,
-    output: MessageInitShape<typeof EveryFieldSchema>,
-    json: object,
-  ][] = [
+  test.each<
+    [
+      what: string,
+      jsonOptions: NonNullable<ConnectRouterOptions["jsonOptions"]>,
+      output: MessageInitShape<typeof EveryFieldSchema>,
+      json: object,
+    ]
+  >([
     ["enums by number", { enumAsInteger: true }, { genre: Genre.ATLAS }, { genre: 2 }],
     ["proto names", { useProtoFieldName: true }, { int64List: [1n] }, { int64_list: ["1"] }],
     ["fields that are zero", { alwaysEmitImplicit: true }, {}, { int64: "0", stringList: [] }],
-  ];
-
-  test.each(rows)("%s", async (_what, jsonOptions, output, expected) => {
+  ])("%s", async (_what, jsonOptions, output, expected) => {
     const answer = await sendToDescribed({ pattern: get }, output, { jsonOptions });
     expect(answer).toMatchObject({ status: 200, json: expected });
   });

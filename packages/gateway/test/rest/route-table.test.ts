@@ -25,7 +25,7 @@ function routeOf(table: RouteTable<Route>, method: string, path: string): string
 }
 
 describe("the route that a path has, of", () => {
-  const cases: readonly [routes: string[], path: string, route: string | undefined][] = [
+  test.each<[routes: string[], path: string, route: string | undefined]>([
     [["GET /a"], "/A", undefined],
     [["GET /*/**", "GET /*"], "/a", "GET /*"],
     [["GET /a"], "/%61", "GET /a"],
@@ -55,9 +55,7 @@ describe("the route that a path has, of", () => {
     [["* /a"], "/a", "* /a"],
     [["* /a", "GET /a"], "/a", "GET /a"],
     [["get /a"], "/a", undefined],
-  ];
-
-  test.each(cases)("%j: %s -> %s", (routes, path, route) => {
+  ])("%j: %s -> %s", (routes, path, route) => {
     expect(routeOf(tableOf(...routes), "GET", path)).toBe(route);
   });
 });

@@ -83,7 +83,7 @@ describe("an invalid rule is rejected, with the method's name:", () => {
   const whole = (path: string) =>
     `${path}: only body "*", without variables, sets a google.protobuf.`;
   const ofBody = (path: string) => `${path}: the body sets all of its google.api.HttpBody`;
-  const rows: readonly [rule: Rule, reason: string, types?: Partial<MethodDescription>][] = [
+  test.each<[rule: Rule, reason: string, types?: Partial<MethodDescription>]>([
     [{}, noMethod],
     [get("a"), column("a", 1)],
     [get("/%ff"), column("/%ff", 5)],
@@ -126,9 +126,7 @@ describe("an invalid rule is rejected, with the method's name:", () => {
       "google.protobuf.Timestamp is a value in JSON, without a field seconds",
       { output: TimestampSchema },
     ],
-  ];
-
-  test.each(rows)("%j: %s", (rule, reason, types) => {
+  ])("%j: %s", (rule, reason, types) => {
     const method = describeMethod(EveryFieldSchema, rule, types);
     const message = `google.api.http of test.v1.Described.Call: ${reason}`;
     expect(() => bindingsOf(method)).toThrow(RuleError);

@@ -53,7 +53,7 @@ const shelfWith = (rest: MessageInitShape<typeof ShelfSchema>): LibraryInit => (
 const allOf = (book: string) => ["id", "title", "authors"].map((name) => `${book}.${name}`);
 
 describe("a request is rejected for", () => {
-  const rows: readonly [library: LibraryInit, fields: readonly string[]][] = [
+  test.each<[library: LibraryInit, fields: readonly string[]]>([
     [{ shelves: [{}] }, ["shelves[0].theme"]],
     [{ shelves: [{ theme: "a" }, {}, { theme: "" }] }, ["shelves[1].theme"]],
     [shelfWith({ books: { x: {}, y: book } }), allOf('shelves[0].books["x"]')],
@@ -77,9 +77,7 @@ describe("a request is rejected for", () => {
         ...["shelves[1].theme", 'shelvesByRoom["1"].theme'],
       ],
     ],
-  ];
-
-  test.each(rows)("%o: %j", async (library, fields) => {
+  ])("%o: %j", async (library, fields) => {
     const { refusal, received } = await update(library);
     expect(refusal).toMatchObject({ violations: fields.map((field) => [field, "is required"]) });
     expect(received).toEqual([]);
@@ -87,14 +85,12 @@ describe("a request is rejected for", () => {
 });
 
 describe("a request is not rejected for", () => {
-  const rows: readonly [what: string, library: LibraryInit][] = [
+  test.each<[what: string, library: LibraryInit]>([
     ["what is not there at all", {}],
     ["empty lists and maps", { shelves: [], shelvesByRoom: {} }],
     ["the zero of a field with presence", { shelves: [{ theme: "", newBooks: [book] }] }],
     ["an optional field", { shelves: [{ theme: "a", books: { "": { ...book } } }] }],
-  ];
-
-  test.each(rows)("%s", async (_what, library) => {
+  ])("%s", async (_what, library) => {
     const { refusal, received } = await update(library);
     expect(refusal).toBe("accepted");
     expect(received).toHaveLength(1);

@@ -27,11 +27,13 @@ function open(interceptors: Interceptor[] = [createValidateInterceptor()]) {
 const tooShort = "must be at least 2 characters";
 
 describe("a violated rule of protovalidate is reported like every other violation:", () => {
-  const rows: readonly [
-    what: string,
-    library: LibraryInit,
-    violations: readonly (readonly [field: string, description: string])[],
-  ][] = [
+  test.each<
+    [
+      what: string,
+      library: LibraryInit,
+      violations: readonly (readonly [field: string, description: string])[],
+    ]
+  >([
     ["a field", { displayName: "a long name" }, [["displayName", "must be at most 8 characters"]]],
     [
       "fields in a list and in each other",
@@ -55,9 +57,7 @@ describe("a violated rule of protovalidate is reported like every other violatio
       [['shelvesByRoom["-1"]', "must be greater than 0"]],
     ],
     ["the message", { shelves: [{ theme: "ab" }] }, [["", "a library with shelves has a name"]]],
-  ];
-
-  test.each(rows)("%s", async (_what, library, violations) => {
+  ])("%s", async (_what, library, violations) => {
     await using gateway = await open();
     for (const { version, open: openClient } of openProtocols) {
       using opened = openClient(validatedLibrary, gateway.origin(version));
@@ -88,11 +88,10 @@ describe("a violated rule of protovalidate is reported like every other violatio
 
 describe("combined with requireFields, the first of the two rejects:", () => {
   const validate = createValidateInterceptor();
-  const rows: readonly [what: string, interceptors: Interceptor[], field: string][] = [
+  test.each<[what: string, interceptors: Interceptor[], field: string]>([
     ["requireFields", [requireFields, validate], "shelves[0].theme"],
     ["protovalidate", [validate, requireFields], "displayName"],
-  ];
-  test.each(rows)("%s", async (_what, interceptors, field) => {
+  ])("%s", async (_what, interceptors, field) => {
     await using gateway = await open(interceptors);
     const library = { displayName: "a long name", shelves: [{}] };
     const response = await gateway.send(send("PUT", "/v1/library", library));
@@ -107,13 +106,12 @@ describe("an error is unchanged", () => {
   const found = { desc, value };
   const bytes = { type: desc.typeName, value: toBinary(desc, value) };
   const own = { desc: BadRequestSchema, value: {} };
-  const rows: readonly [what: string, code: Code, details: ConnectError["details"]][] = [
+  test.each<[what: string, code: Code, details: ConnectError["details"]]>([
     ["that says of itself what is wrong with the request", Code.InvalidArgument, [own, found]],
     ["that another service has answered", Code.InvalidArgument, [bytes]],
     ["that is not about the request", Code.Internal, [found]],
     ["without details", Code.InvalidArgument, []],
-  ];
-  test.each(rows)("%s", (_what, code, details) => {
+  ])("%s", (_what, code, details) => {
     const error = Object.assign(new ConnectError("wrong", code), { details });
     expect(connectErrorFrom(error)).toBe(error);
   });

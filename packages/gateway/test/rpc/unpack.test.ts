@@ -30,13 +30,7 @@ function saying(size: number, length = 40): Uint8Array {
   return bytes.subarray(8);
 }
 
-const rows: readonly (readonly [
-  what: string,
-  name: string,
-  bytes: Uint8Array,
-  size: number,
-  room: readonly number[],
-])[] = [
+test.each<[what: string, name: string, bytes: Uint8Array, size: number, room: readonly number[]]>([
   ["what gzip says", "gzip", gzipSync(Buffer.alloc(500)), 500, [500]],
   ["one byte for nothing", "gzip", saying(0), 0, [1]],
   ["eight times as much where gzip says less", "gzip", saying(10), 200, [10, 80, 640]],
@@ -44,9 +38,7 @@ const rows: readonly (readonly [
   ["no more than deflate can make", "gzip", saying(9000, 4), 7, [4128]],
   ["twenty times as much where gzip says nothing", "gzip", Buffer.alloc(3), 7, [60]],
   ["twenty times as much for another compression", "br", saying(5), 801, [800, 6400]],
-];
-
-test.each(rows)("a message gets room for %s", async (_what, name, bytes, size, expected) => {
+])("a message gets room for %s", async (_what, name, bytes, size, expected) => {
   const { room, compression } = compressionOf(name, size);
   const held: number[] = [];
   const holding = {

@@ -1,19 +1,17 @@
 import { expect, test } from "vitest";
 import { isBearerToken, parseAuthorization } from "../../src/auth/bearer.ts";
 
-const accepted: readonly [header: string, token: string][] = [
+test.each<[header: string, token: string]>([
   ["Bearer abc", "abc"],
   ["bEaReR abc", "abc"],
   ["Bearer  abc", "abc"],
   ["Bearer abc====", "abc===="],
   ["Bearer AZaz09-._~+/", "AZaz09-._~+/"],
-];
-
-test.each(accepted)("%s contains a token", (header, token) => {
+])("%s contains a token", (header, token) => {
   expect(parseAuthorization(header)).toEqual({ token });
 });
 
-const refused: readonly [header: string | null, problem: string][] = [
+test.each<[header: string | null, problem: string]>([
   [null, "missing"],
   ["Bearerabc", "missing"],
   [" Bearer abc", "missing"],
@@ -25,9 +23,7 @@ const refused: readonly [header: string | null, problem: string][] = [
   ["Bearer abc,Bearer def", "malformed"],
   ["Bearer a=b", "malformed"],
   ["Bearer äbc", "malformed"],
-];
-
-test.each(refused)("%j contains none", (header, problem) => {
+])("%j contains none", (header, problem) => {
   expect(parseAuthorization(header)).toEqual({ problem });
 });
 

@@ -33,24 +33,22 @@ describe("verdicts", () => {
   };
   const admitted = { principal: alice };
   const refused = { code: "Unauthenticated" };
-  const rows: readonly [what: string, verifier: Verifier, outcome: object][] = [
+  test.each<[what: string, verifier: Verifier, outcome: object]>([
     ["verified ends the search", orElse(always(verified), mustNotBeAsked), admitted],
     ["unknown asks the next", orElse(always(unknownToken), always(verified)), admitted],
     ["a slow unknown asks the next", orElse(later(unknownToken), always(verified)), admitted],
     ["a slow expired ends the search", orElse(later(expired), mustNotBeAsked), refused],
     ["expired ends the search", orElse(always(expired), mustNotBeAsked), refused],
     ["unavailable", always(unavailable), { code: "Unavailable", challenge: null }],
-  ];
-  test.each(rows)("%s", async (_what, verifier, outcome) => {
+  ])("%s", async (_what, verifier, outcome) => {
     expect(await callGate(createBearerGate(verifier, name), "Bearer t")).toMatchObject(outcome);
   });
 
-  const reasons: readonly [RefusalReason, text: string][] = [
+  test.each<[RefusalReason, text: string]>([
     ["unknown", "unknown or revoked, or signed with an unknown key"],
     ["expired", "expired"],
     ["bad_exp", "lacks the claim exp, or its value is malformed"],
-  ];
-  test.each(reasons)("the reason %s is in the message and the challenge", async (reason, text) => {
+  ])("the reason %s is in the message and the challenge", async (reason, text) => {
     const gate = createBearerGate(always({ kind: "refused", reason }), name);
     expect(await callGate(gate, "Bearer t")).toEqual({
       code: "Unauthenticated",

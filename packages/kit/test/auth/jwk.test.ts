@@ -16,7 +16,7 @@ test.each([
   expect(findUsableKeys([{ ...rsa, ...members }], ignore)).toEqual([rsa]);
 });
 
-const leftOut: readonly [what: string, member: unknown][] = [
+test.each<[what: string, member: unknown]>([
   ["null", null],
   ["a symmetric key", { kty: "oct", k: "c2VjcmV0LXNlY3JldC1zZWNyZXQtc2VjcmV0" }],
   ["a private RSA key", pair.privateKey.export({ format: "jwk" })],
@@ -26,8 +26,7 @@ const leftOut: readonly [what: string, member: unknown][] = [
   ["other operations", { ...rsa, key_ops: ["sign"] }],
   ["no modulus", { ...rsa, n: undefined }],
   ["a point off its curve", { kty: "EC", crv: "P-256", x: "AA".repeat(16), y: "AA".repeat(16) }],
-];
-test.each(leftOut)("ignored without a report: %s", (_what, member) => {
+])("ignored without a report: %s", (_what, member) => {
   const tell = (problem: string) => expect.fail(problem);
   expect(findUsableKeys([member, rsa], tell)).toHaveLength(1);
 });

@@ -173,12 +173,11 @@ describe("an endpoint that", () => {
     },
   );
 
-  const goodAnswers: readonly [what: string, answer: () => RequestListener][] = [
+  test.each<[what: string, answer: () => RequestListener]>([
     ["answers as many bytes as it may", () => sized(256 * 1024)],
     ["answers 100 keys", () => keySetOf(...Array(99).fill({ kty: "oct" }), rotated.jwk)],
     ["calls it text", () => (_, response) => response.end(JSON.stringify({ keys: [rotated.jwk] }))],
-  ];
-  test.each(goodAnswers)("%s is accepted", async (_what, answer) => {
+  ])("%s is accepted", async (_what, answer) => {
     expect(await kids(openKeys(await startKeyServer(answer())))).toEqual(["rotated"]);
     expect(problems).toEqual([]);
   });

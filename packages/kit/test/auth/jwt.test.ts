@@ -74,7 +74,7 @@ describe("claims", () => {
     verify = createJwtVerifier({ keys: fixedKeys(key), issuer, audience, now: () => now });
   });
 
-  const rows: readonly [change: Record<string, unknown>, verdict: string][] = [
+  test.each<[change: Record<string, unknown>, verdict: string]>([
     [{}, "alice"],
     [{ aud: [audience] }, "alice"],
     [{ sub: undefined }, "nobody"],
@@ -100,13 +100,12 @@ describe("claims", () => {
     [{ nbf: "soon" }, "bad_nbf"],
     [{ sub: 7 }, "bad_sub"],
     [{ sub: null }, "bad_sub"],
-  ];
-  test.each(rows)("%j: %s", async (change, verdict) => {
+  ])("%j: %s", async (change, verdict) => {
     const token = await sign(ec, JSON.parse(JSON.stringify({ ...goodClaims(now), ...change })));
     expect(await ask(verify, token)).toBe(verdict);
   });
 
-  const types: readonly [typ: unknown, verdict: string][] = [
+  test.each<[typ: unknown, verdict: string]>([
     [undefined, "alice"],
     ["JWT", "alice"],
     ["application/at+jwt", "alice"],
@@ -116,8 +115,7 @@ describe("claims", () => {
     ["jwt+x", "wrong_type"],
     ["", "wrong_type"],
     [null, "wrong_type"],
-  ];
-  test.each(types)("typ %j: %s", async (typ, verdict) => {
+  ])("typ %j: %s", async (typ, verdict) => {
     expect(await ask(verify, await sign(ec, goodClaims(now), { typ }))).toBe(verdict);
   });
 
@@ -200,7 +198,7 @@ describe("attacks", () => {
   const foreignWith = (header: () => Record<string, unknown>) => () =>
     sign(foreign, goodClaims(), header());
 
-  const attacks: readonly [what: string, make: () => string | Promise<string>][] = [
+  test.each<[what: string, make: () => string | Promise<string>]>([
     ...nones.flatMap((alg): [string, () => string][] => [
       [`alg ${JSON.stringify(alg)}`, forged({ alg })],
       [`alg ${JSON.stringify(alg)}, a kid and a signature`, signedBadly({ alg, kid: "RS256" })],
@@ -221,8 +219,7 @@ describe("attacks", () => {
       `a kid that is ${JSON.stringify(kid)}`,
       foreignWith(() => ({ kid })),
     ]),
-  ];
-  test.each(attacks)("%s: rejected", async (_what, make) => {
+  ])("%s: rejected", async (_what, make) => {
     expect(await ask(verify, await make())).toBe("unknown");
   });
 

@@ -56,7 +56,7 @@ test.each(wrong)("%j: %s %s", (options, setting, problem) => {
   expect(error.message).not.toMatch(/secret|\n/);
 });
 
-const urls: readonly [url: string, accepted: boolean][] = [
+test.each<[url: string, accepted: boolean]>([
   ["https://issuer.example/keys?a=b", true],
   ["http://localhost:8080/keys", true],
   ["http://127.0.0.1:1/keys", true],
@@ -69,8 +69,7 @@ const urls: readonly [url: string, accepted: boolean][] = [
   ["file:///etc/keys.json", false],
   ["issuer.example/keys", false],
   ["", false],
-];
-test.each(urls)("the key set at %j is accepted: %s", (jwksUrl, accepted) => {
+])("the key set at %j is accepted: %s", (jwksUrl, accepted) => {
   const read = () => resolveAuth({ ...jwt, jwksUrl });
   if (accepted) expect(read().jwksUrl).toBe(jwksUrl);
   else expect(settingError(read).problems).toMatchObject([{ setting: "jwksUrl" }]);

@@ -143,12 +143,9 @@ describe("a handwritten file", () => {
 });
 
 describe("an unusable file", () => {
-  const kinds: readonly [
-    what: string,
-    make: () => Promise<unknown>,
-    code: TokenFileErrorCode,
-    message: RegExp,
-  ][] = [
+  test.each<
+    [what: string, make: () => Promise<unknown>, code: TokenFileErrorCode, message: RegExp]
+  >([
     ["its group can write", () => writable(0o620), "unsafe", /other users can write it.*chmod 600/],
     ["a folder", () => mkdir(file, { recursive: true }), "unsafe", /not a regular file/],
     ["a device", () => link("/dev/null"), "unsafe", /not a regular file/],
@@ -156,8 +153,7 @@ describe("an unusable file", () => {
     ["a named pipe", makePipe, "unsafe", /not a regular file/],
     ["too large", () => writeTokenFile("\n".repeat(tokenFileBytesMax + 1)), "full", /; delete/],
     ["below a file", () => writeFile(join(folder, "made"), ""), "io", /ENOTDIR/],
-  ];
-  test.each(kinds)("%s is rejected with a clear error", async (_what, make, code, message) => {
+  ])("%s is rejected with a clear error", async (_what, make, code, message) => {
     await make();
     await expect(listTokens(file)).rejects.toEqual(failure(code, message));
     await expect(revokeToken(file, "ada")).rejects.toEqual(failure(code, message));

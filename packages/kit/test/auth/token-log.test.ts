@@ -19,7 +19,7 @@ function live(text: string): string[] {
   return [...parseTokenLog(text).live.values()].map(({ name, digest }) => `${name}=${digest[0]}`);
 }
 
-const logs: readonly [what: string, lines: readonly string[], live: readonly string[]][] = [
+test.each<[what: string, lines: readonly string[], live: readonly string[]]>([
   ["nothing", [], []],
   [
     "long names, and signs in them",
@@ -36,8 +36,7 @@ const logs: readonly [what: string, lines: readonly string[], live: readonly str
   ["a byte order mark", [`\ufeff${createAda}`], ["ada=a"]],
   ["the line ends of Windows", [`${createAda}\r`, "\r", `${createBob}\r`], ["ada=a", "bob=b"]],
   ["a torn line that was marked", [`create ad${tornMark.trimEnd()}`, createBob], ["bob=b"]],
-];
-test.each(logs)("%s is parsed", (_what, lines, expected) => {
+])("%s is parsed", (_what, lines, expected) => {
   const text = lines.map((line) => `${line}\n`).join("");
   expect(live(text)).toEqual(expected);
   expect(parseTokenLog(text).badLines).toEqual([]);

@@ -167,12 +167,11 @@ describe("a running verifier", () => {
     expect(spy).toHaveBeenCalledTimes(1);
   });
 
-  const edits: readonly [what: string, edit: (text: string) => Promise<unknown>][] = [
+  test.each<[what: string, edit: (text: string) => Promise<unknown>]>([
     ["saved in place", save],
     ["saved by renaming", saveByRename],
     ["deleted and written again", (text) => rm(file).then(() => save(text))],
-  ];
-  test.each(edits)("finds an edit that was %s", async (_what, edit) => {
+  ])("finds an edit that was %s", async (_what, edit) => {
     await startWith({ ada: one, bob: two });
     await edit(line("bob", two) + line("cal", three));
     expect(await askLater(one)).toBe("unknown");
@@ -229,12 +228,11 @@ describe("a file that becomes invalid", () => {
     expect(problems).toHaveLength(1);
   });
 
-  const unreadable: readonly [what: string, spoil: () => Promise<unknown>, message: RegExp][] = [
+  test.each<[what: string, spoil: () => Promise<unknown>, message: RegExp]>([
     ["writable by others", () => chmod(file, 0o666), /other users can write it.*stay/],
     ["too large", () => appendFile(file, "#".repeat(2 ** 20)), /larger than.*stay valid/],
     ["a folder", () => rm(file).then(() => mkdir(file)), /not a regular file.*stay valid/],
-  ];
-  test.each(unreadable)(
+  ])(
     "that cannot be read (%s) changes nothing, and is reported once each time",
     async (_what, spoil, message) => {
       await startWith({ ada: one });
@@ -254,13 +252,12 @@ describe("a file that becomes invalid", () => {
 
 /** Verified tokens are cached. The cache must never outlive their validity. */
 describe("a token in use", () => {
-  const changes: readonly [what: string, change: () => Promise<unknown>][] = [
+  test.each<[what: string, change: () => Promise<unknown>]>([
     ["is revoked beside a slip", () => appendFile(file, "oops\nrevoke ada 2026-01-02T03:04:05Z\n")],
     ["is in a file that becomes malformed without it", () => save(`${line("bob", two)}oops\n`)],
     ["has another token under its name", () => save(line("ada", three) + line("bob", two))],
     ["is replaced by one that begins with it", () => save(line("ada", `${one}x`))],
-  ];
-  test.each(changes)("and %s is unknown from then on", async (_what, change) => {
+  ])("and %s is unknown from then on", async (_what, change) => {
     await startWith({ ada: one, bob: two });
     expect(await Promise.all([one, two].map(ask))).toEqual(["ada", "bob"]);
     await change();

@@ -104,7 +104,7 @@ test("what has no room is dropped, and that is told", async () => {
   ]);
 });
 
-const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
+test.each<[env: Record<string, string>, warning: RegExp]>([
   [{ OTEL_TRACES_SAMPLER: "some" }, /OTEL_TRACES_SAMPLER: unknown sampler some/],
   [{ OTEL_TRACES_SAMPLER: "traceidratio", OTEL_TRACES_SAMPLER_ARG: "7" }, /SAMPLER_ARG: must be/],
   [{ OTEL_BSP_MAX_QUEUE_SIZE: "-1" }, /OTEL_BSP_MAX_QUEUE_SIZE: must be a whole number/],
@@ -115,9 +115,7 @@ const wrong: readonly [env: Record<string, string>, warning: RegExp][] = [
     /grpc is not supported; spans are sent as http\/protobuf/,
   ],
   [{ OTEL_EXPORTER_OTLP_COMPRESSION: "zstd" }, /COMPRESSION is invalid/],
-];
-
-test.each(wrong)("%j is told, and passed over", async (env, warning) => {
+])("%j is told, and passed over", async (env, warning) => {
   await using collector = await openOtlpCollector();
   const known = { ...environmentFor(collector.url), OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf" };
   const lines = await traceAndEnd({ ...known, ...env });
@@ -131,7 +129,7 @@ const parent = (flags: string) => ({
 });
 
 /** By what the caller does: not trace, sample, not sample. */
-const samplers: readonly [env: Record<string, string>, sampled: readonly boolean[]][] = [
+test.each<[env: Record<string, string>, sampled: readonly boolean[]]>([
   [{}, [true, true, false]],
   [{ OTEL_TRACES_SAMPLER: "always_on" }, [true, true, true]],
   [{ OTEL_TRACES_SAMPLER: "always_off" }, [false, false, false]],
@@ -143,9 +141,7 @@ const samplers: readonly [env: Record<string, string>, sampled: readonly boolean
     { OTEL_TRACES_SAMPLER: "parentbased_traceidratio", OTEL_TRACES_SAMPLER_ARG: "0" },
     [false, true, false],
   ],
-];
-
-test.each(samplers)("%j samples %j", async (env, sampled) => {
+])("%j samples %j", async (env, sampled) => {
   const tracing = await openWith({ ...environmentFor("http://127.0.0.1:1"), ...env });
   const begun = [{}, parent("01"), parent("00")].map((headers) => {
     const observed = { ...request, headers };

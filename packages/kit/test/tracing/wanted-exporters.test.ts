@@ -3,7 +3,7 @@ import { findWantedExporters } from "../../src/tracing/open.ts";
 
 const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: "http://collector:4318" };
 
-const environments: readonly [wanted: string, env: Record<string, string>, unknown?: string][] = [
+test.each<[wanted: string, env: Record<string, string>, unknown?: string]>([
   ["", {}],
   ["", { OTEL_EXPORTER_OTLP_ENDPOINT: " ", OTEL_TRACES_EXPORTER: "" }],
   ["", { OTEL_SERVICE_NAME: "plants", OTEL_TRACES_SAMPLER: "always_on" }],
@@ -18,15 +18,10 @@ const environments: readonly [wanted: string, env: Record<string, string>, unkno
   ["", { OTEL_SDK_DISABLED: "TRUE", OTEL_TRACES_EXPORTER: "otlp" }],
   ["", { OTEL_TRACES_EXPORTER: "zipkin", ...endpoint }, "zipkin"],
   ["otlp", { OTEL_TRACES_EXPORTER: "zipkin,otlp", ...endpoint }, "zipkin"],
-];
-
-test.each(environments)(
-  "spans go to %j with %j, and the unknown %j is told",
-  (wanted, env, unknown) => {
-    const warnings: string[] = [];
-    const found = findWantedExporters(env, (message) => warnings.push(message));
-    expect(found.join()).toBe(wanted);
-    const told = `OTEL_TRACES_EXPORTER: unknown exporter ${unknown}`;
-    expect(warnings).toEqual(unknown === undefined ? [] : [expect.stringContaining(told)]);
-  },
-);
+])("spans go to %j with %j, and the unknown %j is told", (wanted, env, unknown) => {
+  const warnings: string[] = [];
+  const found = findWantedExporters(env, (message) => warnings.push(message));
+  expect(found.join()).toBe(wanted);
+  const told = `OTEL_TRACES_EXPORTER: unknown exporter ${unknown}`;
+  expect(warnings).toEqual(unknown === undefined ? [] : [expect.stringContaining(told)]);
+});

@@ -232,7 +232,7 @@ describe("faults of a REST server", () => {
   const large = `{"title":"${"x".repeat(10 << 20)}"}`;
   const away = [Unavailable, "the upstream is away"] as const;
 
-  const faults: readonly (readonly [string, RequestListener, Code, string])[] = [
+  test.each<[string, RequestListener, Code, string]>([
     ["a cut", ({ socket }) => socket.destroy(), ...away],
     ["a body that is cut", begins({ "content-length": 99 }, '{"id":1}', true), ...away],
     ["a body that is reset", resets, ...away],
@@ -244,9 +244,7 @@ describe("faults of a REST server", () => {
     ["another protocol", ({ socket }) => socket.write(switching), Unknown, "HTTP 101"],
     ["a status that is none", says(999, json, "{}"), Unknown, "599"],
     ["a redirect", says(307, { location: "/x/" }), Unknown, "HTTP 307, to /x/"],
-  ];
-
-  test.each(faults)("%s", async (_what, listener, code, message) => {
+  ])("%s", async (_what, listener, code, message) => {
     answer = listener;
     calls = 0;
     const timeoutMs = code === Code.DeadlineExceeded ? 3000 : 20_000;
