@@ -51,22 +51,20 @@ describe.each(jsonWays)("$name:", (way) => {
   });
 });
 
-describe("REST and Connect report the same about", () => {
-  test.each<[what: string, json: string]>([
-    ["no JSON", "{"],
-    ["a member that is named twice", '{"int64":1,"int64":1}'],
-    ["an integer out of range", '{"children":[{"uint32":-1}]}'],
-    ["what protobuf-es refuses", '{"child":{"bytes":"*"}}'],
-  ])("%s", async (_what, json) => {
-    const [connectWay] = rpcWays;
-    if (connectWay === undefined) throw new Error("there is no Connect");
-    const byRest = jsonOf((await sendTo(restWay, json)).response) as Told;
-    const byConnect = jsonOf((await sendTo(connectWay, json)).response) as Told;
-    const [violations] = byRest.details ?? [];
-    expect(violations).toMatchObject({ fieldViolations: [expect.anything()] });
-    expect(byConnect.message).toBe(byRest.message);
-    expect(violations).toMatchObject(byConnect.details?.[0]?.debug ?? { none: true });
-  });
+test.each<[what: string, json: string]>([
+  ["no JSON", "{"],
+  ["a member that is named twice", '{"int64":1,"int64":1}'],
+  ["an integer out of range", '{"children":[{"uint32":-1}]}'],
+  ["what protobuf-es refuses", '{"child":{"bytes":"*"}}'],
+])("REST and Connect report the same about %s", async (_what, json) => {
+  const [connectWay] = rpcWays;
+  if (connectWay === undefined) throw new Error("there is no Connect");
+  const byRest = jsonOf((await sendTo(restWay, json)).response) as Told;
+  const byConnect = jsonOf((await sendTo(connectWay, json)).response) as Told;
+  const [violations] = byRest.details ?? [];
+  expect(violations).toMatchObject({ fieldViolations: [expect.anything()] });
+  expect(byConnect.message).toBe(byRest.message);
+  expect(violations).toMatchObject(byConnect.details?.[0]?.debug ?? { none: true });
 });
 
 /** The error of REST or Connect. */

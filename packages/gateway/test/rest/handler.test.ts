@@ -112,51 +112,48 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
   });
 });
 
-describe("an unexpected body is rejected, because its content would be lost", () => {
-  test.each([
-    ["GET", "of JSON", "{}", json, 400],
-    ["GET", "of another type", "a=b", { "content-type": "application/x-www-form-urlencoded" }, 400],
-    ["DELETE", "of an unknown coding", "x", { ...json, "content-encoding": "zstd" }, 415],
-  ])("%s, %s", async (method, _what, body, headers, status) => {
-    const { answer, requests } = await sendToLibrary({
-      method,
-      path: "/v1/library",
-      headers: { ...headers, "content-length": String(body.length) },
-      body,
-    });
-    expect(answer.status).toBe(status);
-    expect(requests).toHaveLength(0);
+// Its content would be lost.
+test.each([
+  ["GET", "of JSON", "{}", json, 400],
+  ["GET", "of another type", "a=b", { "content-type": "application/x-www-form-urlencoded" }, 400],
+  ["DELETE", "of an unknown coding", "x", { ...json, "content-encoding": "zstd" }, 415],
+])("an unexpected body is rejected: %s, %s", async (method, _what, body, headers, status) => {
+  const { answer, requests } = await sendToLibrary({
+    method,
+    path: "/v1/library",
+    headers: { ...headers, "content-length": String(body.length) },
+    body,
   });
+  expect(answer.status).toBe(status);
+  expect(requests).toHaveLength(0);
 });
 
-describe("an invalid request is rejected:", () => {
-  type Violation = readonly [field: string, description: string];
-  test.each<[request: SentRequest, violation: Violation]>([
-    [
-      { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
-      ["shelf.shelf", "is not a known field"],
-    ],
-    [
-      { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
-      ["books[1].id", "must be a 64-bit integer"],
-    ],
-  ])("%j: %j", async (request, [field, description]) => {
-    const { answer, requests } = await sendToLibrary(request);
-    expect(answer).toMatchObject({
-      status: 400,
-      json: {
-        code: 3,
-        message: expect.any(String),
-        details: [
-          {
-            "@type": "type.googleapis.com/google.rpc.BadRequest",
-            fieldViolations: [{ field, description }],
-          },
-        ],
-      },
-    });
-    expect(requests).toEqual([]);
+type Violation = readonly [field: string, description: string];
+test.each<[request: SentRequest, violation: Violation]>([
+  [
+    { path: "/v1/shelves", body: '{"shelf":{"theme":"a"},"dryRun":true}' },
+    ["shelf.shelf", "is not a known field"],
+  ],
+  [
+    { path: "/v1/books", body: '[{"id":1},{"id":" 1"}]' },
+    ["books[1].id", "must be a 64-bit integer"],
+  ],
+])("an invalid request is rejected: %j: %j", async (request, [field, description]) => {
+  const { answer, requests } = await sendToLibrary(request);
+  expect(answer).toMatchObject({
+    status: 400,
+    json: {
+      code: 3,
+      message: expect.any(String),
+      details: [
+        {
+          "@type": "type.googleapis.com/google.rpc.BadRequest",
+          fieldViolations: [{ field, description }],
+        },
+      ],
+    },
   });
+  expect(requests).toEqual([]);
 });
 
 /** Sends to a method created for the rule. The implementation answers with the message. */
@@ -177,73 +174,67 @@ async function sendToDescribed(
 
 const get = { case: "get", value: "/v1/call" } as const;
 
-describe("response_body answers with only the field:", () => {
-  test.each<
-    [
-      field: string,
-      output: MessageInitShape<typeof EveryFieldSchema>,
-      json: JsonValue,
-      type?: DescMessage,
-    ]
-  >([
-    ["child", { child: { int64: 1n } }, { int64: "1" }],
-    ["child", {}, {}],
-    ["string", { string: "a" }, "a"],
-    ["children", { children: [{}] }, [{}]],
-    ["int64_by_int64", { int64ByInt64: { "1": 2n } }, { "1": "2" }],
-    ["choice_int64", { choice: { case: "choiceInt64", value: 0n } }, "0"],
-    ["int64_wrapper", { int64Wrapper: 0n }, "0"],
-    ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
-    ["renamed", { renamed: 1n }, "1"],
-    // Zero is a value, too.
-    ["string", {}, ""],
-    ["genre", {}, "GENRE_UNSPECIFIED"],
-    ["timestamp", {}, null],
-    ["value", {}, null],
-    ["optional_string", {}, null],
-    // With fields that proto2 requires.
-    ["requests", { id: 1n } as never, {}, OldSchema],
-  ])("%s of %o is %j", async (responseBody, output, expected, type) => {
-    expect(await sendToDescribed({ pattern: get, responseBody }, output, {}, type)).toEqual({
-      status: 200,
-      json: expected,
-    });
+test.each<
+  [
+    field: string,
+    output: MessageInitShape<typeof EveryFieldSchema>,
+    json: JsonValue,
+    type?: DescMessage,
+  ]
+>([
+  ["child", { child: { int64: 1n } }, { int64: "1" }],
+  ["child", {}, {}],
+  ["string", { string: "a" }, "a"],
+  ["children", { children: [{}] }, [{}]],
+  ["int64_by_int64", { int64ByInt64: { "1": 2n } }, { "1": "2" }],
+  ["choice_int64", { choice: { case: "choiceInt64", value: 0n } }, "0"],
+  ["int64_wrapper", { int64Wrapper: 0n }, "0"],
+  ["value", { value: { kind: { case: "nullValue", value: 0 } } }, null],
+  ["renamed", { renamed: 1n }, "1"],
+  // Zero is a value, too.
+  ["string", {}, ""],
+  ["genre", {}, "GENRE_UNSPECIFIED"],
+  ["timestamp", {}, null],
+  ["value", {}, null],
+  ["optional_string", {}, null],
+  // With fields that proto2 requires.
+  ["requests", { id: 1n } as never, {}, OldSchema],
+])("response_body %s of %o answers with %j", async (responseBody, output, expected, type) => {
+  expect(await sendToDescribed({ pattern: get, responseBody }, output, {}, type)).toEqual({
+    status: 200,
+    json: expected,
   });
 });
 
-describe("jsonOptions apply to REST as to Connect:", () => {
-  test.each<
-    [
-      what: string,
-      jsonOptions: NonNullable<ConnectRouterOptions["jsonOptions"]>,
-      output: MessageInitShape<typeof EveryFieldSchema>,
-      json: object,
-    ]
-  >([
-    ["enums by number", { enumAsInteger: true }, { genre: Genre.ATLAS }, { genre: 2 }],
-    ["proto names", { useProtoFieldName: true }, { int64List: [1n] }, { int64_list: ["1"] }],
-    ["fields that are zero", { alwaysEmitImplicit: true }, {}, { int64: "0", stringList: [] }],
-  ])("%s", async (_what, jsonOptions, output, expected) => {
-    const answer = await sendToDescribed({ pattern: get }, output, { jsonOptions });
-    expect(answer).toMatchObject({ status: 200, json: expected });
-  });
+test.each<
+  [
+    what: string,
+    jsonOptions: NonNullable<ConnectRouterOptions["jsonOptions"]>,
+    output: MessageInitShape<typeof EveryFieldSchema>,
+    json: object,
+  ]
+>([
+  ["enums by number", { enumAsInteger: true }, { genre: Genre.ATLAS }, { genre: 2 }],
+  ["proto names", { useProtoFieldName: true }, { int64List: [1n] }, { int64_list: ["1"] }],
+  ["fields that are zero", { alwaysEmitImplicit: true }, {}, { int64: "0", stringList: [] }],
+])("jsonOptions apply to REST as to Connect: %s", async (_what, jsonOptions, output, expected) => {
+  const answer = await sendToDescribed({ pattern: get }, output, { jsonOptions });
+  expect(answer).toMatchObject({ status: 200, json: expected });
 });
 
-describe("startup fails for", () => {
-  const bad = { pattern: { case: "get", value: "/v1/{a" } } as const;
-  const own = { pattern: { case: "post", value: "/test.v1.Described/First" } } as const;
-  const taken = "google.api.http of test.v1.Described.Second: GET /v1/call is bound already";
+const bad = { pattern: { case: "get", value: "/v1/{a" } } as const;
+const own = { pattern: { case: "post", value: "/test.v1.Described/First" } } as const;
+const taken = "google.api.http of test.v1.Described.Second: GET /v1/call is bound already";
 
-  test.each<[what: string, rules: Record<string, Rule>, error: typeof RuleError | string]>([
-    ["a route of two methods", { First: { pattern: get }, Second: { pattern: get } }, taken],
-    ["any rule of a method, implemented or not", { First: { pattern: get }, Bad: bad }, RuleError],
-    ["a route that is a method's own path, so never reached", { First: own }, RuleError],
-  ])("%s", (_what, rules, error) => {
-    const types = { input: EveryFieldSchema, output: EveryFieldSchema };
-    const described = Object.entries(rules).map(([name, rule]) => ({ name, rule, ...types }));
-    const routes = (router: ConnectRouter) => {
-      for (const method of describeMethods(described)) router.rpc(method, (() => ({})) as never);
-    };
-    expect(() => gatewayNodeAdapter({ routes })).toThrow(error);
-  });
+test.each<[what: string, rules: Record<string, Rule>, error: typeof RuleError | string]>([
+  ["a route of two methods", { First: { pattern: get }, Second: { pattern: get } }, taken],
+  ["any rule of a method, implemented or not", { First: { pattern: get }, Bad: bad }, RuleError],
+  ["a route that is a method's own path, so never reached", { First: own }, RuleError],
+])("startup fails for %s", (_what, rules, error) => {
+  const types = { input: EveryFieldSchema, output: EveryFieldSchema };
+  const described = Object.entries(rules).map(([name, rule]) => ({ name, rule, ...types }));
+  const routes = (router: ConnectRouter) => {
+    for (const method of describeMethods(described)) router.rpc(method, (() => ({})) as never);
+  };
+  expect(() => gatewayNodeAdapter({ routes })).toThrow(error);
 });

@@ -53,17 +53,16 @@ const clients: readonly Row[] = [
   },
 ];
 
-describe("a drain ends despite a client that", () => {
-  test.concurrent.each(clients)("$what", async ({ what, bytes, isRead, isIdle }) => {
-    await using service = await openTestService(
-      isIdle && { limits: { requestTimeoutMs: 10 * patienceMs } },
-    );
-    using connection = await openRawConnection(service.port);
-    connection.write(bytes);
-    if (isRead !== undefined) await connection.until(what, isRead);
-    await within("the end of the server", service.drain(isIdle ? 10 * patienceMs : 200));
-    await connection.untilClosed();
-  });
+test.concurrent.each(clients)("a drain ends despite a client that $what", async (row) => {
+  const { what, bytes, isRead, isIdle } = row;
+  await using service = await openTestService(
+    isIdle && { limits: { requestTimeoutMs: 10 * patienceMs } },
+  );
+  using connection = await openRawConnection(service.port);
+  connection.write(bytes);
+  if (isRead !== undefined) await connection.until(what, isRead);
+  await within("the end of the server", service.drain(isIdle ? 10 * patienceMs : 200));
+  await connection.untilClosed();
 });
 
 /** The path of a message, and the answer to one that is too large. */

@@ -259,18 +259,16 @@ describe.skipIf(!hasOpenssl)("with a CA of clients", () => {
   });
 });
 
-describe.skipIf(!hasOpenssl)("a drain", () => {
-  test.each([
-    ["TLS that has not begun", false],
-    ["TLS that has said nothing yet", true],
-  ])("does not wait for a connection of %s", async (_what, handshake) => {
-    await using server = await openTestService({ tls: sharedCertificate() });
-    using connection = await openRawConnection(server.port);
-    // Where it is a later one that is complete, ours has been accepted.
-    if (handshake) await shake(server.port, { socket: connection.socket });
-    else await greet(server.port);
-    await within("the end of the server", server.drain(10 * patienceMs));
-  });
+test.skipIf(!hasOpenssl).each([
+  ["TLS that has not begun", false],
+  ["TLS that has said nothing yet", true],
+])("a drain does not wait for a connection of %s", async (_what, handshake) => {
+  await using server = await openTestService({ tls: sharedCertificate() });
+  using connection = await openRawConnection(server.port);
+  // Where it is a later one that is complete, ours has been accepted.
+  if (handshake) await shake(server.port, { socket: connection.socket });
+  else await greet(server.port);
+  await within("the end of the server", server.drain(10 * patienceMs));
 });
 
 describe("files for TLS", () => {
