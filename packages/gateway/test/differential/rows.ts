@@ -70,11 +70,12 @@ const negotiation: readonly Row[] = [
     ["/", `${service}/echo`, `${service}/Echo/`, `/${service}/Echo`],
     (path) => ({ setup: { fallback: true }, call: { path } }),
   ),
-  ...rowsOf("prefix", ["/api", "/api/"], (requestPathPrefix) => ({
-    setup: { requestPathPrefix, fallback: true },
+  {
+    what: "prefix",
+    setup: { requestPathPrefix: "/api", fallback: true },
     call: { path: `/api${service}/Echo` },
     on: isUnary,
-  })),
+  },
   { what: "a path without the prefix", setup: { requestPathPrefix: "/api", fallback: true } },
   ...rowsOf(
     "only some protocols:",
