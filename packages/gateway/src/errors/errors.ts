@@ -38,24 +38,6 @@ export function createErrorListener({ onError = logError }: ErrorListener) {
   return (error: unknown) => void guarded(logError, () => onError(error));
 }
 
-/**
- * The error that ends a call. Reports errors that are not meant for clients, unless they follow a
- * cancellation: they are usually its result, and the client gets its reason, which must be another.
- */
-export function endingError(
-  error: unknown,
-  { onError }: ErrorListener,
-  cancellation: Pick<AbortSignal, "aborted" | "reason">,
-): unknown {
-  if (error instanceof ConnectError) return error;
-  if (!cancellation.aborted) {
-    onError?.(error);
-    return error;
-  }
-  const { reason } = cancellation;
-  return reason instanceof ConnectError ? reason : error;
-}
-
 /** The error for the client. Errors that are not meant for clients become "internal error". */
 export function connectErrorFrom(reason: unknown): ConnectError {
   if (!(reason instanceof ConnectError)) {

@@ -57,9 +57,7 @@ export interface Exchange {
   breakOff(error?: ConnectError): void;
 }
 
-export interface Abortable {
-  abort(reason: unknown): void;
-}
+export type Abortable = Pick<AbortController, "abort">;
 
 /** A body before it is written. JSON stays text until then, because Node writes text faster. */
 export type Body = Uint8Array | string;

@@ -9,7 +9,6 @@ import {
 } from "@connectrpc/connect";
 import { compressionNegotiate } from "@connectrpc/connect/protocol";
 import { type parseTimeout, trailerMux } from "@connectrpc/connect/protocol-connect";
-import { endingError } from "../errors/errors.ts";
 import type { Holding } from "../http/body-budget.ts";
 import type { Abortable, Ending, Exchange, Head, Response } from "../http/exchange.ts";
 import { LazyHeaders, type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
@@ -56,18 +55,12 @@ export interface StreamWire<P = unknown> extends Wire<P> {
   readAll(call: Call<P>): AsyncIterable<Message>;
   /** How long the head of an answer waits for the first message, in ms; undefined if it needs that message. */
   headDelayMs(call: Call<P>): number | undefined;
-  /** Written while there are no messages; undefined for nothing. */
-  quiet?(call: Call<P>): Quiet | undefined;
+  /** Bytes that clients ignore, written while there are no messages; undefined for nothing. */
+  quiet?(call: Call<P>): { readonly chunk: Uint8Array; readonly everyMs: number } | undefined;
   head(call: Call<P>, first: Message | undefined): Head;
   chunk(call: Call<P>, message: Message): Awaitable<Uint8Array>;
   /** The end of the answer, with an error if there was one. Undefined if the protocol cannot report it. */
   end(call: Call<P>, failure: Failure | undefined): Awaitable<Ending> | undefined;
-}
-
-/** Bytes that clients ignore. */
-export interface Quiet {
-  readonly chunk: Uint8Array;
-  readonly everyMs: number;
 }
 
 /** The first message may change the head of an answer. But some clients send nothing before the head. */
@@ -261,9 +254,16 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     for (const listener of listeners) listener.handleEvent();
   }
 
-  /** Ends a call that has failed. @returns the error for the client. */
+  /**
+   * Ends a call that has failed. Reports errors that are not meant for clients, unless they follow a
+   * cancellation: they are usually its result. @returns the error for the client, or that reason.
+   */
   fail(error: unknown): unknown {
-    const ending = endingError(error, this.wire.options, this);
+    let ending = error;
+    if (!(error instanceof ConnectError)) {
+      if (!this.aborted) this.wire.options.onError?.(error);
+      else if (this.reason instanceof ConnectError) ending = this.reason;
+    }
     this.abort(ending);
     return ending;
   }

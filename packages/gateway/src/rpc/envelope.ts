@@ -202,11 +202,6 @@ function decompress(
   throw new ConnectError(message, Code.Internal);
 }
 
-export interface Envelope {
-  readonly flags: number;
-  readonly data: Uint8Array;
-}
-
 export const headBytes = 5;
 
 /** Splits a body. Allocates for what has arrived; what is announced is only counted. */
@@ -226,7 +221,7 @@ export class EnvelopeSplitter extends BodyBuffer {
   }
 
   /** Undefined until it is complete. @throws {ConnectError} RESOURCE_EXHAUSTED by its length. */
-  next(): Envelope | undefined {
+  next(): { readonly flags: number; readonly data: Uint8Array } | undefined {
     if (this.length < headBytes) return undefined;
     const length = lengthIn(this.buffer, this.readMaxBytes);
     if (this.length < headBytes + length) return undefined;
