@@ -66,13 +66,6 @@ export function openGrpcTransport(options: GrpcTransportOptions): GrpcTransport 
   return new GrpcTransport(options);
 }
 
-interface Outgoing {
-  readonly path: string;
-  readonly header: HeadersInit | undefined;
-  readonly deadline: CallDeadline;
-  readonly messages?: Messages;
-}
-
 /** For `createClient` of Connect. It connects with the first call, and keeps connections until `close`. */
 export class GrpcTransport implements Transport {
   readonly #channel: Channel;
@@ -133,10 +126,8 @@ export class GrpcTransport implements Transport {
       const holding = cancellation?.holding;
       const room = holdBody(body, holding);
       if (room !== undefined) await room;
-      const outgoing = { path: codec.path, header, deadline };
-      const { head, trailer, ...answer } = await this.#try(outgoing, (attempt) =>
-        callUnary(attempt, body, this.#limits.readMaxBytes, holding),
-      );
+      const call = (one: Attempt) => callUnary(one, body, this.#limits.readMaxBytes, holding);
+      const { head, trailer, ...answer } = await this.#try(codec.path, header, deadline, call);
       const reading = codec.reading(head, this.#limits, values);
       const reader = new EnvelopeReader(reading, holding, answer.body.length);
       void reader.push(answer.body); // counted already
@@ -166,8 +157,8 @@ export class GrpcTransport implements Transport {
     const isOne = method.methodKind === "server_streaming";
     const messages = keepMessages(input, codec.serialize, isOne, holding);
     try {
-      const outgoing = { path: codec.path, header, deadline, messages };
-      const { attempt, head } = await this.#try(outgoing, (one) => callStream(one, messages));
+      const call = (one: Attempt) => callStream(one, messages);
+      const { attempt, head } = await this.#try(codec.path, header, deadline, call, messages);
       messages.forget();
       const trailer = new LazyHeaders({});
       return {
@@ -188,8 +179,11 @@ export class GrpcTransport implements Transport {
   }
 
   async #try<T>(
-    { path, header, deadline, messages }: Outgoing,
-    run: (attempt: Attempt) => Promise<T>,
+    path: string,
+    header: HeadersInit | undefined,
+    deadline: CallDeadline,
+    call: (attempt: Attempt) => Promise<T>,
+    messages?: Messages,
   ): Promise<T> {
     // Before a place is taken, because headers that are none throw.
     const given = header && (header instanceof Headers ? header : new Headers(header));
@@ -205,7 +199,7 @@ export class GrpcTransport implements Transport {
       const headers = this.#headers(path, own, deadline.remainingMs);
       const attempt = new Attempt(connection, headers, deadline);
       try {
-        return await run(attempt);
+        return await call(attempt);
       } catch (error) {
         const isGone = messages?.areKept() === false;
         if (tries++ === triesMax || !attempt.isUndone || isGone) throw error;
