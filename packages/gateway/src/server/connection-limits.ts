@@ -53,10 +53,8 @@ function roomForSockets(): number {
 }
 
 /** Counts the open connections of each address. @returns whether there is room for one more. */
-export function createAddressLimit({
-  connectionsPerAddressMax: max,
-  connectionsExempt = [],
-}: PortLimits): (socket: Socket) => boolean {
+export function createAddressLimit(limits: PortLimits): (socket: Socket) => boolean {
+  const { connectionsPerAddressMax: max, connectionsExempt = [] } = limits;
   const exempt = parseAddressBlocks(connectionsExempt);
   if (max === undefined) return () => true;
   const open = new Map<string, number>();

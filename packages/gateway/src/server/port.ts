@@ -149,16 +149,13 @@ export async function openPort(options: PortOptions): Promise<Port> {
     else intake.start(socket, () => startHttp2(socket));
   }
 
-  const tellExpiry = (used: Parameters<typeof expiryOf>[0]) =>
-    guarded(onError, () => traffic?.certificateUsed?.(expiryOf(used)));
-  const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (renewed) => {
-    if ("setSecureContext" in http1) http1.setSecureContext(renewed);
+  const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (used) => {
+    if ("setSecureContext" in http1) http1.setSecureContext(used);
     trustIntermediates(http1);
-    tellExpiry(renewed);
+    guarded(onError, () => traffic?.certificateUsed?.(expiryOf(used)));
   };
 
-  trustIntermediates(http1);
-  if (material !== undefined) tellExpiry(material);
+  if (material !== undefined) useCertificate(material);
   await listen(http1, options);
   // Not before: if listening failed, it would never stop.
   const unwatch = tls && watchTlsMaterial(tls, useCertificate, options.onTlsError);

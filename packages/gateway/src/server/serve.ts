@@ -63,8 +63,6 @@ const kinds: OptionKindsOf<ServeOptions> = {
   }),
 };
 
-const readMaxBytesDefault = 4 * 1024 * 1024;
-
 /** How long aborted calls have to answer. */
 const abortedCallsMs = 500;
 
@@ -89,7 +87,7 @@ export async function serve(options: ServeOptions): Promise<Server> {
   const shutdown = new AbortController();
   const { signal } = shutdown;
   const lifetime: ServerLifetime = { draining: draining.signal };
-  const { readMaxBytes = readMaxBytesDefault, shutdownSignal: other } = options;
+  const { readMaxBytes = 4 * 1024 * 1024, shutdownSignal: other } = options;
   const onError = createErrorListener(options);
   const gateway = createNodeGateway(
     {

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { readFileSync, unwatchFile, watchFile } from "node:fs";
 import { createSecureContext } from "node:tls";
+import { guarded } from "../errors/errors.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface TlsFiles {
@@ -74,13 +75,7 @@ export function watchTlsMaterial(
   onChange: (material: TlsMaterial) => void,
   onError: (error: unknown) => void,
 ): () => void {
-  function reload(): void {
-    try {
-      onChange(readTlsMaterial(files));
-    } catch (error) {
-      onError(error);
-    }
-  }
+  const reload = () => guarded(onError, () => onChange(readTlsMaterial(files)));
   const { certFile, keyFile, clientCaFile = certFile } = files;
   const paths = new Set([certFile, keyFile, clientCaFile]);
   // Certificates are rarely renewed, so a second late is soon enough.
