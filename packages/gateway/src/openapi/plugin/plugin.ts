@@ -76,12 +76,7 @@ function generate(
 /** The error renderer is a function there and a name here. */
 const restOptions: OptionKinds = { ...restKinds, renderError: ["problem"] };
 
-const options: OptionKinds = {
-  config: "string",
-  ...openApiKinds,
-  error: "string",
-  ...restOptions,
-};
+const options: OptionKinds = { config: "string", ...openApiKinds, error: "string", ...restOptions };
 
 type Given = { [name: string]: JsonValue };
 

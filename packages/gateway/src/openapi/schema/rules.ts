@@ -72,13 +72,8 @@ function constrainSet(schema: JsonObject, typed: TypeRules, value: Ruled, place:
 
 /** The conditions for a value that JSON writes in its own type. */
 function conditionsOf([kind, rules]: TypeRules): JsonObject[] {
+  if (["", "any", "duration", "timestamp", "fieldMask"].includes(kind)) return [];
   switch (kind) {
-    case "":
-    case "any":
-    case "duration":
-    case "timestamp":
-    case "fieldMask":
-      return [];
     case "string":
       return stringConditions(rules);
     case "bytes":
