@@ -129,9 +129,13 @@ export function nameHeader(exchange: Exchange): string | null | undefined {
   if (headerOf(exchange, "mcp-protocol-version") !== modernVersion) return null;
   const value = headerOf(exchange, "mcp-name");
   const encoded = /^=\?base64\?(.*)\?=$/.exec(value ?? "")?.[1];
-  if (encoded === undefined) return value;
+  return encoded === undefined ? value : textOf(() => base64Decode(encoded));
+}
+
+/** Undefined for what is not UTF-8, or cannot be read. */
+export function textOf(read: () => Uint8Array): string | undefined {
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(base64Decode(encoded));
+    return new TextDecoder("utf-8", { fatal: true }).decode(read());
   } catch {
     return undefined;
   }

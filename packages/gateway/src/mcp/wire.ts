@@ -31,6 +31,7 @@ import {
   renderErrorOf,
   resultText,
   stringOrInteger,
+  textOf,
 } from "./message.ts";
 import type { McpSettings } from "./options.ts";
 import { withMetadata } from "./protected-resource.ts";
@@ -59,7 +60,7 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
   const { options, codecs } = tool;
   const { method } = tool.spec;
   const { input, output } = method;
-  const textOf = (message: Message) => codecs.json.serialize(message) as string;
+  const jsonOf = (message: Message) => codecs.json.serialize(message) as string;
 
   function bind(args: ToolCall["args"]): Message {
     const strict = { ignoreUnknownFields: false, refusesUnsafe: true };
@@ -84,7 +85,7 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
     write(call, message) {
       const { request, signature } = call.parts;
       const text = () =>
-        isObject(output) ? textOf(message) : `{"${valueMember}":${textOf(message)}}`;
+        isObject(output) ? jsonOf(message) : `{"${valueMember}":${jsonOf(message)}}`;
       const { header, ...response } = jsonResponse(
         isHttpBody(output, undefined)
           ? resultText(request.id, membersOf(contentOf(message as HttpBody, tool), signature))
@@ -112,7 +113,7 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
     },
     // Progress; or a comment, by which proxies see that the call goes on.
     chunk({ parts }, message) {
-      const text = textOf(message);
+      const text = jsonOf(message);
       const progress = parts.texts.push(text);
       parts.bytes += byteLengthOf(text);
       const { _meta: meta } = parts.request.params;
@@ -197,21 +198,13 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { length } = data;
   if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
-  const text = textTypes.test(mimeType) ? textOf(data) : undefined;
+  // Text of another encoding is exact as a resource alone.
+  const text = textTypes.test(mimeType) ? textOf(() => data) : undefined;
   if (text !== undefined) return { type: "text", text };
   const [, type] = /^(image|audio)\//i.exec(mimeType) ?? [];
   if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
   const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };
   return { type: "resource", resource };
-}
-
-/** Undefined for text of another encoding: it is exact as a resource alone. */
-function textOf(data: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(data);
-  } catch {
-    return undefined;
-  }
 }
 
 function event(json: string): Uint8Array {
