@@ -59,15 +59,12 @@ export interface CallEnding {
 /** The protocol of a request, by its media type. If that names none, a path of RPC is Connect's. */
 export function protocolOf(headers: RequestHeaders, isRpcPath: boolean): ProtocolName {
   const type = String(headers["content-type"] ?? "");
-  if (grpcWebType.test(type)) return "grpc-web";
-  if (grpcType.test(type)) return "grpc";
-  const isConnect = connectType.test(type) || headers["connect-protocol-version"] !== undefined;
+  if (/^application\/grpc-web/i.test(type)) return "grpc-web";
+  if (/^application\/grpc/i.test(type)) return "grpc";
+  const isOfConnect = /^application\/(?:connect|proto\b)/i.test(type);
+  const isConnect = isOfConnect || headers["connect-protocol-version"] !== undefined;
   return isRpcPath || isConnect ? "connect" : "rest";
 }
-
-const grpcType = /^application\/grpc/i;
-const grpcWebType = /^application\/grpc-web/i;
-const connectType = /^application\/(?:connect|proto\b)/i;
 
 /**
  * Combines observers, in their order. If one throws, the error goes to `onError` and the others are

@@ -168,14 +168,11 @@ export function rendered(made: RenderedError): RenderedError {
 /** The answer for an error, of any face that renders it. @param context What the call has set. */
 export function errorResponse(
   reason: unknown,
-  {
-    renderError,
-    registry,
-  }: { readonly renderError: RenderError; readonly registry?: Registry | undefined },
+  by: { readonly renderError: RenderError; readonly registry?: Registry | undefined },
   context?: Pick<HandlerContext, "responseHeader" | "responseTrailer">,
 ): Response {
-  const restError = restErrorFrom(reason, registry);
-  const { status, body, contentType = "application/json" } = rendered(renderError(restError));
+  const restError = restErrorFrom(reason, by.registry);
+  const { status, body, contentType = "application/json" } = rendered(by.renderError(restError));
   const header = context
     ? trailerMux(context.responseHeader, context.responseTrailer)
     : new Headers();
