@@ -16,8 +16,6 @@ export interface JwtVerifierOptions {
   readonly now?: () => number;
 }
 
-const clockToleranceSeconds = 30;
-
 /**
  * Verifies JWTs (RFC 7519, RFC 8725). A key comes only from the set: `jwk`, `jku`, `x5u` and `x5c`
  * are ignored. Extensions (`crit`), unencoded payloads and encrypted tokens are rejected.
@@ -42,7 +40,7 @@ export function createJwtVerifier(options: JwtVerifierOptions): Verifier {
       issuer,
       audience,
       requiredClaims: ["exp"],
-      clockTolerance: clockToleranceSeconds,
+      clockTolerance: 30, // seconds
       currentDate: new Date(now()),
     };
     try {

@@ -51,7 +51,8 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
 
   /** An unknown path may be served once all services are known. */
   function notFoundError(): ConnectError | undefined {
-    return current.isWhole ? undefined : untold;
+    const untold = "the upstream has not listed its services yet; try again later";
+    return current.isWhole ? undefined : new ConnectError(untold, Code.Unavailable);
   }
 
   function first() {
@@ -191,11 +192,6 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
     }
   }
 }
-
-const untold = new ConnectError(
-  "the upstream has not listed its services yet; try again later",
-  Code.Unavailable,
-);
 
 /** Health and reflection need no token. */
 const open = { requestGate() {} };
