@@ -48,11 +48,8 @@ function parseNewPlant(message: NewPlantMessage | undefined): NewPlant {
   return { id, name, tag } satisfies Record<keyof NewPlant, unknown>;
 }
 
-function toResponse({
-  name,
-  tag,
-  ...rest
-}: Plant): MessageInitShape<typeof CreatePlantResponseSchema> {
+function toResponse(plant: Plant): MessageInitShape<typeof CreatePlantResponseSchema> {
+  const { name, tag, ...rest } = plant;
   rest satisfies NothingLeft;
   return { plant: tag === undefined ? { name } : { name, tag } };
 }

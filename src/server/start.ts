@@ -39,10 +39,8 @@ export interface StartOptions extends ServerOptions {
  * @throws {SettingsError} {@link TokenFileError}, {@link StoreOpenError}, or the system's error
  * if it cannot listen. Nothing is left open then.
  */
-export async function startServer({
-  createsFirstToken = true,
-  ...options
-}: StartOptions = {}): Promise<RunningServer> {
+export async function startServer(given: StartOptions = {}): Promise<RunningServer> {
+  const { createsFirstToken = true, ...options } = given;
   const settings = resolveSettings(options);
   const firstToken = createsFirstToken
     ? await createFirstToken(settings.auth, tokenPrefix)

@@ -6,10 +6,8 @@ import { describeStore, type StoreLocation } from "../store/open.ts";
 import { besideName } from "../store/sqlite/files.ts";
 import { parsePostgresUrl } from "./postgres-url.ts";
 
-/** By URL scheme. @throws {SettingsError} */
-type ParseLocation = (location: string) => StoreLocation;
-
-const engines: ReadonlyMap<string, ParseLocation> = new Map<string, ParseLocation>([
+/** By URL scheme. They throw {@link SettingsError}. */
+const engines: ReadonlyMap<string, (location: string) => StoreLocation> = new Map([
   ["sqlite", parseSqliteUrl],
   ["postgres", parsePostgresUrl],
   ["postgresql", parsePostgresUrl],

@@ -22,11 +22,9 @@ export const defaultPageLimits = { rowsMax: 1000, bytesMax: 4 * 1024 * 1024 };
 /** Reads all plants in the order of their ids, page by page. @throws {StoreError} */
 export async function* readPages(
   reader: PlantReader,
-  {
-    from = int64Min,
-    limits = defaultPageLimits,
-  }: { from?: bigint | undefined; limits?: PageLimits } = {},
+  options: { from?: bigint | undefined; limits?: PageLimits } = {},
 ): AsyncGenerator<readonly NewPlant[], void> {
+  const { from = int64Min, limits = defaultPageLimits } = options;
   for (let next = from; next <= int64Max; ) {
     const page = await reader.readPage(next, limits);
     const last = page.at(-1);

@@ -1,6 +1,5 @@
 import { ConnectError } from "@connectrpc/connect";
-import type { ExactJson } from "connect-gateway";
-import { messageFromJson } from "connect-gateway";
+import { type ExactJson, messageFromJson } from "connect-gateway";
 import { BadRequestSchema } from "connect-gateway/protos";
 import { NewPlantSchema } from "../../gen/plantstore/v1/plant_service_pb.ts";
 import { assertValidPlant, type NewPlant, PlantError, plantFrom } from "../plant.ts";

@@ -107,8 +107,6 @@ function refuse(
   response.end(JSON.stringify(errorBody(code, message)));
 }
 
-/** The files of the page. The list is fixed, so a path of a request never reaches the disk. */
-
 export interface PageFile {
   readonly url: URL;
   readonly type: string;
@@ -127,7 +125,7 @@ const openApi = new URL("../../../gen/openapi.json", import.meta.url);
 
 const scripts = "create history page readiness request snippets specimen text wire".split(" ");
 
-/** The files by their paths, below the base path. */
+/** By path, below the base path. The list is fixed: a path of a request never reaches the disk. */
 export const pageFiles: ReadonlyMap<string, PageFile> = new Map<string, PageFile>([
   ["/", html("index.html")],
   ["/docs", html("docs.html")],
