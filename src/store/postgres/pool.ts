@@ -25,8 +25,6 @@ export function createPool(
   let isRecovering = false;
   release(adopt(first));
   return {
-    acquire,
-    release,
     use,
     dropAll,
     close,

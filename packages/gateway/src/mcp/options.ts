@@ -3,9 +3,7 @@ import { assertOptions, optionKinds } from "../rpc/options.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
-export type ToolHints = {
-  readonly [hint in keyof typeof hintKinds]?: boolean;
-};
+export type ToolHints = { readonly [hint in keyof typeof hintKinds]?: boolean };
 
 const hintKinds = {
   readOnlyHint: "boolean",

@@ -54,13 +54,11 @@ export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
   readonly onUnknownType?: OnUnknownType;
 }
 
-/** The router's options, overridden by those of the service or method. */
-export type EndpointOptions = UniversalHandlerOptions & OwnOptions;
-
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {
   readonly spec: MethodImplSpec;
-  readonly options: EndpointOptions & Required<MessageLimits>;
+  /** The router's options, overridden by those of the service or method. */
+  readonly options: UniversalHandlerOptions & OwnOptions & Required<MessageLimits>;
   readonly codecs: Codecs;
   /** Whether messages of protobuf are passed on unread. */
   readonly passesOn: boolean;
