@@ -60,27 +60,22 @@ function fail(error: unknown): never {
 
 /** The only place that maps a domain error to a code. */
 function connectErrorFrom(error: PlantError): ConnectError {
-  switch (error.code) {
-    case "invalid":
-      return new ConnectError(error.message, Code.InvalidArgument, undefined, [
-        {
-          desc: BadRequestSchema,
-          value: {
-            fieldViolations: [{ field: `plant.${error.field}`, description: error.message }],
-          },
-        },
-      ]);
+  const { code, message, field } = error;
+  switch (code) {
+    case "invalid": {
+      const fieldViolations = [{ field: `plant.${field}`, description: message }];
+      const detail = { desc: BadRequestSchema, value: { fieldViolations } };
+      return new ConnectError(message, Code.InvalidArgument, undefined, [detail]);
+    }
     case "id_taken":
-      return new ConnectError(error.message, Code.AlreadyExists);
+      return new ConnectError(message, Code.AlreadyExists);
     case "overloaded":
-    case "unavailable":
-      return new ConnectError(
-        error.message,
-        Code.Unavailable,
-        { "retry-after": `${retryAfterSeconds}` },
-        [{ desc: RetryInfoSchema, value: { retryDelay: { seconds: retryAfterSeconds } } }],
-        error,
-      );
+    case "unavailable": {
+      const header = { "retry-after": `${retryAfterSeconds}` };
+      const retryDelay = { seconds: retryAfterSeconds };
+      const detail = { desc: RetryInfoSchema, value: { retryDelay } };
+      return new ConnectError(message, Code.Unavailable, header, [detail], error);
+    }
   }
 }
 

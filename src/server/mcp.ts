@@ -15,19 +15,15 @@ import { version } from "./version.ts";
 export function createTools({ auth }: Pick<ServerSettings, "auth">): Mcp {
   const set = readFileSync(new URL("../../gen/plantstore.binpb", import.meta.url));
   // RFC 8707: a token that is meant for a resource names its URL. Some issuers have names of another kind.
-  const { jwtIssuer, jwtAudience } = auth;
-  const hasResource =
-    jwtAudience !== undefined && /^https?:\/\//.test(jwtAudience) && URL.canParse(jwtAudience);
+  const { jwtIssuer, jwtAudience: resource = "" } = auth;
+  const isUrl = /^https?:\/\//.test(resource) && URL.canParse(resource);
   return createMcp({
     tools: [PlantService.typeName],
     server: { name: "plant-store", version },
     // Generated code has no comments.
     descriptors: createFileRegistry(fromBinary(FileDescriptorSetSchema, set)),
     textPattern: "^[^\\x00]*$",
-    ...(hasResource &&
-      jwtIssuer !== undefined && {
-        authorization: { resource: jwtAudience, issuers: [jwtIssuer] },
-      }),
+    ...(isUrl && jwtIssuer && { authorization: { resource, issuers: [jwtIssuer] } }),
   });
 }
 
