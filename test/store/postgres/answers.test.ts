@@ -160,8 +160,10 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
   const limits = { ...quickLimits, backoffMinMs: 40, backoffMaxMs: 40 };
   const pool = createPool(connect, limits, await connect());
   onTestFinished(async () => {
-    const asking = [1, 2].map(() => pool.acquire()); // the second opens one meanwhile
+    const closed = Promise.withResolvers<void>();
+    const asking = [1, 2].map(() => pool.use(() => closed.promise)); // the second opens one meanwhile
     await pool.close();
+    closed.resolve();
     await Promise.allSettled(asking);
     expect(sessions.size).toBe(0);
   });
