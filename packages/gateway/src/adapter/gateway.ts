@@ -20,7 +20,7 @@ import { onlyChunked } from "../http/headers.ts";
 import { type RestOptions, resolveRestOptions } from "../rest/options.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { Call } from "../rpc/call.ts";
-import { collectEndpoints, type OwnOptions } from "../rpc/endpoint.ts";
+import { collectEndpoints, endpointOptionKinds, type OwnOptions } from "../rpc/endpoint.ts";
 import type { Route } from "../rpc/face.ts";
 import { trailersOnly } from "../rpc/grpc.ts";
 import { assertPathPrefix, type OptionKindsOf, optionKinds } from "../rpc/options.ts";
@@ -62,19 +62,17 @@ export interface CommonOptions extends ConnectRouterOptions, OwnOptions {
   readonly notFoundError?: () => ConnectError | undefined;
 }
 
-export const commonOptionKinds: OptionKindsOf<CommonOptions> = optionKinds<CommonOptions>()({
-  function: "routes mcp onError notFoundError onUnknownType admit requestGate",
-  object: "rest cors jsonOptions binaryOptions",
-  "object with begin": "observer",
-  "object with hold": "bodyBudget",
-  AbortSignal: "shutdownSignal",
-  boolean: "exposePeerAddress grpc grpcWeb connect requireConnectProtocolHeader",
-  "number from 0": "compressMinBytes",
-  "positive number": "readMaxValues streamIdleTimeoutMs readMaxBytes writeMaxBytes maxTimeoutMs",
-  string: "requestPathPrefix",
-  "list of objects": "acceptCompression",
-  "list of functions": "interceptors",
-});
+export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
+  ...endpointOptionKinds,
+  ...optionKinds<Omit<CommonOptions, keyof typeof endpointOptionKinds>>()({
+    function: "routes mcp notFoundError",
+    object: "rest cors",
+    "object with begin": "observer",
+    "object with hold": "bodyBudget",
+    boolean: "exposePeerAddress",
+    string: "requestPathPrefix",
+  }),
+};
 
 export interface Runtime {
   /** The compressions of RPC if `acceptCompression` is not set. */

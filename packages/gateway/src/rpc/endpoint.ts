@@ -22,6 +22,7 @@ import { passers } from "../codec/passed.ts";
 import { TypeRegistry } from "../codec/type-registry.ts";
 import type { ErrorListener } from "../errors/errors.ts";
 import { areBlind } from "./blind.ts";
+import { assertOptions, optionKinds } from "./options.ts";
 import { withLegacyCheck } from "./required-fields.ts";
 
 export interface MessageLimits {
@@ -53,6 +54,17 @@ export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
    */
   readonly onUnknownType?: OnUnknownType;
 }
+
+export const endpointOptionKinds = optionKinds<ConnectRouterOptions & OwnOptions>()({
+  function: "onError onUnknownType admit requestGate",
+  object: "jsonOptions binaryOptions",
+  AbortSignal: "shutdownSignal",
+  boolean: "grpc grpcWeb connect requireConnectProtocolHeader",
+  "number from 0": "compressMinBytes",
+  "positive number": "readMaxValues streamIdleTimeoutMs readMaxBytes writeMaxBytes maxTimeoutMs",
+  "list of objects": "acceptCompression",
+  "list of functions": "interceptors",
+});
 
 /** One method of one service, with everything that serves it. */
 export interface Endpoint {
@@ -101,6 +113,7 @@ export function collectEndpoints(
   rpcProtocolsOf(base);
 
   function register(spec: MethodImplSpec, own?: ConnectRouterOptions, isPasser = false): void {
+    assertOptions(`options of ${spec.method.parent.typeName}`, own ?? {}, endpointOptionKinds);
     const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };

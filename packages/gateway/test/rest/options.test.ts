@@ -1,6 +1,9 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { HttpRuleSchema } from "../../gen/google/api/http_pb.ts";
+import { gatewayNodeAdapter } from "../../src/index.ts";
+import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { get, openCatalog, send, ulysses } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
 
@@ -110,4 +113,12 @@ test.each<[options: object, message: string]>([
   [{ cors: { ...any, exposedHeaders: ["a b"] } }, "exposedHeaders must be names of headers: a b"],
 ])("an option that is wrong stops the start: %o", async (options, message) => {
   await expect(openCatalog(options)).rejects.toThrow(message);
+});
+
+test.each<[options: object, message: string]>([
+  [{ readMaxValues: "9" }, "CatalogService.readMaxValues must be a positive number: 9"],
+  [{ rest: {} }, "options of library.v1.CatalogService.rest is no option"],
+])("an option of a service that is wrong stops the start: %o", (options, message) => {
+  const routes = (router: ConnectRouter) => router.service(CatalogService, {}, options);
+  expect(() => gatewayNodeAdapter({ routes })).toThrow(message);
 });
