@@ -62,6 +62,7 @@ export class Connection {
   readonly #unsent = new Set<number>();
   /** The last stream that the server will process, from its GOAWAY. */
   #lastStreamId = Number.POSITIVE_INFINITY;
+  #goawayCode: number | undefined;
   #hasSettings = false;
   readonly #outlive: ReturnType<typeof outliveStreams>;
   #bytesRead = 0;
@@ -108,7 +109,8 @@ export class Connection {
         listener.opened();
       }
     });
-    session.on("goaway", (_code, lastStreamId) => {
+    session.on("goaway", (code, lastStreamId) => {
+      this.#goawayCode = code;
       this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);
       this.#leave();
     });
@@ -136,13 +138,10 @@ export class Connection {
   }
 
   /** Whether it certainly was not processed, by RST_STREAM or GOAWAY (RFC 9113, 8.7 and 6.8), or was not sent. */
-  hasPassedOver(stream: ClientHttp2Stream): boolean {
-    return (
-      stream.rstCode === constants.NGHTTP2_REFUSED_STREAM ||
-      stream.id === undefined ||
-      stream.id > this.#lastStreamId ||
-      this.#unsent.has(stream.id)
-    );
+  hasPassedOver({ id, rstCode }: ClientHttp2Stream): boolean {
+    if (id === undefined || id > this.#lastStreamId || this.#unsent.has(id)) return true;
+    // Node ends all streams with the code of a GOAWAY, also those that may be processed.
+    return rstCode === constants.NGHTTP2_REFUSED_STREAM && rstCode !== this.#goawayCode;
   }
 
   get isLost(): boolean {

@@ -277,14 +277,14 @@ describe("a call that may have been done does not go out again", () => {
     ["reset", (stream) => stream.close(constants.NGHTTP2_INTERNAL_ERROR)],
     ["cut off", (stream) => stream.session?.destroy()],
     ["at its end", (stream) => stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)],
-  ])("%s", async (_, end) => {
-    let calls = 0;
-    await using fake = await openFakeServer((stream, headers) => {
-      calls++;
-      end(stream, headers);
-    });
-    await failureOf(call(fake));
-    expect(calls).toBe(1);
+    ["at an end like a refusal", ({ session }) => session?.goaway(errorCode.refusedStream)],
+  ])("%s", async (_, answer) => {
+    for (const made of [call, importing("Emma")]) {
+      const end = vi.fn(answer);
+      await using fake = await openFakeServer(end);
+      await failureOf(made(fake));
+      expect(end).toHaveBeenCalledOnce();
+    }
   });
 
   test("refused, but behind headers", async () => {
