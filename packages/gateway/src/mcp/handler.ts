@@ -118,7 +118,7 @@ export function createMcpRoute(
           const isAdmitted = requestGate === wire.options.requestGate && !hasAsked;
           call.release();
           call = open(tool, call.values, isAdmitted); // with what the gate has found out
-          if (isAdmitted) await admit?.(call);
+          if (isAdmitted) await call.race(Promise.resolve(admit?.(call)));
         }
         Object.assign(call.parts, { request: message, args, signature: signatures[era] });
         return call;
@@ -163,6 +163,6 @@ async function passGate(call: Call<ToolCall>, { options }: ToolWire, isNamed: bo
     return target[name];
   };
   await call.race(Promise.resolve(requestGate?.(isNamed ? call : new Proxy(call, { get }))));
-  if (isNamed) await admit?.(call);
+  if (isNamed) await call.race(Promise.resolve(admit?.(call)));
   return hasAsked;
 }

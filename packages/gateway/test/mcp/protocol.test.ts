@@ -164,21 +164,20 @@ describe("the gate", () => {
     ["that is no JSON", malformed("{")],
   ])("refuses a request %s before its body is read", async (_what, sent) => {
     await using gateway = await open({ requestGate: refuse });
-    const { headers, ...rest } = post(sent);
-    const response = await gateway.send({
-      ...rest,
-      headers: { ...headers, "content-length": "99999" },
-      body: "",
-    });
+    const whole = post(sent);
+    const headers = { ...whole.headers, "content-length": "99999" };
+    const response = await gateway.send({ ...whole, headers, body: "" });
     expect(response.status).toBe(401);
     expect(response.headers.get("www-authenticate")).toBe("Bearer realm=a");
   });
 
-  test("does not hold a call that a shutdown ends", async () => {
-    const stop = new AbortController();
-    const requestGate = () => new Promise<void>(() => stop.abort(new ConnectError("stopping", 14)));
-    await using gateway = await open({ requestGate, shutdownSignal: stop.signal });
-    expect((await within("the answer", gateway.send(post(call())))).status).toBe(503);
+  test.each(["requestGate", "admit"])("holds no call that a shutdown ends: %s", async (gate) => {
+    for (const sent of [call(), calling({ name: "a" })]) {
+      const stop = new AbortController();
+      const hold = () => new Promise<void>(() => stop.abort(new ConnectError("stopping", 14)));
+      await using gateway = await open({ [gate]: hold, shutdownSignal: stop.signal });
+      expect((await within("the answer", gateway.send(post(sent)))).status).toBe(503);
+    }
   });
 
   test("is not told of a shutdown once what it let in is answered", async () => {
