@@ -83,12 +83,13 @@ export interface Runtime {
 
 /** @throws {RuleError} for a rule that cannot be served, a TypeError for an option of `rest`. */
 export function createGateway(options: CommonOptions, { compressions, codings }: Runtime) {
-  const { observer, exposePeerAddress } = options;
+  const { observer, exposePeerAddress, requestPathPrefix: prefix = "" } = options;
   const onError = createErrorListener(options);
-  const { requestPathPrefix: prefix = "" } = options;
+  const onUnknownType = (name: string) => guarded(onError, () => options.onUnknownType?.(name));
   assertPathPrefix("requestPathPrefix", prefix);
   const acceptCompression = options.acceptCompression ?? [...compressions];
-  const endpoints = collectEndpoints({ ...options, acceptCompression, onError }, options.routes);
+  const own = { ...options, acceptCompression, onError, onUnknownType };
+  const endpoints = collectEndpoints(own, options.routes);
   const applyCors = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const { origins = [] } = options.cors ?? {};
