@@ -1,4 +1,5 @@
 /** SQLite on disks that have little space when the store is opened or closed. Only root can make such disks. */
+import { rename } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { PlantStore } from "../../src/plant.ts";
@@ -93,6 +94,16 @@ describe.skipIf(!canMount).each(fileSystems)("on %s", (kind) => {
     other.exec("ROLLBACK");
     await untilObstacle(store);
     await create(store, 1);
+  });
+
+  test("a file that is moved away before there is space again is missed, not made anew", async () => {
+    const { disk, path } = await openFull(10, 0);
+    const failed = Promise.withResolvers<Error>();
+    const store = await openSqlite(path, { onFailure: failed.resolve }, 100);
+    onTestFinished(() => store.close());
+    await rename(path, `${path}.old`);
+    disk.empty();
+    expect((await failed.promise).message).toContain("deleted, moved or replaced");
   });
 
   test.each([0, 64, 2048])("no space for the log at shutdown, %i KiB free", async (freeKib) => {

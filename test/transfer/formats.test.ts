@@ -2,6 +2,7 @@
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { collect } from "../../packages/gateway/test/support/collect.ts";
 import { int64Max, int64Min, type NewPlant } from "../../src/plant.ts";
 import { formatNames, formatOfFile, formats, writePlants } from "../../src/transfer/format.ts";
 import { FormatError, type Row } from "../../src/transfer/row.ts";
@@ -9,12 +10,6 @@ import { unzip } from "../../src/transfer/unzip.ts";
 import { exactPlants } from "../store/reader-places.ts";
 
 type Name = (typeof formatNames)[number];
-
-async function collect<T>(source: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = [];
-  for await (const one of source) all.push(one);
-  return all;
-}
 
 async function read(name: Name, bytes: Uint8Array, pieceMax = 1 << 16, lineBytesMax = 1 << 20) {
   async function* pieces() {

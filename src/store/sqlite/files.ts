@@ -162,13 +162,11 @@ export function rewriteFile(path: string): void {
 }
 
 /**
- * Watches whether the database, its log and the log's index are still the files at their paths.
- * SQLite keeps writing to files that were deleted or replaced, which are lost when the process
- * ends. The index has the locks: a process that makes a new one writes over the same log. @returns
- * A check that throws if they are not.
+ * Watches whether files are still those at their paths. SQLite keeps writing to ones that were deleted
+ * or replaced, which are lost when the process ends. The index of a log has the locks: a process that
+ * makes a new one writes over the same log. @returns A check that throws if they are not.
  */
-export function watchFiles(path: string): () => void {
-  const files = [path, logPath(path), `${fs.realpathSync(path)}-shm`];
+export function watchFiles(files: readonly string[]): () => void {
   const watched = files.map((file) => ({ file, before: fileId(file) }));
   return () => {
     for (const { file, before } of watched) {

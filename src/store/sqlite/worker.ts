@@ -35,6 +35,8 @@ type Opened = ReturnType<typeof openAll>;
 function main(): void {
   const { path, busyTimeoutMs, bell } = workerData as WorkerSetup;
   let opened: Opened | undefined;
+  /** While a full disk cannot be opened, it may be unmounted: a new file would lack all plants. */
+  const assertFileInPlace = watchFiles(fileId(path) === undefined ? [] : [path]);
   let filesCheckedAt = Number.NEGATIVE_INFINITY;
   let isBroken = false;
   let waitsMs = busyTimeoutMs;
@@ -73,6 +75,7 @@ function main(): void {
   }
 
   function open(): Opened {
+    if (opened === undefined) assertFileInPlace();
     opened ??= openAll(path, busyTimeoutMs);
     return opened;
   }
@@ -177,12 +180,11 @@ function main(): void {
 
 function openAll(path: string, busyTimeoutMs: number) {
   const db = openDatabase(path, busyTimeoutMs);
-  return { db, writer: createWriter(db), assertFilesInPlace: watchFiles(path) };
+  const files = [path, logPath(path), logPath(path).replace(/wal$/, "shm")];
+  return { db, writer: createWriter(db), assertFilesInPlace: watchFiles(files) };
 }
 
-function reply(message: Start | Reply): void {
-  port.postMessage(message);
-}
+const reply = (message: Start | Reply) => port.postMessage(message);
 
 try {
   main();

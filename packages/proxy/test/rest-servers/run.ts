@@ -11,21 +11,16 @@ import { createGrpcTransport } from "@connectrpc/connect-node";
 import { createRestTransport } from "connect-gateway/rest";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { startServer } from "../../../gateway/test/runtimes/server-process.ts";
+import { collect } from "../../../gateway/test/support/collect.ts";
 import { createTemporaryFolder } from "../../../gateway/test/support/temporary-folder.ts";
 import { fetchTool, runTool, Unavailable } from "../../../gateway/test/support/tool.ts";
 import { tryFastApi } from "./fastapi.ts";
 
 type Catalog = Client<typeof CatalogService>;
 
-async function all<T>(messages: AsyncIterable<T>): Promise<T[]> {
-  const got: T[] = [];
-  for await (const message of messages) got.push(message);
-  return got;
-}
-
 /** A server may cut a body in other pieces. */
 async function bytesOf(messages: ReturnType<Catalog["streamVolume"]>): Promise<string> {
-  return Buffer.concat((await all(messages)).map(({ data }) => data)).toString("base64");
+  return Buffer.concat((await collect(messages)).map(({ data }) => data)).toString("base64");
 }
 
 const parent = "shelves/a";
@@ -61,8 +56,8 @@ const rows: readonly (readonly [what: string, call: (catalog: Catalog) => Promis
   ],
   ["body *, and a verb", (one) => one.moveVolume({ name, to: "shelves/b" })],
   ["an error of the server", (one) => one.getVolume({ name: `${parent}/volumes/none` })],
-  ["a stream", (one) => all(one.watchVolumes({ parent: "shelves/b" }))],
-  ["a stream of nothing", (one) => all(one.watchVolumes({ parent: "shelves/z" }))],
+  ["a stream", (one) => collect(one.watchVolumes({ parent: "shelves/b" }))],
+  ["a stream of nothing", (one) => collect(one.watchVolumes({ parent: "shelves/z" }))],
   [
     "HttpBody in the request",
     (one) => one.uploadVolume({ name: `shelves/b/volumes/${id}`, content: text }),
