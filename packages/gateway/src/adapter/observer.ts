@@ -1,7 +1,7 @@
 /** Observers of calls: metrics, access logs, traces. */
 import type { DescMethod } from "@bufbuild/protobuf";
 import type { Code, ConnectError, ContextValues } from "@connectrpc/connect";
-import { guarded } from "../errors/errors.ts";
+import { createErrorListener, guarded } from "../errors/errors.ts";
 import type { RequestHeaders } from "../http/headers.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 
@@ -76,9 +76,9 @@ export function composeObservers(
 ): CallObserver | undefined {
   if (observers.length < 2) return observers[0];
 
-  function each<T, U>(all: readonly T[], tell: (one: T) => U): NonNullable<U>[] {
-    return all.flatMap((one) => guarded(onError, () => tell(one)) ?? []);
-  }
+  const listener = createErrorListener({ onError });
+  const each = <T, U>(all: readonly T[], tell: (one: T) => U): NonNullable<U>[] =>
+    all.flatMap((one) => guarded(listener, () => tell(one)) ?? []);
 
   return {
     begin(request) {

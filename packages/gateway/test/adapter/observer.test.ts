@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { connect as connectHttp2 } from "node:http2";
 import { connect } from "node:net";
 import { Code, ConnectError, createContextKey, createContextValues } from "@connectrpc/connect";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { type CallObserver, composeObservers, type ObservedRequest } from "../../src/index.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
@@ -305,13 +305,12 @@ const request: ObservedRequest = {
   peerAddress: () => undefined,
 };
 
-const throwAtOnce = (error: unknown): never => {
-  throw error;
+const fail = () => {
+  throw new Error("broken");
 };
-const fail = () => throwAtOnce(new Error("broken"));
 
 /** Records its notifications. */
-function recordTold(name: string, told: string[]): CallObserver {
+function recordTold(name: string, told: unknown[]): CallObserver {
   return {
     begin({ target }) {
       told.push(`${name} begins ${target}`);
@@ -324,10 +323,10 @@ function recordTold(name: string, told: string[]): CallObserver {
   };
 }
 
-test("several observers are all notified, in order", () => {
-  const told: string[] = [];
-  const two = [recordTold("a", told), recordTold("b", told)];
-  const observation = composeObservers(two, throwAtOnce)?.begin(request);
+test("several observers are all notified, in order, except one that ignores a request", () => {
+  const told: unknown[] = [];
+  const all = [recordTold("a", told), { begin: () => undefined }, recordTold("b", told)];
+  const observation = composeObservers(all, (error) => told.push(error))?.begin(request);
   observation?.calling?.(createContextValues());
   observation?.end({ code: Code.Aborted, error: undefined, status: 409 });
   expect(told).toEqual([
@@ -345,20 +344,17 @@ test.each<[string, CallObserver]>([
   ["fails at the beginning", { begin: fail }],
   ["fails at the call", { begin: () => ({ calling: fail, end: () => {} }) }],
   ["fails at the end", { begin: () => ({ end: fail }) }],
-])("one that %s does not affect the others", (_, broken) => {
+])("one that %s does not affect the others", async (_, broken) => {
   const told: string[] = [];
   const errors: unknown[] = [];
   const observers = [recordTold("a", told), broken, recordTold("b", told)];
-  const observer = composeObservers(observers, (error) => errors.push(error));
+  using logged = vi.spyOn(console, "error").mockReturnValue();
+  // Vitest fails for a rejection that nobody handles, which would end the process of a user.
+  const observer = composeObservers(observers, (error) => Promise.reject(errors.push(error)));
   const observation = observer?.begin(request);
   observation?.calling?.(createContextValues());
   observation?.end({ code: undefined, error: undefined, status: 200 });
   expect(told).toHaveLength(6);
   expect(errors).toEqual([new Error("broken")]);
-});
-
-test("one that ignores a request is not called for it again", () => {
-  const none: CallObserver = { begin: () => undefined };
-  const observation = composeObservers([none, none], throwAtOnce)?.begin(request);
-  observation?.end({ code: undefined, error: undefined, status: 200 });
+  await expect.poll(() => logged.mock.calls).toEqual([[1]]);
 });
