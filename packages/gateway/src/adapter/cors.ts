@@ -5,7 +5,7 @@ import { type Exchange, headerOf } from "../http/exchange.ts";
 import type { HeaderRecord } from "../http/headers.ts";
 import { isRebindable } from "../http/target.ts";
 import type { Route } from "../rpc/face.ts";
-import { assertOptions, optionKinds, timerMaxMs } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 
 export interface CorsOptions {
   /** Origins that may call, for example `https://example.com`; `*` for any. */
@@ -72,7 +72,7 @@ export function createCors(options: CorsOptions): ApplyCors {
       if (isAsking) {
         header["access-control-allow-methods"] = route?.allow(exchange.path).join(", ") || asked;
         header["access-control-allow-headers"] = allowedHeaders;
-        header["access-control-max-age"] = `${Math.min(Math.floor(maxAgeSeconds), timerMaxMs)}`;
+        header["access-control-max-age"] = String(maxAgeSeconds);
       } else header["access-control-expose-headers"] = exposedHeaders;
     }
     if (isAsking) exchange.respond({ status: 204, header, body: "" });

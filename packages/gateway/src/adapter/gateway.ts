@@ -66,9 +66,7 @@ export const commonOptionKinds: OptionKindsOf<CommonOptions> = {
   ...endpointOptionKinds,
   ...optionKinds<Omit<CommonOptions, keyof typeof endpointOptionKinds>>()({
     function: "routes mcp notFoundError",
-    object: "rest cors",
-    "object with begin": "observer",
-    "object with hold": "bodyBudget",
+    object: "rest cors observer bodyBudget",
     boolean: "exposePeerAddress",
     string: "requestPathPrefix",
   }),

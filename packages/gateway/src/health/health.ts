@@ -70,7 +70,7 @@ export interface HealthOptions extends Readiness {
 
 const serviceKinds = optionKinds<HealthOptions>()({
   function: "isReady",
-  AbortSignal: "draining",
+  object: "draining",
   "list of objects": "services",
   "number from 0": "watchesMax",
 });
@@ -137,7 +137,7 @@ export interface HealthHandlersOptions extends Readiness {
 
 const handlerKinds = optionKinds<HealthHandlersOptions>()({
   function: "isReady renderError",
-  AbortSignal: "draining",
+  object: "draining",
   "list of strings": "prefixes",
 });
 

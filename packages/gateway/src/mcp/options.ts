@@ -1,5 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { assertOptions, optionKinds } from "../rpc/options.ts";
+import { assertOptions, assertWhole, optionKinds } from "../rpc/options.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
@@ -56,15 +56,14 @@ export function resolveMcpOptions(options: McpOptions) {
   const kinds = {
     ...optionKinds<Omit<McpOptions, "schemas">>()({
       "list of strings": "tools",
-      object: "server hints authorization",
-      "object with getService": "descriptors",
+      object: "server hints descriptors authorization",
       string: "instructions textPattern",
-      "whole number from 1 to 2^31 - 1": "streamBytesMax streamTimeMs",
+      "positive number": "streamBytesMax streamTimeMs",
     }),
     schemas: ["full", "plain"],
   };
   assertOptions("mcp", options, kinds, ["tools"]);
-  const { server, authorization, hints = {} } = options;
+  const { server, authorization, descriptors, hints = {} } = options;
   if (server !== undefined) {
     assertOptions("mcp.server", server, { name: "string", version: "string" }, ["name", "version"]);
   }
@@ -72,6 +71,9 @@ export function resolveMcpOptions(options: McpOptions) {
     const texts = "list of strings";
     const kinds = { resource: "string", issuers: texts, scopes: texts } as const;
     assertOptions("mcp.authorization", authorization, kinds, ["resource", "issuers"]);
+  }
+  if (descriptors !== undefined && typeof descriptors.getService !== "function") {
+    throw new TypeError("mcp.descriptors must be a Registry, as createFileRegistry makes one");
   }
   for (const [name, own] of Object.entries(hints)) {
     assertOptions(`mcp.hints["${name}"]`, own, hintKinds);
@@ -82,6 +84,7 @@ export function resolveMcpOptions(options: McpOptions) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
   const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
+  assertWhole("mcp", { streamBytesMax, streamTimeMs });
   return { ...options, hints, schemas, streamBytesMax, streamTimeMs };
 }
 

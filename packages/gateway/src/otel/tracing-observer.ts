@@ -64,8 +64,7 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
  * and those that the propagator reads.
  */
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
-  const objects = { tracer: "object with startSpan", propagator: "object with extract" } as const;
-  const kinds = { ...objects, scheme: ["http", "https"] };
+  const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;
   assertOptions("createTracingObserver", options, kinds, ["tracer"]);
   const { tracer, propagator = propagation, scheme = "http" } = options;
   const spanContexts = new WeakMap<ObservedRequest, SpanContext>();

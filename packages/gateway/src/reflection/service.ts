@@ -54,7 +54,10 @@ export function addReflection(
   options: ReflectionOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
-  assertOptions("addReflection", options, { services: "list of objects", draining: "AbortSignal" });
+  assertOptions("addReflection", options, {
+    services: "list of objects",
+    draining: "object",
+  });
   const { services } = options;
   const draining = drainingSignal(options.draining);
   const enter = createStreamLimit(streamsMax, "there are too many streams");

@@ -57,8 +57,7 @@ export interface OwnOptions extends MessageLimits, StreamLimits, ErrorListener {
 
 export const endpointOptionKinds = optionKinds<ConnectRouterOptions & OwnOptions>()({
   function: "onError onUnknownType admit requestGate",
-  object: "jsonOptions binaryOptions",
-  AbortSignal: "shutdownSignal",
+  object: "jsonOptions binaryOptions shutdownSignal",
   boolean: "grpc grpcWeb connect requireConnectProtocolHeader",
   "number from 0": "compressMinBytes",
   "positive number": "readMaxValues streamIdleTimeoutMs readMaxBytes writeMaxBytes maxTimeoutMs",
@@ -113,7 +112,7 @@ export function collectEndpoints(
   rpcProtocolsOf(base);
 
   function register(spec: MethodImplSpec, own?: ConnectRouterOptions, isPasser = false): void {
-    assertOptions(`options of ${spec.method.parent.typeName}`, own ?? {}, endpointOptionKinds);
+    assertOptions(spec.method.parent.typeName, own ?? {}, endpointOptionKinds);
     const merged = { ...base, ...own };
     const { readMaxValues = readMaxValuesDefault } = merged;
     const options = { ...merged, ...validateUniversalHandlerOptions(merged), readMaxValues };

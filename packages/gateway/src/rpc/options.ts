@@ -1,10 +1,9 @@
 /** A timer over this fires at once. Nobody waits longer than these 24.8 days. */
 export const timerMaxMs = 2 ** 31 - 1;
 
-type Value = "string" | "function" | "object" | "AbortSignal";
-type Numeric = "number from 0" | "positive number" | "whole number from 1 to 2^31 - 1";
-/** Of an object, one method may be named, which it must have. */
-type Kind = "boolean" | Value | Numeric | `list of ${Value}s` | `object with ${string}`;
+type Value = "string" | "function" | "object";
+type Numeric = "number from 0" | "positive number";
+type Kind = "boolean" | Value | Numeric | `list of ${Value}s`;
 
 /** The type of an option, or a set of texts. */
 export type OptionKinds = Readonly<Record<string, Kind | readonly string[]>>;
@@ -47,30 +46,34 @@ export function assertOptions(
     }
     const isSet = typeof kind !== "string";
     if (value === undefined || (isSet ? kind.includes(value) : isOfKind(value, kind))) continue;
-    const wanted = isSet ? `one of ${kind.join(", ")}` : `a ${kind}`.replace(/^a(?= [oA])/, "an");
+    const wanted = isSet ? `one of ${kind.join(", ")}` : `${kind[0] === "o" ? "an" : "a"} ${kind}`;
     throw new TypeError(`${where}.${name} must be ${wanted}: ${String(value)}`);
   }
   const missing = required.find((name) => (given as Record<string, unknown>)[name] === undefined);
   if (missing !== undefined) throw new TypeError(`${where}.${missing} is missing`);
 }
 
+/** Of values of the kind "positive number". @throws {TypeError} */
+export function assertWhole(where: string, values: Readonly<Record<string, unknown>>): void {
+  for (const [name, value] of Object.entries(values)) {
+    if (typeof value !== "number" || (Number.isInteger(value) && value <= timerMaxMs)) continue;
+    throw new TypeError(`${where}.${name} must be a whole number up to 2^31 - 1: ${value}`);
+  }
+}
+
 /** Asserts that paths can begin with a text: `/api`, or nothing. @throws {TypeError} */
 export function assertPathPrefix(where: string, prefix: string): void {
   if (/^(?:\/[^/?#\s]+)*$/.test(prefix)) return;
-  throw new TypeError(`${where} must be like /api, without a slash at its end: ${prefix}`);
+  throw new TypeError(`${where} must be like /api: ${prefix}`);
 }
 
 function isOfKind(value: unknown, kind: Kind): boolean {
-  if (typeof value === "number") {
-    const isWhole = kind.startsWith("whole") && Number.isInteger(value) && value <= timerMaxMs;
-    return kind === "number from 0" ? value >= 0 : value > 0 && (isWhole || kind.startsWith("pos"));
-  }
+  if (value === 0) return kind === "number from 0";
+  if (typeof value === "number") return value > 0 && kind.includes("number");
   if (Array.isArray(value)) {
     return kind.startsWith("list") && value.every((one) => kind === `list of ${kindOf(one)}s`);
   }
-  const method = kind === "AbortSignal" ? "addEventListener" : kind.split("object with ")[1];
-  if (method === undefined) return kindOf(value) === kind;
-  return typeof (value as Record<string, unknown> | null)?.[method] === "function";
+  return kindOf(value) === kind;
 }
 
 function kindOf(value: unknown): string {

@@ -57,8 +57,7 @@ const kinds: OptionKindsOf<ServeOptions> = {
     string: "host path",
     "number from 0": "port socketMode",
     function: "handlers onTlsError",
-    object: "limits tls",
-    "object with refused": "traffic",
+    object: "limits tls traffic",
     boolean: "reusePort",
   }),
 };

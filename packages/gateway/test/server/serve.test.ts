@@ -159,12 +159,11 @@ test("over HTTP/2, a tunnel is rejected, and told", async () => {
 });
 
 test.each<[options: object, message: string]>([
-  [{ limits: { requestTimeoutMs: 0 } }, "limits.requestTimeoutMs must be a whole number"],
+  [{ limits: { requestTimeoutMs: 0 } }, "limits.requestTimeoutMs must be a positive number"],
   [{ limits: { requestTimeoutMs: 2 ** 31 } }, "limits.requestTimeoutMs must be a whole number"],
   [{ limits: { connectionMax: 5 } }, "limits.connectionMax is no option; the options are header"],
   [{ tls: {} }, "tls.certFile is missing"],
   [{ tls: { certFile: "a", keyfile: "b" } }, "tls.keyfile is no option"],
-  [{ traffic: {} }, "serve.traffic must be an object with refused: [object Object]"],
   [
     { path: "/tmp/a", port: undefined, host: "::1" },
     "serve: give a port and its host, or a path and its socketMode",
@@ -189,7 +188,7 @@ test.each<[message: string, give: () => unknown]>([
   ["createTracingObserver.tracer is missing", () => createTracingObserver(none)],
   [".url must be of http, https or unix: ftp://a", () => openGrpcTransport({ url: "ftp://a" })],
   [".quietMsMax must be a positive", () => openGrpcTransport({ url: "a:1", quietMsMax: 0 })],
-  [".prefixes must be like /api, without", () => createHealthHandlers({ prefixes: ["api"] })],
+  [".prefixes must be like /api: ", () => createHealthHandlers({ prefixes: ["api"] })],
 ])("an option that is wrong or missing is named: %s", async (message, give) => {
   await expect(async () => give()).rejects.toThrow(message);
 });
