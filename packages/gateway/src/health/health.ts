@@ -19,8 +19,8 @@ import {
 export interface Readiness {
   /**
    * Whether a request would be served now. Called with the full name of a service, or with "" for the
-   * server as a whole. Default: yes. If it throws, it is not ready: it is also called by a timer, where
-   * an error would end the process.
+   * server as a whole. Default: yes. If it throws, or gives a promise, it is not ready: it is also
+   * called by a timer, where an error would end the process.
    */
   readonly isReady?: (service: string) => boolean;
   /** Aborts when the server begins to drain. From then on, it is not ready. Default: never. */
@@ -31,7 +31,7 @@ function resolveReadiness({ isReady, draining }: Readiness) {
   const signal = drainingSignal(draining);
   const saysReady = (service = "") => {
     try {
-      return !signal.aborted && isReady?.(service) !== false;
+      return !signal.aborted && (isReady?.(service) ?? true) === true;
     } catch {
       return false;
     }

@@ -78,6 +78,8 @@ test("/readyz depends on isReady, which may throw, and says when to retry; /heal
     throw new Error("the database is gone");
   };
   expect(await ask("/readyz")).toMatchObject({ status: 503 });
+  isReady = (async () => true) as never;
+  expect(await ask("/readyz")).toMatchObject({ status: 503 });
 });
 
 test("each prefix has both paths, and errors are rendered as configured", async () => {
