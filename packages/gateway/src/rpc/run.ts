@@ -18,7 +18,7 @@ export async function run(call: Call): Promise<Response | Messages> {
       const gate = requestGate?.(call);
       if (gate !== undefined) await call.race(Promise.resolve(gate));
       const admitted = admit?.(call);
-      if (admitted instanceof Promise) await call.race(admitted);
+      if (admitted !== undefined) await call.race(Promise.resolve(admitted));
     }
     if (call.refusal !== undefined) throw call.refusal;
     const moved = call.stream ? watchIdle(call, streamIdleTimeoutMs) : undefined;
