@@ -79,7 +79,7 @@ test.each([
 
 test.each([
   [sqliteError(5), "in_use", "locked"],
-  [sqliteError(14), "inaccessible", "the space, and the rights"],
+  [sqliteError(14), "inaccessible", "the space on the disk"],
   [sqliteError(11 + 256), "damaged", "restore it"],
   // The disk is full.
   [sqliteError(10 + 19 * 256), "inaccessible", "no space left"],

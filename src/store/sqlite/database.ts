@@ -137,7 +137,10 @@ export function checkpoint(db: Database, mode: "NOOP" | "PASSIVE") {
 /** Our codes, by SQLite's primary result codes. */
 const openErrors: Readonly<Record<string, readonly [StoreOpenErrorCode, string]>> = {
   SQLITE_BUSY: ["in_use", "another process keeps it locked; end that one first"],
-  SQLITE_CANTOPEN: ["inaccessible", "check the space, and the rights on it, -wal, -shm and folder"],
+  SQLITE_CANTOPEN: [
+    "inaccessible",
+    "check the rights on it, its -wal and -shm, and its folder, and the space on the disk",
+  ],
   SQLITE_CORRUPT: ["damaged", "the database is damaged; restore it from a backup"],
   SQLITE_FULL: ["inaccessible", "no space left on the disk; free some"],
   SQLITE_IOERR: ["inaccessible", "the disk reported an error; check it"],
