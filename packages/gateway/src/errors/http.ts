@@ -157,7 +157,7 @@ export function bodilessResponse(status: number, given: NodeHeaders): Response {
   return status === 205 ? smallResponse(status, "", header) : { status, header, body: "" };
 }
 
-/** What `renderError` returns. @throws {RangeError} for a status that none is, as of a promise. */
+/** What `renderError` returns. @throws {RangeError} if it has no valid status, as a promise has none. */
 export function rendered(made: RenderedError): RenderedError {
   if (made instanceof Promise)
     made.catch(() => {}); // nobody waits for it
