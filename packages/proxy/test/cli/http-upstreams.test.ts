@@ -173,6 +173,16 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     response.end(envelope("no gzip", 1));
   };
   expect((await failureOf(client.getVolume({ id: 3n }))).code).toBe(Code.Internal);
+  for (const [length, code] of [
+    [60_000, Code.NotFound],
+    [70_000, Code.ResourceExhausted],
+  ] as const) {
+    answer = (request, response) => {
+      response.setHeader("x-wide", "x".repeat(length));
+      serve(request, response);
+    };
+    expect((await failureOf(client.getVolume({ id: 3n }))).code).toBe(code);
+  }
   answer = (_request, response) => {
     response.writeHead(403, { "content-type": "text/html", "set-cookie": "a=b" });
     response.write("<h1>"); // chunked
