@@ -52,7 +52,7 @@ export function renderErrorOf(id: RpcMessage["id"]): RenderError {
 export const modernVersion = "2026-07-28";
 
 /** They begin with `initialize`, whose answer needs no session. */
-export const legacyVersions = ["2025-11-25", "2025-06-18"] as const;
+export const legacyVersions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"] as const;
 
 export const versions: readonly string[] = [modernVersion, ...legacyVersions];
 
@@ -61,7 +61,7 @@ export type Era = "modern" | "legacy";
 /** The maximum number of values in the envelope besides the arguments: ids, and descriptions of the client. */
 export const envelopeValuesMax = 200;
 
-/** Parses a body. MCP has no batches, and no responses for servers. @throws {RestFailure} 400. */
+/** Parses a body. Batches, which 2025-03-26 had, and responses are rejected. @throws {RestFailure} 400. */
 export function parseMessage(bytes: Uint8Array): RpcMessage {
   let json: ExactJson;
   try {

@@ -10,11 +10,11 @@ import { type ExactJson, isJsonObject } from "../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../codec/violation.ts";
 import { errorResponse, type RestError, renderStatus, restErrorFrom } from "../errors/http.ts";
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
-import type { Response } from "../http/exchange.ts";
+import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
 import { textTypes } from "../rest/response/answer-coding.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
-import { serverSentEvents } from "../rest/stream/stream-format.ts";
+import { chooseStreamFormat, serverSentEvents } from "../rest/stream/stream-format.ts";
 import {
   type Call,
   headDelayMs,
@@ -106,28 +106,28 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
       return errorResponse(error, { renderError, ...options.jsonOptions }, call);
     },
     headDelayMs: () => headDelayMs,
-    head({ responseHeader }) {
+    head({ exchange, responseHeader }) {
       const { contentType, header } = serverSentEvents;
       const own = withoutLength(responseHeader.toNode());
-      return { status: 200, header: { ...own, ...header, "content-type": contentType } };
+      const type = takesEvents(exchange) ? contentType : "application/json";
+      return { status: 200, header: { ...own, ...header, "content-type": type } };
     },
-    // Progress; or a comment, by which proxies see that the call goes on.
-    chunk({ parts }, message) {
+    // Progress; or an empty line, which readers ignore, and by which proxies see that the call goes on.
+    chunk({ exchange, parts }, message) {
       const text = jsonOf(message);
       const progress = parts.texts.push(text);
       parts.bytes += byteLengthOf(text);
       const { _meta: meta } = parts.request.params;
       const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
-      if (token === undefined) return bytesOf(serverSentEvents.comment);
+      if (token === undefined || !takesEvents(exchange)) return bytesOf("\n");
       const params = { progressToken: token, progress };
       return event(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params }));
     },
-    end({ parts }, failure) {
+    end({ exchange, parts }, failure) {
       const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;
-      if (failure === undefined) return { body: event(structured(parts, text)) };
-      const rest = restErrorFrom(failure.error, options.jsonOptions?.registry);
-      const members = failureOf(rest, parts.signature);
-      return { body: event(structured(parts, text, members)), error: rest.error };
+      const rest = failure && restErrorFrom(failure.error, options.jsonOptions?.registry);
+      const result = structured(parts, text, rest && failureOf(rest, parts.signature));
+      return { body: takesEvents(exchange) ? event(result) : bytesOf(result), error: rest?.error };
     },
   };
 }
@@ -205,6 +205,11 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   if (type !== undefined) return { type: type.toLowerCase(), data: base64Encode(data), mimeType };
   const resource = { uri: `urn:mcp:tool:${name}`, mimeType, blob: base64Encode(data) };
   return { type: "resource", resource };
+}
+
+/** Some clients accept `application/json` alone. */
+function takesEvents(exchange: Exchange): boolean {
+  return chooseStreamFormat(headerOf(exchange, "accept"), "sse") === serverSentEvents;
 }
 
 function event(json: string): Uint8Array {

@@ -16,6 +16,7 @@ const open = (options: Partial<TestGatewayOptions> = {}, own: Partial<McpOptions
   );
 
 const modern = "2026-07-28";
+const olderVersions = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 const abilities = { capabilities: { tools: {} } };
 const meta = {
   "io.modelcontextprotocol/protocolVersion": modern,
@@ -80,13 +81,13 @@ describe("a request", () => {
     [{ body: request("ping") }, 200, { jsonrpc: "2.0", id: 1, result: {} }],
     [{ ...call(), headers: { "mcp-protocol-version": "2025-11-25" } }, 400, error(-32020)],
     [
-      { headers: { "mcp-protocol-version": "2024-11-05" }, body: request("tools/list") },
+      { headers: { "mcp-protocol-version": "2024-10-07" }, body: request("tools/list") },
       400,
       {
-        id: 1,
+        ...{ jsonrpc: "2.0", id: 1 },
         error: {
           code: -32022,
-          data: { supported: [modern, "2025-11-25", "2025-06-18"], requested: "2024-11-05" },
+          data: { supported: [modern, ...olderVersions], requested: "2024-10-07" },
         },
       },
     ],
@@ -96,8 +97,14 @@ describe("a request", () => {
       200,
       result(expect.objectContaining({ ...abilities, ttlMs: 60_000, cacheScope: "private" })),
     ],
-    [{ body: initialize("2025-06-18") }, 200, result({ protocolVersion: "2025-06-18" })],
-    ...["2024-11-05", modern].map(
+    ...olderVersions.map(
+      (protocolVersion): Row => [
+        { body: initialize(protocolVersion) },
+        200,
+        result({ protocolVersion }),
+      ],
+    ),
+    ...["2024-10-07", modern].map(
       (version): Row => [
         { headers: { "mcp-protocol-version": version }, body: initialize("2025-06-18") },
         200,
