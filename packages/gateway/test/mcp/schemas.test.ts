@@ -56,7 +56,10 @@ describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
       for (const { name, inputSchema, outputSchema } of tools) {
         expect(name).toMatch(/^[a-z0-9_]{1,64}$/);
         expect(inputSchema).toMatchObject({ type: "object" });
-        for (const schema of [inputSchema, outputSchema ?? {}]) validatorOf(schema);
+        validatorOf(inputSchema);
+        // JSON has no zeros, and a server of another language may leave out more.
+        const answer = { messages: [{}], truncated: false, value: "2000-01-01T00:00:00Z" };
+        expect([name, validatorOf(outputSchema ?? {})(answer)]).toEqual([name, true]);
       }
     },
   );

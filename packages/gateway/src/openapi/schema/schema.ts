@@ -78,7 +78,9 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     const fields = message.fields.filter(
       (field) => isLeft(taken, field) && !(isOfModels && traitsOf(field).isOutput),
     );
-    const required = fields.filter((field) => isRequired(field, place, rulesAt(field, place)));
+    // Clients of models reject an answer that its schema does not allow.
+    const isLoose = isForModels && place === "response";
+    const required = fields.filter((field) => !isLoose && isRequired(field, place));
     const hasMask = maskFieldOf(message) !== undefined;
     const properties = fields.map((field) => {
       // An update with a mask needs only the fields of the mask.
