@@ -147,7 +147,7 @@ function outputSchema(
 ): JsonObject | undefined {
   const isStream = methodKind === "server_streaming";
   if (!isStream && isHttpBody(output, undefined)) return undefined;
-  const description = "Whether the stream went on: these are only its first messages.";
+  const description = "Whether these are only the first messages of the stream.";
   const streamSchema = (schemas: Schemas) => ({
     type: "object",
     properties: {

@@ -124,7 +124,8 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
       return event(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params }));
     },
     end({ exchange, parts }, failure) {
-      const text = `{"messages":[${parts.texts.join(",")}],"truncated":${parts.isCut}}`;
+      const isCut = parts.isCut || failure !== undefined;
+      const text = `{"messages":[${parts.texts.join(",")}],"truncated":${isCut}}`;
       const rest = failure && restErrorFrom(failure.error, options.jsonOptions?.registry);
       const result = structured(parts, text, rest && failureOf(rest, parts.signature));
       return { body: takesEvents(exchange) ? event(result) : bytesOf(result), error: rest?.error };

@@ -60,7 +60,7 @@ describe.each([
     const result = await client.call("watch_volumes", { parent });
     expect(result.isError).toBe(true);
     expect(JSON.parse(result.content[0]?.text ?? "")).toMatchObject({ code: "DATA_LOSS" });
-    expect(result.structuredContent).toEqual({ messages: volumes(1), truncated: false });
+    expect(result.structuredContent).toEqual({ messages: volumes(1), truncated: true });
   });
 
   test.each([
