@@ -34,8 +34,8 @@ export interface McpOptions {
    */
   readonly descriptors?: Registry;
   /**
-   * `plain` for clients that refuse `$ref`, `anyOf` and `not`. Such schemas are longer, and allow
-   * more than the server does, but neither `NaN` nor `null`. Default `full`.
+   * `plain` for clients that refuse `$ref`, `anyOf`, `not` and `additionalProperties: false`. Such
+   * schemas are longer, and allow more than the server, but neither `NaN` nor `null`. Default `full`.
    */
   readonly schemas?: "full" | "plain";
   /** The pattern that every text in arguments must match, for a service that refuses others. */

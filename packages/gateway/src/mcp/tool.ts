@@ -194,10 +194,10 @@ function complete(
 const plainReferencesMax = 500;
 
 /**
- * The same schema, for clients that refuse `$ref`, `anyOf` and `not`: its references are in place. A
- * message that contains itself is any object from there on. References that are too many, conditions
- * that need `not`, and those that differ between alternatives are left to the server. Of several
- * types, arguments take the first, and results any.
+ * The same schema, for clients that refuse `$ref`, `anyOf`, `not` and `additionalProperties: false`:
+ * its references are in place. A message that contains itself is any object from there on. References
+ * that are too many, conditions that need `not`, those that differ between alternatives, and unknown
+ * members are left to the server. Of several types, arguments take the first, and results any.
  */
 function plainSchema(
   schema: JsonObject,
@@ -207,12 +207,13 @@ function plainSchema(
   let left = plainReferencesMax;
 
   function plain(value: unknown, open: readonly string[]): JsonObject {
-    const { $ref, anyOf, not: _not, ...rest } = value as JsonObject;
-    const members = mapValues(rest, (one, keyword) => {
+    const { $ref, anyOf, not: _not, additionalProperties: more, ...rest } = value as JsonObject;
+    const kept = typeof more === "object" ? { ...rest, additionalProperties: more } : rest;
+    const members = mapValues(kept, (one, keyword) => {
       if (keyword === "properties")
         return mapValues(one as JsonObject, (each) => plain(each, open));
       if (keyword === "allOf") return (one as unknown[]).map((each) => plain(each, open));
-      return schemaKeywords.includes(keyword) && typeof one === "object" ? plain(one, open) : one;
+      return schemaKeywords.includes(keyword) ? plain(one, open) : one;
     });
     if (typeof $ref === "string") return { ...resolve($ref, open), ...members };
     if (!Array.isArray(anyOf) || place === "response") return members;

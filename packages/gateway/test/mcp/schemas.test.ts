@@ -68,7 +68,9 @@ describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
 test("plain schemas have no references and no alternatives, and names are still names", async () => {
   for (const service of services) {
     const { tools } = await offer(service, { schemas: "plain" });
-    expect(JSON.stringify(tools)).not.toMatch(/"(?:\$ref|\$defs|anyOf)":|"not":\{"(?!type)/);
+    expect(JSON.stringify(tools)).not.toMatch(
+      /"(?:\$ref|\$defs|anyOf)":|"not":\{"(?!type)|"additionalProperties":(?!\{)/,
+    );
   }
 });
 
