@@ -14,7 +14,7 @@ const here = import.meta.dirname;
 const suite = join(here, "node_modules/@modelcontextprotocol/conformance/dist/index.js");
 
 /** Each version that is served. */
-const versions = ["2026-07-28", "2025-11-25", "2025-06-18"];
+const versions = ["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"];
 
 /** What the gateway does not have, as its tools are methods of a service. */
 const leftOut: readonly (readonly [scenarios: RegExp, reason: string])[] = [
