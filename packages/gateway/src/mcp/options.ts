@@ -21,10 +21,7 @@ export interface McpOptions {
   readonly tools: readonly string[];
   /** The description of the server for clients. Default: the names of the services, and `0.0.0`. */
   readonly server?: { readonly name: string; readonly version: string };
-  /**
-   * Hints by method, as `pkg.v1.Service/Method`, in place of those that `idempotency_level` and the
-   * HTTP rule give.
-   */
+  /** Hints by method, as `pkg.v1.Service/Method`, in place of those that the proto gives. */
   readonly hints?: Readonly<Record<string, ToolHints>>;
   /** What models should know to use the tools. Default: nothing. */
   readonly instructions?: string;

@@ -54,9 +54,8 @@ export async function serveStdio(
     const key = JSON.stringify(id);
     if (id !== undefined) calls.set(key, call);
     const { signal } = call;
-    const cancelled = new Promise<void>((resolve) =>
-      signal.addEventListener("abort", () => resolve()),
-    );
+    const { promise: cancelled, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve());
     try {
       const body = line as Uint8Array<ArrayBuffer>;
       const init = { method: "POST", headers: headersOf(message), signal, body };

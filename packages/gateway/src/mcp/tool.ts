@@ -213,7 +213,9 @@ function plainSchema(
       if (keyword === "properties")
         return mapValues(one as JsonObject, (each) => plain(each, open));
       if (keyword === "allOf") return (one as unknown[]).map((each) => plain(each, open));
-      return schemaKeywords.includes(keyword) ? plain(one, open) : one;
+      // Others hold data.
+      const isSchema = ["items", "additionalProperties", "propertyNames"].includes(keyword);
+      return isSchema ? plain(one, open) : one;
     });
     if (typeof $ref === "string") return { ...resolve($ref, open), ...members };
     if (!Array.isArray(anyOf) || place === "response") return members;
@@ -231,6 +233,3 @@ function plainSchema(
 
   return plain(schema, []);
 }
-
-/** Keywords whose value is a schema. Others hold data. */
-const schemaKeywords = ["items", "additionalProperties", "propertyNames"];

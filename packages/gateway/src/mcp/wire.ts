@@ -167,10 +167,8 @@ export function refusal(
   call: Call<ToolCall>,
   { authorization }: McpSettings,
 ): Response {
-  return withMetadata(
-    errorResponse(error, { renderError: renderErrorOf(id) }, call),
-    authorization,
-  );
+  const response = errorResponse(error, { renderError: renderErrorOf(id) }, call);
+  return withMetadata(response, authorization);
 }
 
 /** Has its content as text, too, for clients that read nothing else. */
@@ -196,8 +194,7 @@ function failureOf(error: RestError, signature: string): string {
 /** A google.api.HttpBody as content, by its media type. */
 function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
   const { writeMaxBytes } = options;
-  const { length } = data;
-  if (length > writeMaxBytes) throw answerTooLarge(length, writeMaxBytes);
+  if (data.length > writeMaxBytes) throw answerTooLarge(data.length, writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
   // Text of another encoding is exact as a resource alone.
   const text = textTypes.test(mimeType) ? textOf(() => data) : undefined;
@@ -209,9 +206,8 @@ function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
 }
 
 /** Some clients accept `application/json` alone. */
-function takesEvents(exchange: Exchange): boolean {
-  return chooseStreamFormat(headerOf(exchange, "accept"), "sse") === serverSentEvents;
-}
+const takesEvents = (exchange: Exchange) =>
+  chooseStreamFormat(headerOf(exchange, "accept"), "sse") === serverSentEvents;
 
 function event(json: string): Uint8Array {
   return bytesOf(serverSentEvents.message(json, 0));

@@ -1,5 +1,6 @@
 /** The protocol itself: versions, headers, JSON-RPC, pages, and who may call. */
 import { Code, ConnectError, createContextKey, type HandlerContext } from "@connectrpc/connect";
+import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
 import type { CallEnding, ObservedRequest } from "../../src/index.ts";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
@@ -11,7 +12,7 @@ const tools = [CatalogService.typeName];
 
 const open = (options: Partial<TestGatewayOptions> = {}, own: Partial<McpOptions> = {}) =>
   openShelves(
-    { getVolume: () => ({ ...walden, id: 1n }) },
+    { getVolume: () => ({ ...walden, id: 1n }), watchVolumes: () => createAsyncIterable([{}]) },
     { mcp: createMcp({ tools, ...own }), ...options },
   );
 
@@ -38,11 +39,14 @@ const request = (method: string, params = {}) => ({ jsonrpc: "2.0", id: 1, metho
 
 const initialize = (protocolVersion: string) => request("initialize", { protocolVersion });
 
-/** As a client of 2025-11-25 sends it. */
-const older = (method: string, params?: object): Sent => ({
-  headers: { "mcp-protocol-version": "2025-11-25" },
-  body: request(method, params),
+const by = (version: string, body: unknown): Sent => ({
+  headers: { "mcp-protocol-version": version },
+  body,
 });
+
+const older = (method: string, params?: object) => by("2025-11-25", request(method, params));
+
+const watching = older("tools/call", { name: "watch_volumes", _meta: { progressToken: 1 } });
 
 const calling = (args: object) => older("tools/call", { name: "get_volume", arguments: args });
 
@@ -54,15 +58,16 @@ const current = (method: string, params = {}, headers: Record<string, string> = 
 const call = (headers: Record<string, string> = { "mcp-name": "get_volume" }) =>
   current("tools/call", { name: "get_volume", arguments: { name: "a" } }, headers);
 
-const malformed = (body: unknown): Sent => withBody(older(""), body);
-
-const withBody = (sent: Sent, body: unknown): Sent => ({ ...sent, body });
+const malformed = (body: unknown) => by("2025-11-25", body);
 
 describe("a request", () => {
   type Row = readonly [sent: Sent, status: number, answer: object];
 
   const result = (part: object) => ({ jsonrpc: "2.0", id: 1, result: part });
   const error = (code: number, id: unknown = 1) => ({ jsonrpc: "2.0", id, error: { code } });
+  const stream = { structuredContent: { messages: [{}], truncated: false } };
+  const agreed = (protocolVersion: string) => result({ protocolVersion });
+  const unsupported = { supported: [modern, ...olderVersions], requested: "2024-10-07" };
   const anonymous = (code: number) => ({ jsonrpc: "2.0", error: { code } });
   const complete = expect.objectContaining({
     resultType: "complete",
@@ -72,6 +77,7 @@ describe("a request", () => {
   const rows: readonly Row[] = [
     [call(), 200, result(complete)],
     [older("tools/call", { name: "get_volume" }), 200, result({ structuredContent: walden })],
+    [{ ...watching, headers: { accept: "application/json" } }, 200, result(stream)],
     [call({ "mcp-name": "=?base64?Z2V0X3ZvbHVtZQ==?=" }), 200, result(complete)],
     [call({ "mcp-name": "=?base64?!?=" }), 400, error(-32020)],
     [call({ "mcp-name": "list_volumes" }), 400, error(-32020)],
@@ -79,39 +85,18 @@ describe("a request", () => {
     [call({ "mcp-name": "get_volume", "mcp-method": "tools/list" }), 400, error(-32020)],
     [{ ...call(), headers: {} }, 400, error(-32020)],
     [{ body: request("ping") }, 200, { jsonrpc: "2.0", id: 1, result: {} }],
-    [{ ...call(), headers: { "mcp-protocol-version": "2025-11-25" } }, 400, error(-32020)],
-    [
-      { headers: { "mcp-protocol-version": "2024-10-07" }, body: request("tools/list") },
-      400,
-      {
-        ...{ jsonrpc: "2.0", id: 1 },
-        error: {
-          code: -32022,
-          data: { supported: [modern, ...olderVersions], requested: "2024-10-07" },
-        },
-      },
-    ],
-    [withBody(current("tools/list"), request("tools/list")), 400, error(-32602)],
+    [by("2025-11-25", call().body), 400, error(-32020)],
+    [by("2024-10-07", request("ping")), 400, { error: { code: -32022, data: unsupported } }],
+    [{ ...current("tools/list"), body: request("tools/list") }, 400, error(-32602)],
     [
       current("server/discover"),
       200,
       result(expect.objectContaining({ ...abilities, ttlMs: 60_000, cacheScope: "private" })),
     ],
-    ...olderVersions.map(
-      (protocolVersion): Row => [
-        { body: initialize(protocolVersion) },
-        200,
-        result({ protocolVersion }),
-      ],
-    ),
-    ...["2024-10-07", modern].map(
-      (version): Row => [
-        { headers: { "mcp-protocol-version": version }, body: initialize("2025-06-18") },
-        200,
-        result({ protocolVersion: "2025-06-18" }),
-      ],
-    ),
-    [{ body: initialize(modern) }, 200, result({ protocolVersion: "2025-11-25" })],
+    ...olderVersions.map((one): Row => [{ body: initialize(one) }, 200, agreed(one)]),
+    [by("2024-10-07", initialize("2025-06-18")), 200, agreed("2025-06-18")],
+    [by(modern, initialize("2025-06-18")), 200, agreed("2025-06-18")],
+    [{ body: initialize(modern) }, 200, agreed("2025-11-25")],
     [current("resources/list"), 404, error(-32601)],
     [older("resources/list"), 200, error(-32601)],
     [older("tools/call", { name: "__proto__" }), 200, error(-32602)],

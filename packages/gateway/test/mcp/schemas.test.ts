@@ -68,9 +68,8 @@ describe.each(["full", "plain"] as const)("%s schemas", (schemas) => {
 test("plain schemas have no references and no alternatives, and names are still names", async () => {
   for (const service of services) {
     const { tools } = await offer(service, { schemas: "plain" });
-    expect(JSON.stringify(tools)).not.toMatch(
-      /"(?:\$ref|\$defs|anyOf)":|"not":\{"(?!type)|"additionalProperties":(?!\{)/,
-    );
+    const refused = /"(?:\$ref|\$defs|anyOf)":|"not":\{"(?!type)|"additionalProperties":(?!\{)/;
+    expect(JSON.stringify(tools)).not.toMatch(refused);
   }
 });
 

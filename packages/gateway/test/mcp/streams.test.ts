@@ -4,7 +4,6 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 import { type Catalog, CatalogService, openShelves } from "../support/catalog.ts";
-import { jsonOf } from "../support/gateway.ts";
 import { openDefault, openLegacy, openModern } from "../support/mcp-client.ts";
 
 const tools = [CatalogService.typeName];
@@ -85,17 +84,4 @@ describe.each([
     if (connect === openModern) await cancelled.promise;
     else cancelled.resolve(); // it tells so by a notification, which a server without sessions passes over
   });
-});
-
-test("a stream is JSON for a client that accepts no events", async () => {
-  await using gateway = await open(waiting, { streamTimeMs: 50 });
-  const params = { name: "watch_volumes", arguments: { parent }, _meta: { progressToken: 1 } };
-  const response = await gateway.send({
-    ...{ method: "POST", path: "/mcp" },
-    headers: { accept: "application/json", "content-type": "application/json" },
-    body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }),
-  });
-  expect(response.headers.get("content-type")).toBe("application/json");
-  const structuredContent = { messages: volumes(1, 2, 3), truncated: true };
-  expect(jsonOf(response)).toMatchObject({ id: 1, result: { structuredContent } });
 });
