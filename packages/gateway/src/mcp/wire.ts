@@ -12,6 +12,7 @@ import { errorResponse, type RestError, renderStatus, restErrorFrom } from "../e
 import { byteLengthOf, bytesOf, jsonResponse } from "../http/body.ts";
 import { type Exchange, headerOf, type Response } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
+import { commentMs } from "../rest/handler.ts";
 import { textTypes } from "../rest/response/answer-coding.ts";
 import { isHttpBody } from "../rest/rule/http-body.ts";
 import { chooseStreamFormat, serverSentEvents } from "../rest/stream/stream-format.ts";
@@ -58,8 +59,7 @@ export type ToolWire = StreamWire<ToolCall> & Pick<Tool, "options">;
 /** The wire of a tool: JSON, and events for a stream. */
 export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
   const { options, codecs } = tool;
-  const { method } = tool.spec;
-  const { input, output } = method;
+  const { input, output } = tool.spec.method;
   const jsonOf = (message: Message) => codecs.json.serialize(message) as string;
 
   function bind(args: ToolCall["args"]): Message {
@@ -112,14 +112,15 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
       const type = takesEvents(exchange) ? contentType : "application/json";
       return { status: 200, header: { ...own, ...header, "content-type": type } };
     },
-    // Progress; or an empty line, which readers ignore, and by which proxies see that the call goes on.
+    // Readers ignore empty lines. But after 256 without an event, the Java SDK reads no more.
+    quiet: () => ({ chunk: bytesOf("\n"), everyMs: commentMs }),
     chunk({ exchange, parts }, message) {
       const text = jsonOf(message);
       const progress = parts.texts.push(text);
       parts.bytes += byteLengthOf(text);
       const { _meta: meta } = parts.request.params;
       const token = isJsonObject(meta) ? stringOrInteger(meta["progressToken"]) : undefined;
-      if (token === undefined || !takesEvents(exchange)) return bytesOf("\n");
+      if (token === undefined || !takesEvents(exchange)) return new Uint8Array();
       const params = { progressToken: token, progress };
       return event(JSON.stringify({ jsonrpc: "2.0", method: "notifications/progress", params }));
     },

@@ -72,7 +72,7 @@ export function createRest(
 }
 
 /** As the standard of server-sent events advises. */
-const commentMs = 15_000;
+export const commentMs = 15_000;
 
 const terms = { protocol: "rest", timeout: "connect-timeout-ms", parseTimeout } as const;
 

@@ -54,16 +54,9 @@ test("each line is answered by one, wherever it is cut, and the last without its
   const bytes = [...new TextEncoder().encode(text)].map((byte) => Uint8Array.of(byte));
   const answers = await run(input(...bytes));
   expect(answers).toHaveLength(3);
-  expect(answers).toEqual(
-    expect.arrayContaining([
-      expect.objectContaining({
-        id: 1,
-        result: expect.objectContaining({ content: expect.anything() }),
-      }),
-      expect.objectContaining({ id: "b" }),
-      expect.objectContaining({ id: 3 }),
-    ]),
-  );
+  expect(new Set(answers.map(({ id }) => id))).toEqual(new Set([1, "b", 3]));
+  const result = { structuredContent: { title: "é" } };
+  expect(answers.find(({ id }) => id === 1)).toMatchObject({ result });
 });
 
 const asking = (version: unknown, name?: unknown) => {

@@ -85,3 +85,12 @@ describe.each([
     else cancelled.resolve(); // it tells so by a notification, which a server without sessions passes over
   });
 });
+
+test("a stream without progress is one event: some clients stop at many lines without one", async () => {
+  await using gateway = await open(endless, { streamBytesMax: 3000 });
+  const params = { name: "watch_volumes", arguments: { parent } };
+  const body = JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params });
+  const headers = { "content-type": "application/json" };
+  const response = await gateway.send({ method: "POST", path: "/mcp", headers, body });
+  expect(response.body.toString()).toMatch(/^data: .*\n\n$/);
+});
