@@ -75,17 +75,17 @@ test("what a proto says is text, never HTML", () => {
 });
 
 test("what OpenAPI cannot describe is told, and errors of each status, and a type of two once", () => {
-  const schema = { $ref: "#/components/schemas/T" };
-  const content = { "a/b": { schema } };
+  const content = { "a/b": { schema: { $ref: "#/components/schemas/T" } } };
   const responses = { 200: { content }, 503: { description: "Away.", content } };
-  const paths = { "/x": { description: "QUERY, too.", get: { operationId: "x", responses } } };
-  const a = { ...schema, description: "Its own." };
-  const components = { schemas: { T: { description: "Of any T.", properties: { a } } } };
+  const paths = { "/x": { description: "QUERY, <too>.", get: { operationId: "x", responses } } };
+  const a = { $ref: "#/components/schemas/U", description: "Its own." };
+  const described = { description: "Of any.", properties: { a } };
+  const components = { schemas: { T: described, U: described } };
   const page = renderReference({ servers: [{ url: "/api/" }], paths, components } as never);
   expect(page).toContain("<code>GET /api/x</code></h2>");
-  expect(page).toContain("<p>QUERY, too.</p>");
-  expect(page.match(/<a href="#type-T">/g)).toHaveLength(3);
-  expect(textOf(page)).toMatch(/ 503 Away\. .* a T no Its own\. /);
+  expect(page).toContain("<p>QUERY, &lt;too&gt;.</p>");
+  expect(page.match(/<a href="#type-T">/g)).toHaveLength(2);
+  expect(textOf(page)).toMatch(/ 503 Away\. .* a U no Its own\. /);
 });
 
 test.each([
