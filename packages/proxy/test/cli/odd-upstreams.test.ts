@@ -59,10 +59,8 @@ test("a rule, a type, options and an import that are wrong, and messages that ho
   const variables = { CONNECT_GATEWAY_MCP_SCHEMAS: "plain" };
   await using server = await startCommand([...args, "--openapi", "--mcp"], folder.path, variables);
   await server.ready();
-  const tools = await post(
-    `${server.origin}/mcp`,
-    '{"jsonrpc":"2.0","id":1,"method":"tools/list"}',
-  );
+  const list = '{"jsonrpc":"2.0","id":1,"method":"tools/list"}';
+  const tools = await post(`${server.origin}/mcp`, list);
   expect(await tools.text()).toContain('"name":"field_service_echo"');
   expect(await (await post(`${server.origin}/v1/fields`, '{"string": "a"}')).json()).toEqual({
     string: "a",
@@ -97,10 +95,11 @@ test("one upstream that is away does not keep the others from being served", asy
   await writeFile(join(folder.path, "rules.yaml"), `http: { rules: [${rule}] }`);
   await using server = await start(
     ...["--upstream", upstream.url, "--upstream", other, "--reflection"],
-    ...["--rules", "rules.yaml", "--admin-port", "0"],
+    ...["--rules", "rules.yaml", "--admin-port", "0", "--mcp", CatalogService.typeName],
   );
   const called = async () => (await post(`${server.origin}/v1/fields`, "{}")).status;
   await expect.poll(called).toBe(200);
+  await server.nextLine(); // says where MCP is
   const metrics = await server.readMetrics();
   expect(metrics).toContain("connect_gateway_rules_left_out 0\n"); // it may be known later
   expect((await fetch(`${server.origin}/v1/volumes/1`)).status).toBe(503);

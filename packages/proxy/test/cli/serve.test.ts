@@ -175,10 +175,12 @@ test.each<
 
 test("calls are counted and logged as they are named, headers reach the upstream by the list, and a drain ends with 0", async () => {
   let seen = new Headers();
+  const drained = Promise.withResolvers<void>();
   await using upstream = await openUpstream((router) =>
     router.service(CatalogService, {
-      getVolume(_, { requestHeader }) {
+      async getVolume({ id }, { requestHeader }) {
         seen = requestHeader;
+        if (id === 2n) await drained.promise;
         return {};
       },
     }),
@@ -187,23 +189,20 @@ test("calls are counted and logged as they are named, headers reach the upstream
     ...["--upstream", upstream.url, ...described, "--request-metadata", "x-tenant"],
     ...["--admin-port", "0", "--access-log", "on", "--log-format", "json"],
   );
-  await fetch(`${server.origin}/v1/volumes/1`, {
-    headers: {
-      authorization: "Bearer a",
-      "x-tenant": "t",
-      "x-other": "o",
-      // Nothing poses as the caller.
-      "x-forwarded-for": "1.2.3.4",
-    },
-  });
-  expect(Object.fromEntries(seen)).toMatchObject({
-    ...{ authorization: "Bearer a", "x-tenant": "t", "x-forwarded-for": "127.0.0.1" },
-  });
+  const sent = { authorization: "Bearer a", "x-tenant": "t" };
+  const others = { "x-other": "o", "x-forwarded-for": "1.2.3.4" }; // nothing poses as the caller
+  await fetch(`${server.origin}/v1/volumes/1`, { headers: { ...sent, ...others } });
+  expect(Object.fromEntries(seen)).toMatchObject({ ...sent, "x-forwarded-for": "127.0.0.1" });
   expect(seen.has("x-other")).toBe(false);
   const metrics = await server.readMetrics();
   const labels = 'method="library.v1.CatalogService/GetVolume",protocol="rest",code="OK"';
   expect(metrics).toContain(`connect_gateway_requests_total{${labels}} 1\n`);
+  const last = fetch(`${server.origin}/v1/volumes/2`);
+  await expect.poll(server.readMetrics).toMatch(/_in_flight\S* 1\n/);
   server.terminate();
+  await expect.poll(server.readMetrics).toContain("connect_gateway_ready 0\n");
+  drained.resolve();
+  expect((await last).status).toBe(200);
   expect(await within("the end", server.ended)).toBe(0);
   expect(server.errors()).not.toContain("anybody may call");
 });

@@ -12,8 +12,9 @@ import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/librar
 import { LabelSchema } from "../../../gateway/test/gen/library/v1/label_pb.ts";
 import { send } from "../../../gateway/test/support/catalog.ts";
 import { codeStatuses } from "../../../gateway/test/support/code-statuses.ts";
+import { collect } from "../../../gateway/test/support/collect.ts";
 import { jsonOf, type TestGatewayOptions } from "../../../gateway/test/support/gateway.ts";
-import { openProtocols } from "../../../gateway/test/support/open-client.ts";
+import { grpcProtocol, openProtocols } from "../../../gateway/test/support/open-client.ts";
 import { failureOf, openProxy, openProxyOf, type TestProxy } from "./open-proxy.ts";
 
 const request = send("POST", "/v1/fields", {});
@@ -98,6 +99,15 @@ test("an error that is none of the upstream's stays as it is, for others", async
   expect([status, headers.get("x-a"), error.metadata.get("x-a")]).toEqual([409, null, "b"]);
 });
 
+test.each([0, 2])("%i messages to a client that streams are an error", async (count) => {
+  const body = Buffer.alloc(5 * count);
+  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+  await using proxy = await openProxy({ url: fake.url });
+  using caller = grpcProtocol.open(FieldService, proxy.origin("2"));
+  const call = caller.client.collect(createAsyncIterable([{}]));
+  expect(await failureOf(call)).toMatchObject({ code: Code.Unimplemented });
+});
+
 test("a reset that asks for calm is a refusal, and no response that is too large", async () => {
   const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
   await using fake = await openFakeServer((stream) => stream.close(calm));
@@ -123,10 +133,6 @@ test("headers and metadata of an error are passed on", async () => {
   }
 });
 
-async function all(answers: AsyncIterable<unknown>): Promise<void> {
-  for await (const _ of answers);
-}
-
 test.each(openProtocols)("headers of a stream that fails come once by $name", async (protocol) => {
   const head = { ...grpcHead, "x-region": "eu" };
   const trailers = { "grpc-status": `${Code.Aborted}`, "x-cost": "3" };
@@ -136,21 +142,16 @@ test.each(openProtocols)("headers of a stream that fails come once by $name", as
   const { client } = caller;
   const messages = () => createAsyncIterable([{}]);
   let region: string | null = null;
-  const options = {
-    onHeader(header: Headers) {
-      region = header.get("x-region");
-    },
-  };
+  const options = { onHeader: (header: Headers) => (region = header.get("x-region")) };
   const calls = [
     () => client.collect(messages(), options),
-    () => all(client.repeat({}, options)),
-    () => all(client.exchange(messages(), options)),
+    () => collect(client.repeat({}, options)),
+    () => collect(client.exchange(messages(), options)),
   ].slice(0, protocol.version === "2" ? 3 : 2);
   for (const call of calls) {
     region = null;
     const { code, metadata } = await failureOf(call());
-    expect([code, region ?? metadata.get("x-region"), metadata.get("x-cost")]).toEqual([
-      ...[Code.Aborted, "eu", "3"],
-    ]);
+    const seen = [code, region ?? metadata.get("x-region"), metadata.get("x-cost")];
+    expect(seen).toEqual([Code.Aborted, "eu", "3"]);
   }
 });
