@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { heapBytes } from "../../src/store/waiting-room.ts";
 import { begin, type OpenCommit, ofRow, turns } from "./open-commits.ts";
 import { plantOf, plantsOf } from "./plant-of.ts";
@@ -82,7 +82,8 @@ test.each<[string, (commit: OpenCommit) => void]>([
 });
 
 test("rows that cannot be stored are rejected alone, and that is no failure of the store", async () => {
-  const { group, submit, begun, told } = begin();
+  const observer = { commitEnded: vi.fn(), queueChanged() {} };
+  const { group, submit, begun, told } = begin({}, {}, observer);
   const leaving = new AbortController();
   const all = Promise.allSettled(plantsOf(16).map(({ id }) => submit(Number(id))));
   const left = Promise.allSettled([submit(16, leaving.signal)]);
@@ -97,11 +98,11 @@ test("rows that cannot be stored are rejected alone, and that is no failure of t
   await drained;
   const rejected = { reason: { code: "unavailable", cause: ofRow } };
   const stored = { value: "created" };
-  expect(await all).toMatchObject(
-    plantsOf(16).map(({ id }) => (id === 3n || id === 9n ? rejected : stored)),
-  );
+  const outcomes = plantsOf(16).map(({ id }) => (id === 3n || id === 9n ? rejected : stored));
+  expect(await all).toMatchObject(outcomes);
   expect(await left).toMatchObject([{ reason: "left" }]);
   expect(new Set(told)).toEqual(new Set(["succeeded"]));
+  expect(observer.commitEnded.mock.calls.some(([{ isFailed }]) => isFailed)).toBe(false);
 });
 
 describe("drain", () => {

@@ -2,7 +2,7 @@
 import { readdir } from "node:fs/promises";
 import { dirname } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { NewPlant } from "../../src/plant.ts";
+import { int64Max, type NewPlant } from "../../src/plant.ts";
 import {
   defaultPageLimits,
   type PageLimits,
@@ -49,8 +49,8 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     const { url } = await fresh();
     // 30 bytes each in UTF-8, name and tag together; one has 300.
     const texts = { name: "\u00e9".repeat(10), tag: "x".repeat(10) };
-    const plants = plantsOf(7, 1).map(({ id }) => ({ id, ...texts }));
-    await seed(url, plants.with(5, { ...texts, id: 6n, name: "x".repeat(290) }));
+    const plants = plantsOf(7).map(({ id }) => ({ id: int64Max - 6n + id, ...texts }));
+    await seed(url, plants.with(5, { ...texts, id: int64Max - 1n, name: "x".repeat(290) }));
     const pages = await pagesOf(await open(url), { bytesMax: 60 });
     expect(pages.map((page) => page.length)).toEqual([2, 2, 1, 1, 1]);
   });

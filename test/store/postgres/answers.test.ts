@@ -160,10 +160,10 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
   const limits = { ...quickLimits, backoffMinMs: 40, backoffMaxMs: 40 };
   const pool = createPool(connect, limits, await connect());
   onTestFinished(async () => {
-    const closed = Promise.withResolvers<void>();
-    const asking = [1, 2].map(() => pool.use(() => closed.promise)); // the second opens one meanwhile
-    await pool.close();
-    closed.resolve();
+    const asking = [1, 2].map(() => pool.use(() => delay(0))); // the second opens one meanwhile
+    const other = createPool(connect, limits, await connect());
+    other.dropAll(); // so that it opens one meanwhile
+    await Promise.all([pool.close(), other.close()]);
     await Promise.allSettled(asking);
     expect(sessions.size).toBe(0);
   });
@@ -271,9 +271,9 @@ describe("a cluster", () => {
       expect(engine.obstacle()).toBe(obstacle);
       await engine.inspect().catch(() => {});
       expect(inspected.join(" ")).toBe(seen);
+      for (let probe = 0; probe < 20; probe++) await engine.probe().catch(() => {});
       const reported = down.replace(/\w+/g, "$&:5432");
       expect(unreachable).toEqual(seen === "" || reported === "" ? [] : [reported]);
-      for (let probe = 0; probe < 20; probe++) await engine.probe().catch(() => {});
       expect([...written].sort().join(", ")).toMatch(new RegExp(`^${probed}$`));
       expect(engine.obstacle()).toBe(probed === "" ? obstacle : undefined);
     },
