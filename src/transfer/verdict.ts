@@ -52,8 +52,8 @@ function judgeConnection(error: ConnectError): Verdict {
       reason: `cannot make a trusted TLS connection (${ofTls}); check the URL, or set --ca`,
     };
   }
-  // The last cause is nearest to the network. HTTP/2 codes say less: one stands for many.
-  const code = codes.findLast((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
+  // HTTP/2 codes say less than their causes: one stands for many.
+  const code = codes.find((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
   return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
 }
 

@@ -153,7 +153,7 @@ test.each([
 
 test.each([
   ["allowed", 3, ""],
-  ["fit into memory", 1, "x".repeat(2 ** 24)],
+  ["fit into memory", 1, "x".repeat(2 ** 24 + 1)],
 ])("no more calls are in flight than %s, and rows are read no faster", async (_, max, name) => {
   let inFlight = 0;
   let most = 0;
