@@ -172,7 +172,7 @@ describe("config check", () => {
     [{ yaml: "port: 9464", flags: ["--admin-port", "9464", "--host", "::"] }, samePort],
     [{ yaml: "port: 9464", flags: ["--admin-port", "9464", "--admin-host", "0.0.0.0"] }, samePort],
     [
-      { yaml: "token-file: ./a/../t", flags: ["--store", "sqlite:t"] },
+      { yaml: "token-file: ./a/../t", flags: ["--store", "SQLite:t"] },
       "token-file (FILE, line 1): must not be the file of --store",
     ],
     [{ env: { PLANT_STORE_CONFIG: "/none" }, flags: ["--config", ""] }, "--config: is empty"],

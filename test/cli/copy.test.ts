@@ -46,9 +46,8 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     const { source, target, run } = await placesOf(pair, everything);
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(
-      /^copied 1211 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/,
-    );
+    const copied = /^copied 1211 plants from (sqlite|postgres):\S+ to (sqlite|postgres):\S+\n/;
+    expect(stdout).toMatch(copied);
     expect(stdout).toMatch(verified(1211));
     expect(stdout).not.toContain(password);
     expect(stdout).not.toContain(encodeURIComponent(password));
@@ -143,10 +142,7 @@ describe.each(pairs)("$from.name to $to.name", (pair) => {
     for (const [sql, message] of [
       ["DELETE FROM plants WHERE id = 1000", /^plant 1000 is missing in the target/],
       ["UPDATE plants SET tag = '' WHERE id = 1003", /^plant 1003 is another plant in the target/],
-      [
-        `INSERT INTO plants (id, name) VALUES (${many.at(-2)?.id}, '')`,
-        /^plant 14494 is another plant/,
-      ],
+      ["INSERT INTO plants (id, name) VALUES (14494, '')", /^plant 14494 is another plant/],
       ["INSERT INTO plants (id, name) VALUES (7, '')", /^the target holds plant 7, which/],
     ] as const) {
       // The last page waits for the change. SQLite's comes at once.

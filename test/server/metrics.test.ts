@@ -208,14 +208,14 @@ describe("the admin listener", () => {
   test("outlives a drain", async () => {
     const { metricsUrl } = server.running;
     using lock = lockStore(server.database);
-    const session = await openSession(server.url);
-    const answer = post(session, 1n);
+    const answer = post(await openSession(server.url), 1n);
     await scrapeUntil(metricsUrl, "the request", (scraped) => inFlight(scraped) === 1);
     const closed = server.close();
     // It takes connections no more once it drains.
     const asked = () => get(server.url, "/healthz").catch(() => "refused");
     await expect.poll(asked, { interval: 20 }).toBe("refused");
-    expect(inFlight(await scrape(metricsUrl))).toBe(1);
+    const scraped = await scrape(metricsUrl);
+    expect([inFlight(scraped), scraped.value("plant_store_ready")]).toEqual([1, 0]);
     lock.release();
     expect(await answer).toBe(200);
     await closed;
