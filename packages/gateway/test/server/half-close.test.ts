@@ -34,6 +34,9 @@ const rpcLine = `POST ${createRpcPath} HTTP/1.1`;
 const isEnded = (received: Buffer) =>
   framesIn(received).some(({ streamId, flags }) => streamId === 1 && flags & flag.endStream);
 
+const grpc = (path: string) =>
+  headers(1, { path, type: "application/grpc", more: [["te", "trailers"]] });
+
 const unary: readonly [what: string, alpn: string, request: string | Buffer][] = [
   ["REST over HTTP/1.1", "http/1.1", post(volume)],
   ["Connect over HTTP/1.1", "http/1.1", post(rpcVolume, { line: rpcLine })],
@@ -44,16 +47,10 @@ const unary: readonly [what: string, alpn: string, request: string | Buffer][] =
   ],
   ["REST over HTTP/1.0", "http/1.1", post(volume, { line: `POST ${createPath} HTTP/1.0` })],
   ["REST over HTTP/2", "h2", http2Bytes(headers(1), data(1, volume))],
-  [
-    "gRPC over HTTP/2",
-    "h2",
-    http2Bytes(
-      headers(1, { path: createRpcPath, type: "application/grpc", more: [["te", "trailers"]] }),
-      data(1, envelope),
-    ),
-  ],
+  ["gRPC over HTTP/2", "h2", http2Bytes(grpc(createRpcPath), data(1, envelope))],
 ];
 
+const watchPath = "/library.v1.CatalogService/WatchVolumes";
 const stream = `GET /v1/shelves/a/volumes:watch HTTP/1.1\r\nHost: a\r\n\r\n`;
 
 describe.each([
@@ -129,14 +126,7 @@ describe.each([
 
     test.each<[what: string, alpn: string, request: string | Buffer]>([
       ["HTTP/1.1", "http/1.1", stream],
-      [
-        "HTTP/2",
-        "h2",
-        http2Bytes(
-          headers(1, { path: "/library.v1.CatalogService/WatchVolumes", type: "application/grpc" }),
-          data(1, "\0\0\0\0\0"),
-        ),
-      ],
+      ["HTTP/2", "h2", http2Bytes(grpc(watchPath), data(1, "\0\0\0\0\0"))],
     ])("ends its stream, over %s", async (_what, alpn, request) => {
       const ended = Promise.withResolvers<void>();
       await using server = await open({
@@ -161,11 +151,12 @@ describe.each([
     test.each(unary.filter(([what]) => what.startsWith("REST")))(
       "is cut off if there is no answer within the idle timeout, over %s",
       async (_what, alpn, request) => {
-        await using server = await open({ limits: { idleTimeoutMs: 200 } });
-        using held = server.hold();
+        const begun = Promise.withResolvers<void>();
+        const catalog = { createVolume: () => new Promise<never>(() => begun.resolve()) };
+        await using server = await open({ limits: { idleTimeoutMs: 200 }, catalog });
         using connection = await connect(server, alpn);
         connection.write(request);
-        await held.untilBegun();
+        await begun.promise;
         connection.end();
         expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
       },
