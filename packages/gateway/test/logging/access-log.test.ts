@@ -48,12 +48,12 @@ test.each([
   expect(traceIdOf(traceparent)).toBe(isTraced ? trace : undefined);
 });
 
-test("a long caller, as issuers of JWTs may name one, is cut", () => {
+test("a long caller, as issuers of JWTs may name one, is cut, and a query left out", () => {
   const write = vi.fn();
   const log = createAccessLog({ write, isErrorsOnly: false, findPrincipal: () => "a".repeat(999) });
-  const request = { headers: {}, requestMethod: "GET", target: "/", peerAddress() {} };
+  const request = { headers: {}, requestMethod: "GET", target: "/a?b", peerAddress() {} };
   const observation = log.begin(request as never);
   observation?.calling?.(createContextValues());
   observation?.end({ code: undefined, error: undefined, status: 200 });
-  expect(write.mock.lastCall?.[0].principal).toHaveLength(128);
+  expect(write.mock.lastCall).toMatchObject([{ principal: "a".repeat(128), path: "/a" }]);
 });

@@ -25,10 +25,11 @@ const handler = gatewayFetchHandler({
   mcp: createMcp({ tools: [CatalogService.typeName] }),
 });
 
-const call = (id: unknown, name: string) => {
-  const params = { name: "get_volume", arguments: { name } };
+const callOf = (name: string, id: unknown, args: object, _meta?: object) => {
+  const params = { name, arguments: args, _meta };
   return JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params });
 };
+const call = (id: unknown, name: string) => callOf("get_volume", id, { name });
 
 /** Everything that is written for an input. */
 async function run(input: AsyncIterable<Uint8Array | string>, lineBytesMax?: number) {
@@ -82,9 +83,9 @@ test("a message that is refused unread is answered by its id", async () => {
   expect(await run(input(text))).toMatchObject([{ id: "$'", error: { code: -32700 } }]);
 });
 
-test("a response is not answered", async () => {
+test("responses and notifications are not answered", async () => {
   const responses = ['{"jsonrpc":"2.0","id":1,"result":{}}\n', '{"jsonrpc":"2.0","error":{}}\n'];
-  expect(await run(input(...responses))).toEqual([]);
+  expect(await run(input('{"jsonrpc":"2.0","method":"a"}\n', ...responses))).toEqual([]);
 });
 
 test.each([
@@ -108,11 +109,9 @@ test("a stream tells its progress, and then its result", async () => {
   const parent = "shelves/a";
   const _meta = { progressToken: "p" };
   const create = { parent, volume: { id: "1", title: "Emma" } };
-  const line = (id: number, name: string, args: object) =>
-    `${JSON.stringify({ jsonrpc: "2.0", id, method: "tools/call", params: { name, arguments: args, _meta } })}\n`;
   async function* streamed() {
-    yield line(1, "create_volume", create);
-    yield line(2, "watch_volumes", { parent });
+    yield `${callOf("create_volume", 1, create, _meta)}\n`;
+    yield `${callOf("watch_volumes", 2, { parent }, _meta)}\n`;
   }
   expect((await run(streamed())).find(({ id }) => id === 2)).toMatchObject({
     result: { structuredContent: { truncated: false } },
@@ -131,9 +130,7 @@ test("its process stays until the last answer, also if nothing but its time ends
     const mcp = createMcp({ tools: [CatalogService.typeName], streamTimeMs: 1500 }); // longer than any other timer
     await serveStdio(gatewayFetchHandler({ routes, mcp }), { input: process.stdin, output: process.stdout });`;
   const running = promisify(execFile)(process.execPath, ["--input-type=module", "-e", script]);
-  running.child.stdin?.end(
-    call(1, "a").replace("get_volume", "watch_volumes").replace('"name":"a"', '"parent":"a"'),
-  );
+  running.child.stdin?.end(callOf("watch_volumes", 1, { parent: "a" }));
   expect(JSON.parse((await within("its end", running)).stdout)).toMatchObject({
     result: { structuredContent: { truncated: true } },
   });

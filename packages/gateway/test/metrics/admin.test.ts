@@ -67,7 +67,7 @@ test.each([
 
 test("probes learn whether the service is ready, and nothing else is served", async () => {
   let isReady: () => boolean = () => false;
-  const source = { contentType: "a/b", render: async () => "", isReady: () => isReady() };
+  const source = { contentType: "", render: async () => `${isReady()}`, isReady: () => isReady() };
   const listener = await openAdmin({ host: "127.0.0.1", port: 0 }, source);
   onTestFinished(listener.close);
   const origin = `http://127.0.0.1:${listener.address.port}`;
@@ -76,7 +76,7 @@ test("probes learn whether the service is ready, and nothing else is served", as
   expect(await statusOf("/healthz")).toBe(200);
   expect(await statusOf("/readyz")).toBe(503);
   isReady = () => expect.unreachable(); // an error that nobody handles would end the process
-  expect(await statusOf("/readyz")).toBe(500);
+  for (const path of ["/readyz", "/metrics"]) expect(await statusOf(path)).toBe(500);
   isReady = () => true;
   expect(await statusOf("/readyz")).toBe(200);
   expect(await statusOf("/")).toBe(404);

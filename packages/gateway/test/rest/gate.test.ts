@@ -24,7 +24,8 @@ describe("the gate", () => {
     ["another coding", "Content-Encoding: zstd\r\nContent-Length: 10"],
   ])("rejects before the first byte of the body has arrived: %s", async (_what, header) => {
     const library = createTestLibrary();
-    await using gateway = await openLibraryOf(library, { requestGate: refuse, readMaxBytes: 1000 });
+    const options = { requestGate: refuse, admit: () => expect.unreachable(), readMaxBytes: 1000 };
+    await using gateway = await openLibraryOf(library, options);
     using connection = await openRawConnection(gateway.port);
     connection.write(`PUT /v1/library HTTP/1.1\r\nHost: a\r\n${header}\r\n\r\n`);
     const received = await connection.until("the answer", (bytes) => bytes.includes("}"));
