@@ -40,18 +40,30 @@ test("a schema that fails leaves none that refers to it", () => {
   expect(schemas).toEqual({});
 });
 
+/** A service whose request has a text and messages of these names, each of which has the same. */
+function describeNested(names: readonly string[], rule: Rule) {
+  const text = { label: Label.OPTIONAL, type: Type.STRING, name: "text", number: 1 };
+  const own = { ...text, type: Type.MESSAGE };
+  const inner = names.map((name, i) => ({ ...own, name, number: i + 2, typeName: `.${name}` }));
+  const messageType = ["Root", ...names].map((name) => ({ name, field: [text, ...inner] }));
+  const proto = { name: "a.proto", syntax: "proto3", messageType };
+  const file = create(FileDescriptorProtoSchema, proto);
+  const root = createFileRegistry(file, () => undefined).getMessage("Root") as DescMessage;
+  return describeMethod(root, rule).parent;
+}
+
+test("parameters are of five names at most, and a thousand fields", () => {
+  const rule = { pattern: { case: "get", value: "/a" } } as const;
+  const { parameters } = operationOf(documentOf(describeNested([..."abcdefghi"], rule)), "Call");
+  const depths = parameters.map(({ name }: Any) => name.split(".").length);
+  expect([Math.max(...depths), depths.length < 1000]).toEqual([5, true]);
+});
+
 describe("names", () => {
   test("may be those of what every object has", () => {
     const names = ["constructor", "toString", "__proto__"];
-    const common = { type: Type.MESSAGE, label: Label.OPTIONAL };
-    const typed = names.map((name) => ({ ...common, name, typeName: `.${name}` }));
-    const field = typed.map((one, i) => ({ ...one, number: i + 1 }));
-    const messageType = [{ name: "Root", field }, ...names.map((name) => ({ name }))];
-    const own = { name: "a.proto", syntax: "proto3", messageType };
-    const file = create(FileDescriptorProtoSchema, own);
-    const root = createFileRegistry(file, () => undefined).getMessage("Root") as DescMessage;
     const rule = { pattern: { case: "post", value: "/a" }, body: "*" } as const;
-    const { schemas } = documentOf(describeMethod(root, rule).parent).components;
+    const { schemas } = documentOf(describeNested(names, rule)).components;
     for (const name of names) {
       const schema = Object.getOwnPropertyDescriptor(schemas, name)?.value;
       expect(schema).toMatchObject({ type: "object" });
