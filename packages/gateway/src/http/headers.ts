@@ -5,12 +5,17 @@ export type HeaderRecord = Record<string, string | number | readonly string[] | 
 
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
+/** Of `Headers`: before TypeScript 6, `dom` alone declares no iterators. */
+type Returned<K extends string> = Headers extends Record<K, () => infer R> ? R : never;
+
+export interface LazyHeaders extends Headers {}
+
 /**
- * `Headers` on top of Node's headers object. A real `Headers` is created and filled only for more
- * than a field lookup. Most calls look up one or two fields, and filling a real one costs more than
- * all the gateway's other work on headers.
+ * `Headers` on top of Node's headers object. A real one is filled only for more than a field lookup:
+ * most calls look up one or two, and filling costs more than all the gateway's other work on headers.
  */
-export class LazyHeaders implements Headers {
+// biome-ignore lint/suspicious/noUnsafeDeclarationMerging: Bun and Workers declare further methods.
+export class LazyHeaders {
   // Defined here, as an assignment would look for a setter in the prototype, which is a proxy.
   readonly #initial: NodeHeaders;
   /** The given fields; undefined once they may have changed. */
@@ -80,19 +85,19 @@ export class LazyHeaders implements Headers {
     for (const [key, value] of this) callback.call(thisArgument, value, key, this);
   }
 
-  keys() {
+  keys(): Returned<"keys"> {
     return this.#fill().keys();
   }
 
-  values() {
+  values(): Returned<"values"> {
     return this.#fill().values();
   }
 
-  entries() {
+  entries(): Returned<"entries"> {
     return this.#fill().entries();
   }
 
-  [Symbol.iterator]() {
+  [Symbol.iterator](): Returned<"entries"> {
     return this.entries();
   }
 
@@ -141,10 +146,8 @@ export function toNodeHeaders(headers: Headers): HeaderRecord {
   for (const [name, value] of headers) {
     const existing = result[name]; // only Set-Cookie is repeated
     const isJoined = name.endsWith("-bin") && value.includes(",");
-    if (existing === undefined)
-      result[name] = isJoined ? value.split(",").map((one) => one.trim()) : value;
-    else if (Array.isArray(existing)) existing.push(value);
-    else result[name] = [`${existing}`, value];
+    if (existing !== undefined) result[name] = [existing, value].flat();
+    else result[name] = isJoined ? value.split(",").map((one) => one.trim()) : value;
   }
   return result;
 }
