@@ -30,9 +30,10 @@ describe.each(jsonWays)("$name:", (way) => {
     ]);
   });
 
-  test("and is returned unchanged", async () => {
-    const { response } = await sendTo(way, '{"int64":9007199254740993}');
-    expect(response.body.toString("latin1")).toContain('{"int64":"9007199254740993"}');
+  test("and is returned unchanged, as floats are", async () => {
+    const { response } = await sendTo(way, '{"int64":9007199254740993,"floatList":[0.1,-0]}');
+    const text = '{"int64":"9007199254740993","floatList":[0.1,-0]}';
+    expect(response.body.toString("latin1")).toContain(text);
   });
 
   test.each<[what: string, json: string | Uint8Array]>([

@@ -3,17 +3,16 @@ import {
   type DescMethod,
   fromBinary,
   type MessageShape,
-  toJsonString,
 } from "@bufbuild/protobuf";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { getJsonOptions, type UniversalHandlerOptions } from "@connectrpc/connect/protocol";
 import { type Body, byteLengthOf } from "../http/body.ts";
 import {
   messageFromJson,
+  messageToJson,
   type OnUnknownType,
   parseJson,
   telling,
-  writeJson,
 } from "./json-messages.ts";
 import type { JsonOptions } from "./json-scalar.ts";
 import { toBytes, unreadMessage } from "./passed.ts";
@@ -60,7 +59,7 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
     json: {
       parse: (bytes) => messageFromJson(input, parseJson(bytes), jsonOptions),
       serialize: (message) =>
-        writeJson(() => fitting(toJsonString(output, message, writerOptions), writeMaxBytes)),
+        fitting(JSON.stringify(messageToJson(output, message, writerOptions)), writeMaxBytes),
     },
   };
 }

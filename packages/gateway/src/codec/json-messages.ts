@@ -8,6 +8,7 @@ import {
   type DescExtension,
   type DescField,
   type DescMessage,
+  type JsonObject,
   type JsonValue,
   type JsonWriteStringOptions,
   type MessageShape,
@@ -39,6 +40,7 @@ import {
   plainJson,
   type Reader as ReaderOf,
   scalarReader,
+  shortFloat,
 } from "./json-scalar.ts";
 import { type ExactJson, isJsonObject, parseJsonText, rawJson } from "./json-text.ts";
 import { badRequest, FieldViolation } from "./violation.ts";
@@ -55,24 +57,22 @@ export function messageFromJson<D extends DescMessage>(
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
-  try {
-    return messageReader(desc)(json, context) as MessageShape<D>;
-  } catch (error) {
-    throw rejected(error);
-  }
+  return orBadRequest(() => messageReader(desc)(json, context) as MessageShape<D>);
 }
 
 /** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
 export function parseJson(bytes: Uint8Array): ExactJson {
-  try {
-    return parseJsonText(bytes);
-  } catch (error) {
-    throw rejected(error);
-  }
+  return orBadRequest(() => parseJsonText(bytes));
 }
 
-const rejected = (error: unknown) =>
-  error instanceof FieldViolation ? badRequest([error]) : error;
+/** @throws {ConnectError} INVALID_ARGUMENT for a {@link FieldViolation}. */
+export function orBadRequest<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    throw error instanceof FieldViolation ? badRequest([error]) : error;
+  }
+}
 
 type Context = JsonOptions & { readonly recursionLimit: number; depth: number; isInAny?: boolean };
 
@@ -145,12 +145,7 @@ function readMember(
   if (oneof !== undefined && (message[oneof.localName] as { case?: string }).case !== undefined) {
     throw new FieldViolation(oneof.name, "must have one member only");
   }
-  let value: unknown;
-  try {
-    value = read(json, context);
-  } catch (error) {
-    throw located(key, error);
-  }
+  const value = within(key, () => read(json, context));
   if (value === undefined) return;
   if (oneof === undefined) message[localName] = value;
   else message[oneof.localName] = { case: localName, value };
@@ -164,9 +159,8 @@ function readUnknown(
   json: ExactJson,
   context: Context,
 ): void {
-  const [, name = ""] = /^\[(.*)\]$/.exec(key) ?? [];
-  const extension = context.registry?.getExtension(name);
-  if (extension !== undefined && extension.extendee.typeName === typeName) {
+  const extension = context.registry?.getExtension(key.slice(1, -1));
+  if (extension?.jsonName === key && extension.extendee.typeName === typeName) {
     within(nameOf(key), () => {
       if (json === null && (extension.fieldKind === "list" || !takesNull(extension))) return;
       const value = fieldReader(extension)(json, context);
@@ -260,11 +254,9 @@ function mapReader(type: ScalarType, element: Reader): Reader {
 
 const plainInteger = /^(?:0|-?[1-9]\d*)$/;
 
-export function takesNull({ message, enum: enumeration }: DescField | DescExtension): boolean {
-  return (
-    message?.typeName === "google.protobuf.Value" ||
-    enumeration?.typeName === "google.protobuf.NullValue"
-  );
+export function takesNull(field: DescField | DescExtension): boolean {
+  const typeName = (field.message ?? field.enum)?.typeName;
+  return typeName === "google.protobuf.Value" || typeName === "google.protobuf.NullValue";
 }
 
 function wellKnownReader(desc: DescMessage): Reader | undefined {
@@ -274,7 +266,7 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
   }
   if (desc.typeName === "google.protobuf.Any") return readAny;
   if (!hasCustomJsonRepresentation(desc)) return undefined;
-  const read = valueReaders[desc.name] as (json: JsonValue, depth: number) => unknown;
+  const read = valueReaders[desc.name] as (json: JsonValue, depth: number) => object;
   return (json, context) => {
     const value = plainJson(json);
     const maskBytes = desc.name === "FieldMask" && typeof value === "string" ? value.length : 0;
@@ -282,7 +274,7 @@ function wellKnownReader(desc: DescMessage): Reader | undefined {
     const depth = context.recursionLimit - context.depth - 1;
     try {
       if (depth < 0) throw new RangeError("it nests too deep");
-      return read(value, depth);
+      return Object.assign(create(desc), read(value, depth));
     } catch (cause) {
       throw new FieldViolation("", `must be a ${desc.name} in its JSON form`, { cause });
     }
@@ -298,7 +290,7 @@ function readAny(json: ExactJson, context: Context) {
     throw new FieldViolation("", "must have an @type");
   }
   const url = typeof type === "string" && type.isWellFormed() ? type : "";
-  const typeName = url.slice(url.lastIndexOf("/") + 1);
+  const typeName = typeNameIn(url);
   const desc = context.registry?.getMessage(typeName);
   if (desc === undefined) throw new FieldViolation("", "must have an @type that is known here");
   // Go writes the value of an Empty, too.
@@ -316,6 +308,8 @@ function readAny(json: ExactJson, context: Context) {
   if (url !== typeName) any.typeUrl = url;
   return any;
 }
+
+const typeNameIn = (url: string) => url.slice(url.lastIndexOf("/") + 1);
 
 /** Runs what writes a message as bytes, which fails if a required field of proto2 is missing. */
 function whole(desc: DescMessage | undefined, write: () => void): void {
@@ -370,40 +364,74 @@ export function messageToJson<D extends DescMessage>(
   message: MessageShape<D>,
   options: JsonWriterOptions,
 ): JsonValue {
-  const json = writeJson(() => toJson(desc, message, options));
-  if (options.int64 !== "number") return json;
-  return withNumbers(desc, json, options.useProtoFieldName ? "name" : "jsonName");
-}
-
-export function writeJson<T>(write: () => T): T {
   try {
-    return write();
+    const json = toJson(desc, message, options);
+    return mayDiffer({ message: desc }, options) ? exact({ message: desc }, json, options) : json;
   } catch (cause) {
     throw ConnectError.from(cause, Code.Internal);
   }
 }
 
-function isLong(type: ScalarType | undefined): boolean {
-  return type !== undefined && integerTypes.get(type)?.bits === 64;
+type Typed = Partial<Pick<DescField, "scalar" | "message">>;
+
+/** Also that of a wrapper. */
+export function scalarOf({ scalar, message }: Typed): ScalarType | undefined {
+  return message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
 }
 
-function withNumbers(desc: DescMessage, json: JsonValue, key: "name" | "jsonName"): JsonValue {
-  if (typeof json === "string") {
-    return isWrapperDesc(desc) && isLong(desc.fields[0].scalar) ? rawJson(json) : json;
+const isLong = (type: ScalarType | undefined) => integerTypes.get(type as ScalarType)?.bits === 64;
+
+/** Whether it is a float, or a message that may hold any other. */
+function isFloat({ scalar, message }: Typed): boolean {
+  if (message === undefined) return scalar === ScalarType.FLOAT || scalar === ScalarType.DOUBLE;
+  return message.typeName === AnySchema.typeName || message.proto.extensionRange.length > 0;
+}
+
+const floats = new WeakMap<Typed | DescMessage, boolean>();
+
+/** Whether the JSON of protobuf-es may not be exact: of a float, or of a message with one in it. */
+function mayDiffer(typed: Typed, { int64 }: JsonWriterOptions): boolean {
+  const { scalar, message } = typed;
+  if (int64 === "number" && (message !== undefined || isLong(scalar))) return true;
+  let has = floats.get(message ?? typed);
+  if (has === undefined) {
+    const all = new Set([typed]);
+    for (const { message } of all) for (const field of message?.fields ?? []) all.add(field);
+    has = all.values().some(isFloat);
+    floats.set(message ?? typed, has);
   }
-  if (!isJsonObject(json) || desc.typeName.startsWith("google.protobuf.")) return json;
-  for (const field of desc.fields) {
-    const member = Object.hasOwn(json, field[key]) ? json[field[key]] : undefined;
-    const convert = (value: JsonValue): JsonValue => {
-      if (field.message !== undefined) return withNumbers(field.message, value, key);
-      return isLong(field.scalar) && typeof value === "string" ? rawJson(value) : value;
-    };
-    if (member === undefined || member === null) continue;
-    if (Array.isArray(member)) json[field[key]] = member.map(convert);
-    else if (field.fieldKind === "map") {
-      const entries = Object.entries(member).map(([name, value]) => [name, convert(value)]);
-      json[field[key]] = Object.fromEntries(entries);
-    } else json[field[key]] = convert(member);
+  return has;
+}
+
+/** protobuf-es writes a float of 0.1 as 0.10000000149011612, -0 as 0, and 64-bit integers as text. */
+function exact(typed: Typed, json: JsonValue, options: JsonWriterOptions): JsonValue {
+  const { int64, registry, useProtoFieldName } = options;
+  const type = scalarOf(typed);
+  if (Object.is(json, -0)) return rawJson("-0");
+  if (typeof json === "number") return type === ScalarType.FLOAT ? shortFloat(json) : json;
+  if (typeof json === "string") return int64 === "number" && isLong(type) ? rawJson(json) : json;
+  if (typeof json !== "object" || json === null) return json;
+  const object = json as JsonObject; // or an array, by index
+  const each = (of: Typed, values: JsonObject) => {
+    for (const [key, value] of Object.entries(values)) values[key] = exact(of, value, options);
+    return values;
+  };
+  const isAny = typed.message?.typeName === AnySchema.typeName;
+  const desc = isAny ? registry?.getMessage(typeNameIn(`${object["@type"]}`)) : typed.message;
+  if (desc === undefined) return json;
+  if (hasCustomJsonRepresentation(desc)) {
+    if (!isAny) return each(typed, object); // a Struct, Value or ListValue
+    object["value"] = exact({ message: desc }, object["value"] as JsonValue, options);
+    return json;
+  }
+  const extensions = Object.keys(object).map((key) => registry?.getExtension(key.slice(1, -1)));
+  for (const field of [...desc.fields, ...extensions]) {
+    if (field === undefined) continue;
+    const key = useProtoFieldName && field.kind === "field" ? field.name : field.jsonName;
+    if (!Object.hasOwn(object, key) || !mayDiffer(field, options)) continue;
+    const value = object[key] as JsonValue;
+    const isPlural = field.fieldKind === "list" || field.fieldKind === "map";
+    object[key] = isPlural ? each(field, value as JsonObject) : exact(field, value, options);
   }
   return json;
 }

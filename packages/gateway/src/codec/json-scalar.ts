@@ -128,12 +128,14 @@ function integerInString(text: string, bits: 32 | 64): string | undefined {
   return text.length <= 20 && /^-?(0|[1-9][0-9]*)$/.test(text) ? text : undefined;
 }
 
+const decimal = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
 /**
  * The plain digits of a JSON number (`12.0`, `1.2e1`) that is an integer of at most 20 digits, as
  * every 64-bit integer is; undefined for any other.
  */
 export function integerFromDecimal(source: string): string | undefined {
-  const match = /^(-?)(0|[1-9]\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(source);
+  const match = decimal.exec(source);
   if (match === null) return undefined;
   const [, sign = "", whole = "", fraction = "", exponent = "0"] = match;
   const digits = `${whole}${fraction}`.replace(/^0+/, "");
@@ -150,18 +152,25 @@ export function integerFromDecimal(source: string): string | undefined {
 export const floatMax = (2 - 2 ** -23) * 2 ** 127;
 
 function readFloat(json: ExactJson, max: number): number {
-  if (typeof json === "string" && /^(NaN|-?Infinity)$/.test(json)) return Number(json);
-  const isNumber =
-    typeof json === "number" ||
-    json instanceof JsonNumber ||
-    (typeof json === "string" && /^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$/.test(json));
-  if (!isNumber) throw new FieldViolation("", "must be a number");
-  const value = Number(json instanceof JsonNumber ? json.source : json);
-  if (Math.abs(value) <= max) return value;
-  // Go, Java and C++ print the largest float as 3.4028235e38, which rounds down to it.
-  const rounded = max === floatMax ? Math.fround(value) : value;
-  if (Math.abs(rounded) > max) throw new FieldViolation("", "must be a number nearer to 0");
-  return rounded;
+  const text = sourceOf(json);
+  if (/^(NaN|-?Infinity)$/.test(text)) return Number(text);
+  const isNumber = typeof json === "number";
+  if (!isNumber && !decimal.test(text)) throw new FieldViolation("", "must be a number");
+  const number = Number(isNumber ? json : text);
+  // As in binary. Go, Java and C++ print the largest float as 3.4028235e38, which rounds down to it.
+  const value = max === floatMax ? Math.fround(number) : number;
+  if (Math.abs(value) > max) throw new FieldViolation("", "must be a number nearer to 0");
+  return value;
+}
+
+/** The shortest number that is the same as a float. No float takes more than 9 digits. */
+export function shortFloat(value: number): number {
+  for (let digits = 6; digits < 10; digits++) {
+    const short = Number(value.toPrecision(digits));
+    // Some readers refuse the largest one in 8 digits, which is a larger double.
+    if (Math.fround(short) === Math.fround(value) && Math.abs(short) <= floatMax) return short;
+  }
+  return value;
 }
 
 function readString(json: ExactJson): string {

@@ -217,12 +217,8 @@ const ownProperty = { enumerable: true, configurable: true, writable: true };
 
 /** Whether it is a JSON object, and neither an array nor a number that is kept as written. */
 export function isJsonObject<T>(json: T): json is Extract<T, { [key: string]: unknown }> {
-  return (
-    typeof json === "object" &&
-    json !== null &&
-    !Array.isArray(json) &&
-    !(json instanceof JsonNumber)
-  );
+  const isOne = typeof json === "object" && !Array.isArray(json);
+  return isOne && json !== null && !(json instanceof JsonNumber);
 }
 
 /** JSON that `JSON.stringify` writes unchanged, for numbers that it would change. */

@@ -1,24 +1,12 @@
 /** JSON of the messages that are a value in it: https://protobuf.dev/programming-guides/json. */
 import { create, type JsonObject, type JsonValue } from "@bufbuild/protobuf";
-import {
-  DurationSchema,
-  FieldMaskSchema,
-  type ListValue,
-  ListValueSchema,
-  type Struct,
-  StructSchema,
-  TimestampSchema,
-  type Value,
-  ValueSchema,
-} from "@bufbuild/protobuf/wkt";
+import { ListValueSchema, StructSchema, type Value, ValueSchema } from "@bufbuild/protobuf/wkt";
 
 /**
- * How the JSON of each is read, by its name in the package `google.protobuf`. They throw for any
- * other JSON, and for a Value in more Values than `depth`.
+ * How the fields of each are read from its JSON, by its name in the package `google.protobuf`. They
+ * throw for any other JSON, and for a Value in more Values than `depth`.
  */
-export const valueReaders: Readonly<
-  Record<string, (json: JsonValue, depth: number) => { readonly $typeName: string }>
-> = {
+export const valueReaders: Readonly<Record<string, (json: JsonValue, depth: number) => object>> = {
   Timestamp: readTimestamp,
   Duration: readDuration,
   FieldMask: readFieldMask,
@@ -39,7 +27,7 @@ function readTimestamp(json: JsonValue) {
   const isDate = new Date(`${time}Z`).toISOString().startsWith(time);
   const seconds = Date.parse(time + zone) / 1000;
   if (!isDate || !(seconds >= secondsMin && seconds <= secondsMax)) throw new RangeError(time);
-  return create(TimestampSchema, { seconds: BigInt(seconds), nanos: nanosOf(fraction) });
+  return { seconds: BigInt(seconds), nanos: Number(fraction.padEnd(9, "0")) };
 }
 
 const durationSecondsMax = 315_576_000_000;
@@ -49,21 +37,17 @@ function readDuration(json: JsonValue) {
   const [, sign, seconds, fraction = ""] = match ?? [];
   if (!(Number(seconds) <= durationSecondsMax)) throw new RangeError(textOf(json));
   const direction = sign === "-" ? -1 : 1;
-  return create(DurationSchema, {
+  return {
     seconds: BigInt(direction * Number(seconds)),
-    nanos: direction * nanosOf(fraction) || 0, // there is no -0
-  });
-}
-
-function nanosOf(fraction: string): number {
-  return Number(fraction.padEnd(9, "0"));
+    nanos: direction * Number(fraction.padEnd(9, "0")) || 0, // there is no -0
+  };
 }
 
 function readFieldMask(json: JsonValue) {
   const text = textOf(json);
   if (text.includes("_")) throw new TypeError(text);
   const names = text.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
-  return create(FieldMaskSchema, { paths: names === "" ? [] : names.split(",") });
+  return { paths: names === "" ? [] : names.split(",") };
 }
 
 function textOf(json: JsonValue): string {
@@ -71,26 +55,25 @@ function textOf(json: JsonValue): string {
   return json;
 }
 
-function readStruct(json: JsonObject, depth: number): Struct {
+function readStruct(json: JsonObject, depth: number) {
   if (typeof json !== "object" || json === null || Array.isArray(json)) throw new TypeError();
-  const struct = create(StructSchema);
-  struct.fields = Object.fromEntries(
-    Object.entries(json).map(([key, value]) => [key, readValue(value, depth)]),
-  );
-  return struct;
+  const members = Object.entries(json);
+  return {
+    fields: Object.fromEntries(members.map(([key, one]) => [key, createValue(one, depth)])),
+  };
 }
 
-function readList(json: JsonValue[], depth: number): ListValue {
-  const list = create(ListValueSchema);
-  list.values = json.map((value) => readValue(value, depth));
-  return list;
+function readList(json: JsonValue[], depth: number) {
+  return { values: json.map((value) => createValue(value, depth)) };
 }
 
-function readValue(json: JsonValue, depth: number): Value {
+function readValue(json: JsonValue, depth: number) {
   if (depth <= 0) throw new RangeError("it nests too deep");
-  const value = create(ValueSchema);
-  value.kind = kindOf(json, depth - 1);
-  return value;
+  return { kind: kindOf(json, depth - 1) };
+}
+
+function createValue(json: JsonValue, depth: number): Value {
+  return Object.assign(create(ValueSchema), readValue(json, depth));
 }
 
 function kindOf(json: JsonValue, depth: number): Value["kind"] {
@@ -98,6 +81,10 @@ function kindOf(json: JsonValue, depth: number): Value["kind"] {
   if (typeof json === "string") return { case: "stringValue", value: json };
   if (typeof json === "boolean") return { case: "boolValue", value: json };
   if (json === null) return { case: "nullValue", value: 0 };
-  if (Array.isArray(json)) return { case: "listValue", value: readList(json, depth) };
-  return { case: "structValue", value: readStruct(json, depth) };
+  if (Array.isArray(json)) {
+    const value = Object.assign(create(ListValueSchema), readList(json, depth));
+    return { case: "listValue", value };
+  }
+  const value = Object.assign(create(StructSchema), readStruct(json, depth));
+  return { case: "structValue", value };
 }

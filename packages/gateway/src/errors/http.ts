@@ -4,7 +4,6 @@ import {
   type JsonValue,
   type Registry,
   toBinary,
-  toJson,
 } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { AnySchema } from "@bufbuild/protobuf/wkt";
@@ -12,6 +11,7 @@ import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
 import { codeToHttpStatus, trailerMux } from "@connectrpc/connect/protocol-connect";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
+import { messageToJson } from "../codec/json-messages.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Response } from "../http/exchange.ts";
 import { type NodeHeaders, toNodeHeaders } from "../http/headers.ts";
@@ -92,7 +92,7 @@ function renderDetail(
       const isKnown = registry?.getMessage(detail.desc.typeName) !== undefined;
       // To copy a whole registry costs more than the rest of an error.
       const types = isKnown ? registry : createRegistry(registry ?? createRegistry(), detail.desc);
-      return toJson(AnySchema, any, { registry: types });
+      return messageToJson(AnySchema, any, { registry: types });
     }
   } catch {
     // It has no JSON form: it may contain an Any of an unknown type.

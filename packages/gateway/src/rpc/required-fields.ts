@@ -8,7 +8,7 @@ import {
   type MessageShape,
 } from "@bufbuild/protobuf";
 import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
-import { FeatureSet_FieldPresence, type FieldMask, FieldMaskSchema } from "@bufbuild/protobuf/wkt";
+import { FeatureSet_FieldPresence, type FieldMask } from "@bufbuild/protobuf/wkt";
 import type { Interceptor, StreamRequest } from "@connectrpc/connect";
 import { FieldBehavior, field_behavior } from "../../gen/google/api/field_behavior_pb.ts";
 import { badRequest, FieldViolation, violationsMax } from "../codec/violation.ts";
@@ -170,13 +170,13 @@ interface MaskedUpdate {
   names(path: readonly string[]): boolean;
 }
 
-type MessageField = DescField & { readonly fieldKind: "message" };
+export type MessageField = DescField & { readonly fieldKind: "message" };
 
 /** The mask of an update. */
 export function maskFieldOf({ fields }: DescMessage): MessageField | undefined {
   const field = fields.find(({ name }) => name === "update_mask");
   const isOne = field?.fieldKind === "message";
-  return isOne && field.message.typeName === FieldMaskSchema.typeName ? field : undefined;
+  return isOne && field.message.typeName === "google.protobuf.FieldMask" ? field : undefined;
 }
 
 /** Undefined for a mask that names no field: an empty one, or `*`. */

@@ -42,6 +42,7 @@ describe("JSON is read as", () => {
       ["double", "1.7976931348623157e308", Number.MAX_VALUE],
       ["double", "1e-400", 0],
       ["float", "3.4028234663852886e38", 3.4028234663852886e38],
+      ["float", "0.1", Math.fround(0.1)], // as in binary
       // The form of Go, Java and C++, and the last double that rounds to it.
       ["float", "3.4028235e38", 3.4028234663852886e38],
       ["float", "3.4028235677973362e38", 3.4028234663852886e38],

@@ -47,13 +47,9 @@ describe("JSON is read as", () => {
     for (const value of [type.min - 1n, type.max + 1n]) {
       for (const json of [`${value}`, `${value}.0`, `${value * 10n}e-1`, `"${value}"`]) {
         const text = `{"${type.field}":${json}}`;
-        expect(
-          refusalOf(() => read(EveryFieldSchema, text)),
-          json,
-        ).toEqual({
-          message: `${type.field} ${description}`,
-          violations: [[type.field, description]],
-        });
+        const refusal = refusalOf(() => read(EveryFieldSchema, text));
+        const message = `${type.field} ${description}`;
+        expect(refusal, json).toEqual({ message, violations: [[type.field, description]] });
       }
     }
   });
@@ -98,10 +94,9 @@ describe("JSON is read as", () => {
       const text = `{"${type.field}":${json}}`;
       const range = /^"?-?\d{20,}"?$/.test(json) ? ", from -?\\d+ to \\d+" : "";
       const described = expect.stringMatching(new RegExp(`${kindOf(type)}${range}$`));
-      expect(
-        refusalOf(() => read(EveryFieldSchema, text)),
-        type.field,
-      ).toEqual({ message: described, violations: [[type.field, described]] });
+      const refusal = refusalOf(() => read(EveryFieldSchema, text));
+      const violations = [[type.field, described]];
+      expect(refusal, type.field).toEqual({ message: described, violations });
     }
   });
 

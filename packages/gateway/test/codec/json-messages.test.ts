@@ -3,6 +3,7 @@ import {
   createFileRegistry,
   createRegistry,
   type DescMessage,
+  fromBinary,
   fromJsonString,
   type JsonValue,
   toBinary,
@@ -19,6 +20,7 @@ import {
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { messageToJson } from "../../src/codec/json-messages.ts";
 import { assertWireFormat } from "../../src/codec/wire-format.ts";
 import { CardSchema, file_library_v1_card } from "../gen/library/v1/card_pb.ts";
 import { EveryFieldSchema } from "../gen/library/v1/fields_pb.ts";
@@ -142,7 +144,7 @@ describe("for any message", () => {
     test("its JSON gives an equal message", () => {
       fc.assert(
         fc.property(messages, fc.boolean(), indents, (message, useProtoFieldName, indent) => {
-          const json = toJson(desc, message, { registry, useProtoFieldName });
+          const json = messageToJson(desc, message, { registry, useProtoFieldName });
           const text = JSON.stringify(json, undefined, indent);
           const result = read(desc, text, options);
           expect(result).toEqual(message);
@@ -157,7 +159,8 @@ describe("for any message", () => {
         fc.property(messages, fc.nat(), replacement, (message, at, value) => {
           const text = JSON.stringify(replaceAt(toJson(desc, message, { registry }), at, value));
           fc.pre(!/"@type":"(?!type\.googleapis\.com\/)/.test(text)); // it sets its own prefix
-          const expected = outcome(() => fromJsonString(desc, text, options));
+          const sent = () => toBinary(desc, fromJsonString(desc, text, options)); // rounds floats
+          const expected = outcome(() => fromBinary(desc, sent()));
           // It may reject more (`"0x10"`, `" 1"`), never less, and never read another value.
           const actual = outcome(() => read(desc, text, options));
           if (actual !== "refused") expect(actual).toEqual(expected);

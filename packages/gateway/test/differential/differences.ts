@@ -125,10 +125,10 @@ export const differences: readonly Difference[] = [
     ours: { status: 200, body: "z\u0001\u00ff" },
   },
   {
-    what: "an integer beyond 2^53",
+    what: "an integer beyond 2^53, and -0",
     on: of("json", connect),
-    call: { bytes: '{"int64":9007199254740993}' },
-    ours: { body: '{"int64":"9007199254740993"}' },
+    call: { bytes: '{"double":-0,"int64":9007199254740993}' },
+    ours: { body: '{"double":-0,"int64":"9007199254740993"}' },
   },
   ...['{"int64":"0x10"}', '{"string":"\xff"}'].map((text) => ({
     ...{ what: `the JSON ${text}`, on: of("json", connect) },

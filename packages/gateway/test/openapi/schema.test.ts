@@ -3,7 +3,6 @@
  * their schema.
  */
 
-import { toJson } from "@bufbuild/protobuf";
 import { ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { expect, test } from "vitest";
@@ -119,7 +118,6 @@ test.each(["string", "number"] as const)(
       // Messages of any type have no JSON without a registry, and numbers of enums have no name.
       let json: unknown;
       try {
-        toJson(EveryFieldSchema, message);
         json = JSON.parse(JSON.stringify(messageToJson(EveryFieldSchema, message, { int64 })));
       } catch {
         return;

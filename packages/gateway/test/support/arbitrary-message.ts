@@ -128,9 +128,9 @@ const text = fc.string({ unit: "binary" });
 function scalarOf(type: ScalarType): fc.Arbitrary<unknown> {
   switch (type) {
     case ScalarType.DOUBLE:
-      return fc.double().map(positiveZero);
+      return fc.double();
     case ScalarType.FLOAT:
-      return fc.float().map(positiveZero);
+      return fc.float();
     case ScalarType.INT32:
     case ScalarType.SINT32:
     case ScalarType.SFIXED32:
@@ -154,11 +154,6 @@ function scalarOf(type: ScalarType): fc.Arbitrary<unknown> {
   }
 }
 
-/** JSON.stringify writes -0 as 0. */
-function positiveZero(value: number): number {
-  return value === 0 ? 0 : value;
-}
-
 const plainJson = fc
   .jsonValue({ maxDepth: 2, noUnicodeString: false })
   .map((value) => JSON.parse(JSON.stringify(value)) as JsonValue);
@@ -180,7 +175,7 @@ function wellKnown(
         .map(([seconds, nanos, sign]) =>
           create(DurationSchema, {
             seconds: seconds * BigInt(sign),
-            nanos: positiveZero(nanos * sign),
+            nanos: nanos * sign || 0,
           }),
         );
     case FieldMaskSchema.typeName:

@@ -8,10 +8,10 @@ import {
 } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { messageFromJson, within } from "../../codec/json-messages.ts";
+import { messageFromJson, orBadRequest, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
-import { badRequest, FieldViolation } from "../../codec/violation.ts";
+import { FieldViolation } from "../../codec/violation.ts";
 import {
   type FieldPath,
   findField,
@@ -48,7 +48,7 @@ export function bindRequest<D extends DescMessage>(
   parts: RequestParts,
   options: JsonOptions,
 ): MessageShape<D> {
-  try {
+  return orBadRequest(() => {
     const { bodyField, body, updateMask, isPatch = false } = parts;
     if (bodyField === undefined && (body ?? null) !== null) {
       throw new FieldViolation("", "must not have a body");
@@ -66,9 +66,7 @@ export function bindRequest<D extends DescMessage>(
     const message = messageFromJson(input, isValue ? (body ?? null) : tree, options);
     if (updateMask !== undefined) fillMask(updateMask, message, changes);
     return message;
-  } catch (error) {
-    throw error instanceof FieldViolation ? badRequest([error]) : error;
-  }
+  });
 }
 
 function bodyTree({ bodyField, body }: RequestParts): JsonObject {

@@ -4,19 +4,18 @@ import { type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import {
   FeatureSet_FieldPresence,
   type FieldMask,
-  FieldMaskSchema,
   hasCustomJsonRepresentation,
 } from "@bufbuild/protobuf/wkt";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
-import { maskFieldOf } from "../../rpc/required-fields.ts";
+import { type MessageField, maskFieldOf } from "../../rpc/required-fields.ts";
 import { type FieldPath, findField, isNameIn, jsonPath } from "../rule/field-path.ts";
 import type { Binding } from "../rule/rule.ts";
 
 /** How a binding fills the mask of a request that has none. */
 export interface UpdateMask {
-  readonly field: DescField;
-  readonly body: DescField & { readonly fieldKind: "message" };
+  readonly field: MessageField;
+  readonly body: MessageField;
   /** Fields of the body that the path sets. A body cannot change them. */
   readonly fixed: readonly FieldPath[];
 }
@@ -147,7 +146,7 @@ export function fillMask(
     throw new FieldViolation("", advice);
   }
   const paths = counted.map(({ names }) => names.join("."));
-  holder[field.localName] = create(FieldMaskSchema, { paths });
+  holder[field.localName] = Object.assign(create(field.message), { paths }) as FieldMask;
 }
 
 /** Whether the last field has presence, or a value other than zero. */

@@ -1,9 +1,6 @@
 import { type DescEnum, type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import {
-  FieldMaskSchema,
-  hasCustomJsonRepresentation,
-  isWrapperDesc,
-} from "@bufbuild/protobuf/wkt";
+import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
+import { scalarOf } from "../../codec/json-messages.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
 
@@ -92,17 +89,12 @@ export function parameterReader(field: DescField): ParameterReader | undefined {
   return isText ? (text) => text : undefined;
 }
 
-/** Also that of a wrapper. */
-function scalarOf({ scalar, message }: DescField): ScalarType | undefined {
-  return message && isWrapperDesc(message) ? message.fields[0].scalar : scalar;
-}
-
 export function hasText(field: DescField): boolean {
   return scalarOf(field) === ScalarType.STRING;
 }
 
 export function isMask({ message }: DescField): boolean {
-  return message?.typeName === FieldMaskSchema.typeName;
+  return message?.typeName === "google.protobuf.FieldMask";
 }
 
 /** Messages that ProtoJSON writes as a string. */
