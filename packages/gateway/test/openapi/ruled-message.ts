@@ -44,6 +44,7 @@ export const forms = {
   int64: { type: Type.INT64 },
   uint64: { type: Type.UINT64 },
   double: { type: Type.DOUBLE },
+  float: { type: Type.FLOAT },
   enum: { type: Type.ENUM, typeName: ".ruled.v1.Mood" },
   strings: { type: Type.STRING, label: REPEATED },
   ints: { type: Type.INT64, label: REPEATED },

@@ -11,8 +11,8 @@ import {
   type JsonValue,
   type MessageShape,
   ScalarType,
-  toJson,
 } from "@bufbuild/protobuf";
+import { messageToJson } from "../../codec/json-messages.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { isJsonObject } from "../../codec/json-text.ts";
 import { TypeRegistry } from "../../codec/type-registry.ts";
@@ -343,7 +343,7 @@ function optionOf(
   const extension = types.registry.getExtension(name) as Extension | undefined;
   if (extension?.message === undefined || !hasOption(desc, extension)) return undefined;
   const value = getOption(desc, extension) as MessageShape<DescMessage>;
-  return toJson(extension.message, value) as FieldRules;
+  return JSON.parse(JSON.stringify(messageToJson(extension.message, value, {}))); // -0, too
 }
 
 type Extension = DescExtension & { extendee: DescMessage };
