@@ -3,8 +3,8 @@ import { Command } from "commander";
 import { listenForStop } from "connect-gateway-kit/command/process";
 import { SettingsError } from "connect-gateway-kit/settings";
 import { parseStoreUrl } from "../server/store-url.ts";
-import { describeStore, type StoreLocation } from "../store/open.ts";
-import { type BackupOptions, backupDatabase } from "../store/sqlite/backup.ts";
+import { describeStore } from "../store/open.ts";
+import { backupDatabase } from "../store/sqlite/backup.ts";
 import { openOutputFile } from "./output-file.ts";
 import { count, createProgress } from "./progress.ts";
 import { addSettingFlags, type Flags, readSettings } from "./settings.ts";
@@ -33,21 +33,18 @@ async function backUp(file: string, flags: Flags): Promise<void> {
   using progress = createProgress();
   const force = flags["force"] === true;
   await using output = await openOutputFile({ path: resolve(file), kind: "a backup", force });
-  const { temporary } = output;
   const onProgress = (done: number, total: number) => progress.update("copying pages", done, total);
-  const backup = { file: temporary, signal: stop.signal, onProgress };
-  const plants = await use(() => backUpStore(store, backup));
+  const onCopied = () => stop[Symbol.dispose](); // then a signal ends the process
+  const backup = { file: output.temporary, signal: stop.signal, onProgress, onCopied };
+  const plants = await use(async () => {
+    if (store.engine === "sqlite") return await backupDatabase(store.path, backup);
+    const problem =
+      "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log";
+    throw new SettingsError([{ setting: "store", problem }]);
+  });
   await output.commit();
   progress.end();
   process.stdout.write(
     `backed up ${describeStore(store)} to ${file}: ${count(plants, "plant")}, integrity checked\n`,
   );
-}
-
-/** @throws {SettingsError} for a database that has its own backup tools. */
-async function backUpStore(at: StoreLocation, options: BackupOptions): Promise<number> {
-  if (at.engine === "sqlite") return await backupDatabase(at.path, options);
-  const problem =
-    "a PostgreSQL database is backed up by its own means: pg_dump, or a base backup and its log";
-  throw new SettingsError([{ setting: "store", problem }]);
 }

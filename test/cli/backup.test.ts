@@ -8,6 +8,7 @@ import { backupDatabase } from "../../src/store/sqlite/backup.ts";
 import { plantOf, plantsOf } from "../store/plant-of.ts";
 import { damageLeaf, exactPlants, seed } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
+import { spawnChild } from "../support/child.ts";
 import { openStore } from "../support/open-store.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants } from "../support/stored-plants.ts";
@@ -106,9 +107,22 @@ test("a copy that cannot be written is no fault of the store", async () => {
 
 test.each([[exactPlants], [[large]]])("one that is stopped ends at once (%#)", async (plants) => {
   const { database, file } = await prepare(plants);
-  const onProgress = () => expect.unreachable();
-  const options = { file, signal: AbortSignal.abort(), onProgress };
+  const options = { file, signal: AbortSignal.abort(), onProgress: () => expect.unreachable() };
   await expect(backupDatabase(database, options)).rejects.toMatchObject({ message: "interrupted" });
+});
+
+test("a signal ends one that verifies its copy", async () => {
+  const { folder, database, store, file, listed } = await prepare([]);
+  using db = new DatabaseSync(database);
+  db.exec(`ALTER TABLE plants ADD COLUMN slow TEXT CHECK (instr(name, substr(name, 3e5) || 'b') = 0);
+    PRAGMA ignore_check_constraints = 1;
+    INSERT INTO plants (id, name) VALUES (1, replace(hex(zeroblob(300000)), '0', 'a'))`);
+  await using child = spawnChild(["backup", file, "--store", store], { cwd: folder });
+  const copy = async () => await readFile(join(folder, (await listed())[0] ?? "", "new"));
+  // Out of WAL mode, which is what it does first.
+  await expect.poll(async () => (await copy().catch(() => []))[18]).toBe(1);
+  child.process.kill("SIGTERM");
+  expect(await child.exited).toEqual({ code: null, signal: "SIGTERM" });
 });
 
 test("what a killed one has left is told, and left alone", async () => {

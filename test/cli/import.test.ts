@@ -184,11 +184,7 @@ test.each(["plants.ndjson.gz", "plants.ndjson"])("gzip is read by bytes, as %s",
 test.each([
   ["cut.csv.gz", member.subarray(0, -9), /the gzip data is damaged: .*run the s/],
   ["empty.csv.gz", "", /empty\.csv\.gz is empty, not gzip/],
-  [
-    "zeros.csv.gz",
-    Buffer.concat([member, zeros, member]),
-    /the gzip data is followed by .*run the s/,
-  ],
+  ["zeros.csv.gz", Buffer.concat([member, zeros, member]), /gzip data is followed by .*run the s/],
   ["odd.csv", "1,a,\n", /\S+odd\.csv: the first line of CSV must name.*stored 0 rows/],
 ])("%s cannot be read to its end, and it says how far it came", async (name, content, message) => {
   const at = await prepare(name, content);
@@ -235,9 +231,7 @@ test.skipIf(process.platform === "win32")(
     const running = at.runOf(pipe);
     await expect.poll(() => countIn(at.server.database), polling).toBe(1);
     process.emit("SIGINT"); // the pipe may bring more
-    const stderr = expect.stringMatching(
-      /^\{"line":1,.*\n.*interrupted; stored 1 row, rejected 1,/,
-    );
+    const stderr = expect.stringMatching(/^\{"line":1,.*\n.*interrupted; stored 1 row, rejected 1/);
     expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
     expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
   },
@@ -295,7 +289,7 @@ describe("a token", () => {
     const rejects = await readFile(`${at.file}.rejects.ndjson`, "utf8");
     expect(rejects.match(/"line":\d/g)).toEqual(['"line":2', '"line":3']);
     expect(stderr).toMatch(
-      /^plant-store: http:[^ ]+: the server rejects the token: [^\n]+ stored 0 rows, rejected 2/,
+      /^plant-store: http:[^ ]+: the server rejects the token: .+ 0 rows, rejected 2/,
     );
     expect(stderr).not.toContain("not-the-token");
     expect(at.stored()).toEqual([]);

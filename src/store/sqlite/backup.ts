@@ -12,6 +12,8 @@ export interface BackupOptions {
   readonly signal: AbortSignal;
   /** Called between two steps of the copy; counts pages of the database. */
   readonly onProgress: (done: number, total: number) => void;
+  /** Called before the copy is verified: meanwhile, this thread hears no signal. */
+  readonly onCopied?: () => void;
 }
 
 /** About 8 MiB, so that an abort takes effect within tens of milliseconds. */
@@ -24,11 +26,11 @@ const pagesEach = 2000;
  * database). @throws {StoreError}
  */
 export async function backupDatabase(path: string, options: BackupOptions): Promise<number> {
-  const { file } = options;
   const count = await copy(path, options);
+  options.onCopied?.();
   try {
-    verify(file, count);
-    chmodSync(file, statSync(path).mode & 0o777);
+    verify(options.file, count);
+    chmodSync(options.file, statSync(path).mode & 0o777);
   } catch (error) {
     throw backupError("the copy could not be verified, and was not kept", error);
   }
