@@ -147,6 +147,7 @@ async function startOf(worker: Worker, ended: Promise<void>): Promise<Start> {
     return start;
   } catch (cause) {
     await ended;
+    if ((cause as NodeJS.ErrnoException).syscall === "uv_cwd") throw cause; // the folder was deleted
     const [reason] = (cause as Error).message.split("\n", 1);
     const problem = `the SQLite thread did not start (${reason}); run npm ci`;
     throw new StoreOpenError("unsupported", problem, { cause });
