@@ -38,9 +38,9 @@ export async function openOutputFile(target: OutputTarget): Promise<OutputFile> 
 /** Replaces files of the same kind alone, and only with `force`. @throws {CommandFailure} */
 export function assertMayWrite({ path, kind, force }: OutputTarget): void {
   assertName(path);
-  assertNoLostLog(path);
   const place = realPath(path);
   const old = statsOf(place);
+  assertNoLostLog(path);
   if (old === undefined || (kind === "a file of plants" && isStream(place))) return;
   const found = old.isFile() ? kindOfFile(place) : "not a file";
   if (found !== kind && found !== "empty") {
