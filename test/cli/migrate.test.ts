@@ -31,18 +31,15 @@ describe.each(storeKinds)("on $store", ({ isMissing, open }) => {
   });
 });
 
-test.skipIf(postgresKind.isMissing)(
-  "serve says where its plants are, without the password",
-  async () => {
-    const place = await postgresKind.open();
-    await using child = await spawnServer({ env: { PLANT_STORE_STORE: place.url } });
-    expect(child.stdout.text).toContain(shownForm(place.url));
-    // The server loses its connections.
-    await place[Symbol.asyncDispose]();
-    child.process.kill("SIGTERM");
-    expect(await child.exited).toEqual({ code: 0, signal: null });
-    const written = child.stdout.text + child.stderr.text;
-    expect(written).not.toContain(password);
-    expect(written).not.toContain(encodeURIComponent(password));
-  },
-);
+test.skipIf(postgresKind.isMissing)("serve says where plants are, without password", async () => {
+  const place = await postgresKind.open();
+  await using child = await spawnServer({ env: { PLANT_STORE_STORE: place.url } });
+  expect(child.stdout.text).toContain(shownForm(place.url));
+  // The server loses its connections.
+  await place[Symbol.asyncDispose]();
+  child.process.kill("SIGTERM");
+  expect(await child.exited).toEqual({ code: 0, signal: null });
+  const written = child.stdout.text + child.stderr.text;
+  expect(written).not.toContain(password);
+  expect(written).not.toContain(encodeURIComponent(password));
+});

@@ -24,23 +24,20 @@ describe("two parts", () => {
   test.each([
     ["rows", { waitingRowsMax: 6 }],
     ["bytes", { waitingBytesMax: 6 * heapBytes(plantOf(0)) }],
-  ])(
-    "share the queue's limit of %s: one that hangs leaves the other its half",
-    async (_, limits) => {
-      const { group, submit, nextCommit } = beginTwo(limits);
-      for (const id of [0, 1]) void submit(id);
-      const [even] = [await nextCommit(), await nextCommit()];
-      for (const id of [2, 4, 6]) void submit(id);
-      await expect(submit(8)).rejects.toMatchObject(overloaded);
-      expect(group.isFull()).toBe(false);
-      for (const id of [3, 5, 7]) void submit(id);
-      await expect(submit(9)).rejects.toMatchObject(overloaded);
-      expect(group.isFull()).toBe(true);
-      even?.succeed();
-      expect((await nextCommit()).ids).toEqual([2n, 4n, 6n]);
-      expect(group.isFull()).toBe(false);
-    },
-  );
+  ])("share the limit of %s: one that hangs leaves the other its half", async (_, limits) => {
+    const { group, submit, nextCommit } = beginTwo(limits);
+    for (const id of [0, 1]) void submit(id);
+    const [even] = [await nextCommit(), await nextCommit()];
+    for (const id of [2, 4, 6]) void submit(id);
+    await expect(submit(8)).rejects.toMatchObject(overloaded);
+    expect(group.isFull()).toBe(false);
+    for (const id of [3, 5, 7]) void submit(id);
+    await expect(submit(9)).rejects.toMatchObject(overloaded);
+    expect(group.isFull()).toBe(true);
+    even?.succeed();
+    expect((await nextCommit()).ids).toEqual([2n, 4n, 6n]);
+    expect(group.isFull()).toBe(false);
+  });
 
   test("are full together at the limit, also for a part that had no plant yet", async () => {
     const { group, submit, nextCommit } = beginTwo({ waitingRowsMax: 4 });

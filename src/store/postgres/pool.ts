@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
-import { ConnectionLost, remedyFor } from "./failure.ts";
+import { ConnectionLost, obstacleFrom, remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -18,6 +18,8 @@ export function createPool(
   const open = new Set<Session>();
   /** Most recently used first, so that the others can expire. */
   const idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[] = [];
+  /** For a session that is released, as no more can be opened now. */
+  const waiting: (PromiseWithResolvers<Session> & { readonly error: unknown })[] = [];
   const closing = new AbortController();
   const { signal } = closing;
   /** The running attempt to open a session while there is none. */
@@ -38,12 +40,24 @@ export function createPool(
   async function acquire(): Promise<Session> {
     if (open.size === 0) await recovery;
     assertNotClosed();
-    const entry = idle.pop();
-    clearTimeout(entry?.timer);
-    const session = entry?.session ?? adopt(await connect());
+    const session = takeIdle() ?? (await connect().then(adopt, (e) => takeIdle() ?? waitFor(e)));
     if (signal.aborted) drop(session);
     assertNotClosed();
     return session;
+  }
+
+  function takeIdle(): Session | undefined {
+    const entry = idle.pop();
+    clearTimeout(entry?.timer);
+    return entry?.session;
+  }
+
+  /** The server may have no connection left for us: those that are open still store plants. */
+  async function waitFor(error: unknown): Promise<Session> {
+    if (open.size === 0 || obstacleFrom(error) !== "unreachable") throw error;
+    const released = { ...Promise.withResolvers<Session>(), error };
+    waiting.push(released);
+    return await released.promise;
   }
 
   function assertNotClosed(): void {
@@ -51,26 +65,21 @@ export function createPool(
   }
 
   function release(session: Session): void {
-    if (!session.isOpen || signal.aborted) {
-      drop(session);
-      return;
+    if (!session.isOpen || signal.aborted) drop(session);
+    else if (waiting.length > 0) waiting.shift()?.resolve(session);
+    else {
+      const timer = setTimeout(() => {
+        if (open.size === 1) return;
+        forget(session);
+        void session.close();
+      }, limits.idleTimeoutMs).unref();
+      idle.push({ session, timer });
     }
-    const timer = setTimeout(() => {
-      if (open.size === 1) return;
-      forget(session);
-      void session.close();
-    }, limits.idleTimeoutMs).unref();
-    idle.push({ session, timer });
   }
 
   function drop(session: Session): void {
     session.destroy();
     forget(session);
-  }
-
-  /** Call when the server has changed state: idle sessions may not have noticed it yet. */
-  function dropIdle(): void {
-    for (const { session } of [...idle]) drop(session);
   }
 
   /** Call when the host hangs: statements on other sessions will not be answered either. */
@@ -86,12 +95,9 @@ export function createPool(
       release(session);
       return result;
     } catch (error) {
-      if (remedyFor(error) === "elsewhere") {
-        drop(session);
-        dropIdle();
-      } else {
-        release(session);
-      }
+      if (remedyFor(error) !== "elsewhere") release(session);
+      // The server has changed state: idle sessions may not have noticed it yet.
+      else for (const one of [session, ...idle.map((entry) => entry.session)]) drop(one);
       throw error;
     }
   }
@@ -111,7 +117,9 @@ export function createPool(
   function forget(session: Session): void {
     const index = idle.findIndex((entry) => entry.session === session);
     for (const { timer } of index === -1 ? [] : idle.splice(index, 1)) clearTimeout(timer);
-    if (open.delete(session) && !isRecovering) void recover();
+    if (!open.delete(session)) return;
+    if (open.size === 0) for (const { reject, error } of waiting.splice(0)) reject(error);
+    if (!isRecovering) void recover();
   }
 
   /** Runs until there is a session again, or the pool closes. */
@@ -119,11 +127,8 @@ export function createPool(
     isRecovering = true;
     for (let tries = 1; open.size === 0 && !signal.aborted; tries++) {
       recovery = connect().then((session) => release(adopt(session)));
-      try {
-        await recovery;
-      } catch {
-        await delay(backoffMs(tries, limits), undefined, { signal }).catch(() => {});
-      }
+      const pause = () => delay(backoffMs(tries, limits), undefined, { signal }).catch(() => {});
+      await recovery.catch(pause);
     }
     recovery = undefined;
     isRecovering = false;

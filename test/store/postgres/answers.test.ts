@@ -78,18 +78,15 @@ test.each([
   ["42P07", 21, 21],
   ["42701", 21, 21],
   ["42501", 1, 1],
-])(
-  "after %s for %i times, another process has created the tables",
-  async (code, failures, tries) => {
-    const session = answering([[""]], [[true, true]], [[`${migrations.length}`]]);
-    const begin = vi.fn(async () => begin.mock.calls.length > failures || Promise.reject(error));
-    const error = errorOf(code);
-    const execute = (text: string) => (text.startsWith("BEGIN") ? begin() : Promise.resolve());
-    const migrating = migrate(Object.assign(session, { execute }) as Session, quickLimits);
-    await expectFailure(migrating, tries > failures ? undefined : error);
-    expect(begin).toHaveBeenCalledTimes(tries);
-  },
-);
+])("after %s %i times, another process has made the tables", async (code, failures, tries) => {
+  const session = answering([[""]], [[true, true]], [[`${migrations.length}`]]);
+  const begin = vi.fn(async () => begin.mock.calls.length > failures || Promise.reject(error));
+  const error = errorOf(code);
+  const execute = (text: string) => (text.startsWith("BEGIN") ? begin() : Promise.resolve());
+  const migrating = migrate(Object.assign(session, { execute }) as Session, quickLimits);
+  await expectFailure(migrating, tries > failures ? undefined : error);
+  expect(begin).toHaveBeenCalledTimes(tries);
+});
 
 test.each([
   ["without Citus", [[[99, false]]]],
@@ -181,6 +178,18 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
   const { tries } = server;
   await pool.use(async () => {});
   expect(server.tries).toBe(tries);
+});
+
+test("a pool that cannot open another session waits for one that is open", async () => {
+  const full = errorOf("53300");
+  const pool = createPool(() => Promise.reject(full), quickLimits, openFake(new Set()));
+  onTestFinished(() => pool.close());
+  const asking = [1, 2, 3].map(() => pool.use(() => delay(1)));
+  expect(await Promise.all(asking)).toHaveLength(3);
+  const held = [1, 2].map(() => pool.use(() => new Promise(() => {})));
+  await delay(0);
+  pool.dropAll();
+  await expect(Promise.all(held)).rejects.toBe(full);
 });
 
 describe("a cluster", () => {
@@ -279,9 +288,7 @@ describe("a cluster", () => {
     },
   );
 
-  const found = (column: number, value: unknown) => ({
-    lock_relation: [current.with(column, value)],
-  });
+  const found = (at: number, value: unknown) => ({ lock_relation: [current.with(at, value)] });
   const unknown = { lock_relation: [] };
   const copied = { pg_locks: [[true]] };
   const created = ["created"];
