@@ -32,8 +32,7 @@ test("a token that is made is taken by a running server, until it is revoked", a
   expect(listed.stdout).toMatch(/^\d{4}-\d\d-\d\dT\S+Z {2}first\n\d{4}-\d\d-\d\dT\S+Z {2}phone\n$/);
   expect(listed.stdout).not.toContain(bearer);
   const asJson = await runInProcess(["token", "list", "--json", "--token-file", file]);
-  const createdAt = expect.stringMatching(/Z$/);
-  const both = ["first", "phone"].map((name) => ({ name, createdAt }));
+  const both = ["first", "phone"].map((name) => ({ name, createdAt: expect.stringMatching(/Z$/) }));
   expect(JSON.parse(asJson.stdout)).toEqual(both);
 
   const revoked = { code: 0, stdout: "", stderr: "revoked phone\n" };
