@@ -7,6 +7,7 @@ import {
   type OutgoingHttpHeaders,
 } from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
+import { sizeOfFields } from "../http/headers.ts";
 import { outliveStreams, sessionMegabytesMax } from "../http/session.ts";
 import { answerWindows, isUnread } from "../http/windows.ts";
 import {
@@ -38,15 +39,11 @@ const headerBytesMax = 2 * 65_535;
 const headerFieldsMax = headerBytesMax / 32;
 
 /**
- * One HTTP/2 connection to one address.
- *
- * It may take `quietMsMax` to open. Then a server that owes an answer and sends no byte for that long is
- * asked whether it is alive, and has as long again to send one. So a silent connection ends two to three
- * times `quietMsMax` after the last byte that was read, whatever is sent meanwhile (gRFC A8).
- *
- * It sends an empty SETTINGS frame, which every server must acknowledge at once (RFC 9113, section
- * 6.5.3). A ping will not do: gRPC servers end connections with more than one ping in five minutes
- * while they send nothing, and Node answers its own `ping()` after a GOAWAY.
+ * One HTTP/2 connection to one address. It may take `quietMsMax` to open. Then a server that owes an
+ * answer and is silent for that long gets an empty SETTINGS frame, which it must acknowledge at once (RFC
+ * 9113, section 6.5.3), and has as long again. So a silent connection ends two to three times `quietMsMax`
+ * after the last byte that was read (gRFC A8). A ping will not do: gRPC servers end connections with more
+ * than one in five minutes while they send nothing, and Node answers its own `ping()` after a GOAWAY.
  */
 export class Connection {
   readonly #socket: GuardedSocket;
@@ -57,6 +54,7 @@ export class Connection {
   /** Places that are reserved or taken. */
   streams = 0;
   #streamsMax = 0;
+  #sentBytesMax = 0;
   #failure: Error | undefined;
   /** Streams whose headers Node could not send, for example because of a GOAWAY. */
   readonly #unsent = new Set<number>();
@@ -100,8 +98,9 @@ export class Connection {
     this.#session = session;
     // First read data that arrived while this process was busy.
     const timer = setInterval(() => setImmediate(this.#look), quietMsMax).unref();
-    session.on("remoteSettings", ({ maxConcurrentStreams = Number.POSITIVE_INFINITY }) => {
-      this.#streamsMax = maxConcurrentStreams;
+    session.on("remoteSettings", (settings) => {
+      this.#streamsMax = settings.maxConcurrentStreams ?? Number.POSITIVE_INFINITY;
+      this.#sentBytesMax = settings.maxHeaderListSize ?? Number.POSITIVE_INFINITY;
       this.#hasSettings = true;
       if (this.#state === "open") listener.vacated();
       else if (this.#state === "connecting") {
@@ -176,10 +175,15 @@ export class Connection {
     else this.#closeIfVacant();
   }
 
-  /** Opens a stream, and vacates its place when it closes. @throws Node's error for invalid headers. */
+  /** Opens a stream, and vacates its place when it closes. @throws for invalid or too large headers. */
   open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
     let stream: ClientHttp2Stream;
     try {
+      // Servers such as Netty end the connection, with the calls of others.
+      if (sizeOfFields(headers) > this.#sentBytesMax) {
+        const message = `the request headers are too large: the server takes ${this.#sentBytesMax} bytes`;
+        throw new ConnectError(message, Code.InvalidArgument);
+      }
       stream = this.#session.request(headers);
     } catch (error) {
       this.vacate();

@@ -20,10 +20,10 @@ const tableBytes = 4096;
 export const omittedField = "grpc-fields-omitted";
 
 /**
- * Node ends a connection, and all calls on it, for one field over 64 KiB or nine header frames in a row,
- * even if it has announced a lower limit. This filter joins frames. If a block is too large, it leaves
- * out its large fields and adds {@link omittedField}, so that only the call that they answer fails. Small
- * fields stay, because the table may need them. Over 144 KiB of small fields still end the connection.
+ * Node ends a connection, and all calls on it, for one field over 64 KiB or nine header frames in a row.
+ * This filter joins frames. Of a block that is too large, it leaves out large fields and adds {@link
+ * omittedField}, so that only the call that they answer fails. Small fields stay, because the table may
+ * need them: over 144 KiB of them still end the connection.
  */
 export class HeaderFilter {
   /** Bytes of the current frame that have not arrived. They are passed on unchanged. */

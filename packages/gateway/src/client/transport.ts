@@ -27,10 +27,7 @@ import type { ClientTls } from "./guarded-socket.ts";
 import { holdBody, keepMessages, type Messages } from "./messages.ts";
 
 export interface GrpcTransportOptions {
-  /**
-   * `http://HOST:PORT` for HTTP/2 in plaintext, `https://` for TLS, both with an optional path, or
-   * `unix:PATH` for a Unix socket.
-   */
+  /** `http://HOST:PORT` (HTTP/2 in plaintext) or `https://`, both with an optional path, or `unix:PATH`. */
   readonly url: string;
   /** The `:authority`. Default: the host and port of the URL; `localhost` for a socket. */
   readonly authority?: string | undefined;
@@ -42,10 +39,7 @@ export interface GrpcTransportOptions {
   readonly readMaxBytes?: number;
   /** The most values that it may have, as in the gateway's `MessageLimits`. Default: 262,144. */
   readonly readMaxValues?: number;
-  /**
-   * How long a server may be silent while it owes an answer, in ms. It is then asked whether it is
-   * alive, and has as long to reply. Opening a connection may take as long. Default: 5 s.
-   */
+  /** How long a server that owes an answer may be silent, and then when it is asked, in ms. Default: 5 s. */
   readonly quietMsMax?: number;
   /** The `user-agent`. Default: `connect-gateway`. */
   readonly userAgent?: string;

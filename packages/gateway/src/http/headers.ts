@@ -223,7 +223,7 @@ const needed: ReadonlySet<string> = new Set([
 
 /**
  * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the
- * limit of the client (as RFC 9113 section 6.5.2 counts): details first, then the longest fields.
+ * limit of the client: details first, then the longest fields.
  * HTTP/2 would reset the stream, and the status of the call would be lost.
  */
 export function fitFields(
@@ -231,12 +231,11 @@ export function fitFields(
   bytesMax: number,
   onOmitted: (names: string) => void,
 ): NodeHeaders {
-  let bytes = 0;
   for (const name in fields) {
     if (connectionHeaders.has(name))
       return fitFields(withoutConnection(fields), bytesMax, onOmitted);
-    bytes += sizeOf(name, fields[name]);
   }
+  let bytes = sizeOfFields(fields);
   if (bytes <= bytesMax) return fields;
   const fitting: HeaderRecord = { ...fields };
   const omitted: string[] = [];
@@ -251,6 +250,13 @@ export function fitFields(
   }
   if (omitted.length > 0) onOmitted(omitted.join(", "));
   return fitting;
+}
+
+/** As RFC 9113 section 6.5.2 counts. */
+export function sizeOfFields(fields: NodeHeaders): number {
+  let bytes = 0;
+  for (const name in fields) bytes += sizeOf(name, fields[name]);
+  return bytes;
 }
 
 function sizeOf(name: string, value: NodeHeaders[string]): number {

@@ -125,6 +125,19 @@ test("those of a call may be as large as its server takes", async () => {
   await call(fake, { headers: large(70) });
 });
 
+test("those that are larger than it takes fail the call alone: Netty would end the connection", async () => {
+  await using fake = await openFakeServer(answerOk, {
+    server: { settings: { maxHeaderListSize: 8192 } },
+  });
+  await call(fake, { headers: large(7) });
+  const options = { headers: large(9) };
+  const calls = [() => call(fake, options), () => collect(fake.catalog.watchVolumes({}, options))];
+  const rawMessage = "the request headers are too large: the server takes 8192 bytes";
+  for (const one of calls) {
+    await expect(one()).rejects.toMatchObject({ code: Code.InvalidArgument, rawMessage });
+  }
+});
+
 test("headers come in any number of frames", async () => {
   await using raw = await openRaw((_, streamId) =>
     inFrames(fieldBlock([...grpcFields, ["grpc-status", "5"]]), streamId, 3),
