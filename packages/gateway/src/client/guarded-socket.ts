@@ -40,13 +40,21 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
 }
 
 const wrongVersion = "0A00010B";
-const untrusted = "; it, or its CA, must be trusted"; // Node's advice is one of its own flags
+const unhelpful = /; if the root .*|(?<=issuer certificate)$/; // Node's advice is one of its own flags
+const untrusted = "; it, or its CA, must be trusted";
 
 /** The message of an error of a socket. Those of OpenSSL contain addresses and paths of its sources. */
 export function socketMessage({ message }: Error): string {
   const [, code, reason] = /:error:([0-9A-F]{8}):[^:]*:[^:]*:([^:]*):/.exec(message) ?? [];
-  if (reason === undefined) return message.replace(/; if the root .*/, untrusted);
+  if (reason === undefined) return message.replace(unhelpful, untrusted);
   return `TLS failed: ${reason}${code === wrongVersion ? "; the server may speak plaintext" : ""}`;
+}
+
+/** Logs show this error, and not those that wrap it. */
+function withReason(cause: NodeJS.ErrnoException): Error {
+  const message = socketMessage(cause);
+  if (message === cause.message) return cause;
+  return Object.assign(new Error(message, { cause }), { code: cause.code });
 }
 
 export function unbracketed(hostname: string): string {
@@ -76,7 +84,7 @@ export class GuardedSocket extends Duplex {
     const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
     this.#socket = socket;
     socket.on("end", () => this.finish(() => this.push(null)));
-    socket.on("error", (error) => this.finish(() => this.destroy(error)));
+    socket.on("error", (error) => this.finish(() => this.destroy(withReason(error))));
     socket.on("close", () => this.finish(() => this.destroy()));
   }
 

@@ -442,10 +442,9 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
 
   test("a server whom nobody trusts is not called", async () => {
     await using tls = await openTls(() => undefined);
-    expect(await failureOf(call(tls))).toMatchObject({
-      ...unavailable,
-      rawMessage: "unable to get local issuer certificate",
-    });
+    const message = "unable to get local issuer certificate; it, or its CA, must be trusted";
+    const failure = { ...unavailable, rawMessage: message, cause: { message } };
+    expect(await failureOf(call(tls))).toMatchObject(failure);
     expect(tls.callers).toEqual([]);
   });
 
