@@ -11,10 +11,11 @@ export interface Log {
 /** A full disk fails thousands of calls a second. The first one is enough. */
 const intervalMs = 1000;
 
+type Answer = Awaited<ReturnType<ReturnType<Interceptor>>>;
+
 /**
- * A server interceptor that logs failures of the server, not of requests: errors that clients see
- * as "internal" as errors, causes of "unavailable" as warnings. At most one line a second; it
- * counts the others.
+ * A server interceptor that logs failures of the server, not of requests: errors that clients see as
+ * "internal" as errors, causes of "unavailable" as warnings. At most one line a second counts the others.
  */
 export function logFailures(log: Log): Interceptor {
   let writtenAt = Number.NEGATIVE_INFINITY;
@@ -46,8 +47,18 @@ export function logFailures(log: Log): Interceptor {
       }
       throw error;
     };
+    async function* watch<M>(messages: AsyncIterable<M>): AsyncGenerator<M> {
+      try {
+        yield* messages;
+      } catch (error) {
+        throw request.signal.aborted ? error : fail(error); // usually the result of a cancellation
+      }
+    }
+    const watched = (answer: Answer): Answer =>
+      answer.stream ? { ...answer, message: watch(answer.message) } : answer;
     try {
-      return next(request).catch(fail); // an async function more costs each call more
+      const answer = next(request);
+      return (request.stream ? answer.then(watched) : answer).catch(fail); // async costs each call more
     } catch (error) {
       return fail(error);
     }

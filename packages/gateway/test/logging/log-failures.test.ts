@@ -3,6 +3,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { describeError, type Log, logFailures } from "../../src/logging/log-failures.ts";
 import { CatalogService, get, openShelves } from "../support/catalog.ts";
+import { collect } from "../support/collect.ts";
 import { jsonOf } from "../support/gateway.ts";
 
 const broken = new Error("disk I/O error");
@@ -11,6 +12,7 @@ const wrong = Object.assign(new ConnectError("no", Code.InvalidArgument), { caus
 
 const requests = {
   rest: get("/v1/volumes/1"),
+  "rest, with a stream,": get("/v1/shelves/a/volumes:watch"),
   connect: {
     path: `/${CatalogService.typeName}/GetVolume`,
     headers: { "content-type": "application/json" },
@@ -18,14 +20,16 @@ const requests = {
   },
 };
 
+const message = expect.stringMatching(/^(GetVolume|WatchVolumes) failed$/);
+
 describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
   test.each<[what: string, error: unknown, status: number, lines: object[]]>([
-    ["a mistake", broken, 500, [{ level: "error", message: "GetVolume failed", cause: broken }]],
+    ["a mistake", broken, 500, [{ level: "error", message, cause: broken }]],
     [
       "an unavailable store",
       new ConnectError("try again", Code.Unavailable, undefined, undefined, lost),
       503,
-      [{ level: "warn", message: "GetVolume failed", cause: broken }],
+      [{ level: "warn", message, cause: broken }],
     ],
     ["what is wrong with a request", wrong, 400, []],
   ])("%s", async (_what, error, status, lines) => {
@@ -33,9 +37,10 @@ describe.each(Object.entries(requests))("over %s", (_protocol, request) => {
     const write = (level: keyof Log) => (message: string, cause?: unknown) =>
       written.push({ level, message, cause });
     const log = { info: write("info"), warn: write("warn"), error: write("error") };
+    const getVolume = () => Promise.reject(error);
     // The gateway fails the test if its onError hears of anything.
     await using gateway = await openShelves(
-      { getVolume: () => Promise.reject(error) },
+      { getVolume, watchVolumes: () => ({ [Symbol.asyncIterator]: () => ({ next: getVolume }) }) },
       { interceptors: [logFailures(log)] },
     );
     const response = await gateway.send(request);
@@ -65,13 +70,18 @@ test("there is at most one line a second, and each counts the calls since the la
   ]);
 });
 
-test("a mistake is told although its client has left; what ended the call is none", async () => {
+test("a mistake is told although its client has left; what ended the call or its stream is none", async () => {
   const log = { info: () => {}, warn: () => {}, error: vi.fn() };
   const request = { signal: AbortSignal.abort(lost), method: CatalogService.method.getVolume };
   const call = (reason: Error) => logFailures(log)(() => Promise.reject(reason))(request as never);
   await expect(call(lost)).rejects.toBe(lost);
   expect(log.error).not.toHaveBeenCalled();
   await expect(call(broken)).rejects.toMatchObject({ code: Code.Internal });
+  const message = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(broken) }) };
+  const answer = () => Promise.resolve({ stream: true, message } as never);
+  const streaming = { ...request, stream: true } as never;
+  const watched = await logFailures(log)(answer)(streaming);
+  await expect(collect(watched.message as never)).rejects.toBe(broken);
   expect(log.error).toHaveBeenCalledOnce();
 });
 
