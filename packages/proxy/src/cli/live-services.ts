@@ -138,7 +138,6 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
     parts: Map<Upstream, Part>,
   ): ReflectionWatch {
     const { ownHeaders: header, place } = upstream;
-    let failure: string | undefined;
     const watch = watchReflection({
       transport,
       header,
@@ -154,15 +153,10 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
           const others = current.parts.filter((one) => one.upstream !== upstream);
           use(serve([...others, part]));
         }
-        failure = undefined;
         const names = descriptors.services.map(({ typeName }) => typeName).join(", ");
         log.info(`${place.url} serves ${names}`);
       },
-      onError(error) {
-        if (failure === String(error)) return;
-        failure = String(error);
-        log.warn(`cannot read the services of ${place.url}`, error);
-      },
+      onError: (error) => log.warn(`cannot read the services of ${place.url}`, error),
     });
     return watch;
   }

@@ -128,14 +128,15 @@ function wrong(setting: string, problem: string): SettingsError {
 }
 
 /**
- * What the files hold, or held before they were wrong. Throws until they were right once: without
- * its CA, a connection would trust others.
+ * What the files hold, or held before they were wrong, which is told once. Throws before the first right
+ * ones: without its CA, a connection would trust others.
  */
 export function watchUpstreamTls(
   { caFile, client, serverName }: UpstreamPlace["tls"],
   onError: (error: unknown) => void,
 ): () => ClientTls {
   let last: ClientTls | undefined;
+  let failure: string | undefined;
   return () => {
     try {
       last = {
@@ -143,9 +144,11 @@ export function watchUpstreamTls(
         ...(client !== undefined && readTlsMaterial(client)),
         serverName,
       };
+      failure = undefined;
     } catch (error) {
       if (last === undefined) throw error;
-      onError(error);
+      if (failure !== `${error}`) onError(error);
+      failure = `${error}`;
     }
     return last;
   };

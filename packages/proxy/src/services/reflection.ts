@@ -168,7 +168,7 @@ export interface ReflectionWatchOptions {
   readonly intervalMs?: number;
   /** Makes a gateway of descriptors. If it throws, the previous ones stay. */
   readonly onChange: (descriptors: Descriptors) => void;
-  /** Called when reading has failed. The previous services stay, and reading is retried soon. */
+  /** Called with each new reason why reading fails. The previous services stay; it is retried soon. */
   readonly onError: (error: unknown) => void;
 }
 
@@ -197,6 +197,7 @@ export function watchReflection(options: ReflectionWatchOptions) {
   const { transport, services, header, intervalMs = 5 * 60_000, onChange, onError } = options;
   let current: Descriptors | undefined;
   let usedDigest: string | undefined;
+  let failure: string | undefined;
   let timer: NodeJS.Timeout | undefined;
   let readAt = 0;
   let isReading = false;
@@ -218,8 +219,10 @@ export function watchReflection(options: ReflectionWatchOptions) {
     try {
       const descriptors = await reflectServices(transport, { services, types: [...types], header });
       if (!isClosed) use(descriptors);
+      failure = undefined;
     } catch (error) {
-      if (!isClosed) onError(error);
+      if (!isClosed && failure !== `${error}`) onError(error);
+      failure = `${error}`;
       // Wrong files take time, and stay wrong until another release, which ends a connection.
       pause = error instanceof DescriptorError ? 10 * retryMs : retryMs;
     }

@@ -43,10 +43,9 @@ export interface ProxyOptions {
   /** Calls the upstream: of `openGrpcTransport`, `createRestTransport`, or another of Connect. */
   readonly transport: Transport;
   /**
-   * Names of request headers that the upstream gets. Those of a connection or a protocol are
-   * refused. Where the gateway has `exposePeerAddress`, it also gets the caller's address as
-   * `x-forwarded-for`; list that name only if you trust the proxy in front. Default: {@link
-   * defaultRequestMetadata}.
+   * Names of request headers that the upstream gets: none of a connection or a protocol. With the gateway's
+   * `exposePeerAddress`, it also gets the caller's address as `x-forwarded-for`; list that name only if you
+   * trust the proxy in front. Default: {@link defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
   /** Deadline of a method's calls whose client sets none, in ms. Default: none. */
@@ -69,8 +68,7 @@ const kinds = optionKinds<ProxyOptions & Descriptors>()({
  * Serves services by calls to an upstream, for `routes` of a gateway, also beside services of your own.
  * Between callers who take protobuf and an upstream of `openGrpcTransport`, messages are not parsed,
  * unless the gateway has interceptors, which might look into them.
- * @throws {TypeError} for an unknown or missing option, or a name of `requestMetadata` that cannot be
- * passed on.
+ * @throws {TypeError} for a wrong option, or a name of `requestMetadata` that cannot be passed on.
  */
 export function proxyServices(options: ProxyOptions): (router: ConnectRouter) => void {
   assertOptions("proxyServices", options, kinds, ["services", "transport"]);

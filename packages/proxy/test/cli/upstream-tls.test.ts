@@ -17,6 +17,7 @@ test("no connection is made without the CA, and one that was read stays in use",
   await writeFile(caFile, ca);
   expect(`${tls().ca}`).toBe(ca);
   await folder[Symbol.asyncDispose]();
-  expect(`${tls().ca}`).toBe(ca);
+  // Each connection reads them, but one line in the log will do.
+  for (let i = 0; i < 2; i++) expect(`${tls().ca}`).toBe(ca);
   expect(errors).toHaveLength(1);
 });

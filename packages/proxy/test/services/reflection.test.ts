@@ -173,9 +173,10 @@ test("a wrong answer changes nothing, and the next right one is read", async () 
   await watched.until([FieldService.typeName, LibraryService.typeName]);
 });
 
-test("what is told again as it was is no change", async () => {
-  const files = [oddFile({ name: "a" }), oddFile({ name: "b" })];
+test("what is told again as it was is no change, and a failure is told once while it lasts", async () => {
+  const told = [oddFile({ name: "a" }), oddFile({ name: "b" })];
   const names = ["a.v1.OddService", "b.v1.OddService"];
+  let files = told;
   await using reflected = await openReflected((router) => addReflecting(router, () => files));
   const readings = new EventEmitter();
   const header = () => {
@@ -184,9 +185,13 @@ test("what is told again as it was is no change", async () => {
     return {};
   };
   using watched = openWatch({ transport: reflected.transport, header });
-  await watched.until(names);
-  for (let i = 0; i < 3; i++) await within("a reading", once(readings, "reading"));
-  expect(watched.told).toEqual([names]);
+  const failure = "the upstream's reflection lists no service to serve";
+  const rows = [[names], [names, failure], [names, failure], [names, failure, failure]];
+  for (const [i, row] of rows.entries()) {
+    files = i % 2 === 0 ? told : [];
+    for (let i = 0; i < 3; i++) await within("a reading", once(readings, "reading"));
+    expect(watched.told).toEqual(row);
+  }
 });
 
 test("services that stay are told again when what describes them has changed", async () => {
