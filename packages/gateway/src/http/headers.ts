@@ -222,9 +222,8 @@ const needed: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Headers or trailers as HTTP/2 can send them: without those of a connection, and shortened to the
- * limit of the client: details first, then the longest fields.
- * HTTP/2 would reset the stream, and the status of the call would be lost.
+ * Headers or trailers as HTTP/2 can send them: without those of a connection, and within the client's limit,
+ * without details first, then the longest fields. A reset of the stream would lose the status of the call.
  */
 export function fitFields(
   fields: NodeHeaders,

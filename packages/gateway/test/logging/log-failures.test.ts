@@ -2,7 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { describeError, type Log, logFailures } from "../../src/logging/log-failures.ts";
-import { CatalogService, get, openShelves } from "../support/catalog.ts";
+import { CatalogService, get, openShelves, send } from "../support/catalog.ts";
 import { collect } from "../support/collect.ts";
 import { jsonOf } from "../support/gateway.ts";
 
@@ -13,11 +13,7 @@ const wrong = Object.assign(new ConnectError("no", Code.InvalidArgument), { caus
 const requests = {
   rest: get("/v1/volumes/1"),
   "rest, with a stream,": get("/v1/shelves/a/volumes:watch"),
-  connect: {
-    path: `/${CatalogService.typeName}/GetVolume`,
-    headers: { "content-type": "application/json" },
-    body: "{}",
-  },
+  connect: send("POST", `/${CatalogService.typeName}/GetVolume`, {}),
 };
 
 const message = expect.stringMatching(/^(GetVolume|WatchVolumes) failed$/);
@@ -94,13 +90,10 @@ test("what hangs on an error stays there: it may be what a client sent; a line h
   expect(long.length).toBeLessThan(64 * 1024);
 });
 
-test("causes are told, each with its stack", () => {
+test("causes are told, each with its stack; those that go round come to an end", () => {
   const inner = new Error("inner");
   const outer = new Error("outer", { cause: inner });
   expect(describeError(outer).stack).toBe(`${outer.stack}\ncaused by: ${inner.stack}`);
-});
-
-test("causes that go round come to an end", () => {
   const error = new Error("round");
   error.cause = error;
   expect(describeError(error).stack.split("caused by: ")).toHaveLength(8);

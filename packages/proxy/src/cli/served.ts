@@ -25,9 +25,7 @@ export interface Sources {
 
 export type Served = ReturnType<typeof createServed>;
 
-/**
- * To the upstream that names a service, or else has it. @throws {CommandFailure} if none or two do.
- */
+/** To the upstream that names a service, or else has it. @throws {CommandFailure} if none or two do. */
 export function createServed({ parts, upstreams, rules }: Sources) {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
   const own = parts.map((part) => {

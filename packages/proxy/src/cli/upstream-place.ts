@@ -127,10 +127,7 @@ function wrong(setting: string, problem: string): SettingsError {
   return new SettingsError([{ setting, problem }]);
 }
 
-/**
- * What the files hold, or held before they were wrong, which is told once. Throws before the first right
- * ones: without its CA, a connection would trust others.
- */
+/** What the files hold, or did before they were wrong. Throws before that: without a CA, others are trusted. */
 export function watchUpstreamTls(
   { caFile, client, serverName }: UpstreamPlace["tls"],
   onError: (error: unknown) => void,
@@ -154,10 +151,7 @@ export function watchUpstreamTls(
   };
 }
 
-/**
- * One `NAME: VALUE` a line. In files, since they may be API keys. @throws {Error} that names the file
- * and the line, and shows no value.
- */
+/** One `NAME: VALUE` a line, maybe an API key. @throws {Error} that names the file and the line, and no value. */
 export function readHeaderFile(file: string | undefined): Readonly<Record<string, string>> {
   if (file === undefined) return {};
   const lines = readFileSync(file, "utf8").split("\n");

@@ -207,9 +207,7 @@ function textsIn(value: unknown): readonly string[] {
 
 type DescType = DescMessage | DescEnum | DescExtension | DescService;
 
-/**
- * Names that are the same in camelCase: a value would be sent as that of another field. By file.
- */
+/** Names that are the same in camelCase: a value would be sent as that of another field. By file. */
 function clashesOf(type: DescType): readonly (readonly [file: string, clash: string])[] {
   /** Groups whose names must differ. */
   const groups: readonly (readonly (DescField | DescOneof | DescMethod)[])[] =

@@ -42,9 +42,8 @@ const filesMax = 10_000;
 const valuesMax = 2 * 1024 * 1024;
 
 /**
- * Reads the services of an upstream from its server reflection, v1 or else v1alpha.
- * @throws {DescriptorError} if it describes no service, or not one that is named.
- * @throws {ConnectError} of the upstream, or of the way to it.
+ * Reads the services of an upstream from its server reflection, v1 or else v1alpha. @throws {DescriptorError}
+ * if it describes no service, or not one that is named; {ConnectError} of the upstream, or of the way to it.
  */
 export async function reflectServices(
   transport: GrpcTransport,
@@ -188,9 +187,8 @@ const pauseMs = 1000;
 const typesMax = 1000;
 
 /**
- * Reads the services of an upstream from its server reflection: now, at intervals, and when a
- * connection is lost, as another release may take the server's place.
- * @throws {TypeError} for an unknown or missing option.
+ * Reads the services of an upstream from its server reflection: now, at intervals, and when a connection is
+ * lost, as another release may take the server's place. @throws {TypeError} for a wrong option.
  */
 export function watchReflection(options: ReflectionWatchOptions) {
   assertOptions("watchReflection", options, kinds, ["transport", "onChange", "onError"]);
