@@ -84,7 +84,7 @@ export class GuardedSocket extends Duplex {
     const socket = open({ buffer, callback: (size) => this.#receive(buffer.subarray(0, size)) });
     this.#socket = socket;
     socket.on("end", () => this.finish(() => this.push(null)));
-    socket.on("error", (error) => this.finish(() => this.destroy(withReason(error))));
+    socket.on("error", (error) => this.finish(() => this.destroy(error)));
     socket.on("close", () => this.finish(() => this.destroy()));
   }
 
@@ -135,7 +135,7 @@ export class GuardedSocket extends Duplex {
 
   override _destroy(error: Error | null, callback: WriteCallback): void {
     this.#socket.destroy();
-    callback(error);
+    callback(error && withReason(error)); // that of a write, too
   }
 }
 

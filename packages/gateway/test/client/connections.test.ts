@@ -445,6 +445,11 @@ describe.skipIf(!hasOpenssl)("over TLS", () => {
     const message = "unable to get local issuer certificate; it, or its CA, must be trusted";
     const failure = { ...unavailable, rawMessage: message, cause: { message } };
     expect(await failureOf(call(tls))).toMatchObject(failure);
+    await using plain = await openFakeServer(answerOk);
+    const transport = openGrpcTransport({ url: plain.url.replace("http:", "https:") });
+    const error = await failureOf(call({ catalog: createClient(CatalogService, transport) }));
+    expect(error.cause).toMatchObject({ code: "EPROTO", message: error.rawMessage });
+    transport.close();
     expect(tls.callers).toEqual([]);
   });
 
