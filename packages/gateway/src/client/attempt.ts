@@ -182,9 +182,10 @@ export async function sendAll(attempt: Attempt, messages: Messages): Promise<voi
   let wake = () => {};
   for (const event of ["drain", "close"]) stream.on(event, () => wake());
   try {
-    for (let i = 0; !stream.destroyed; i++) {
+    // A write after a reset would be an error, without the end of an answer that is there.
+    for (let i = 0; !stream.closed; i++) {
       const next = await messages.take(i);
-      if (stream.destroyed || next.done === true) break;
+      if (stream.closed || next.done === true) break;
       if (!stream.write(next.value)) await new Promise<void>((resolve) => (wake = resolve));
     }
     stream.end();

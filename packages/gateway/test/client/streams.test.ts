@@ -4,6 +4,7 @@ import { getEventListeners } from "node:events";
 import { constants } from "node:http2";
 import type { Socket } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { gzipSync } from "node:zlib";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { Code, ConnectError, createClient, type ServiceImpl } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
@@ -14,7 +15,15 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import { flag, frame, frameType, goawayFrame, settingsAck, uint32 } from "../support/frames.ts";
+import {
+  flag,
+  frame,
+  frameType,
+  goawayFrame,
+  headersFrame,
+  settingsAck,
+  uint32,
+} from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -25,7 +34,14 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { answerFrames, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
+import {
+  answerFrames,
+  grpcFields,
+  onFrame,
+  openRaw,
+  openTcp,
+  serverGreeting,
+} from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -322,6 +338,25 @@ test("a server that answers amid the requests has its answer taken, and is sent 
   }
   expect((await within("an answer", fields.client.collect(endless()))).string).toBe("enough");
   await expect.poll(() => isLeft).toBe(true);
+});
+
+test("one that resets them after its answer has it read, though it is compressed", async () => {
+  const body = envelope(gzipSync(toBinary(VolumeSchema, create(VolumeSchema))), 1);
+  await using server = await openRaw((_, streamId) =>
+    Buffer.concat([
+      headersFrame(streamId, [...grpcFields, ["grpc-encoding", "gzip"]]),
+      frame(frameType.data, { streamId, payload: body }),
+      headersFrame(streamId, [["grpc-status", "0"]], true),
+      frame(frameType.rstStream, { streamId, payload: uint32(constants.NGHTTP2_NO_ERROR) }),
+    ]),
+  );
+  async function* requests() {
+    for (;;) {
+      yield { name: "n" };
+      await new Promise(setImmediate);
+    }
+  }
+  await within("an answer", server.catalog.appendVolume(requests()));
 });
 
 test.each<[what: string, Answer]>([
