@@ -71,9 +71,9 @@ export function readDescriptorFile(file: string): Descriptors {
 
 const checkIntervalMs = 1000;
 
-/** Asks a server once a second whether it is ready. */
-export function watchHealth({ ask }: Upstream): { isReady(): boolean; close(): void } {
-  let isReady = false;
+/** Asks a server once a second whether it is ready. @param onAway Told why it is not, once each time. */
+export function watchHealth({ ask }: Upstream, onAway: (reason: unknown) => void) {
+  let isReady: boolean | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
 
@@ -81,7 +81,8 @@ export function watchHealth({ ask }: Upstream): { isReady(): boolean; close(): v
     try {
       await ask(AbortSignal.timeout(checkIntervalMs));
       isReady = true;
-    } catch {
+    } catch (error) {
+      if (isReady !== false && !isClosed) onAway(error);
       isReady = false;
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();
@@ -89,7 +90,7 @@ export function watchHealth({ ask }: Upstream): { isReady(): boolean; close(): v
 
   void check();
   return {
-    isReady: () => isReady,
+    isReady: () => isReady === true,
     close() {
       isClosed = true;
       clearTimeout(timer);

@@ -117,12 +117,8 @@ async function callUnary(
   context: HandlerContext,
 ): Promise<Message> {
   try {
-    const answer = await forwarding.transport.unary(
-      method as DescMethodUnary,
-      ...termsOf(method, forwarding, context),
-      message,
-      takesBytes(context) ? passing : undefined,
-    );
+    const terms = termsOf(method as DescMethodUnary, message, forwarding, context);
+    const answer = await forwarding.transport.unary(...terms);
     addFields(context.responseHeader, answer.header);
     addFields(context.responseTrailer, answer.trailer);
     return answer.message;
@@ -139,12 +135,8 @@ async function* callStream(
   context: HandlerContext,
 ): AsyncGenerator<Message> {
   try {
-    const answer = await forwarding.transport.stream(
-      method as DescMethodStreaming,
-      ...termsOf(method, forwarding, context),
-      messages,
-      takesBytes(context) ? passing : undefined,
-    );
+    const terms = termsOf(method as DescMethodStreaming, messages, forwarding, context);
+    const answer = await forwarding.transport.stream(...terms);
     addFields(context.responseHeader, answer.header);
     // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
     if (context.protocolName !== "rest") sendHeaders(context);
@@ -155,15 +147,21 @@ async function* callStream(
   }
 }
 
-function termsOf(method: DescMethod, forwarding: Forwarding, context: HandlerContext) {
-  const { transport, timeoutMs, metadataOf } = forwarding;
+/** What a transport is called with. */
+function termsOf<M extends DescMethod, I>(
+  method: M,
+  input: I,
+  { transport, timeoutMs, metadataOf }: Forwarding,
+  context: HandlerContext,
+) {
   // Ours needs no AbortSignal, which costs more.
   const isOurs = transport instanceof GrpcTransport;
   const signal = isOurs ? (cancellationOf(context) as AbortSignal) : context.signal;
   // At least 1 for a deadline that has just passed: transports take less for none.
   const left = context.timeoutMs();
   const ms = left === undefined ? timeoutMs?.(method) : Math.max(1, left);
-  return [signal, ms, metadataOf(context)] as const;
+  const values = takesBytes(context) ? passing : undefined;
+  return [method, signal, ms, metadataOf(context), input, values] as const;
 }
 
 function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {

@@ -84,6 +84,8 @@ test("health is that of the upstream, from when it is there until it is away", a
   expect(call.status).toBe(503);
   expect(call.headers.get("retry-after")).not.toBeNull();
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
+  const told = server.errors().match(/.* is not ready/g) ?? [];
+  expect([told.length < 4, told.at(-2)]).toEqual([true, expect.stringContaining("not serving")]);
   // A server without health is ready if it answers.
   await using _again = await openUpstream(catalog, { port: upstream.port });
   await server.ready();
