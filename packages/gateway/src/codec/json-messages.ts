@@ -57,22 +57,25 @@ export function messageFromJson<D extends DescMessage>(
 ): MessageShape<D> {
   const { recursionLimit = 100 } = options;
   const context = { ...options, recursionLimit, depth: 0 };
-  return orBadRequest(() => messageReader(desc)(json, context) as MessageShape<D>);
+  try {
+    return messageReader(desc)(json, context) as MessageShape<D>;
+  } catch (error) {
+    throw rejected(error);
+  }
 }
 
 /** Parses the text of a body. @throws {ConnectError} INVALID_ARGUMENT. */
 export function parseJson(bytes: Uint8Array): ExactJson {
-  return orBadRequest(() => parseJsonText(bytes));
-}
-
-/** @throws {ConnectError} INVALID_ARGUMENT for a {@link FieldViolation}. */
-export function orBadRequest<T>(read: () => T): T {
   try {
-    return read();
+    return parseJsonText(bytes);
   } catch (error) {
-    throw error instanceof FieldViolation ? badRequest([error]) : error;
+    throw rejected(error);
   }
 }
+
+/** INVALID_ARGUMENT for a {@link FieldViolation}. */
+export const rejected = (error: unknown) =>
+  error instanceof FieldViolation ? badRequest([error]) : error;
 
 type Context = JsonOptions & { readonly recursionLimit: number; depth: number; isInAny?: boolean };
 
@@ -145,7 +148,12 @@ function readMember(
   if (oneof !== undefined && (message[oneof.localName] as { case?: string }).case !== undefined) {
     throw new FieldViolation(oneof.name, "must have one member only");
   }
-  const value = within(key, () => read(json, context));
+  let value: unknown;
+  try {
+    value = read(json, context);
+  } catch (error) {
+    throw located(key, error);
+  }
   if (value === undefined) return;
   if (oneof === undefined) message[localName] = value;
   else message[oneof.localName] = { case: localName, value };

@@ -8,7 +8,7 @@ import {
 } from "@bufbuild/protobuf";
 import { isReflectMessage, type ReflectMessage, reflect } from "@bufbuild/protobuf/reflect";
 import { hasCustomJsonRepresentation } from "@bufbuild/protobuf/wkt";
-import { messageFromJson, orBadRequest, within } from "../../codec/json-messages.ts";
+import { messageFromJson, rejected, within } from "../../codec/json-messages.ts";
 import type { JsonOptions } from "../../codec/json-scalar.ts";
 import { type ExactJson, isJsonObject } from "../../codec/json-text.ts";
 import { FieldViolation } from "../../codec/violation.ts";
@@ -48,7 +48,7 @@ export function bindRequest<D extends DescMessage>(
   parts: RequestParts,
   options: JsonOptions,
 ): MessageShape<D> {
-  return orBadRequest(() => {
+  try {
     const { bodyField, body, updateMask, isPatch = false } = parts;
     if (bodyField === undefined && (body ?? null) !== null) {
       throw new FieldViolation("", "must not have a body");
@@ -66,7 +66,9 @@ export function bindRequest<D extends DescMessage>(
     const message = messageFromJson(input, isValue ? (body ?? null) : tree, options);
     if (updateMask !== undefined) fillMask(updateMask, message, changes);
     return message;
-  });
+  } catch (error) {
+    throw rejected(error);
+  }
 }
 
 function bodyTree({ bodyField, body }: RequestParts): JsonObject {
