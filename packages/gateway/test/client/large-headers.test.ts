@@ -126,9 +126,8 @@ test("those of a call may be as large as its server takes", async () => {
 });
 
 test("those that are larger than it takes fail the call alone: Netty would end the connection", async () => {
-  await using fake = await openFakeServer(answerOk, {
-    server: { settings: { maxHeaderListSize: 8192 } },
-  });
+  const server = { settings: { maxHeaderListSize: 8192 } };
+  await using fake = await openFakeServer(answerOk, { server });
   await call(fake, { headers: large(7) });
   const options = { headers: large(9) };
   const calls = [() => call(fake, options), () => collect(fake.catalog.watchVolumes({}, options))];

@@ -45,8 +45,12 @@ export const grpcFields = [
 ] as const;
 
 /** A whole answer of gRPC, frame by frame. */
-export const answerFrames = (streamId: number, data: readonly Uint8Array[]): readonly Buffer[] => [
-  headersFrame(streamId, grpcFields),
+export const answerFrames = (
+  streamId: number,
+  data: readonly Uint8Array[],
+  more: readonly (readonly [name: string, value: string])[] = [],
+): readonly Buffer[] => [
+  headersFrame(streamId, [...grpcFields, ...more]),
   ...data.map((payload) => frame(frameType.data, { streamId, payload })),
   headersFrame(streamId, [["grpc-status", "0"]], true),
 ];

@@ -15,15 +15,7 @@ import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { collect } from "../support/collect.ts";
 import { openFields } from "../support/echo.ts";
 import { envelope } from "../support/envelope.ts";
-import {
-  flag,
-  frame,
-  frameType,
-  goawayFrame,
-  headersFrame,
-  settingsAck,
-  uint32,
-} from "../support/frames.ts";
+import { flag, frame, frameType, goawayFrame, settingsAck, uint32 } from "../support/frames.ts";
 import { within } from "../support/within.ts";
 import {
   type Answer,
@@ -34,14 +26,7 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import {
-  answerFrames,
-  grpcFields,
-  onFrame,
-  openRaw,
-  openTcp,
-  serverGreeting,
-} from "./raw-server.ts";
+import { answerFrames, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
 
 type Fields = Partial<ServiceImpl<typeof FieldService>>;
 
@@ -344,9 +329,7 @@ test("one that resets them after its answer has it read, though it is compressed
   const body = envelope(gzipSync(toBinary(VolumeSchema, create(VolumeSchema))), 1);
   await using server = await openRaw((_, streamId) =>
     Buffer.concat([
-      headersFrame(streamId, [...grpcFields, ["grpc-encoding", "gzip"]]),
-      frame(frameType.data, { streamId, payload: body }),
-      headersFrame(streamId, [["grpc-status", "0"]], true),
+      ...answerFrames(streamId, [body], [["grpc-encoding", "gzip"]]),
       frame(frameType.rstStream, { streamId, payload: uint32(constants.NGHTTP2_NO_ERROR) }),
     ]),
   );
