@@ -5,6 +5,7 @@ import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
 import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
+import { versions } from "./support/catalog.ts";
 import { openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
 import type { HttpVersion } from "./support/exchange.ts";
@@ -33,8 +34,8 @@ function doorsOf(way: JsonWay): Door[] {
     headers: { ...plain.headers, ...coding },
     body: isEnveloped ? envelope(gzipSync(large), 1) : gzipSync(large),
   };
-  const versions: readonly HttpVersion[] = /^gRPC,|Exchange/.test(way.name) ? ["2"] : ["1.1", "2"];
-  return versions.flatMap((version) => [
+  const over: readonly HttpVersion[] = /^gRPC,|Exchange/.test(way.name) ? ["2"] : versions;
+  return over.flatMap((version) => [
     { name: `${way.name}, HTTP/${version}`, way, request: { ...plain, version } },
     { name: `${way.name}, HTTP/${version}, gzip`, way, request: { ...packed, version } },
   ]);
@@ -142,39 +143,33 @@ interface Opened {
   close(): void;
 }
 
-test.each<HttpVersion>(["1.1", "2"])(
-  "requests whose bodies do not come take a share alone, HTTP/%s",
-  async (version) => {
-    const budget = new BodyBudget({ bytesMax: 256 * KiB });
-    await using gateway = await openEcho(budget);
-    const [rest] = doors.filter(({ name }) => name === "REST, HTTP/1.1");
-    const { path, headers = {} } = rest?.request ?? expect.unreachable();
-    const statuses: number[] = [];
-    const client = openers[version](gateway.origin(version), (status) => statuses.push(status));
-    for (let opened = 0; opened < 60; opened++) client.request(path, headers);
-    await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(30), patienceMs);
-    expect(new Set(statuses)).toEqual(new Set([503]));
-    expect(budget.heldBytes).toBeGreaterThan(100 * KiB);
-    expect(budget.heldBytes).toBeLessThan(256 * KiB);
-    client.close();
-    await untilFree(budget);
-  },
-);
+test.each(versions)("requests whose bodies hang take a share alone, HTTP/%s", async (version) => {
+  const budget = new BodyBudget({ bytesMax: 256 * KiB });
+  await using gateway = await openEcho(budget);
+  const [rest] = doors.filter(({ name }) => name === "REST, HTTP/1.1");
+  const { path, headers = {} } = rest?.request ?? expect.unreachable();
+  const statuses: number[] = [];
+  const client = openers[version](gateway.origin(version), (status) => statuses.push(status));
+  for (let opened = 0; opened < 60; opened++) client.request(path, headers);
+  await vi.waitFor(() => expect(statuses.length).toBeGreaterThan(30), patienceMs);
+  expect(new Set(statuses)).toEqual(new Set([503]));
+  expect(budget.heldBytes).toBeGreaterThan(100 * KiB);
+  expect(budget.heldBytes).toBeLessThan(256 * KiB);
+  client.close();
+  await untilFree(budget);
+});
 
-test.each<HttpVersion>(["1.1", "2"])(
-  "a request without a body needs no room, HTTP/%s",
-  async (version) => {
-    const budget = new BodyBudget({ bytesMax });
-    await using gateway = await openFields(undefined, {
-      rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/empty" } }] },
-      bodyBudget: budget,
-    });
-    const older = holdFor(budget, 0.87 * bytesMax);
-    const answer = await gateway.send({ version, path: "/v1/empty", method: "GET" });
-    expect(answer.status).toBe(200);
-    older.release();
-  },
-);
+test.each(versions)("a request without a body needs no room, HTTP/%s", async (version) => {
+  const budget = new BodyBudget({ bytesMax });
+  await using gateway = await openFields(undefined, {
+    rest: { rules: [{ selector, pattern: { case: "get", value: "/v1/empty" } }] },
+    bodyBudget: budget,
+  });
+  const older = holdFor(budget, 0.87 * bytesMax);
+  const answer = await gateway.send({ version, path: "/v1/empty", method: "GET" });
+  expect(answer.status).toBe(200);
+  older.release();
+});
 
 test("a message of a stream over REST holds what it does until the next, and waits for room", async () => {
   const pattern = { case: "post", value: "/v1/all" } as const;

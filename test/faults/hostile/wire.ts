@@ -6,8 +6,11 @@ import {
   frameType,
   greeting,
   settingsAck,
+  uint32,
 } from "../../../packages/gateway/test/support/frames.ts";
 import { fields } from "../../support/malformed/http2.ts";
+
+export { uint32 };
 
 export const strangerToken = "a-token-that-nobody-knows";
 
@@ -53,10 +56,4 @@ export function reset(streamId: number, payload: Buffer = uint32(8)): Buffer {
 /** One value of a settings frame. */
 export function setting(id: number, value: number): Buffer {
   return Buffer.concat([Buffer.of(0, id), uint32(value)]);
-}
-
-export function uint32(value: number): Buffer {
-  const bytes = Buffer.alloc(4);
-  bytes.writeUInt32BE(value);
-  return bytes;
 }

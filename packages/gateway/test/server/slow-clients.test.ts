@@ -4,7 +4,8 @@ import http2 from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { defaultLimits } from "../../src/server/limits.ts";
-import { exchange, type HttpVersion } from "../support/exchange.ts";
+import { versions } from "../support/catalog.ts";
+import { exchange } from "../support/exchange.ts";
 import {
   bytesWithoutWindow,
   errorCode,
@@ -81,40 +82,34 @@ describe.concurrent("over HTTP/1.1", () => {
 });
 
 describe.concurrent("a server", () => {
-  test.each<HttpVersion>(["1.1", "2"])(
-    "does not count the duration of the call, over HTTP/%s",
-    async (version) => {
-      const limits = { requestTimeoutMs: 500, idleTimeoutMs: 500 };
-      await using server = await openTestService({ limits });
-      using hold = server.hold();
-      const response = exchange({ origin: server.origin, version, ...createRequest });
-      // Idle sessions have ended by now, one after another.
-      await expireTimes(3, server.port, http2Bytes());
-      hold.release();
-      expect(await response).toMatchObject({ status: 200 });
-    },
-  );
+  test.each(versions)("does not count the duration of the call, over HTTP/%s", async (version) => {
+    const limits = { requestTimeoutMs: 500, idleTimeoutMs: 500 };
+    await using server = await openTestService({ limits });
+    using hold = server.hold();
+    const response = exchange({ origin: server.origin, version, ...createRequest });
+    // Idle sessions have ended by now, one after another.
+    await expireTimes(3, server.port, http2Bytes());
+    hold.release();
+    expect(await response).toMatchObject({ status: 200 });
+  });
 
   test.each<
     [version: string, begin: string | Buffer, piece: string | Buffer, last: string | Buffer]
   >([
     ["1.1", endless, chunked(" ".repeat(20)), `${chunked(volume)}${chunked("")}`],
     ["2", http2Bytes(headers(1)), data(1, " ".repeat(20), 0), data(1, volume)],
-  ])(
-    "takes a steady upload, however long it takes, over HTTP/%s",
-    async (_version, begin, piece, last) => {
-      const limits = { requestTimeoutMs: 1000, idleTimeoutMs: 50 }; // it looks each 50 ms
-      await using server = await openTestService({ limits });
-      using connection = await openRawConnection(server.port);
-      connection.write(begin);
-      {
-        using _drip = drip(connection, piece);
-        await expireTimes(2, server.port);
-      }
-      connection.write(last);
-      await connection.until("the volume", (bytes) => bytes.includes(answer));
-    },
-  );
+  ])("takes a steady upload, however long, over HTTP/%s", async (_version, begin, piece, last) => {
+    const limits = { requestTimeoutMs: 1000, idleTimeoutMs: 50 }; // it looks each 50 ms
+    await using server = await openTestService({ limits });
+    using connection = await openRawConnection(server.port);
+    connection.write(begin);
+    {
+      using _drip = drip(connection, piece);
+      await expireTimes(2, server.port);
+    }
+    connection.write(last);
+    await connection.until("the volume", (bytes) => bytes.includes(answer));
+  });
 });
 
 describe.concurrent("over HTTP/2", () => {
