@@ -173,10 +173,7 @@ function wellKnown(
       return fc
         .tuple(fc.bigInt({ min: 0n, max: 315576000000n }), nanos, fc.constantFrom(1, -1))
         .map(([seconds, nanos, sign]) =>
-          create(DurationSchema, {
-            seconds: seconds * BigInt(sign),
-            nanos: nanos * sign || 0,
-          }),
+          create(DurationSchema, { seconds: seconds * BigInt(sign), nanos: nanos * sign || 0 }),
         );
     case FieldMaskSchema.typeName:
       return fc

@@ -61,12 +61,8 @@ async function ask(keys: KeySet): Promise<boolean> {
   return await keys.hasNewerThan(keys.version);
 }
 
-const weak = {
-  kty: "RSA",
-  kid: "weak",
-  e: "AQ",
-  n: Buffer.alloc(256, 0xff).toString("base64url"),
-};
+const n = Buffer.alloc(256, 0xff).toString("base64url");
+const weak = { kty: "RSA", kid: "weak", e: "AQ", n };
 const told =
   /^the key set http:\/\/127\S+\/keys: the RSA key "weak" has the exponent 1; it is not used$/;
 
