@@ -237,19 +237,16 @@ test.skipIf(process.platform === "win32").each([
   },
 );
 
-test.skipIf(process.getuid === undefined)(
-  "root may be unable to chown, but must sync",
-  async () => {
-    const path = await written(await temporaryFolder(), "out", "");
-    await using handle = await open(path);
-    using _root = vi.spyOn(process as { getuid(): number }, "getuid").mockReturnValue(0);
-    using chown = vi.spyOn(Object.getPrototypeOf(handle), "chown").mockRejectedValue(new Error());
-    await using file = await openOutputFile(plants(path, true));
-    vi.mocked(fsyncSync).mockImplementationOnce(() => {
-      throw Object.assign(new Error(), { code: "ENOSPC" });
-    });
-    await expect(file.commit()).rejects.toThrow(/^cannot write \S+out: no space left on device$/);
-    expect(chown).toHaveBeenCalledOnce();
-    await file.commit();
-  },
-);
+test.skipIf(process.getuid === undefined)("root may fail to chown, but must sync", async () => {
+  const path = await written(await temporaryFolder(), "out", "");
+  await using handle = await open(path);
+  using _root = vi.spyOn(process as { getuid(): number }, "getuid").mockReturnValue(0);
+  using chown = vi.spyOn(Object.getPrototypeOf(handle), "chown").mockRejectedValue(new Error());
+  await using file = await openOutputFile(plants(path, true));
+  vi.mocked(fsyncSync).mockImplementationOnce(() => {
+    throw Object.assign(new Error(), { code: "ENOSPC" });
+  });
+  await expect(file.commit()).rejects.toThrow(/^cannot write \S+out: no space left on device$/);
+  expect(chown).toHaveBeenCalledOnce();
+  await file.commit();
+});

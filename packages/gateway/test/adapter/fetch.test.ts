@@ -178,19 +178,16 @@ const fail = () => {
 };
 
 // Vitest fails for a rejection that nobody handles, which would end the process of a user.
-test.each([fail, async () => fail()])(
-  "a listener that fails changes nothing: %o",
-  async (broken) => {
-    using reported = vi.spyOn(console, "error").mockReturnValue();
-    const getVolume = () => Promise.reject(new Error("of the method"));
-    const observer = { begin: () => ({ end: broken, calling: broken }) };
-    const options = { onError: broken, observer, peerAddress: broken as () => never };
-    expect((await handlerOf({ getVolume }, options).send("/v1/volumes/1")).status).toBe(500);
-    await expect.poll(() => reported.mock.calls.length).toBe(4);
-    const { send } = handlerOf(createCatalog(), { admit: broken });
-    expect((await send("/v1/volumes/1")).status).toBe(503);
-  },
-);
+test.each([fail, async () => fail()])("a failing listener changes nothing: %o", async (broken) => {
+  using reported = vi.spyOn(console, "error").mockReturnValue();
+  const getVolume = () => Promise.reject(new Error("of the method"));
+  const observer = { begin: () => ({ end: broken, calling: broken }) };
+  const options = { onError: broken, observer, peerAddress: broken as () => never };
+  expect((await handlerOf({ getVolume }, options).send("/v1/volumes/1")).status).toBe(500);
+  await expect.poll(() => reported.mock.calls.length).toBe(4);
+  const { send } = handlerOf(createCatalog(), { admit: broken });
+  expect((await send("/v1/volumes/1")).status).toBe(503);
+});
 
 test("an answer that no Response can hold becomes an error", async () => {
   const catalog: Catalog = {

@@ -184,30 +184,27 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     ["unary", get("/v1/library")],
     ["stream of REST", get("/v1/shelves/a/volumes:watch")],
     ["stream of RPC", { ...connectStream, body: envelope('{"title": "good"}') }],
-  ])(
-    "the observer of a %s sees the values of the gate, and the peer address",
-    async (_, request) => {
-      const key = createContextKey("nobody");
-      const ended = Promise.withResolvers<string>();
-      await using gateway = await openObserved({
-        requestGate: ({ values }) => void values.set(key, "somebody"),
-        observer: {
-          begin({ peerAddress }) {
-            const peer = peerAddress();
-            let values = createContextValues();
-            return {
-              calling(given) {
-                values = given;
-              },
-              end: () => ended.resolve(`${values.get(key)} at ${peer}`),
-            };
-          },
+  ])("the observer of a %s sees the values of the gate, and the peer", async (_, request) => {
+    const key = createContextKey("nobody");
+    const ended = Promise.withResolvers<string>();
+    await using gateway = await openObserved({
+      requestGate: ({ values }) => void values.set(key, "somebody"),
+      observer: {
+        begin({ peerAddress }) {
+          const peer = peerAddress();
+          let values = createContextValues();
+          return {
+            calling(given) {
+              values = given;
+            },
+            end: () => ended.resolve(`${values.get(key)} at ${peer}`),
+          };
         },
-      });
-      await gateway.send({ version, ...request });
-      expect(await within("the end", ended.promise)).toBe("somebody at 127.0.0.1");
-    },
-  );
+      },
+    });
+    await gateway.send({ version, ...request });
+    expect(await within("the end", ended.promise)).toBe("somebody at 127.0.0.1");
+  });
 
   test.each<[template: string | undefined, status: number, request: SentRequest]>([
     ["/base/v1/library", 200, get("/base/v1/library")],

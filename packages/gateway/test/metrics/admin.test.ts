@@ -43,27 +43,24 @@ test.each([
   ["metrics.example", "metrics.example:9464", 200],
   ["Metrics.example", "metrics.example", 200],
   ["metrics.example", "evil.example", 403],
-])(
-  "at %s, metrics for the Host %j are answered with %d, probes with 200",
-  async (own, host, status) => {
-    const source = { contentType: "a/b", render: async () => "", isReady: () => true };
-    using _ = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
-      process.nextTick(args.at(-1) as () => void, null, "127.0.0.1", 4);
-    }) as never);
-    const listener = await openAdmin({ host: own, port: 0 }, source);
-    onTestFinished(listener.close);
-    const { address, port } = listener.address;
-    const statusOf = async (path: string) => {
-      const asked = get({ host: address, port, path, headers: { host } });
-      const [response] = await once(asked, "response");
-      response.resume();
-      return response.statusCode;
-    };
-    expect(await statusOf("/metrics")).toBe(status);
-    expect(await statusOf("/healthz")).toBe(200);
-    expect(await statusOf("/readyz")).toBe(200);
-  },
-);
+])("at %s, metrics for the Host %j are answered %d, probes 200", async (own, host, status) => {
+  const source = { contentType: "a/b", render: async () => "", isReady: () => true };
+  using _ = vi.spyOn(dns, "lookup").mockImplementation(((...args: unknown[]) => {
+    process.nextTick(args.at(-1) as () => void, null, "127.0.0.1", 4);
+  }) as never);
+  const listener = await openAdmin({ host: own, port: 0 }, source);
+  onTestFinished(listener.close);
+  const { address, port } = listener.address;
+  const statusOf = async (path: string) => {
+    const asked = get({ host: address, port, path, headers: { host } });
+    const [response] = await once(asked, "response");
+    response.resume();
+    return response.statusCode;
+  };
+  expect(await statusOf("/metrics")).toBe(status);
+  expect(await statusOf("/healthz")).toBe(200);
+  expect(await statusOf("/readyz")).toBe(200);
+});
 
 test("probes learn whether the service is ready, and nothing else is served", async () => {
   let isReady: () => boolean = () => false;

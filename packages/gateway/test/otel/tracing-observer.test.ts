@@ -241,33 +241,30 @@ test("without its own propagator, it uses the globally registered one", async ()
   expect(after?.spanContext().traceId).toBe(traceId);
 });
 
-test.each(byProtocol)(
-  "an implementation creates spans below that of a call by %s",
-  async (...row) => {
-    const [, request] = row;
-    const spans = recordSpans();
-    const span = ({ values }: HandlerContext) =>
-      spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
-    await using gateway = await openTraced(spans, {
-      routes: (router) => {
-        router.service(LibraryService, {
-          getLibrary(_, context) {
-            span(context);
-            return {};
-          },
-          async *followBook(book, context) {
-            span(context);
-            yield book;
-          },
-        });
-      },
-    });
-    await gateway.send(request);
-    const [inner, call] = await spans.until(2);
-    expect(inner?.name).toBe("inner");
-    expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
-  },
-);
+test.each(byProtocol)("an implementation has spans below that of a call by %s", async (...row) => {
+  const [, request] = row;
+  const spans = recordSpans();
+  const span = ({ values }: HandlerContext) =>
+    spans.tracer.startSpan("inner", {}, values.get(callContextKey)).end();
+  await using gateway = await openTraced(spans, {
+    routes: (router) => {
+      router.service(LibraryService, {
+        getLibrary(_, context) {
+          span(context);
+          return {};
+        },
+        async *followBook(book, context) {
+          span(context);
+          yield book;
+        },
+      });
+    },
+  });
+  await gateway.send(request);
+  const [inner, call] = await spans.until(2);
+  expect(inner?.name).toBe("inner");
+  expect(inner?.parentSpanContext?.spanId).toBe(call?.spanContext().spanId);
+});
 
 test("below an unsampled call are its trace, so nothing is sampled there, and its baggage", async () => {
   const spans = recordSpans(new AlwaysOffSampler());
@@ -285,25 +282,22 @@ test("below an unsampled call are its trace, so nothing is sampled there, and it
   expect(found).toMatchObject([{ traceId, traceFlags: 0 }, [["a", { value: "b" }]]]);
 });
 
-test.each([undefined, new AlwaysOffSampler()])(
-  "logs find the span of a request",
-  async (sampler) => {
-    const observer = createTracingObserver({ tracer: recordSpans(sampler).tracer, propagator });
-    const found: (string | undefined)[] = [];
-    await using gateway = await openLibrary({
-      observer: {
-        begin(request) {
-          const observation = observer.begin(request);
-          found.push(observer.spanContextOf(request)?.traceId);
-          return observation;
-        },
+test.each([undefined, new AlwaysOffSampler()])("logs find the span of a call", async (sampler) => {
+  const observer = createTracingObserver({ tracer: recordSpans(sampler).tracer, propagator });
+  const found: (string | undefined)[] = [];
+  await using gateway = await openLibrary({
+    observer: {
+      begin(request) {
+        const observation = observer.begin(request);
+        found.push(observer.spanContextOf(request)?.traceId);
+        return observation;
       },
-    });
-    await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
-    expect(found).toEqual([traceId]);
-    expect(observer.spanContextOf({} as ObservedRequest)).toBeUndefined();
-  },
-);
+    },
+  });
+  await gateway.send({ method: "GET", path: "/v1/library", headers: { traceparent } });
+  expect(found).toEqual([traceId]);
+  expect(observer.spanContextOf({} as ObservedRequest)).toBeUndefined();
+});
 
 test("behind a proxy that terminates TLS, the scheme is https", async () => {
   const spans = recordSpans();

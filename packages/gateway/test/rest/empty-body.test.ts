@@ -39,14 +39,11 @@ describe.each(versions)("over HTTP/%s, an empty body", (version) => {
   test.each<[what: string, body: string | Uint8Array, headers?: Record<string, string>]>([
     ["JSON", "{}"],
     ["nothing, packed", gzipSync(""), { "content-encoding": "gzip" }],
-  ])(
-    "does not count if it is %s: without a Content-Type, 415",
-    async (_what, body, headers = {}) => {
-      const response = await askCatalog(catalog, { version, path: whole, headers, body });
-      expect(response.status).toBe(415);
-      expect(response.headers.get("accept")).toBe("application/json");
-    },
-  );
+  ])("does not count if it is %s: without a Content-Type, 415", async (_, body, headers = {}) => {
+    const response = await askCatalog(catalog, { version, path: whole, headers, body });
+    expect(response.status).toBe(415);
+    expect(response.headers.get("accept")).toBe("application/json");
+  });
 });
 
 const head = `POST ${whole} HTTP/1.1\r\nHost: a\r\n`;

@@ -90,16 +90,13 @@ describe.each(versions)("over HTTP/%s", (version) => {
     ['W/"v1"', '"v1"', 304],
     ['"v1"', '"v2"', 200],
     ['"v1"', '"v1"', 206],
-  ])(
-    "the application's ETag %s takes precedence: If-None-Match %s, %s",
-    async (tag, known, status) => {
-      const part = { "x-http-code": "206", "content-range": "bytes 0-1/2" };
-      const own = { etag: tag, ...(status === 206 && part) };
-      await using gateway = await openOne(etag, { headers: own });
-      const headers = { "if-none-match": known };
-      const response = await gateway.send({ version, ...volume, headers });
-      expect(response.status).toBe(status);
-      expect(response.headers.get("etag")).toBe(tag);
-    },
-  );
+  ])("the application's ETag %s comes first: If-None-Match %s, %s", async (tag, known, status) => {
+    const part = { "x-http-code": "206", "content-range": "bytes 0-1/2" };
+    const own = { etag: tag, ...(status === 206 && part) };
+    await using gateway = await openOne(etag, { headers: own });
+    const headers = { "if-none-match": known };
+    const response = await gateway.send({ version, ...volume, headers });
+    expect(response.status).toBe(status);
+    expect(response.headers.get("etag")).toBe(tag);
+  });
 });

@@ -69,21 +69,18 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
     expect(response.body).toHaveLength(0);
   });
 
-  test.each(["download", "stream"])(
-    "%s: an unset body has no type, an error JSON",
-    async (verb) => {
-      await using gateway = await openOne();
-      const unset = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
-      expect(unset.status).toBe(200);
-      expect(unset.headers.get("content-type")).toBeNull();
-      expect(unset.body).toHaveLength(0);
-      const path = `/v1/shelves/a/volumes/2:${verb}`;
-      const response = await gateway.send({ version, method: "GET", path });
-      expect(response.status).toBe(404);
-      expect(response.headers.get("content-type")).toBe("application/json");
-      expect(jsonOf(response)).toMatchObject({ code: Code.NotFound });
-    },
-  );
+  test.each(["download", "stream"])("%s: an unset body has no type, errors JSON", async (verb) => {
+    await using gateway = await openOne();
+    const unset = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
+    expect(unset.status).toBe(200);
+    expect(unset.headers.get("content-type")).toBeNull();
+    expect(unset.body).toHaveLength(0);
+    const path = `/v1/shelves/a/volumes/2:${verb}`;
+    const response = await gateway.send({ version, method: "GET", path });
+    expect(response.status).toBe(404);
+    expect(response.headers.get("content-type")).toBe("application/json");
+    expect(jsonOf(response)).toMatchObject({ code: Code.NotFound });
+  });
 
   test("a body without a type has none, and is within any limit", async () => {
     const received: UploadVolumeRequest[] = [];

@@ -85,28 +85,25 @@ describe("at the maximum number of connections", () => {
     ["HTTP/2", http2Bytes(headers(1), data(1, volume))],
   ];
 
-  test.each(running)(
-    "a client that leaves amid a call makes room, over %s",
-    async (_what, sent) => {
-      const cancelled = Promise.withResolvers<void>();
-      const volumes = [new Promise<never>(() => {})];
-      await using server = await openTestService({
-        limits: { connectionsMax: 1 },
-        catalog: {
-          createVolume({ volume = {} }, { signal }) {
-            signal.addEventListener("abort", () => cancelled.resolve());
-            return volumes.pop() ?? volume;
-          },
+  test.each(running)("a client that leaves amid a call makes room, over %s", async (_, sent) => {
+    const cancelled = Promise.withResolvers<void>();
+    const volumes = [new Promise<never>(() => {})];
+    await using server = await openTestService({
+      limits: { connectionsMax: 1 },
+      catalog: {
+        createVolume({ volume = {} }, { signal }) {
+          signal.addEventListener("abort", () => cancelled.resolve());
+          return volumes.pop() ?? volume;
         },
-      });
-      using first = await openRawConnection(server.port);
-      first.socket.end(sent);
-      await within("the cancellation", cancelled.promise);
-      using second = await openRawConnection(server.port);
-      await expectServed(second);
-      await first.untilClosed();
-    },
-  );
+      },
+    });
+    using first = await openRawConnection(server.port);
+    first.socket.end(sent);
+    await within("the cancellation", cancelled.promise);
+    using second = await openRawConnection(server.port);
+    await expectServed(second);
+    await first.untilClosed();
+  });
 
   test.each(running)("a running call stays, over %s", async (_what, sent) => {
     await using server = await openFull(1);

@@ -143,35 +143,32 @@ describe("a drain", () => {
   test.each([
     ["before it", ""],
     ["behind another", post(volume)],
-  ])(
-    "keeps the connection of an upload that is answered amid its body, sent %s",
-    async (_when, first) => {
-      const begun = Promise.withResolvers<void>();
-      const refused = Promise.withResolvers<void>();
-      const early: NodeHandler = async (_request, response) => {
-        begun.resolve();
-        await refused.promise;
-        response.statusCode = 401;
-        response.end("no");
-      };
-      await using service = await openTestService({ handlers: () => new Map([["/early", early]]) });
-      using hold = service.hold();
-      using connection = await openRawConnection(service.port);
-      const upload = "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab";
-      connection.write(first || upload);
-      await within("the request", first ? hold.untilBegun() : begun.promise);
-      const closed = service.drain(2000);
-      if (first) connection.write(upload);
-      await within("the upload", begun.promise);
-      hold.release();
-      refused.resolve();
-      const received = await connection.until("the answer", (all) => all.includes("no"));
-      expect(`${received}`).not.toMatch(/^connection: close/im);
-      connection.write("cd");
-      await connection.untilClosed();
-      await closed;
-    },
-  );
+  ])("keeps the connection of an upload answered amid its body, sent %s", async (_when, first) => {
+    const begun = Promise.withResolvers<void>();
+    const refused = Promise.withResolvers<void>();
+    const early: NodeHandler = async (_request, response) => {
+      begun.resolve();
+      await refused.promise;
+      response.statusCode = 401;
+      response.end("no");
+    };
+    await using service = await openTestService({ handlers: () => new Map([["/early", early]]) });
+    using hold = service.hold();
+    using connection = await openRawConnection(service.port);
+    const upload = "POST /early HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n\r\nab";
+    connection.write(first || upload);
+    await within("the request", first ? hold.untilBegun() : begun.promise);
+    const closed = service.drain(2000);
+    if (first) connection.write(upload);
+    await within("the upload", begun.promise);
+    hold.release();
+    refused.resolve();
+    const received = await connection.until("the answer", (all) => all.includes("no"));
+    expect(`${received}`).not.toMatch(/^connection: close/im);
+    connection.write("cd");
+    await connection.untilClosed();
+    await closed;
+  });
 
   test.each(openProtocols)(
     "aborts calls after its timeout as unavailable, over $name",

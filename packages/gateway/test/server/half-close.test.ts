@@ -64,35 +64,32 @@ describe.each([
     openRawConnection(port, isTls ? { tls: { ALPNProtocols: [alpn] } } : {});
 
   describe.skipIf(isTls && !hasOpenssl)("a client that has closed its sending side", () => {
-    test.each(unary)(
-      "cancels its call, over %s, which may answer",
-      async (_what, alpn, request) => {
-        const begun = Promise.withResolvers<void>();
-        const reasons: unknown[] = [];
-        const observer = recordCalls();
-        await using server = await open({
-          observer,
-          catalog: {
-            async createVolume({ volume = {} }, { signal }) {
-              begun.resolve();
-              await once(signal, "abort");
-              reasons.push(signal.reason);
-              return volume;
-            },
+    test.each(unary)("cancels its call, over %s, which may answer", async (_, alpn, request) => {
+      const begun = Promise.withResolvers<void>();
+      const reasons: unknown[] = [];
+      const observer = recordCalls();
+      await using server = await open({
+        observer,
+        catalog: {
+          async createVolume({ volume = {} }, { signal }) {
+            begun.resolve();
+            await once(signal, "abort");
+            reasons.push(signal.reason);
+            return volume;
           },
-        });
-        using connection = await connect(server, alpn);
-        connection.write(request);
-        await begun.promise;
-        connection.end();
-        const received = await connection.untilClosed();
-        expect(received.toString("latin1")).toContain("Emma");
-        if (alpn === "h2") expect(isEnded(received)).toBe(true);
-        expect(reasons).toMatchObject([{ code: Code.Canceled }]);
-        await observer.until(1);
-        expect(observer.ended[0]).toMatch(/^CreateVolume .* Canceled$/);
-      },
-    );
+        },
+      });
+      using connection = await connect(server, alpn);
+      connection.write(request);
+      await begun.promise;
+      connection.end();
+      const received = await connection.untilClosed();
+      expect(received.toString("latin1")).toContain("Emma");
+      if (alpn === "h2") expect(isEnded(received)).toBe(true);
+      expect(reasons).toMatchObject([{ code: Code.Canceled }]);
+      await observer.until(1);
+      expect(observer.ended[0]).toMatch(/^CreateVolume .* Canceled$/);
+    });
 
     test.each(unary)("at once is answered, over %s", async (_what, alpn, request) => {
       await using server = await open();
@@ -113,16 +110,13 @@ describe.each([
       ["HTTP/1.1", "http/1.1", post(volume).slice(0, -1)],
       ["HTTP/2", "h2", http2Bytes(headers(1), data(1, volume.slice(0, -1), 0))],
       ["HTTP/2, amid its headers", "h2", http2Bytes(headers(1).subarray(0, -5))],
-    ])(
-      "in the middle of a request has requested nothing, over %s",
-      async (_what, alpn, request) => {
-        await using server = await open();
-        using connection = await connect(server, alpn);
-        connection.socket.end(request);
-        expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
-        expect(server.created).toEqual([]);
-      },
-    );
+    ])("in the middle of a request has requested nothing, over %s", async (_, alpn, request) => {
+      await using server = await open();
+      using connection = await connect(server, alpn);
+      connection.socket.end(request);
+      expect((await connection.untilClosed()).toString("latin1")).not.toContain("Emma");
+      expect(server.created).toEqual([]);
+    });
 
     test.each<[what: string, alpn: string, request: string | Buffer]>([
       ["HTTP/1.1", "http/1.1", stream],

@@ -82,20 +82,17 @@ describe("a port", () => {
     ["nothing", 0, ""],
     ["P", 0, "P"],
     ["half of a request line", 1, "POST /v1/sh"],
-  ])(
-    "closes a client that sends %s and leaves: %i requests are refused",
-    async (_what, count, bytes) => {
-      const refused: unknown[] = [];
-      await using port = await openTestPort({
-        traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
-      });
-      using connection = await openRawConnection(port.address.port);
-      connection.write(bytes);
-      connection.end();
-      const { length } = await connection.untilClosed();
-      expect([refused.length, length > 0]).toEqual([count, count > 0]);
-    },
-  );
+  ])("closes a client that sends %s and leaves: refuses %i requests", async (_, count, bytes) => {
+    const refused: unknown[] = [];
+    await using port = await openTestPort({
+      traffic: { opened: () => {}, refused: (kind) => void refused.push(kind) },
+    });
+    using connection = await openRawConnection(port.address.port);
+    connection.write(bytes);
+    connection.end();
+    const { length } = await connection.untilClosed();
+    expect([refused.length, length > 0]).toEqual([count, count > 0]);
+  });
 });
 
 test.each([

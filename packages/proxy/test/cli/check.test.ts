@@ -90,15 +90,12 @@ test.each<[what: string, files: FileDescriptorProto[], message: string, exitCode
   ["a file cannot be used", [whole, oddFile({ type: ".a.B" })], "odd.proto cannot be used: ", 1],
   ["a rule cannot be served", [oddFile({ path: "/v1/{text=**}/tail" })], "{text=**}/tail", 1],
   ["there is no service", [], "lists no service to serve", 1],
-])(
-  "it says what is wrong in a server's reflection: %s",
-  async (_what, files, message, exitCode) => {
-    await using upstream = await openUpstream((router) => addReflecting(router, () => files));
-    const ended = await check("--upstream", upstream.url, "--reflection");
-    expect(ended.stderr).toContain(message);
-    expect(ended.exitCode).toBe(exitCode);
-  },
-);
+])("it says what is wrong in a server's reflection: %s", async (_, files, message, exitCode) => {
+  await using upstream = await openUpstream((router) => addReflecting(router, () => files));
+  const ended = await check("--upstream", upstream.url, "--reflection");
+  expect(ended.stderr).toContain(message);
+  expect(ended.exitCode).toBe(exitCode);
+});
 
 describe("what is wrong", () => {
   test.each([
