@@ -165,9 +165,8 @@ describe.concurrent("over HTTP/2", () => {
   });
 
   test("closes a session that read its answer late, once its call is over", async () => {
-    await using server = await openTestService({
-      limits: { requestTimeoutMs: 100, idleTimeoutMs: 500 },
-    });
+    const limits = { requestTimeoutMs: 300, idleTimeoutMs: 1500 };
+    await using server = await openTestService({ limits });
     using connection = await openRawConnection(server.port);
     const watch = headers(1, { path: "/grpc.health.v1.Health/Watch", type: "application/grpc" });
     connection.write(bytesWithoutWindow(watch, data(1, "\0\0\0\0\0")));
