@@ -169,12 +169,10 @@ export function createHealthHandlers(
       response.end(body); // Node omits the body of an answer to HEAD by itself
     };
   };
-  const healthz = serve(() => true);
-  const readyz = serve(isReady);
   return new Map(
     prefixes.flatMap((prefix) => [
-      [`${prefix}/healthz`, healthz],
-      [`${prefix}/readyz`, readyz],
+      [`${prefix}/healthz`, serve(() => true)],
+      [`${prefix}/readyz`, serve(isReady)],
     ]),
   );
 }

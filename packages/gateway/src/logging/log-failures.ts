@@ -34,9 +34,8 @@ export function logFailures(log: Log): Interceptor {
 
   return blindInterceptor((next) => (request) => {
     const fail = (error: unknown): never => {
-      const isAbort = request.signal.aborted && error === request.signal.reason;
       if (!(error instanceof ConnectError)) {
-        if (isAbort) throw error;
+        if (request.signal.aborted && error === request.signal.reason) throw error;
         write("error", request.method.name, error);
         // Meant for the client from here on, or the gateway would report it once more.
         throw new ConnectError("internal error", Code.Internal, undefined, undefined, error);

@@ -21,11 +21,10 @@ export function createMcp(options: McpOptions): CreateFace {
   const name = "mcp";
   return ({ endpoints, prefix, settings: { rules }, origins }) => {
     const route = createMcpRoute(settings, createTools(endpoints, settings, rules), origins);
-    const path = prefix + route.pathTemplate;
     return {
       name,
       entries: [
-        { path, method: "POST", mediaType: "*", route },
+        { path: prefix + route.pathTemplate, method: "POST", mediaType: "*", route },
         ...(authorization === undefined ? [] : metadataEntries(authorization, name)),
       ],
     };

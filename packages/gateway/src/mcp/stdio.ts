@@ -59,8 +59,7 @@ export async function serveStdio(
     try {
       const body = line as Uint8Array<ArrayBuffer>;
       const init = { method: "POST", headers: headersOf(message), signal, body };
-      const response = await handler(new Request("http://localhost/mcp", init));
-      const messages = messagesOf(response);
+      const messages = messagesOf(await handler(new Request("http://localhost/mcp", init)));
       // Nobody waits for the answer of a call that was cancelled.
       for (;;) {
         const next = await Promise.race([messages.next(), cancelled]);

@@ -224,10 +224,8 @@ function measureLoop(named: Naming): () => void {
     buckets: loopSeconds,
   });
   delay.zero(thread);
-  for (const [state, does] of [
-    ["active", "was at work"],
-    ["idle", "waited for work"],
-  ] as const) {
+  for (const state of ["active", "idle"] as const) {
+    const does = state === "active" ? "was at work" : "waited for work";
     const help = `Time that the event loop ${does}, by thread.`;
     const read = () => performance.eventLoopUtilization()[state] / 1000;
     watchCounter(named(`event_loop_${state}_seconds_total`, help), read, thread);

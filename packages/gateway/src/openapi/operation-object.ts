@@ -137,16 +137,14 @@ function queryParameters(
         const others = field.oneof?.fields.map((one) => `\`${one.jsonName}\``) ?? [];
         const oneof = others.length > 1 ? `At most one of ${others.join(", ")}.` : "";
         const notes = joined(descriptionOf(field), oneof, isFilled ? filledNote : "");
+        const isDeprecated = path.some(({ deprecated }) => deprecated);
         parameters.push({
           name: jsonPath(path),
           in: "query",
           ...(required && { required: true }),
           // `name[key]=value` for each entry.
           ...(field.fieldKind === "map" && { style: "deepObject", explode: true }),
-          ...describe(
-            notes,
-            path.some(({ deprecated }) => deprecated),
-          ),
+          ...describe(notes, isDeprecated),
           schema: bare(schemas.forField(field, "parameter")),
         });
       } else if (
@@ -318,8 +316,7 @@ export function errorFormOf(
 
 function problemSchema(schemas: Schemas, components: Components): JsonObject {
   const { code, details } = StatusSchema.field;
-  const problem = { full: "google.rpc.Status-Problem", short: "Problem" };
-  return components.refer(problem, () => ({
+  return components.refer({ full: "google.rpc.Status-Problem", short: "Problem" }, () => ({
     type: "object",
     description: "RFC 9457, with members of google.rpc.Status.",
     properties: {

@@ -54,10 +54,7 @@ export function addReflection(
   options: ReflectionOptions = {},
   handler?: Partial<UniversalHandlerOptions>,
 ): void {
-  assertOptions("addReflection", options, {
-    services: "list of objects",
-    draining: "object",
-  });
+  assertOptions("addReflection", options, { services: "list of objects", draining: "object" });
   const { services } = options;
   const draining = drainingSignal(options.draining);
   const enter = createStreamLimit(streamsMax, "there are too many streams");
@@ -184,9 +181,7 @@ function createFileIndex(described: readonly DescService[]) {
     if (file === other) return file;
     byName.set(name, file);
     for (const type of nestedTypes(desc)) {
-      for (const symbol of symbolsOf(type)) {
-        if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
-      }
+      for (const symbol of symbolsOf(type)) if (!bySymbol.has(symbol)) bySymbol.set(symbol, file);
       if (type.kind === "message") messages.add(type.typeName);
       if (type.kind === "extension") {
         const { typeName } = type.extendee;
