@@ -84,9 +84,7 @@ function createRefusals(realm: string): (reason: RefusalReason | Problem) => Con
   };
 }
 
-/**
- * RFC 6750, section 2.1. The scheme is case-insensitive (RFC 9110, section 11.1), the rest exact.
- */
+/** RFC 6750, section 2.1. The scheme is case-insensitive (RFC 9110, section 11.1), the rest exact. */
 export function parseAuthorization(value: string | null) {
   if (value !== null && credentials.test(value)) {
     return { token: value.slice(value.lastIndexOf(" ") + 1) };

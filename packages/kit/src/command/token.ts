@@ -10,9 +10,7 @@ interface Options {
   readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
 }
 
-/**
- * `token`. @param fileOf The token file of the settings. Throws if no token may be written to it.
- */
+/** `token`. @param fileOf The token file of the settings. Throws if no token may be written to it. */
 export function createTokenCommand<O extends Options>(
   program: Program<O, unknown>,
   prefix: string,

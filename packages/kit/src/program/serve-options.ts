@@ -23,11 +23,9 @@ export function serveOptions(program: StartedProgram) {
     log.error("cannot create a response", error);
   };
   const access = settings.accessLog === "off" ? undefined : openAccessLog(program);
-  const observers = [metrics?.calls, tracing?.calls, access?.calls];
-  const observer = composeObservers(
-    observers.filter((one) => one !== undefined),
-    onError,
-  );
+  const calls = [metrics?.calls, tracing?.calls, access?.calls];
+  const observers = calls.filter((one) => one !== undefined);
+  const observer = composeObservers(observers, onError);
   const traffic = access?.traffic ?? metrics?.traffic;
   const isGuarded = authenticator !== undefined || rateLimitPerAddress > 0;
   const gate = authenticator ? createBearerGate(authenticator.verify, name) : () => {};

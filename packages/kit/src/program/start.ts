@@ -158,8 +158,7 @@ async function drainWhenStopped(
   failed: Promise<Error> | undefined,
 ): Promise<void> {
   const stopped = stop.aborted ? Promise.resolve() : once(stop, "abort");
-  const ends: Promise<unknown>[] = failed === undefined ? [stopped] : [stopped, failed];
-  const failure = await Promise.race(ends);
+  const failure = await Promise.race(failed === undefined ? [stopped] : [stopped, failed]);
   if (stop.aborted) log.info(`${stop.reason}: draining`);
   else log.error("the service has failed: draining", failure);
   // A disk that hangs blocks a clean shutdown. Requests have ended, confirmed plants are durable.

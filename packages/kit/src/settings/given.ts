@@ -33,10 +33,9 @@ export async function readGiven(program: Named, flags: Flags) {
     path !== undefined && (await (await import("./config-file.ts")).readConfigFile(path, types));
   const given = program.entries.flatMap(({ name, id }) => {
     const text = textOf(flags[id]);
+    if (text === undefined) return [];
     const written = `--${name}`;
-    return text === undefined
-      ? []
-      : [[name, { text, written, origin: `flag ${written}` }] as const];
+    return [[name, { text, written, origin: `flag ${written}` }] as const];
   });
   const values = new Map<string, GivenValue>([
     ...(file ? file.values : []),

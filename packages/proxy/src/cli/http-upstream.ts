@@ -25,14 +25,13 @@ export function openHttpUpstream(
   const agent = refuseUpgrades(createAgent(new URL(baseUrl), tls));
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
-  const { readMaxBytes } = rest;
   const nodeOptions = { agent, headers, maxHeaderSize };
   const addHeaders: Interceptor = (next) => (request) => {
     for (const [name, value] of Object.entries(header())) request.header.set(name, value);
     return next(request);
   };
-  const common = { baseUrl, interceptors: [addHeaders] };
-  const options = { ...common, readMaxBytes, httpVersion: "1.1" as const, nodeOptions };
+  const common = { baseUrl, interceptors: [addHeaders], readMaxBytes: rest.readMaxBytes };
+  const options = { ...common, httpVersion: "1.1" as const, nodeOptions };
   const ofRest = { ...rest, ...common, fetch, clientStreams: true };
   const transport =
     protocol === "connect" ? createConnectTransport(options) : createGrpcWebTransport(options);

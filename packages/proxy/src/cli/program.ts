@@ -83,18 +83,17 @@ async function check(settings: Settings): Promise<void> {
     onUnknown: (problem) => problems.add(problem),
     onRuleError: ({ message }) => problems.add(message),
   });
-  const { rest } = options;
   const lines = served.parts.flatMap(({ upstream, descriptors }) =>
     descriptors.services.flatMap(({ typeName, methods }) => [
       `${typeName} at ${upstream.place.url}`,
       ...methods.flatMap((method) =>
-        describeMethod(method, bindingsOf(method, rest), upstream.place),
+        describeMethod(method, bindingsOf(method, options.rest), upstream.place),
       ),
     ]),
   );
   // Problems across rules: duplicate routes, selectors without a method.
   gatewayNodeAdapter(options);
-  if (settings.openapi) describeServed(served.services, rest, settings);
+  if (settings.openapi) describeServed(served.services, options.rest, settings);
   process.stdout.write(lines.map((line) => `${line}\n`).join(""));
   for (const warning of served.warnings) {
     if (!broken.has(warning)) process.stderr.write(`${proxyProgram.name}: ${warning}\n`);

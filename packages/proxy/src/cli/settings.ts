@@ -214,10 +214,8 @@ function findUrlProblem(url: string): string | undefined {
   return isOfHttp ? undefined : "must be a URL of https or http";
 }
 
-const timeoutForm = /^([\w.]+(?:\/\w+)?)=(\d{1,9})$/;
-
 function findTimeoutProblem(texts: readonly string[]): string | undefined {
-  const wrong = texts.find((text) => !timeoutForm.test(text));
+  const wrong = texts.find((text) => !/^[\w.]+(?:\/\w+)?=\d{1,9}$/.test(text));
   return wrong === undefined ? undefined : `must be SERVICE=MS or SERVICE/METHOD=MS: ${wrong}`;
 }
 
