@@ -60,9 +60,10 @@ export function createCluster(
   /** Stores the plants of a node. They are confirmed only if they are in the cluster's table. */
   async function write(plants: readonly NewPlant[], name: string): Promise<Outcomes> {
     const { placement } = inspection;
-    const isDirect = placement !== undefined && worker(name) !== undefined;
+    const node = worker(name);
+    const isDirect = placement !== undefined && node !== undefined;
     if (isDirect) {
-      const outcomes = await writeDirectly(plants, placement, name);
+      const outcomes = await writeDirectly(plants, placement, name, node);
       if (outcomes !== undefined) return outcomes;
       await locate();
     }
@@ -123,10 +124,8 @@ export function createCluster(
     plants: readonly NewPlant[],
     placement: Placement,
     name: string,
+    { pool, host }: NonNullable<ReturnType<typeof worker>>,
   ): Promise<Outcomes | undefined> {
-    const node = worker(name);
-    if (node === undefined) return undefined;
-    const { pool, host } = node;
     try {
       const insertHere = (session: Session) => insert(session, plants, statementTimeoutMs);
       const outcomes = await attempt(insertHere, pool, name);
