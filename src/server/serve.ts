@@ -25,9 +25,7 @@ import { type ServerSettings, schema } from "./settings.ts";
 import { tokenCommand } from "./token-command.ts";
 import { version } from "./version.ts";
 
-/**
- * @returns the port. @throws {SettingsError} for TLS files; the system's error if it cannot listen.
- */
+/** @returns the port. @throws {SettingsError} for TLS files; the system's error if it cannot listen. */
 export async function serve(
   program: StartedProgram,
   settings: ServerSettings,

@@ -118,6 +118,5 @@ function findAccessProblems({ auth, store }: Values): kit.SettingProblem[] {
     return [{ setting, other: "store", problem: "must not be the file of store" }];
   }
   if (hasAuth(auth)) return [];
-  const problem = "is required unless tokens or JWTs are configured";
-  return [{ setting, problem }];
+  return [{ setting, problem: "is required unless tokens or JWTs are configured" }];
 }

@@ -71,12 +71,7 @@ async function start(settings: ServerSettings) {
       onNotice: log.warn,
       observer: commits,
     });
-    program.defer(() =>
-      opening.then(
-        (store) => store.close(),
-        () => {},
-      ),
-    );
+    program.defer(() => opening.catch(() => undefined).then((store) => store?.close()));
     // The store opens asynchronously; most of the code is loaded meanwhile.
     const [store, { serve }] = await Promise.all([opening, import("./serve.ts")]);
     const port = await serve(program, settings, store);

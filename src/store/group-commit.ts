@@ -146,8 +146,7 @@ function createQueue(part: string, options: QueueOptions) {
   }
 
   function callers(): Waiter[] {
-    const all = [waiting.waiters, late.waiters, ...begun].flat();
-    return all.filter(({ isSettled }) => !isSettled);
+    return [waiting.waiters, late.waiters, ...begun].flat().filter(({ isSettled }) => !isSettled);
   }
 
   /** Begins commits that are worthwhile, or else one when the expected rows have come. */

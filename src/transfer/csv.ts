@@ -58,11 +58,10 @@ export async function* readCsv(
         header = parseHeader(fields);
         return null;
       }
-      const place = { line: lines.of(context) };
       const names = header;
       const json = () => toJson(names, fields);
       const keep = (isRead: boolean) => (isRead ? json() : textOf(fields));
-      return toRow(place, json, keep) as unknown as string[];
+      return toRow({ line: lines.of(context) }, json, keep) as unknown as string[];
     },
     skip_records_with_error: true,
     on_skip(error) {

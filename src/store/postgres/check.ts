@@ -107,8 +107,7 @@ async function* distributionOf(
 
 async function* settingsOf(session: Session): AsyncGenerator<Finding> {
   const names = ["server_version", ...safetySettings];
-  const rows = await session.query(readSettings, [names]);
-  for (const [name, value] of rows) {
+  for (const [name, value] of await session.query(readSettings, [names])) {
     if (name === "server_version") {
       yield finding("ok", "PostgreSQL", String(value));
     } else if (value === "off") {

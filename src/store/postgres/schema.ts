@@ -81,9 +81,8 @@ const findVersion = "SELECT coalesce(max(version), 0) FROM @schema@.plant_store_
 /** One transaction a migration. Safe if others do the same. @throws {StoreOpenError} */
 export async function migrate(
   session: Session,
-  { migrationTimeoutMs }: PostgresLimits,
+  { migrationTimeoutMs: timeoutMs }: PostgresLimits,
 ): Promise<void> {
-  const timeoutMs = migrationTimeoutMs;
   for (let races = 0; ; ) {
     try {
       if (!(await migrateOnce(session, timeoutMs))) return;

@@ -66,9 +66,7 @@ export function assertOurs(path: string, flags: "r" | "r+" = "r+"): void {
   if (header[versionOffset] === 1) assertNoLostLog(path, "without a log, like a backup");
 }
 
-/**
- * Such a log holds confirmed plants, and SQLite deletes it even to read. @throws {StoreOpenError}
- */
+/** Such a log holds confirmed plants, and SQLite deletes it even to read. @throws {StoreOpenError} */
 export function assertNoLostLog(path: string, state?: string): void {
   const [file, log] = [realPath(path), `${realPath(path)}-wal`];
   const found = state ?? (sizeOf(file) > 0 ? undefined : fs.existsSync(file) ? "empty" : "missing");
