@@ -418,23 +418,23 @@ function exact(typed: Typed, json: JsonValue, options: JsonWriterOptions): JsonV
   if (Object.is(json, -0)) return rawJson("-0");
   if (typeof json === "number") return type === ScalarType.FLOAT ? shortFloat(json) : json;
   if (typeof json === "string") return int64 === "number" && isLong(type) ? rawJson(json) : json;
-  if (typeof json !== "object" || json === null) return json;
-  const object = json as JsonObject; // or an array, by index
+  if (json === null) return json;
+  const object = json as JsonObject; // or an array, by index, or a bool, without entries
   const each = (of: Typed, values: JsonObject) => {
     for (const [key, value] of Object.entries(values)) values[key] = exact(of, value, options);
     return values;
   };
   const isAny = typed.message?.typeName === AnySchema.typeName;
-  const desc = isAny ? registry?.getMessage(typeNameIn(`${object["@type"]}`)) : typed.message;
-  if (desc === undefined) return json;
+  const url = object["@type"]; // not of an empty Any
+  const desc = isAny ? url && registry?.getMessage(typeNameIn(`${url}`)) : typed.message;
+  if (!desc) return json;
   if (hasCustomJsonRepresentation(desc)) {
     if (!isAny) return each(typed, object); // a Struct, Value or ListValue
     object["value"] = exact({ message: desc }, object["value"] as JsonValue, options);
     return json;
   }
-  const extensions = Object.keys(object).map((key) => registry?.getExtension(key.slice(1, -1)));
-  for (const field of [...desc.fields, ...extensions]) {
-    if (field === undefined) continue;
+  const more = Object.keys(object).flatMap((key) => registry?.getExtension(key.slice(1, -1)) ?? []);
+  for (const field of [...desc.fields, ...more]) {
     const key = useProtoFieldName && field.kind === "field" ? field.name : field.jsonName;
     if (!Object.hasOwn(object, key) || !mayDiffer(field, options)) continue;
     const value = object[key] as JsonValue;

@@ -1,7 +1,6 @@
 /** google.protobuf.Any in JSON, without an option: the types of the services are known. */
-
 import { create, createRegistry, ScalarType } from "@bufbuild/protobuf";
-import { anyPack, EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
+import { AnySchema, anyPack, EmptySchema, TimestampSchema } from "@bufbuild/protobuf/wkt";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { expect, test } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.ts";
@@ -27,6 +26,7 @@ test.each<[what: string, any: typeof book, options: object, json: unknown]>([
   ["google.rpc", retry, {}, { "@type": `${url}google.rpc.RetryInfo`, retryDelay: "1s" }],
   ["an import", time, {}, { "@type": `${url}google.protobuf.Timestamp`, value: atOne }],
   ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
+  ["nothing", create(AnySchema), { onUnknownType: expect.unreachable }, {}],
   ["a service's message, beside the option", book, { jsonOptions }, ofBook],
 ])("an Any of %s is JSON, over REST and Connect", async (_what, any, options, json) => {
   await using books = await openBooks({ findThing: () => any }, options);
