@@ -20,11 +20,12 @@ export function createPool(
   const idle: { readonly session: Session; readonly timer: NodeJS.Timeout }[] = [];
   /** For a session that is released, as no more can be opened now. */
   const waiting: (PromiseWithResolvers<Session> & { readonly error: unknown })[] = [];
+  /** Until then no other is opened, or a full server would have a failed login for each commit. */
+  let refusal = { until: 0, error: undefined as unknown };
   const closing = new AbortController();
   const { signal } = closing;
-  /** The running attempt to open a session while there is none. */
+  /** The last attempt to open a session while there is none. */
   let recovery: Promise<void> | undefined;
-  let isRecovering = false;
   release(adopt(first));
   return {
     use,
@@ -40,7 +41,9 @@ export function createPool(
   async function acquire(): Promise<Session> {
     if (open.size === 0) await recovery;
     assertNotClosed();
-    const session = takeIdle() ?? (await connect().then(adopt, (e) => takeIdle() ?? waitFor(e)));
+    const isRefused = performance.now() < refusal.until;
+    const openOne = () => connect().then(adopt, (e) => takeIdle() ?? waitFor(e));
+    const session = takeIdle() ?? (await (isRefused ? waitFor(refusal.error) : openOne()));
     if (signal.aborted) drop(session);
     assertNotClosed();
     return session;
@@ -55,6 +58,8 @@ export function createPool(
   /** The server may have no connection left for us: those that are open still store plants. */
   async function waitFor(error: unknown): Promise<Session> {
     if (open.size === 0 || obstacleFrom(error) !== "unreachable") throw error;
+    const now = performance.now();
+    if (now >= refusal.until) refusal = { until: now + limits.backoffMaxMs, error };
     const released = { ...Promise.withResolvers<Session>(), error };
     waiting.push(released);
     return await released.promise;
@@ -119,18 +124,16 @@ export function createPool(
     for (const { timer } of index === -1 ? [] : idle.splice(index, 1)) clearTimeout(timer);
     if (!open.delete(session)) return;
     if (open.size === 0) for (const { reject, error } of waiting.splice(0)) reject(error);
-    if (!isRecovering) void recover();
+    if (recovery === undefined) void recover();
   }
 
   /** Runs until there is a session again, or the pool closes. */
   async function recover(): Promise<void> {
-    isRecovering = true;
     for (let tries = 1; open.size === 0 && !signal.aborted; tries++) {
       recovery = connect().then((session) => release(adopt(session)));
       const pause = () => delay(backoffMs(tries, limits), undefined, { signal }).catch(() => {});
       await recovery.catch(pause);
     }
     recovery = undefined;
-    isRecovering = false;
   }
 }

@@ -181,11 +181,18 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
 });
 
 test("a pool that cannot open another session waits for one that is open", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  onTestFinished(() => void vi.useRealTimers());
   const full = errorOf("53300");
-  const pool = createPool(() => Promise.reject(full), quickLimits, openFake(new Set()));
+  const connect = vi.fn(() => Promise.reject(full));
+  const pool = createPool(connect, quickLimits, openFake(new Set()));
   onTestFinished(() => pool.close());
-  const asking = [1, 2, 3].map(() => pool.use(() => delay(1)));
-  expect(await Promise.all(asking)).toHaveLength(3);
+  for (const tries of [2, 2, 4]) {
+    const asking = [1, 2, 3].map(() => pool.use(() => delay(1)));
+    expect(await Promise.all(asking)).toHaveLength(3);
+    expect(connect).toHaveBeenCalledTimes(tries);
+    vi.advanceTimersByTime(quickLimits.backoffMaxMs - 1);
+  }
   const held = [1, 2].map(() => pool.use(() => new Promise(() => {})));
   await delay(0);
   pool.dropAll();
