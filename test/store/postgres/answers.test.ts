@@ -5,7 +5,6 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { NewPlant, Obstacle } from "../../../src/plant.ts";
 import { parsePostgresUrl } from "../../../src/server/postgres-url.ts";
 import type { Host } from "../../../src/store/postgres/address.ts";
-import { createCoordinator } from "../../../src/store/postgres/coordinator.ts";
 import { createPostgresEngine } from "../../../src/store/postgres/engine.ts";
 import { ConnectionLost, NoHost } from "../../../src/store/postgres/failure.ts";
 import { createInspection, type Inspection } from "../../../src/store/postgres/inspection.ts";
@@ -389,23 +388,4 @@ describe("a cluster", () => {
     await lose("w1");
     expect(engine.retries.isSilent(error, "1")).toBe(isSilentIfDown);
   });
-});
-
-test("the coordinator is asked once for all that wait for the question before", async () => {
-  let asked = 0;
-  const ended: number[] = [];
-  const askCoordinator = createCoordinator(async () => {
-    const question = ++asked;
-    // The second would end before the first.
-    await delay(question === 1 ? 20 : 0);
-    ended.push(question);
-    return [current];
-  });
-  const asking = () => askCoordinator({ table: "99" } as never, "1", { name: "w1", port: 5432 });
-  const ask = async () => ((await asking()) === "current" ? ended.length : 0);
-  const first = [ask(), ask()];
-  await delay(5);
-  const second = [ask(), ask()];
-  expect(await Promise.all(first)).toEqual([1, 1]);
-  expect(await Promise.all(second)).toEqual([2, 2]);
 });

@@ -39,7 +39,10 @@ export interface GrpcTransportOptions {
   readonly readMaxBytes?: number;
   /** The most values that it may have, as in the gateway's `MessageLimits`. Default: 262,144. */
   readonly readMaxValues?: number;
-  /** How long a server that owes an answer may be silent, and then when it is asked, in ms. Default: 5 s. */
+  /**
+   * How long a server may be silent while it owes an answer, in ms. It is then asked whether it is
+   * alive, and has as long to reply. Opening a connection may take as long. Default: 5 s.
+   */
   readonly quietMsMax?: number;
   /** The `user-agent`. Default: `connect-gateway`. */
   readonly userAgent?: string;

@@ -14,8 +14,9 @@ const intervalMs = 1000;
 type Answer = Awaited<ReturnType<ReturnType<Interceptor>>>;
 
 /**
- * A server interceptor that logs failures of the server, not of requests: errors that clients see as
- * "internal" as errors, causes of "unavailable" as warnings. At most one line a second counts the others.
+ * A server interceptor that logs failures of the server, not of requests: errors that clients see
+ * as "internal" as errors, causes of "unavailable" as warnings. At most one line a second; it
+ * counts the others.
  */
 export function logFailures(log: Log): Interceptor {
   let writtenAt = Number.NEGATIVE_INFINITY;

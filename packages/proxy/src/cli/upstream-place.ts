@@ -127,7 +127,10 @@ function wrong(setting: string, problem: string): SettingsError {
   return new SettingsError([{ setting, problem }]);
 }
 
-/** What the files hold, or did before they were wrong. Throws before that: without a CA, others are trusted. */
+/**
+ * What the files hold, or held before they were wrong, which is told once. Throws until they were
+ * right once: without its CA, a connection would trust others.
+ */
 export function watchUpstreamTls(
   { caFile, client, serverName }: UpstreamPlace["tls"],
   onError: (error: unknown) => void,

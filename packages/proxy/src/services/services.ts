@@ -43,9 +43,10 @@ export interface ProxyOptions {
   /** Calls the upstream: of `openGrpcTransport`, `createRestTransport`, or another of Connect. */
   readonly transport: Transport;
   /**
-   * Names of request headers that the upstream gets: none of a connection or a protocol. With the gateway's
-   * `exposePeerAddress`, it also gets the caller's address as `x-forwarded-for`; list that name only if you
-   * trust the proxy in front. Default: {@link defaultRequestMetadata}.
+   * Names of request headers that the upstream gets. Those of a connection or a protocol are
+   * refused. Where the gateway has `exposePeerAddress`, it also gets the caller's address as
+   * `x-forwarded-for`; list that name only if you trust the proxy in front. Default: {@link
+   * defaultRequestMetadata}.
    */
   readonly requestMetadata?: readonly string[];
   /** Deadline of a method's calls whose client sets none, in ms. Default: none. */
