@@ -53,8 +53,9 @@ export async function serve(
     reusePort: settings.reusePort,
     requestPathPrefix: basePath,
     // What stores nothing is served when the queue is full.
-    admit({ method }: Pick<HandlerContext, "method">) {
-      if (method === PlantService.method.createPlant) assertRoom(store);
+    admit(context: HandlerContext) {
+      if (context.method === PlantService.method.createPlant) assertRoom(store);
+      own.admit?.(context);
     },
     interceptors: [
       ...interceptors,

@@ -1,8 +1,10 @@
 import { Code } from "@connectrpc/connect";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { exchange } from "../../packages/gateway/test/support/exchange.ts";
+import { clients } from "../../packages/gateway/test/support/mcp-client.ts";
 import { openRawConnection } from "../../packages/gateway/test/support/raw-connection.ts";
 import {
+  authorization,
   basil,
   plantHeaders,
   plantOverHttp1,
@@ -79,3 +81,15 @@ test("a limit per token is each token's own, and no stranger's", async () => {
   }
   expect(statuses).toEqual([200, 429, 200, 401, 401, 401]);
 });
+
+test.each(clients)(
+  "%s starts and lists tools whatever the limit per token",
+  async (_by, connect) => {
+    await using server = await openTestServer({ mcp: true, rateLimitPerToken: 1 });
+    await using client = await connect(`${server.url}/mcp`, { authorization });
+    expect(await client.listTools()).toHaveLength(1);
+    const create = () => client.call("create_plant", { plant: { id: "1", name: "Basil" } });
+    expect((await create()).isError).toBeFalsy();
+    await expect(create()).rejects.toThrow("the limit is 1 per second");
+  },
+);

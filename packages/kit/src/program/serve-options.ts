@@ -41,7 +41,7 @@ export function serveOptions(program: StartedProgram) {
     },
     /** Of the services that are not for strangers, and of the port. */
     own: {
-      ...(isGuarded && { requestGate: limitRates(gate, settings) }),
+      ...(isGuarded && limitRates(gate, settings)),
       exposePeerAddress: rateLimitPerAddress > 0,
       readMaxBytes: bodyBytesMax,
       readMaxValues: messageValuesMax,

@@ -8,39 +8,27 @@ type Gate = (context: HandlerContext) => void | Promise<void>;
 
 /**
  * Adds rate limits to a gate. The address is counted before the token is checked, which limits
- * guessing; the token once it is accepted.
- * @throws {ConnectError} `resource_exhausted` with `google.rpc.RetryInfo`, or what the gate throws.
+ * guessing; the token once it is accepted, and for calls alone: clients of MCP send other requests.
+ * Both throw a ConnectError `resource_exhausted` with `google.rpc.RetryInfo`.
  */
 export function limitRates(
   gate: Gate,
   limits: Readonly<Record<"rateLimitPerToken" | "rateLimitPerAddress", number>>,
   now?: () => number,
-): Gate {
-  const limit = (policy: "address" | "token", perSecond: number, keyOf: KeyOf) =>
-    perSecond === 0 ? [] : [countBy(policy, perSecond, keyOf, now)];
-  return [
-    ...limit("address", limits.rateLimitPerAddress, ({ values }) =>
-      addressKey(values.get(peerAddressKey) ?? ""),
-    ),
-    gate,
-    ...limit("token", limits.rateLimitPerToken, callerOf),
-  ].reduce(inOrder);
-}
-
-/** Runs two gates in order. Synchronous if both are. */
-function inOrder(first: Gate, second: Gate): Gate {
-  return (context) => {
-    const passed = first(context);
-    return passed instanceof Promise ? passed.then(() => second(context)) : second(context);
+) {
+  const countAddress = countBy("address", limits.rateLimitPerAddress, now);
+  const countToken = countBy("token", limits.rateLimitPerToken, now);
+  return {
+    requestGate(context: HandlerContext) {
+      countAddress(context, addressKey(context.values.get(peerAddressKey) ?? ""));
+      return gate(context);
+    },
+    admit(context: HandlerContext) {
+      const principal = context.values.get(principalKey);
+      // Health and reflection need no token.
+      if (principal !== undefined) countToken(context, principalId(principal));
+    },
   };
-}
-
-type KeyOf = (context: HandlerContext) => string;
-
-function callerOf({ values }: HandlerContext): string {
-  const principal = values.get(principalKey);
-  if (principal === undefined) throw new Error("the gate let somebody in without a principal");
-  return principalId(principal);
 }
 
 /**
@@ -50,9 +38,9 @@ function callerOf({ values }: HandlerContext): string {
 function countBy(
   policy: "address" | "token",
   perSecond: number,
-  keyOf: KeyOf,
   now: (() => number) | undefined,
-): Gate {
+): (context: HandlerContext, key: string) => void {
+  if (perSecond === 0) return () => {};
   const buckets = createBuckets(perSecond, now);
   const headers = {
     "retry-after": "1", // the bucket is full again by then
@@ -62,8 +50,8 @@ function countBy(
   const from = policy === "address" ? "from this address" : "with this token";
   const message = `too many requests ${from}: the limit is ${perSecond} per second; try again later`;
 
-  return (context) => {
-    const waitSeconds = buckets.take(keyOf(context));
+  return (context, key) => {
+    const waitSeconds = buckets.take(key);
     if (waitSeconds === 0) return;
     const retryDelay = { nanos: Math.min(999_999_999, Math.ceil(waitSeconds * 1e9)) };
     const details = [{ desc: RetryInfoSchema, value: { retryDelay } }];
