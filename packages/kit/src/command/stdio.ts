@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { serveStdio } from "connect-gateway/mcp";
 import { CommandFailure } from "./run.ts";
 
@@ -6,15 +7,16 @@ export async function serveMcp(
   handler: (request: Request) => Promise<Response>,
   stop: AbortSignal,
 ): Promise<void> {
-  const { stdin: input, stdout: output } = process;
-  const end = () => input.destroy();
-  stop.addEventListener("abort", end);
+  const { stdin: input, stdout } = process;
+  // Who has sent the signal reads no more: the Python SDK fails at an answer then.
+  const output = {
+    write: (text: string, done: () => void) => (stop.aborted ? done() : stdout.write(text, done)),
+  };
+  // A call may wait for its answer, even if the input has ended.
+  const stopped = once(stop, "abort").then(() => void input.destroy());
   try {
-    await serveStdio(handler, { input, output });
+    await Promise.race([serveStdio(handler, { input, output }), stopped]);
   } catch (error) {
-    if (error instanceof RangeError) throw new CommandFailure(1, error.message);
-    if (!stop.aborted) throw error; // it is the end of the input
-  } finally {
-    stop.removeEventListener("abort", end);
+    throw error instanceof RangeError ? new CommandFailure(1, error.message) : error;
   }
 }

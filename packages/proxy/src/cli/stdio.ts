@@ -15,8 +15,8 @@ import { openUpstreams, readDescriptorFile, type Upstream } from "./upstream.ts"
 export async function serveOnStdio(settings: Settings, version: string): Promise<void> {
   if (settings.mcp.length === 0) throw new CommandFailure(2, "--stdio needs --mcp");
   const log = createStderrLog(settings.logFormat);
-  using stop = listenForStop();
   using services = await readServices(settings);
+  using stop = listenForStop();
   const { served } = services;
   const { bodyBytesMax: readMaxBytes, messageValuesMax: readMaxValues } = settings.limits;
   const handler = gatewayFetchHandler({
