@@ -73,21 +73,24 @@ export function parseMessage(bytes: Uint8Array): RpcMessage {
   if (!isJsonObject(json) || json["jsonrpc"] !== "2.0") {
     throw fail('the body must be one JSON-RPC message, with "jsonrpc": "2.0"');
   }
-  const { method, params = {}, id: given } = json;
+  const { method, id: given } = json;
+  const params = json["params"] ?? {};
   if (typeof method !== "string") throw fail("method must be a string");
   if (!isJsonObject(params)) throw fail("params must be an object");
   const id = stringOrInteger(given);
   if (given === undefined ? !method.startsWith("notifications/") : id === undefined) {
     throw fail("id must be a string or an integer: only notifications have none");
   }
-  return { id, method, params };
+  // Some clients write null for what they leave out.
+  const known = Object.entries(params).filter(([, value]) => value !== null);
+  return { id, method, params: Object.fromEntries(known) };
 }
 
-/** The same, exactly: an integer past 2^53, too. Undefined for anything else. */
+/** The same, exactly: an integer past 2^53, or 1.0, too. Undefined for anything else. */
 export function stringOrInteger(json: ExactJson | undefined): JsonValue | undefined {
   if (typeof json === "string" || Number.isSafeInteger(json)) return json as JsonValue;
   const text = json instanceof JsonNumber ? json.source : JSON.stringify(json);
-  return text !== undefined && /^-?\d{1,32}$/.test(text) ? rawJson(text) : undefined;
+  return text !== undefined && /^-?\d{1,32}(?:\.0{1,32})?$/.test(text) ? rawJson(text) : undefined;
 }
 
 export const versionKey = "io.modelcontextprotocol/protocolVersion";

@@ -48,7 +48,8 @@ const older = (method: string, params?: object) => by("2025-11-25", request(meth
 
 const watching = older("tools/call", { name: "watch_volumes", _meta: { progressToken: 1 } });
 
-const calling = (args: object) => older("tools/call", { name: "get_volume", arguments: args });
+const calling = (args: object | null) =>
+  older("tools/call", { name: "get_volume", arguments: args });
 
 const current = (method: string, params = {}, headers: Record<string, string> = {}): Sent => ({
   headers: { "mcp-protocol-version": modern, "mcp-method": method, ...headers },
@@ -77,6 +78,9 @@ describe("a request", () => {
   const rows: readonly Row[] = [
     [call(), 200, result(complete)],
     [older("tools/call", { name: "get_volume" }), 200, result({ structuredContent: walden })],
+    [calling(null), 200, result({ structuredContent: walden })],
+    [older("tools/list", { cursor: null, _meta: null }), 200, result({ ttlMs: 60_000 })],
+    [malformed({ ...request("ping"), params: null }), 200, result({})],
     [{ ...watching, headers: { accept: "application/json" } }, 200, result(stream)],
     [call({ "mcp-name": "=?base64?Z2V0X3ZvbHVtZQ==?=" }), 200, result(complete)],
     [call({ "mcp-name": "=?base64?!?=" }), 400, error(-32020)],
@@ -120,13 +124,13 @@ describe("a request", () => {
     expect(jsonOf(response)).toMatchObject(answer);
   });
 
-  test("has an exact id", async () => {
+  test.each(["9007199254740993", "1.0"])("has the exact id %s", async (id) => {
     await using gateway = await open();
-    const body = '{"jsonrpc":"2.0","id":9007199254740993,"method":"ping"}';
-    const good = await gateway.send(post(malformed(body)));
-    expect(good.body.toString()).toContain('"id":9007199254740993');
-    const bad = await gateway.send(post(malformed(body.replace("ping", "pong"))));
-    expect(bad.body.toString()).toContain('"id":9007199254740993');
+    for (const method of ["ping", "pong"]) {
+      const body = `{"jsonrpc":"2.0","id":${id},"method":"${method}"}`;
+      const response = await gateway.send(post(malformed(body)));
+      expect(response.body.toString()).toContain(`"id":${id},`);
+    }
   });
 
   test("that is a notification is accepted", async () => {
@@ -321,9 +325,8 @@ test("observers are told of the method, by header or body", async () => {
     }),
   };
   await using gateway = await open({ observer });
-  await gateway.send(post(call()));
-  await gateway.send(post(older("tools/call", { name: "get_volume", arguments: { id: "x" } })));
-  await gateway.send(post(older("tools/list")));
+  for (const sent of [call(), calling({ id: "x" }), older("tools/list")])
+    await gateway.send(post(sent));
   expect(told).toEqual([
     ["mcp", "GetVolume", "/mcp", undefined],
     ["mcp", "GetVolume", "/mcp", Code.InvalidArgument],
