@@ -4,7 +4,7 @@ import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { createMcp, type McpOptions } from "../../src/mcp/index.ts";
 import { type Catalog, CatalogService, openShelves } from "../support/catalog.ts";
-import { openDefault, openLegacy, openModern } from "../support/mcp-client.ts";
+import { clients, openModern } from "../support/mcp-client.ts";
 
 const tools = [CatalogService.typeName];
 const parent = "shelves/a";
@@ -24,11 +24,7 @@ async function* waiting(_: unknown, { signal }: { readonly signal: AbortSignal }
 
 const volumes = (...ids: readonly number[]) => ids.map((id) => ({ id: String(id) }));
 
-describe.each([
-  ["2026-07-28", openModern],
-  ["2.x by default", openDefault],
-  ["1.x", openLegacy],
-] as const)("for the client of %s,", (_by, connect) => {
+describe.each(clients)("for %s,", (_by, connect) => {
   test.each([
     ["never ends is cut when the result is full", endless, { streamBytesMax: 30 }],
     ["waits is cut when its time is up", waiting, { streamTimeMs: 50 }],

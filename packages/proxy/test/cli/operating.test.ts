@@ -103,15 +103,10 @@ test("a list of tokens, those of a file and JWTs let in; others get 401, and hea
 
 test("requests of an address are limited", async () => {
   await using server = await open({ args: ["--rate-limit-per-address", "1"] });
-  const statuses: number[] = [];
-  while (!statuses.includes(429) && statuses.length < 100) {
-    const response = await server.get();
-    statuses.push(response.status);
-    if (response.status === 429) expect(response.headers.get("retry-after")).toBe("1");
-    await response.body?.cancel();
-  }
-  expect(statuses[0]).toBe(200);
-  expect(statuses).toContain(429);
+  let response = await server.get();
+  expect(response.status).toBe(200);
+  for (let i = 0; i < 100 && response.status === 200; i++) response = await server.get();
+  expect([response.status, response.headers.get("retry-after")]).toEqual([429, "1"]);
 });
 
 test.each([

@@ -30,11 +30,8 @@ test.each(stdioClients)("%s calls a gRPC server, by its reflection", async (_by,
   const flags = ["--upstream", upstream.url, "--reflection", "--mcp", "--stdio"];
   const args = [...conditions, main, ...flags];
   await using client = await connect({ command: node, args, cwd: folder.path, env: {} });
-  const [tool] = await client.listTools();
-  expect(tool).toMatchObject({
-    name: "get_volume",
-    description: expect.stringContaining("volume"),
-  });
+  const [{ name, description } = {}] = await client.listTools();
+  expect([name, description]).toEqual(["get_volume", expect.stringContaining("volume")]);
   const parent = "shelves/a";
   const volume = { id: "9007199254740993", title: "Emma" };
   const created = await client.call("create_volume", { parent, volume });
@@ -60,8 +57,7 @@ test.each([
   const asked = Promise.withResolvers<void>();
   await using upstream = await listen(createServer(() => asked.resolve()));
   const args = [...conditions, main, "--upstream", upstream.url, services, "--mcp", "--stdio"];
-  const options = { cwd: here.path, env: environment, timeout: patienceMs } as const;
-  const child = spawn(node, args, { ...options, killSignal: "SIGKILL" });
+  const child = spawn(node, args, { cwd: here.path, env: environment, timeout: patienceMs });
   child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_volume"}}');
   await within("the request", asked.promise);
   child.kill("SIGTERM");
