@@ -12,6 +12,7 @@ import {
   framesIn,
   frameType,
   greeting,
+  resetFrame,
   settingsAck,
 } from "./support/frames.ts";
 import { openRawConnection } from "./support/raw-connection.ts";
@@ -54,8 +55,7 @@ describe.each(ways)("%s", (_protocol, path, contentType, body) => {
       connection.until("an answer", (bytes) =>
         framesIn(bytes).some((one) => one.type === frameType.data && one.streamId === streamId),
       );
-    const payload = Buffer.of(0, 0, 0, code);
-    const reset = frame(frameType.rstStream, { streamId: 1, payload });
+    const reset = resetFrame(1, code);
     // A complete message without the end of its stream; then a valid call, to see that it has
     // arrived.
     connection.write(Buffer.concat([greeting, settingsAck, ...message(1, 0)]));

@@ -7,6 +7,7 @@ import {
   flag,
   frame,
   frameType,
+  resetFrame,
 } from "../../../packages/gateway/test/support/frames.ts";
 import { knownToken } from "../test-server.ts";
 
@@ -39,10 +40,9 @@ export function request(block: readonly Field[], streamId = 1): Buffer {
 
 /** A request that its client cancels at once. */
 export function takenBack(streamId: number): Buffer {
-  const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
   return Buffer.concat([
     frame(frameType.headers, { flags: flag.endHeaders, streamId, payload: fieldBlock(right) }),
-    frame(frameType.rstStream, { streamId, payload: cancel }),
+    resetFrame(streamId, errorCode.cancel),
   ]);
 }
 

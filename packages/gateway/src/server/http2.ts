@@ -36,9 +36,9 @@ export function createHttp2Server(
     maxSessionMemory: sessionMegabytesMax,
     // HPACK makes many small headers cheap to send. No real client sends more.
     maxHeaderListPairs: 100,
-    // How many invalid frames, resets and pings end the connection.
-    maxSessionInvalidFrames: 100,
-    maxSessionRejectedStreams: 100,
+    // How many empty or invalid frames ever, rejections in a row and pings end the connection.
+    maxSessionInvalidFrames: 10_000,
+    maxSessionRejectedStreams: 10_000,
     maxOutstandingPings: 10,
     // A proxy in front may cancel the calls of many clients on one connection.
     streamResetBurst: 10_000,

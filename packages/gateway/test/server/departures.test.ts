@@ -7,7 +7,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { BodyBudget } from "../../src/index.ts";
 import { hasOpenssl, sharedCertificate } from "../support/certificate.ts";
 import { envelope } from "../support/envelope.ts";
-import { bytesWithoutWindow, errorCode, frame, frameType, http2Bytes } from "../support/frames.ts";
+import { bytesWithoutWindow, errorCode, http2Bytes, resetFrame } from "../support/frames.ts";
 import { recordCalls } from "../support/recorded-calls.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { openTestService, type ServiceOptions } from "../support/test-service.ts";
@@ -78,16 +78,12 @@ const calls: readonly ((id: number) => Buffer)[] = [
   (id) => Buffer.concat([headers(id, { ...grpc, path: rpc("ImportVolumes") }), data(id, "\0", 0)]),
 ];
 
-const cancel = { payload: Buffer.of(0, 0, 0, errorCode.cancel) };
 const streams = Array.from({ length: 20 }, (_, index) => 2 * index + 1);
 const begun = streams.map((id) => calls[id % calls.length]?.(id) ?? Buffer.alloc(0));
 const sessions = [
   http2Bytes(...begun),
   bytesWithoutWindow(...begun),
-  http2Bytes(
-    ...begun,
-    ...streams.map((streamId) => frame(frameType.rstStream, { streamId, ...cancel })),
-  ),
+  http2Bytes(...begun, ...streams.map((id) => resetFrame(id, errorCode.cancel))),
 ];
 
 const departures: readonly ((raw: Socket, socket: Socket) => unknown)[] = [

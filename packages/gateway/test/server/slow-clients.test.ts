@@ -16,6 +16,7 @@ import {
   greeting,
   http2Bytes,
   preface,
+  resetFrame,
   sees,
   settingsAck,
 } from "../support/frames.ts";
@@ -54,6 +55,9 @@ const endless = post("").replace("Content-Length: 0", "Transfer-Encoding: chunke
 const end = flag.endHeaders | flag.endStream;
 
 const whole = [headers(1), data(1, volume)];
+
+const streamIds = (count: number) => Array.from({ length: count }, (_, i) => 2 * i + 1);
+const begunAndReset = (id: number) => [headers(id), resetFrame(id, errorCode.cancel)];
 
 describe.concurrent("over HTTP/1.1", () => {
   const limits = { requestTimeoutMs: 300, idleTimeoutMs: 5000 };
@@ -177,8 +181,7 @@ describe.concurrent("over HTTP/2", () => {
     // Its own timeout expires while the call is running again.
     await expireTimes(2, server.port, http2Bytes());
     await connection.until("an answer", sees(frameType.data));
-    const cancel = Buffer.of(0, 0, 0, errorCode.cancel);
-    connection.write(frame(frameType.rstStream, { streamId: 1, payload: cancel }));
+    connection.write(resetFrame(1, errorCode.cancel));
     await connection.untilClosed();
   });
 
@@ -268,9 +271,7 @@ describe.concurrent("over HTTP/2", () => {
     const requests = [1, 3, 5].flatMap((id) => [headers(id), data(id, volume)]);
     connection.write(Buffer.concat([greeting, ...requests]));
     const received = await connection.until("a reset", sees(frameType.rstStream));
-    const reset = framesIn(received).find(({ type }) => type === frameType.rstStream);
-    expect(reset?.streamId).toBe(5);
-    expect(reset?.payload.readUInt32BE()).toBe(errorCode.refusedStream);
+    expect(received.includes(resetFrame(5, errorCode.refusedStream))).toBe(true);
     hold.release();
     const twoVolumes = /"title":"Emma".*"title":"Emma"/s;
     await connection.until("two volumes", (bytes) => twoVolumes.test(bytes.toString("latin1")));
@@ -279,13 +280,20 @@ describe.concurrent("over HTTP/2", () => {
   test("closes a session that resets streams by the ten thousand", async () => {
     await using server = await openTestService();
     using connection = await openRawConnection(server.port);
-    const payload = Buffer.from([0, 0, 0, errorCode.cancel]);
-    const flood = Array.from({ length: 20_000 }, (_, i) => {
-      const streamId = 2 * i + 1;
-      return Buffer.concat([headers(streamId), frame(frameType.rstStream, { streamId, payload })]);
-    });
-    connection.write(http2Bytes(...flood));
+    connection.write(http2Bytes(...streamIds(20_000).flatMap(begunAndReset)));
     expect(framesIn(await connection.untilClosed()).at(-1)?.type).toBe(frameType.goaway);
+  });
+
+  // Until its next turn, Node counts those that were reset, and rejects as many new ones.
+  test("keeps a session that begins many streams anew, and sends empty frames", async () => {
+    await using server = await openTestService({ limits: { streamsMax: 200 } });
+    using connection = await openRawConnection(server.port);
+    const ping = frame(frameType.ping, { payload: Buffer.alloc(8) });
+    connection.write(http2Bytes(...streamIds(400).flatMap(begunAndReset), ping));
+    await connection.until("an answer to the ping", sees(frameType.ping));
+    const empty = Array.from({ length: 200 }, () => data(801, "", 0));
+    connection.write(Buffer.concat([headers(801), ...empty, data(801, volume)]));
+    await connection.until("a volume", (bytes) => bytes.includes('"title":"Emma"'));
   });
 });
 

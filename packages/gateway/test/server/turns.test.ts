@@ -12,6 +12,7 @@ import {
   frameType,
   greeting,
   http2Bytes,
+  resetFrame,
   settingsAck,
 } from "../support/frames.ts";
 import { openRawConnection, type RawConnection } from "../support/raw-connection.ts";
@@ -89,12 +90,7 @@ function requestsOf(count: number, rest: Parameters<typeof headers>[1] = {}): Bu
   return Array.from({ length: count }, (_, n) => headers(2 * n + 1, options));
 }
 
-const resets = Array.from({ length: 200 }, (_, n) =>
-  frame(frameType.rstStream, {
-    streamId: 2 * n + 1,
-    payload: Buffer.of(0, 0, 0, errorCode.cancel),
-  }),
-);
+const resets = Array.from({ length: 200 }, (_, n) => resetFrame(2 * n + 1, errorCode.cancel));
 
 async function expectToServe(port: number): Promise<void> {
   using connection = await openRawConnection(port);
