@@ -86,6 +86,7 @@ export class Connection {
         initialWindowSize: answerWindows.firstWindowBytes,
       },
       maxSessionMemory: sessionMegabytesMax,
+      ...{ maxSessionInvalidFrames: 2 ** 32 - 1 }, // not in the types; empty ones count, too
       maxHeaderListPairs: headerFieldsMax,
       maxSendHeaderBlockLength: 2 ** 32 - 1, // above it, Node ends the connection
     });

@@ -55,9 +55,8 @@ export function createHttp2Server(
     const line = intake.open(from, serveStream);
     session.on("stream", (...request: Parameters<StreamListener>) => {
       requestWindows.watch();
-      const [stream] = request;
       // While it waits, it has no other listener for errors.
-      if (!intake.take(line, request)) stream.on("error", ignoreError);
+      if (!intake.take(line, request)) request[0].on("error", ignoreError);
     });
     session.once("close", () => intake.close(line));
     const tell = () => {

@@ -58,6 +58,7 @@ const detailsOf = (code: number, message: string) =>
 
 const one = Buffer.alloc(5);
 const none = Buffer.alloc(0);
+const empties = Array.from({ length: 2000 }, () => none);
 const lastFrame = (streamId: number) => frame(frameType.data, { streamId, flags: flag.endStream });
 
 /** A status in the first HEADERS, of a stream that goes on. */
@@ -260,7 +261,7 @@ test.each(kindNames)("a status before a message counts for nothing, to a %s", as
 });
 
 test.each<[what: string, frames: (id: number) => readonly Buffer[], outcome: object]>([
-  ["success", (id) => answerFrames(id, [one]), { value: expect.anything() }],
+  ["success", (id) => answerFrames(id, [one, ...empties]), { value: expect.anything() }],
   ["error", (id) => [notFound(id)], { code: Code.NotFound }],
   ["no status", (id) => [headersFrame(id, grpcFields), lastFrame(id)], { code: Code.Internal }],
 ])("an answer of %s ends its stream though its requests go on", async (_, frames, outcome) => {
