@@ -196,8 +196,7 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.deadline = deadline;
     this.timeoutMs = deadline === undefined ? noTimeout : msUntil.bind(undefined, deadline);
-    if (timeoutMs !== undefined && timeoutMs <= 0) this.abort(timedOut());
-    else if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
+    if (shutdownSignal?.aborted) this.abort(shutdownSignal.reason);
     else if (exchange.isClosed || exchange.hasLeft) this.abort(exchange.closeReason);
     else {
       exchange.call = this;
@@ -314,7 +313,7 @@ function abortLate(call: Call): void {
   call.abort(timedOut());
 }
 
-function timedOut(): ConnectError {
+export function timedOut(): ConnectError {
   return new ConnectError("the operation timed out", Code.DeadlineExceeded);
 }
 

@@ -2,7 +2,7 @@
 import { create, type DescMessage } from "@bufbuild/protobuf";
 import type { HandlerContext, Interceptor, UnaryRequest } from "@connectrpc/connect";
 import type { Response } from "../http/exchange.ts";
-import type { Call, Message, StreamWire } from "./call.ts";
+import { type Call, type Message, type StreamWire, timedOut } from "./call.ts";
 import { type EnvelopeErrors, requestErrors } from "./envelope.ts";
 import { type Messages, untilAborted, watchIdle } from "./streams.ts";
 
@@ -30,6 +30,7 @@ export async function run(call: Call): Promise<Response | Messages> {
       call.exchange.keepOpen();
       call.message = untilAborted((wire as StreamWire).readAll(call), call, moved);
     }
+    if (call.deadline !== undefined && performance.now() >= call.deadline) throw timedOut();
     // The chain is made for each call, because an interceptor may keep state of one in its closure.
     let next: Next = implement.bind(undefined, call);
     for (let i = interceptors.length - 1; i >= 0; i--)
