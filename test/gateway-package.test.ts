@@ -24,11 +24,10 @@ const source = "packages/gateway";
 const { NODE_OPTIONS: _, ...outside } = process.env;
 const env = { ...outside, PATH: `${resolve("node_modules/.bin")}${delimiter}${outside["PATH"]}` };
 
-const docs = (await readdir(join(source, "docs"))).map((name) => join("docs", name));
 /** The programs of fetch.md run in their own runtimes: test:runtimes. */
-const onNode = docs.filter((page) => page !== join("docs", "fetch.md"));
+const docs = (await readdir(join(source, "docs"))).filter((name) => name !== "fetch.md");
 const pages = await Promise.all(
-  ["README.md", ...onNode].map((page) => readFile(join(source, page), "utf8")),
+  ["../README.md", ...docs].map((page) => readFile(join(source, "docs", page), "utf8")),
 );
 const shown = pages.flatMap(findShownFiles);
 const sources = shown.map(({ path }) => path).filter((path) => path.endsWith(".ts"));
@@ -46,8 +45,7 @@ async function pack(): Promise<string> {
   await run("tsc", ["--project", project, "--outDir", join(home, "dist")], { env });
   copyProtos(join(home, "dist"));
   await run("npm", ["pack", home, "--silent", "--pack-destination", folder], { env });
-  const [tarball = ""] = (await readdir(folder)).filter((name) => name.endsWith(".tgz"));
-  return tarball;
+  return (await readdir(folder)).find((name) => name.endsWith(".tgz")) ?? "";
 }
 
 beforeAll(async () => {
@@ -79,6 +77,7 @@ async function bundledBytes(program: string): Promise<number> {
   await writeFile(input, program);
   await using build = await rolldown({ input, platform: "browser" });
   const { output } = await build.generate({ minify: true });
+  expect(output[0].imports).toEqual([]);
   return gzipSync(output[0].code).length;
 }
 
@@ -90,7 +89,9 @@ test("adds little to a bundle for fetch", async () => {
   const gateway = `import { gatewayFetchHandler } from "connect-gateway/fetch";
     export const serve = gatewayFetchHandler({ routes: (router) => router });`;
   const renderer = 'export { renderProblem } from "connect-gateway/fetch";';
+  const log = 'export { createAccessLog } from "connect-gateway/logging";';
   expect(await bundledBytes(renderer)).toBeLessThan(1000);
+  expect(await bundledBytes(log)).toBeLessThan(20_000);
   expect((await bundledBytes(gateway)) - (await bundledBytes(router))).toBeLessThan(24_500);
 });
 
@@ -128,8 +129,7 @@ test.each(programs)("%s of its README and docs serves", async (program) => {
   const port = await findFreePort();
   const { text = "" } = shown.find(({ path }) => path === program) ?? {};
   await writeFile(join(folder, program), text.replaceAll(/\b(8080|8443)\b/g, String(port)));
-  const isTls = program.includes("tls");
-  const certificate = isTls ? createCertificate(folder, "server") : undefined;
+  const certificate = program.includes("tls") ? createCertificate(folder, "server") : undefined;
   const server = spawn(process.execPath, [program], {
     ...{ cwd: folder, env },
     stdio: ["ignore", "pipe", "inherit"],
@@ -137,7 +137,7 @@ test.each(programs)("%s of its README and docs serves", async (program) => {
   const ended = once(server, "exit");
   await collectOutput(server.stdout).until(/listening on port/);
   const answer = await exchange({
-    origin: `${isTls ? "https" : "http"}://127.0.0.1:${port}`,
+    origin: `${certificate ? "https" : "http"}://127.0.0.1:${port}`,
     version: "1.1",
     method: "GET",
     path: "/v1/books/9007199254740993",

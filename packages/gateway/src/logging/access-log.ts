@@ -1,7 +1,6 @@
-import { randomUUID } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
 import { type ContextValues, createContextKey } from "@connectrpc/connect";
 import type { CallObserver, ObservedRequest } from "../adapter/observer.ts";
+import type { RequestHeaders } from "../http/headers.ts";
 import { parseRequestTarget } from "../http/target.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
@@ -96,9 +95,9 @@ export const requestIdKey = createContextKey<string | undefined>(undefined, {
 });
 
 /** The id that a request has come with, if it is fit for a line and a header; else a new one. */
-export function requestIdOf(headers: IncomingHttpHeaders): string {
+export function requestIdOf(headers: RequestHeaders): string {
   const given = headers[requestIdHeader];
-  return typeof given === "string" && safeId.test(given) ? given : randomUUID();
+  return typeof given === "string" && safeId.test(given) ? given : crypto.randomUUID();
 }
 
 const safeId = /^[\w.~:+/=@-]{1,128}$/;
