@@ -49,7 +49,7 @@ async function exportPlants(flags: Flags & { format?: FormatName; output: string
     const force = flags["force"] === true;
     await using file =
       output === "-"
-        ? standardOutput()
+        ? standardOutput
         : await openOutputFile({ path: output, kind: "a file of plants", force });
     const onPage = (done: number) => {
       if (stop?.signal.aborted) throw new CommandFailure(1, "interrupted");
@@ -65,13 +65,11 @@ async function exportPlants(flags: Flags & { format?: FormatName; output: string
   }
 }
 
-function standardOutput(): Omit<OutputFile, "temporary"> {
-  return {
-    write: (bytes) =>
-      new Promise((resolve, reject) => {
-        process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
-      }),
-    commit: async () => {},
-    [Symbol.asyncDispose]: async () => {},
-  };
-}
+const standardOutput: Omit<OutputFile, "temporary"> = {
+  write: (bytes) =>
+    new Promise((resolve, reject) => {
+      process.stdout.write(bytes, (error) => (error ? reject(error) : resolve()));
+    }),
+  commit: async () => {},
+  [Symbol.asyncDispose]: async () => {},
+};

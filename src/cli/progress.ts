@@ -16,7 +16,8 @@ export function createProgress() {
 
   function update(phase: string, done: number, total: End): void {
     const at = performance.now();
-    const share = shareOf(done, total);
+    const partDone = typeof total === "object" ? total.share : done / Math.max(Number(total), 1);
+    const share = total === "unknown" ? undefined : Math.min(partDone, 1);
     if (phase !== shown) {
       end();
       shown = phase;
@@ -38,7 +39,10 @@ export function createProgress() {
     if (rate > 0) parts.push(`${thousands(Math.round(rate))}/s`);
     if (rate > 0 && secondsLeft !== undefined) parts.push(`${duration(secondsLeft)} left`);
     const text = parts.join(", ");
-    stream.write(isBar ? `\r\x1b[K${bar(share)}${text}` : `${text}\n`);
+    const filled = Math.round(barWidth * (share ?? 0));
+    const whole = `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] `;
+    const bar = share === undefined ? "" : whole;
+    stream.write(isBar ? `\r\x1b[K${bar}${text}` : `${text}\n`);
   }
 
   /** Ends the line of the bar. Call before writing anything else. */
@@ -46,18 +50,6 @@ export function createProgress() {
     if (isBar && shown !== "") stream.write("\r\x1b[K");
     shown = "";
   }
-}
-
-function shareOf(done: number, end: End): number | undefined {
-  if (end === "unknown") return undefined;
-  const share = typeof end === "number" ? done / Math.max(end, 1) : end.share;
-  return Math.min(share, 1);
-}
-
-function bar(share: number | undefined): string {
-  if (share === undefined) return "";
-  const filled = Math.round(barWidth * share);
-  return `[${"#".repeat(filled)}${"-".repeat(barWidth - filled)}] `;
 }
 
 function thousands(number: number): string {

@@ -19,7 +19,13 @@ export function openRejects(
 ) {
   const isFile = source !== "-" && statsOf(source)?.isFile() === true;
   const path = rejects ?? (isFile ? `${source}.rejects.ndjson` : undefined);
-  if (path !== undefined) assertMayReplace(path, source, force);
+  if (path !== undefined) {
+    const [old, read] = [path, source].map(statsOf);
+    if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
+      throw new CommandFailure(2, "--rejects names the file that is imported");
+    }
+    assertMayWrite({ path, kind, force });
+  }
   let output: OutputFile | undefined;
   /** Rejections come from concurrent calls and are written one at a time. */
   let last: Promise<void> = Promise.resolve();
@@ -56,12 +62,4 @@ export function openRejects(
       if (statsOf(path)?.isFile() === true) await rm(realPath(path));
     },
   };
-}
-
-function assertMayReplace(path: string, source: string, force: boolean): void {
-  const [old, read] = [path, source].map(statsOf);
-  if (old !== undefined && old.dev === read?.dev && old.ino === read.ino) {
-    throw new CommandFailure(2, "--rejects names the file that is imported");
-  }
-  assertMayWrite({ path, kind, force });
 }

@@ -89,6 +89,4 @@ async function* splitLines(
 }
 
 /** JSON whitespace. */
-function isSpace(byte: number): boolean {
-  return byte === 0x20 || byte === 0x09 || byte === 0x0d;
-}
+const isSpace = (byte: number) => byte === 0x20 || byte === 0x09 || byte === 0x0d;

@@ -44,7 +44,11 @@ export function judge(error: unknown): Verdict {
 }
 
 function judgeConnection(error: ConnectError): Verdict {
-  const codes = causesOf(error).flatMap((cause) => ("code" in cause ? String(cause.code) : []));
+  const causes: Error[] = [];
+  for (let one: unknown = error; one instanceof Error && !causes.includes(one); one = one.cause) {
+    causes.push(one);
+  }
+  const codes = causes.flatMap((cause) => ("code" in cause ? String(cause.code) : []));
   const ofTls = codes.find((code) => /CERT|SELF_SIGNED|^ERR_(TLS|SSL)_/.test(code));
   if (ofTls !== undefined) {
     return {
@@ -55,14 +59,6 @@ function judgeConnection(error: ConnectError): Verdict {
   // HTTP/2 codes say less than their causes: one stands for many.
   const code = codes.find((name) => /^(?!ERR_HTTP2_|EPROTO)[A-Z]/.test(name));
   return { kind: "temporary", reason: code ?? error.rawMessage, delayMs: 0 };
-}
-
-function causesOf(error: unknown): readonly Error[] {
-  const causes: Error[] = [];
-  for (let one = error; one instanceof Error && !causes.includes(one); one = one.cause) {
-    causes.push(one);
-  }
-  return causes;
 }
 
 function retryDelayMs(error: ConnectError): number | undefined {

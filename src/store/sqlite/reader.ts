@@ -22,7 +22,10 @@ export function openSqliteReader(path: string): PlantReader {
   try {
     // Not with the header first: closing another descriptor would release this process's locks.
     db = openForReading(path);
-    assertReadable(db, path);
+    if (assertPlantStore(db) !== migrations.length) {
+      const problem = `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`;
+      throw new StoreOpenError("unsupported", problem);
+    }
     return createReader(db, path);
   } catch (error) {
     db?.close();
@@ -88,11 +91,4 @@ function createReader(db: Database, path: string): PlantReader {
       throw new StoreError(message, { cause });
     }
   }
-}
-
-/** @throws {StoreOpenError} `foreign`, `newer_schema`, `unsupported` */
-function assertReadable(db: Database, path: string): void {
-  if (assertPlantStore(db) === migrations.length) return;
-  const problem = `${path} has the schema of an earlier release; run plant-store migrate up --store URL first`;
-  throw new StoreOpenError("unsupported", problem);
 }
