@@ -67,24 +67,15 @@ const places = {
   "its journal, which is not there": async ({ store }) => `${store}-journal`,
   "the name of a log": async ({ folder }) => join(folder, "other.db-wal"),
   "a name of standard streams": async ({ folder }) => join(folder, "-"),
-  "a hard link to the store": async ({ folder, store }) => {
-    await link(store, join(folder, "hard"));
-    return join(folder, "hard");
-  },
-  "a symbolic link to the store": async ({ folder, store }) => {
-    await symlink(store, join(folder, "soft"));
-    return join(folder, "soft");
-  },
+  "a hard link to the store": ({ folder, store }) => at(folder, (path) => link(store, path)),
+  "a symbolic link to the store": ({ folder, store }) => at(folder, (path) => symlink(store, path)),
   "a token file": async ({ folder }) => {
     await runInProcess(["token", "create", "me", "--token-file", join(folder, "tokens")]);
     return join(folder, "tokens");
   },
   "an unreadable file": ({ folder }) => written(folder, "unreadable", '{"id":1,"name":"a"}\n'),
   "a file in an unreadable folder": ({ folder }) => written(folder, "hidden", ""),
-  "a folder": async ({ folder }) => {
-    await mkdir(join(folder, "folder"));
-    return join(folder, "folder");
-  },
+  "a folder": ({ folder }) => at(folder, mkdir),
   "a backup": async ({ folder, store }) => {
     await runInProcess(["backup", join(folder, "b.db"), "--store", `sqlite:${store}`]);
     // An older one: a byte of SQLite's count of changes.
@@ -107,6 +98,11 @@ const make = (kind: Kind, place: Place) =>
   kind in files
     ? written(place.folder, "file", files[kind as keyof typeof files])
     : places[kind as keyof typeof places](place);
+
+async function at(folder: string, makeOne: (path: string) => Promise<unknown>): Promise<string> {
+  await makeOne(join(folder, "one"));
+  return join(folder, "one");
+}
 
 async function written(folder: string, name: string, content: string): Promise<string> {
   await writeFile(join(folder, name), content);
@@ -194,11 +190,8 @@ const refused = {
   stderr: expect.stringMatching(/^plant-store: [^\n]+\n$/),
 };
 
-const plants = (path: string, force = false): OutputTarget => ({
-  path,
-  kind: "a file of plants",
-  force,
-});
+const kind = "a file of plants";
+const plants = (path: string, force = false): OutputTarget => ({ path, kind, force });
 
 test("two at once, of processes with one number as in containers, leave each other alone", async () => {
   const folder = await temporaryFolder();
@@ -222,20 +215,17 @@ test("two at once, of processes with one number as in containers, leave each oth
 test.skipIf(process.platform === "win32").each([
   ["is new", false, linkSync],
   ["replaces another", true, renameSync],
-] as const)(
-  "a file that %s is synced before it gets its name, and the name after",
-  async (_what, force, giveName) => {
-    const path = join(await temporaryFolder(), "out");
-    await using file = await openOutputFile(plants(path, force));
-    await file.write(Buffer.from("whole"));
-    for (const mock of [fsyncSync, giveName]) vi.mocked(mock).mockClear();
-    await file.commit();
-    expect(vi.mocked(giveName).mock.calls).toEqual([[file.temporary, path]]);
-    const [content = 0, name = 0] = vi.mocked(fsyncSync).mock.invocationCallOrder;
-    const [naming = 0] = vi.mocked(giveName).mock.invocationCallOrder;
-    expect([content, naming, name]).toEqual([content, naming, name].toSorted((a, b) => a - b));
-  },
-);
+] as const)("a file that %s is synced, and its name after it", async (_what, force, giveName) => {
+  const path = join(await temporaryFolder(), "out");
+  await using file = await openOutputFile(plants(path, force));
+  await file.write(Buffer.from("whole"));
+  for (const mock of [fsyncSync, giveName]) vi.mocked(mock).mockClear();
+  await file.commit();
+  expect(vi.mocked(giveName).mock.calls).toEqual([[file.temporary, path]]);
+  const [content = 0, name = 0] = vi.mocked(fsyncSync).mock.invocationCallOrder;
+  const [naming = 0] = vi.mocked(giveName).mock.invocationCallOrder;
+  expect([content, naming, name]).toEqual([content, naming, name].toSorted((a, b) => a - b));
+});
 
 test.skipIf(process.getuid === undefined)("root may fail to chown, but must sync", async () => {
   const path = await written(await temporaryFolder(), "out", "");
