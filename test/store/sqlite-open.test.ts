@@ -10,6 +10,7 @@ import { isBelow, readValue } from "../../src/store/sqlite/driver.ts";
 import { applicationId, migrations } from "../../src/store/sqlite/schema.ts";
 import { openSqlite } from "../../src/store/sqlite/thread.ts";
 import { openPlantReader, openStore, readSchemaState } from "../support/open-store.ts";
+import { canMount } from "../support/small-file-system.ts";
 import { plantOf } from "./plant-of.ts";
 import { expectKept } from "./suite.ts";
 import { openBeside, temporaryFolder, temporaryPath, watchWorkers } from "./temporary.ts";
@@ -96,6 +97,15 @@ describe("a location that cannot hold a store is rejected", () => {
     prepare(path);
     await expectRefused(`sqlite:${path}`, { code: "inaccessible" }, message);
     if (prepare === linkTwice) await readSchemaState(`sqlite:${path}`); // tools keep backups so
+  });
+
+  test.skipIf(!canMount)("a mount of one file, also to read", async () => {
+    const path = join(await temporaryFolder(), "a b.db");
+    openDatabase(path, 100).close();
+    execFileSync("mount", ["--bind", path, path]);
+    onTestFinished(() => void execFileSync("umount", ["--lazy", path]));
+    for (const open of [openStore, readSchemaState])
+      await expect(open(`sqlite:${path}`)).rejects.toThrow(/mount its folder/);
   });
 
   /** Held open at both ends, as nothing could end a test that waits for one. */

@@ -1,4 +1,4 @@
-import { statfsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statfsSync, statSync } from "node:fs";
 import type { DatabaseSync, DatabaseSyncOptions, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
 
@@ -47,9 +47,23 @@ export function openFile(path: string, options: DatabaseSyncOptions): Database {
     const problem = `${path} has a second name (a hard link), under which SQLite would miss its log and lose plants; look for it with find -samefile, and keep the name that the server uses`;
     throw new StoreOpenError("inaccessible", problem);
   }
+  if (isMountPoint(realpathSync(path))) {
+    const problem = `${path} is a mount of one file, so SQLite would miss its log and lose plants; mount its folder instead`;
+    throw new StoreOpenError("inaccessible", problem);
+  }
   assertRoom(path);
   return new Database(path, options);
 }
+
+/** As of a container with a volume for the file alone. On Linux only (proc_pid_mountinfo(5)). */
+function isMountPoint(path: string): boolean {
+  const mounts = existsSync(mountTable) ? readFileSync(mountTable, "utf8") : "";
+  const fromOctal = (_: string, digits: string) => String.fromCharCode(Number.parseInt(digits, 8));
+  const pathOf = (mount: string) => mount.split(" ")[4]?.replaceAll(/\\(\d{3})/g, fromOctal);
+  return mounts.split("\n").some((mount) => pathOf(mount) === path);
+}
+
+const mountTable = "/proc/self/mountinfo";
 
 /** @returns The first column of the first row; undefined if there is no row. */
 export function readValue(db: Database, sql: string): SQLOutputValue | undefined {
