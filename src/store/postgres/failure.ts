@@ -47,7 +47,11 @@ interface Meaning {
 }
 
 const down = { remedy: "elsewhere", obstacle: "unreachable" } as const;
-const locked = { remedy: "again", obstacle: "locked" } as const;
+const locked = {
+  remedy: "again",
+  obstacle: "locked",
+  opening: ["in_use", "another program locks the tables, or a timeout is too short; change that"],
+} as const;
 const ofRow = { isOfRow: true } as const;
 
 /** By SQLSTATE, or by its class (two characters) for all others of the class. */
@@ -199,7 +203,10 @@ export function openError(error: unknown): StoreOpenError {
     return new StoreOpenError(code, message, { cause: error });
   }
   const problem = error instanceof Error ? error.message : String(error);
-  const advice = "check that the server runs, and that sslmode in the store URL fits it";
+  const advice =
+    error instanceof Unconfirmed
+      ? "start the standby, or take it out of synchronous_standby_names"
+      : "check that the server runs, and that sslmode in the store URL fits it";
   return new StoreOpenError("inaccessible", `${problem}; ${advice}`, { cause: error });
 }
 

@@ -96,6 +96,8 @@ const lost = new ConnectionLost("the connection to h0 was lost");
 
 test.each<[StoreOpenErrorCode, RegExp, error: unknown, passes: boolean]>([
   ["in_use", /no connection left.*53300/, serverError("53300"), true],
+  ["in_use", /^cannot open the store: another program locks.*57014/, serverError("57014"), true],
+  ["inaccessible", /^late; start the standby/, new Unconfirmed("late"), false],
   ["inaccessible", /starting up.*57P03/, noHost(silent, serverError("57P03")), true],
   ["inaccessible", /reports an error \(words, SQLSTATE XX000\)/, serverError("XX000"), false],
   ["newer_schema", /^ours$/, noHost(serverError("28P01"), ours), false],
