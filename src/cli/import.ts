@@ -86,15 +86,27 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   });
   addAbortSignal(plantImport.ended, source.stream);
   const done = flags.dryRun ? "would store" : "stored";
-  const timer = setInterval(() => show(progress, plantImport.state, source), 100);
+  const show = () => {
+    const { stored, rejected, waitingFor } = plantImport.state;
+    const phase = waitingFor === undefined ? "importing" : `waiting for the server (${waitingFor})`;
+    const { stream, bytes } = source;
+    const end = bytes === undefined ? "unknown" : { share: stream.bytesRead / Math.max(bytes, 1) };
+    progress.update(phase, stored + rejected, end);
+  };
+  const timer = setInterval(show, 100);
   try {
-    const rows = format.read(unzip(source.stream), { lineBytesMax: flags.lineBytesMax });
+    const chunks = unzip(readWhole(file, source));
+    const rows = format.read(chunks, { lineBytesMax: flags.lineBytesMax });
     const end = await plantImport.run(rows).finally(() => rejects.close());
     if (end.kind === "complete" && !flags.dryRun) await rejects.removeOld();
     progress.end();
     report(end, plantImport.state, rejects.place, { file, url, done });
   } catch (error) {
-    throw asFailure(error, plantImport.state, { file, done });
+    if (error instanceof FormatError) {
+      const far = howFar(plantImport.state, done);
+      throw new CommandFailure(1, `${file}: ${error.message}; ${far}`);
+    }
+    throw error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
   } finally {
     clearInterval(timer);
     creator.close();
@@ -147,15 +159,13 @@ function openSource(file: string): Source {
   }
 }
 
-function show(
-  progress: ReturnType<typeof createProgress>,
-  state: ImportState,
-  { stream, bytes }: Source,
-): void {
-  const phase =
-    state.waitingFor === undefined ? "importing" : `waiting for the server (${state.waitingFor})`;
-  const end = bytes === undefined ? "unknown" : { share: stream.bytesRead / Math.max(bytes, 1) };
-  progress.update(phase, state.stored + state.rejected, end);
+/** What is left of a row that was cut off may be another plant. @throws {FormatError} */
+async function* readWhole(file: string, { stream, bytes }: Source): AsyncGenerator<Buffer> {
+  yield* stream;
+  // Standard input may begin behind the start of a file.
+  const bytesNow = file === "-" ? fstatSync(0).size : stream.bytesRead;
+  if (bytes === undefined || bytesNow === bytes) return;
+  throw new FormatError(`it changed while it was read, from ${bytes} to ${bytesNow} bytes`);
 }
 
 function report(
@@ -180,15 +190,4 @@ function report(
 
 function howFar({ stored, rejected, firstOpenLine }: ImportState, done: string): string {
   return `${done} ${count(stored, "row")}, rejected ${rejected}, finished all before line ${firstOpenLine}; run the same command again${rejected > 0 ? " with --force" : ""}: it reads the whole file again, which is safe`;
-}
-
-function asFailure(
-  error: unknown,
-  state: ImportState,
-  { file, done }: Readonly<Record<"file" | "done", string>>,
-): unknown {
-  if (error instanceof FormatError) {
-    return new CommandFailure(1, `${file}: ${error.message}; ${howFar(state, done)}`);
-  }
-  return error instanceof Error && "syscall" in error ? cannot("read", file, error) : error;
 }

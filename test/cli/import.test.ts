@@ -1,5 +1,6 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
 import { execFileSync, spawn } from "node:child_process";
+import { readdirSync, truncateSync } from "node:fs";
 import { lstat, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -8,11 +9,13 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { createCertificate, hasOpenssl } from "../../packages/gateway/test/support/certificate.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import type { NewPlant } from "../../src/plant.ts";
+import { realPath } from "../../src/store/sqlite/files.ts";
 import { formatNames, formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
 import { type ChildOptions, spawnChild } from "../support/child.ts";
+import { lockStore } from "../support/locked-store.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
 import { knownToken, openTestServer, type TestServerOptions } from "../support/test-server.ts";
@@ -25,6 +28,9 @@ const ndjsonOf = (plants: readonly NewPlant[]) => plants.map(formats.ndjson.writ
 const many = Array.from({ length: 2000 }, (_, index) => plantOf(2n ** 53n + BigInt(index)));
 
 const storedForms = (plants: readonly NewPlant[]) => plants.map(storedForm);
+
+const onUnix = test.skipIf(process.platform === "win32");
+const onLinux = test.skipIf(process.platform !== "linux");
 
 /** Nothing but the store tells how far an import is. */
 const polling = { interval: 10 };
@@ -93,21 +99,16 @@ test("an import that was killed ends with exactly its plants when it is run agai
 });
 
 test("rows that are rejected go to a file with their lines, and the others are stored", async () => {
-  const at = await prepare(
-    "plants.csv",
-    'id,name,tag\n1,a,\n2,b\n3,"c\nd",\n1,other,\n4,"a\0b",\n5,e,""\n',
-  );
+  const content = 'id,name,tag\n1,a,\n2,b\n3,"c\nd",\n1,other,\n4,"a\0b",\n5,e,""\n';
+  const at = await prepare("plants.csv", content);
   const rejects = `${at.file}.rejects.ndjson`;
   const stderr = `plant-store: rejected 3 of 6 rows, see ${rejects}; stored the other 3\n`;
   expect(await at.run()).toEqual({ code: 3, stdout: "", stderr });
   const lines = (await readFile(rejects, "utf8")).trimEnd().split("\n");
+  const taken = expect.stringMatching(/^another plant has this id .choose another id/);
   expect(lines.map((line) => JSON.parse(line))).toEqual([
     { line: 3, reason: expect.stringContaining("2 fields in place of 3"), row: "2,b" },
-    {
-      line: 6,
-      reason: expect.stringMatching(/^another plant has this id .choose another id/),
-      row: { id: 1, name: "other" },
-    },
+    { line: 6, reason: taken, row: { id: 1, name: "other" } },
     { line: 7, reason: "name must not contain U+0000", row: { id: "4", name: "a\0b" } },
   ]);
   expect((await stat(rejects)).mode & 0o777).toBe(0o600);
@@ -195,6 +196,20 @@ test.each([
   expect((await at.run("--dry-run")).stderr).toBe(stderr.replace("; stored", "; would store"));
 });
 
+onLinux.each([-5, 5])("a file that grows by %d bytes meanwhile ends it", async (growth) => {
+  const rows = many.slice(0, 50).map(({ id }) => `${"x".repeat(1e5)},${id}\n`); // 1 MiB is read ahead
+  const at = await prepare("plants.csv", `name,id\n${rows.join("")}`);
+  const { size } = await stat(at.file);
+  using lock = lockStore(at.server.database);
+  const running = at.run("--concurrency", "1");
+  const files = () => readdirSync("/proc/self/fd").map((fd) => realPath(`/proc/self/fd/${fd}`));
+  await expect.poll(files, polling).toContain(at.file);
+  truncateSync(at.file, size + growth);
+  lock.release();
+  const stderr = expect.stringContaining(`read, from ${size} to ${size + growth} bytes; stored `);
+  expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
+});
+
 test("a dry run checks each row, and sends none", async () => {
   const at = await prepare("plants.csv", 'id,name\n1,a\n2,"a\0b"\n');
   const stderr = expect.stringMatching(/rejected 1 of 2 rows.*would store the other 1/);
@@ -219,34 +234,28 @@ test("standard input is read, and its rejected rows go to standard error", async
 });
 
 // As the shell's `<(…)`: no file can be made beside /dev/fd/63.
-test.skipIf(process.platform === "win32")(
-  "and so do those of a named pipe, which a signal ends, too",
-  async () => {
-    const at = await prepare("unused", "");
-    const pipe = join(at.folder, "rows.ndjson");
-    execFileSync("mkfifo", [pipe]);
-    const writer = spawn("sh", ["-c", 'exec cat > "$0"', pipe]);
-    onTestFinished(() => void writer.kill());
-    writer.stdin.write(`no plant\n${ndjsonOf([plantOf(2n)])}`);
-    const running = at.runOf(pipe);
-    await expect.poll(() => countIn(at.server.database), polling).toBe(1);
-    process.emit("SIGINT"); // the pipe may bring more
-    const stderr = expect.stringMatching(/^\{"line":1,.*\n.*interrupted; stored 1 row, rejected 1/);
-    expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
-    expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
-  },
-);
+onUnix("and so do those of a named pipe, which a signal ends, too", async () => {
+  const at = await prepare("unused", "");
+  const pipe = join(at.folder, "rows.ndjson");
+  execFileSync("mkfifo", [pipe]);
+  const writer = spawn("sh", ["-c", 'exec cat > "$0"', pipe]);
+  onTestFinished(() => void writer.kill());
+  writer.stdin.write(`no plant\n${ndjsonOf([plantOf(2n)])}`);
+  const running = at.runOf(pipe);
+  await expect.poll(() => countIn(at.server.database), polling).toBe(1);
+  process.emit("SIGINT"); // the pipe may bring more
+  const stderr = expect.stringMatching(/^\{"line":1,.*\n.*interrupted; stored 1 row, rejected 1/);
+  expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
+  expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
+});
 
-test.skipIf(process.platform !== "linux")(
-  "rejects that cannot be written end it, though standard input may bring more",
-  async () => {
-    const at = await prepare("unused", "");
-    await using child = at.pipe("open", "--rejects", "/dev/full");
-    child.process.stdin?.write("no plant\n");
-    expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
-    expect(child.stderr.text).toMatch(/cannot write rejected rows to \/dev\/full/);
-  },
-);
+onLinux("rejects that cannot be written end it, though standard input may bring more", async () => {
+  const at = await prepare("unused", "");
+  await using child = at.pipe("open", "--rejects", "/dev/full");
+  child.process.stdin?.write("no plant\n");
+  expect(await within("its end", child.exited)).toEqual({ code: 1, signal: null });
+  expect(child.stderr.text).toMatch(/cannot write rejected rows to \/dev\/full/);
+});
 
 test("a signal ends it in order, and it says how far it came", async () => {
   const at = await prepare("unused", "");
@@ -274,13 +283,6 @@ test("it waits for a server that is away, and goes on when it is back", async ()
 });
 
 describe("a token", () => {
-  test("may come from a file", async () => {
-    const at = await prepare("plants.ndjson", ndjsonOf([plantOf(1n)]));
-    const tokenFile = join(at.folder, "token");
-    await writeFile(tokenFile, `${knownToken}\n`);
-    expect(await at.runWith({}, "--bearer-token-file", tokenFile)).toMatchObject({ code: 0 });
-  });
-
   test("that a server does not know ends the import at once", async () => {
     const at = await prepare("plants.ndjson", `${ndjsonOf([plantOf(1n)])}a\nb\n${ndjsonOf(many)}`);
     const { code, stderr } = await at.runWith({ PLANT_STORE_TOKEN: "not-the-token" });
@@ -320,11 +322,13 @@ test.skipIf(!hasOpenssl)("TLS is spoken with a server whose CA is trusted alone"
   expect(at.stored()).toHaveLength(1);
 });
 
-test("a server with a base path is reached by it alone", async () => {
+test("a server with a base path is reached by it alone, also with a token of a file", async () => {
   const at = await prepare("plants.ndjson", ndjsonOf([plantOf(1n)]), { basePath: "/api" });
   const stderr = expect.stringContaining("if it has a base path");
   expect(await at.run("--url", new URL(at.server.url).origin)).toMatchObject({ code: 1, stderr });
-  expect(await at.run()).toMatchObject({ code: 0 });
+  const tokenFile = join(at.folder, "token");
+  await writeFile(tokenFile, `${knownToken}\n`);
+  expect(await at.runWith({}, "--bearer-token-file", tokenFile)).toMatchObject({ code: 0 });
 });
 
 test.each([
