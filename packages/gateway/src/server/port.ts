@@ -245,7 +245,7 @@ async function removeStale(path: string): Promise<void> {
 
 async function isStale(path: string): Promise<boolean> {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSocket()) return false;
-  const socket = connect(path);
+  const socket = connect({ path }); // a text like ".30334" would be a port
   const refused = await once(socket, "connect").catch(({ code }) => code === "ECONNREFUSED");
   socket.destroy();
   return refused === true;

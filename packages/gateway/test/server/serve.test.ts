@@ -4,7 +4,6 @@ import { readdirSync, renameSync, unwatchFile, watchFile, writeFileSync } from "
 import { get } from "node:http";
 import http2 from "node:http2";
 import { createServer } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { Code, ConnectError, type ConnectRouter, createConnectRouter } from "@connectrpc/connect";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
@@ -261,7 +260,10 @@ test.skipIf(process.platform === "win32")(
   "a Unix socket that a killed server left goes to one of two that start at once",
   async () => {
     await using folder = await createTemporaryFolder();
-    const path = join(folder.path, "socket");
+    const before = process.cwd();
+    process.chdir(folder.path);
+    onTestFinished(() => process.chdir(before));
+    const path = "socket"; // so its name while it is moved away is .PID, which could be a port
     const open = (name: string) =>
       serve({ path, routes: () => {}, handlers: () => new Map([["/", say(name)]]) });
     for (let round = 0; round < 20; round++) {
