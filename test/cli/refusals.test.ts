@@ -77,6 +77,7 @@ test.each<[line: string, code: number, message: RegExp]>([
   ["token revoke nobody --token-file @/own", 1, /no token is named nobody/],
   [`${serve} --token-file @/garbage`, 1, /garbage is a file of another kind/],
   [`${serve} --store sqlite:@/garbage`, 1, /garbage/],
+  [`${serve} --host fe80::1`, 1, /: cannot listen on fe80::1: (invalid argument|address family)/],
   [`${serve} --host 192.0.2.1`, 1, /: 192\.0\.2\.1 is not an address of this mach/],
   [`${serve} --admin-port 0 --admin-host 192.0.2.1`, 1, /192\.0\.2\.1 .*another --admin-host\n$/],
   [`${serve} --host nowhere.invalid`, 1, /nowhere\.invalid/],

@@ -145,7 +145,7 @@ function describeSystemError(error: SystemError): string | undefined {
   if (path !== undefined) return cannot("use", path, error).message;
   if (syscall !== "listen") return undefined;
   if (port === -1) return cannot("listen at", `unix:${address}`, error).message;
-  const place = `${address} port ${port}`;
+  const place = `${address}${port === undefined ? "" : ` port ${port}`}`; // not for port 0
   switch (error.code) {
     case "EADDRINUSE":
       return `${place} is in use; choose another with ${flag}-port, or 0 for any free one`;
@@ -154,6 +154,6 @@ function describeSystemError(error: SystemError): string | undefined {
     case "EADDRNOTAVAIL":
       return `${address} is not an address of this machine; choose another ${flag}-host`;
     default:
-      return `cannot listen on ${place}: ${error.message}`;
+      return cannot("listen on", place, error).message;
   }
 }
