@@ -15,8 +15,8 @@ export function createServeCommand(): Command {
     // A journal, docker logs or a file would keep the token.
     const showsToken = process.stdout.isTTY === true && settings.logFormat !== "json";
     const server = await use(() => startServer({ ...options, createsFirstToken: showsToken }));
-    const { program, failed } = server;
-    await runUntilStopped(program, { failed, announce: () => tellStart(server) });
+    const { program, failed, close } = server;
+    await runUntilStopped(program, { failed, announce: () => tellStart(server) }).finally(close);
   });
 }
 

@@ -7,7 +7,7 @@ import { describe, expect, test } from "vitest";
 import { createTemporaryFolder } from "../../packages/gateway/test/support/temporary-folder.ts";
 import { within } from "../../packages/gateway/test/support/within.ts";
 import { createServiceManager } from "../../packages/kit/test/support/service-manager.ts";
-import { hasTerminal, spawnChild } from "../support/child.ts";
+import { hasTerminal, runChild, spawnChild } from "../support/child.ts";
 import { spawnServer } from "../support/child-server.ts";
 import { statusOfCreate } from "../support/plant-request.ts";
 import { runInProcess } from "../support/run-in-process.ts";
@@ -145,6 +145,14 @@ describe("a first start", () => {
     ]);
     expect(server.stdout.text).toBe("");
   });
+});
+
+test("a start that cannot be told ends the process", async () => {
+  await using folder = await createTemporaryFolder();
+  const mute = "data:text/javascript,process.stdout.write=()=>{throw/**/Error('mute')}";
+  const options = { cwd: folder.path, env: { NODE_OPTIONS: `--import=${mute}` } };
+  const ended = await runChild(["serve", "--port", "0"], options);
+  expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("mute") });
 });
 
 describe("with tokens from outside", () => {
