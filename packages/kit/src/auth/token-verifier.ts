@@ -104,9 +104,9 @@ export async function openTokenVerifier(options: TokenVerifierOptions) {
     live = liveEntries(changed);
     try {
       assertSound(file, changed.log);
-      if (version === "missing" && before.size > 0) {
+      if (live.size === 0 && before.size > 0) {
         report(
-          `${file}: is gone, so its ${before.size} tokens are rejected; restore the file or create tokens`,
+          `${file}: ${version === "missing" ? "is gone" : "has no valid token left"}, so its ${before.size} tokens are rejected; restore the file or create tokens`,
         );
       }
     } catch (error) {
