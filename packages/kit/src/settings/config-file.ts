@@ -2,7 +2,7 @@ import { createReadStream } from "node:fs";
 import { buffer } from "node:stream/consumers";
 import { isMap, isScalar, isSeq, LineCounter, parseDocument } from "yaml";
 import { suggestName } from "./environment.ts";
-import type { GivenValue, Setting, SettingProblem } from "./schema.ts";
+import { type GivenValue, type Setting, type SettingProblem, SettingsError } from "./schema.ts";
 
 type Types = ReadonlyMap<string, Setting["type"]>;
 
@@ -11,14 +11,16 @@ interface ConfigFile {
   readonly problems: readonly SettingProblem[];
 }
 
-/** Reads a file of settings. A setting that is empty there is not set, as a variable. */
+/**
+ * Reads a file of settings. A setting that is empty there is not set, as a variable.
+ * @throws {SettingsError} At once if it is not YAML: that what it sets is missing would mislead.
+ */
 export async function readConfigFile(file: string, types: Types): Promise<ConfigFile> {
-  try {
-    return parseConfigFile(await readText(file), file, types);
-  } catch (error) {
-    const problem = file === "" ? "is empty" : `cannot be read: ${(error as Error).message}`;
-    return { values: new Map(), problems: [{ setting: file || "--config", problem }] };
-  }
+  const content = await readText(file).catch((error: Error) => {
+    const problem = file === "" ? "is empty" : `cannot be read: ${error.message}`;
+    throw new SettingsError([{ setting: file || "--config", problem }]);
+  });
+  return parseConfigFile(content, file, types);
 }
 
 /** Room for a thousand tokens; ends the reading of a file that has no end. */
@@ -54,8 +56,8 @@ function parseConfigFile(content: string, file: string, types: Types): ConfigFil
   if (problems.length === 0 && !isEmpty && !isMap(contents)) {
     refuse(contents.range?.[0], "write NAME: VALUE");
   }
-  if (problems.length > 0 || !isMap(contents)) return { values, problems };
-  for (const { key, value } of contents.items) {
+  if (problems.length > 0) throw new SettingsError(problems);
+  for (const { key, value } of isMap(contents) ? contents.items : []) {
     const name = textOf(key) ?? "";
     const isList = types.get(name) === "list";
     const text = isSeq(value) && !isList ? undefined : textOf(value);

@@ -2,7 +2,6 @@ import { type Command, Option } from "commander";
 import { takeEnvironment } from "./environment.ts";
 import {
   formatValue,
-  type GivenValue,
   type Named,
   type Program,
   parseSetting,
@@ -31,17 +30,12 @@ export async function readGiven(program: Named, flags: Flags) {
   // YAML is loaded where there is some alone, for the sake of the start.
   const file =
     path !== undefined && (await (await import("./config-file.ts")).readConfigFile(path, types));
-  const given = program.entries.flatMap(({ name, id }) => {
+  const values = new Map([...(file ? file.values : []), ...environment.values]);
+  for (const { name, id } of program.entries) {
     const text = textOf(flags[id]);
-    if (text === undefined) return [];
     const written = `--${name}`;
-    return [[name, { text, written, origin: `flag ${written}` }] as const];
-  });
-  const values = new Map<string, GivenValue>([
-    ...(file ? file.values : []),
-    ...environment.values,
-    ...given,
-  ]);
+    if (text !== undefined) values.set(name, { text, written, origin: `flag ${written}` });
+  }
   const problems = [...environment.problems, ...(file ? file.problems : [])];
   return { values, problems, warnings: environment.warnings };
 }
