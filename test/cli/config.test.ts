@@ -35,10 +35,8 @@ const store = (url: string): Given => ({ flags: ["--store", url] });
 
 describe("config show", () => {
   test("shows every setting", async () => {
-    const { code, stdout } = await config("show", {});
-    expect(code).toBe(0);
-    const names = plantStore.entries.map(({ name }) => name);
-    expect(stdout.match(/^\S+/gm)).toEqual(names);
+    const { stdout } = await config("show", {});
+    expect(stdout.match(/^\S+/gm)).toEqual(plantStore.entries.map(({ name }) => name));
   });
 
   const variable = { PLANT_STORE_PORT: "2" };

@@ -1,5 +1,5 @@
 /** `plant-store serve`, as a process: what it prints, whom it lets in, how it ends. */
-import { execFile } from "node:child_process";
+import { execFile, spawnSync } from "node:child_process";
 import { readdir, readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
@@ -23,10 +23,7 @@ const noTokens = { PLANT_STORE_TOKENS: "" };
 /** Of a script of another package. */
 const byNpm = { npm_lifecycle_event: "start", npm_package_name: "garden" };
 
-const hasCurl = await run("curl", ["--version"]).then(
-  () => true,
-  () => false,
-);
+const hasCurl = spawnSync("curl", ["--version"]).status === 0;
 
 /** The command that a start prints, ready to paste: from its name to the empty line. */
 function pasted(stdout: string, command: string): string {
@@ -194,17 +191,9 @@ describe("with tokens from outside", () => {
 });
 
 describe("the environment", () => {
-  const server = useOpened(() =>
-    spawnServer({
-      env: {
-        PLANT_STORE_PORT: "1",
-        PLANT_STORE_BASE_PATH: "/from-env",
-        PLANT_STORE_HOST: "0.0.0.0",
-        PLANT_STORE_REFLECTION: "off",
-      },
-      args: ["--base-path", "/from-flag"],
-    }),
-  );
+  const env = { PLANT_STORE_PORT: "1", PLANT_STORE_BASE_PATH: "/env", PLANT_STORE_HOST: "0.0.0.0" };
+  const args = ["--base-path", "/from-flag", "--reflection", "off"];
+  const server = useOpened(() => spawnServer({ env, args }));
 
   test("with every address, one that listens is named, and plaintext is warned of", async () => {
     const banner = /listens on http:\/\/127\.0\.0\.1:\d+\/from-flag \(0\.0\.0\.0: every address/;
