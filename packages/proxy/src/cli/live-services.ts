@@ -26,9 +26,7 @@ export async function createLiveServices({ program, settings, upstreams }: Sourc
   const { log, version } = program;
   const { descriptors: file } = settings;
   const metrics = program.metrics && (await createProxyMetrics(program.metrics.registry));
-  const onAway = ({ place }: Upstream, reason: unknown) =>
-    log.warn(`${place.url} is not ready`, reason);
-  const health = new Map(upstreams.map((one) => [one, watchHealth(one, (e) => onAway(one, e))]));
+  const health = new Map(upstreams.map((one) => [one, watchHealth(one, log)]));
   for (const { close } of health.values()) program.defer(close);
   const reference = createReference();
   const unknown = new Set<string>();

@@ -8,6 +8,7 @@ import {
 } from "@connectrpc/connect";
 import { type GrpcTransport, openGrpcTransport } from "connect-gateway/client";
 import { Health, HealthCheckResponse_ServingStatus } from "connect-gateway/health";
+import type { Log } from "connect-gateway/logging";
 import type { HttpRule } from "connect-gateway/protos";
 import { CommandFailure } from "connect-gateway-kit/command/run";
 import { type Descriptors, readDescriptors } from "../services/index.ts";
@@ -71,8 +72,8 @@ export function readDescriptorFile(file: string): Descriptors {
 
 const checkIntervalMs = 1000;
 
-/** Asks a server once a second whether it is ready. @param onAway Told why it is not, once each time. */
-export function watchHealth({ ask }: Upstream, onAway: (reason: unknown) => void) {
+/** Asks a server once a second whether it is ready. @param log Told why it is not, and when again. */
+export function watchHealth({ ask, place }: Upstream, log: Log) {
   let isReady: boolean | undefined;
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -80,9 +81,10 @@ export function watchHealth({ ask }: Upstream, onAway: (reason: unknown) => void
   async function check(): Promise<void> {
     try {
       await ask(AbortSignal.timeout(checkIntervalMs));
+      if (isReady === false && !isClosed) log.info(`${place.url} is ready again`);
       isReady = true;
     } catch (error) {
-      if (isReady !== false && !isClosed) onAway(error);
+      if (isReady !== false && !isClosed) log.warn(`${place.url} is not ready`, error);
       isReady = false;
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();

@@ -89,6 +89,7 @@ test("health is that of the upstream, from when it is there until it is away", a
   // A server without health is ready if it answers.
   await using _again = await openUpstream(catalog, { port: upstream.port });
   await server.ready();
+  await expect.poll(() => server.errors()).toMatch(/ is not ready.*"msg":"\S+ is ready again"/s);
 });
 
 test("by reflection, all is unavailable until the upstream is there, and then served", async () => {
