@@ -222,7 +222,8 @@ async function listen(
 ): Promise<void> {
   if (path !== undefined) await removeStale(path);
   const inNetwork = { port, reusePort, ...(host !== undefined && { host }) };
-  server.listen(path === undefined ? inNetwork : { path });
+  // Node refuses a path that is a number.
+  server.listen(path === undefined ? inNetwork : { path: Number(path) >= 0 ? `./${path}` : path });
   await once(server, "listening");
   if (path !== undefined && socketMode !== undefined) chmodSync(path, socketMode);
 }

@@ -260,7 +260,7 @@ test.skipIf(process.platform === "win32")(
     await using folder = await createTemporaryFolder();
     onTestFinished(process.chdir.bind(process, process.cwd()));
     process.chdir(folder.path);
-    const path = "socket"; // so its name while it is moved away is .PID, which could be a port
+    const path = "7"; // its name while it is moved away, .PID, could be a port, too
     const open = (name: string) =>
       serve({ path, routes: () => {}, handlers: () => new Map([["/", say(name)]]) });
     for (let round = 0; round < 20; round++) {
@@ -279,7 +279,7 @@ test.skipIf(process.platform === "win32")(
 
 /** Leaves a socket at which nobody listens. */
 async function leaveSocket(path: string): Promise<void> {
-  const server = createServer().listen(path);
+  const server = createServer().listen(`./${path}`);
   await once(server, "listening");
   renameSync(path, `${path}.kept`);
   await new Promise((resolve) => server.close(resolve));
