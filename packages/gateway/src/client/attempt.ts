@@ -36,15 +36,14 @@ export class Attempt {
     this.stream = stream;
     stream.on("response", (head, flags) => {
       this.head = head;
+      connection.hasAnswered = true;
       // A status before a body does not count: that of the trailers does.
       if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.#trailer = head;
       const failure = headError(head);
       // The body of another answer is not needed.
       if (failure !== undefined) this.cancel(failure);
     });
-    stream.on("trailers", (trailer) => {
-      this.#trailer = trailer;
-    });
+    stream.on("trailers", (trailer) => (this.#trailer = trailer));
     deadline.onEnd = (error) => this.cancel(error);
   }
 

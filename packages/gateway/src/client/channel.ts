@@ -39,15 +39,14 @@ export class Channel {
     if (connection !== undefined) return connection;
     const failure = this.#findFailure();
     if (failure !== undefined) throw failure;
-    return new Promise((resolve, reject) => {
-      const waiter = { resolve, reject };
-      this.#waiting.add(waiter);
-      // Calls that have ended must not pile up while a server is busy for hours.
-      deadline.onEnd = (error) => {
-        this.#waiting.delete(waiter);
-        reject(error);
-      };
-    });
+    const waiter = Promise.withResolvers<Connection>();
+    this.#waiting.add(waiter);
+    // Calls that have ended must not pile up while a server is busy for hours.
+    deadline.onEnd = (error) => {
+      this.#waiting.delete(waiter);
+      waiter.reject(error);
+    };
+    return waiter.promise;
   }
 
   close(): void {

@@ -27,7 +27,7 @@ interface ConnectionListener {
   opened(): void;
   vacated(): void;
   /** It takes no more streams. Open ones go on. Called once. */
-  left(error: ConnectError): void;
+  left(error: ConnectError, hasAnswered: boolean): void;
   closed(connection: Connection): void;
 }
 
@@ -53,6 +53,8 @@ export class Connection {
   #state: "connecting" | "open" | "leaving" = "connecting";
   /** Places that are reserved or taken. */
   streams = 0;
+  /** Whether it has answered a call. */
+  hasAnswered = false;
   #streamsMax = 0;
   #sentBytesMax = 0;
   #failure: Error | undefined;
@@ -114,9 +116,7 @@ export class Connection {
       this.#lastStreamId = Math.min(this.#lastStreamId, lastStreamId);
       this.#leave();
     });
-    session.on("error", (error) => {
-      this.#failure ??= error;
-    });
+    session.on("error", (error) => (this.#failure ??= error));
     session.on("close", () => {
       clearInterval(timer);
       this.#leave();
@@ -266,7 +266,7 @@ export class Connection {
     if (this.#state === "leaving") return;
     this.#state = "leaving";
     const failure = this.#hasSettings ? this.#failure : withReason(this.#failure);
-    this.#listener.left(connectionError(failure));
+    this.#listener.left(connectionError(failure), this.hasAnswered);
   }
 }
 

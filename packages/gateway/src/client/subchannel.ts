@@ -1,7 +1,7 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { Connection, type ConnectionOptions, connectionError } from "./connection.ts";
 
-/** A connection that lived this long is replaced without a pause. */
+/** A connection that lived this long, or has answered, is replaced without a pause. */
 const livedMsMin = 1000;
 
 /** Connections to one address, for servers that take few streams on each. */
@@ -83,10 +83,10 @@ export class Subchannel {
       this.#failure = undefined;
       this.#onChange();
     };
-    const left = (error: ConnectError) => {
+    const left = (error: ConnectError, hasAnswered: boolean) => {
       if (openedAt === undefined) return this.#failed(error);
       onDisconnect?.();
-      const hasLived = performance.now() - openedAt > livedMsMin;
+      const hasLived = hasAnswered || performance.now() - openedAt > livedMsMin;
       this.#failures = hasLived ? 0 : this.#failures + 1;
       if (hasLived) this.#failure = undefined;
       this.#reconnect();

@@ -80,13 +80,11 @@ describe("a server that takes no more streams for a while", () => {
   const none = { maxConcurrentStreams: 0 };
 
   test("finishes the call that it has", async () => {
-    await using fake = await openFakeServer(
-      (stream, headers) => {
-        stream.session?.settings(none);
-        void setTimeout(300).then(() => answerOk(stream, headers));
-      },
-      { quietMsMax: 50 },
-    );
+    const answer: Answer = (stream, headers) => {
+      stream.session?.settings(none);
+      void setTimeout(300).then(() => answerOk(stream, headers));
+    };
+    await using fake = await openFakeServer(answer, { quietMsMax: 50 });
     await call(fake);
     expect(fake.sessions).toHaveLength(1);
   });

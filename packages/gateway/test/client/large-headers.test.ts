@@ -52,13 +52,12 @@ const sizes = (place: string) => [1, 60, 80, 140, ...(place.startsWith("many") ?
 describe.each(places)("%s", (place, code, answer) => {
   test.each(sizes(place))("of %i KiB", async (kib) => {
     const slow: (() => void)[] = [];
-    await using fake = await openFakeServer(
-      (stream, headers) => {
-        if (!`${headers[":path"]}`.endsWith("WatchVolumes")) answer(kib)(stream, headers);
-        else slow.push(() => answerOk(stream, headers));
-      },
-      { server: { maxSendHeaderBlockLength: 2 ** 22 } },
-    );
+    const one: Answer = (stream, headers) => {
+      if (!`${headers[":path"]}`.endsWith("WatchVolumes")) answer(kib)(stream, headers);
+      else slow.push(() => answerOk(stream, headers));
+    };
+    const server = { maxSendHeaderBlockLength: 2 ** 22 };
+    await using fake = await openFakeServer(one, { server });
     const beside = collect(fake.catalog.watchVolumes({}));
     await expect.poll(() => slow.length).toBe(1);
     const outcome = await within("an answer", fake.catalog.getVolume({ name: "a" })).then(

@@ -55,9 +55,7 @@ describe("a server that falls silent loses its connection", () => {
     await dying.called;
     dying.silence();
     let isOver = false;
-    void first.finally(() => {
-      isOver = true;
-    });
+    void first.finally(() => (isOver = true));
     while (!isOver) {
       call(dying, { timeoutMs: 1000 }).catch(() => {});
       await setTimeout(quietMsMax / 4);
@@ -70,9 +68,7 @@ describe("a server that falls silent loses its connection", () => {
     await call(dying);
     dying.silence();
     let isGivenUp = false;
-    dying.transport.onDisconnect(() => {
-      isGivenUp = true;
-    });
+    dying.transport.onDisconnect(() => (isGivenUp = true));
     const untilGivenUp = async () => {
       while (!isGivenUp) {
         await call(dying, { timeoutMs: quietMsMax / 10 }).catch(() => {});
@@ -127,28 +123,24 @@ describe("a server that falls silent loses its connection", () => {
 
 test("a server that is quiet, but there, keeps its connection and is never pinged", async () => {
   const seen = { settings: 0, pings: 0 };
-  await using fake = await openFakeServer(
-    (stream) => {
-      stream.session?.on("ping", () => seen.pings++);
-      stream.session?.on("remoteSettings", () => {
-        if (++seen.settings === 5) answerOk(stream, {});
-      });
-    },
-    { quietMsMax: 200 },
-  );
+  const answer = (stream: ServerHttp2Stream) => {
+    stream.session?.on("ping", () => seen.pings++);
+    stream.session?.on("remoteSettings", () => {
+      if (++seen.settings === 5) answerOk(stream, {});
+    });
+  };
+  await using fake = await openFakeServer(answer, { quietMsMax: 200 });
   await call(fake);
   expect([fake.sessions.length, seen.pings]).toEqual([1, 0]);
 });
 
 test.each([20, Infinity])("without calls, a server is asked nothing: %d", async (quietMsMax) => {
   let settings = 0;
-  await using fake = await openFakeServer(
-    (stream, headers) => {
-      stream.session?.on("remoteSettings", () => settings++);
-      answerOk(stream, headers);
-    },
-    { quietMsMax },
-  );
+  const answer = (stream: ServerHttp2Stream) => {
+    stream.session?.on("remoteSettings", () => settings++);
+    answerOk(stream, {});
+  };
+  await using fake = await openFakeServer(answer, { quietMsMax });
   await call(fake);
   await setTimeout(20 * 10);
   expect(settings).toBe(0);

@@ -17,6 +17,7 @@ import { hasIpv6 } from "../support/has-ipv6.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { within } from "../support/within.ts";
 import {
+  type Answer,
   answerOk,
   answerWith,
   type FakeServerOptions,
@@ -169,13 +170,11 @@ test.each<[what: string, readMaxBytes: number | undefined, bytesMax: number]>([
   ["of its own", 1000, 1000],
 ])("an answer has the largest message that the limit lets through, %s", async (_, given, max) => {
   let bytes = max;
-  await using fake = await openFakeServer(
-    (stream, headers) => {
-      const body = Buffer.from(wrapEnvelope(0, volumeOf(bytes)));
-      answerWith({ "grpc-status": "0" }, { body })(stream, headers);
-    },
-    given === undefined ? {} : { readMaxBytes: given },
-  );
+  const answer: Answer = (stream, headers) => {
+    const body = Buffer.from(wrapEnvelope(0, volumeOf(bytes)));
+    answerWith({ "grpc-status": "0" }, { body })(stream, headers);
+  };
+  await using fake = await openFakeServer(answer, given ? { readMaxBytes: given } : {});
   expect(volumeOf(max)).toHaveLength(max);
   expect((await call(fake.transport)).message).toMatchObject({ id: 1n });
   bytes++;

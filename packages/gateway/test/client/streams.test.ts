@@ -86,14 +86,14 @@ test.each<[what: string, end: (socket: Socket) => void]>([
 });
 
 test("a caller that leaves a whole answer unread leaves its place, too", async () => {
-  await using fake = await openFakeServer(
-    (stream) => {
-      stream.respond(grpcHead, { waitForTrailers: true });
-      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
-      stream.end(Buffer.concat([envelope(""), envelope(Buffer.alloc(100_000))]));
-    },
-    { server: { settings: { maxConcurrentStreams: 1 } } },
-  );
+  const answer: Answer = (stream) => {
+    stream.respond(grpcHead, { waitForTrailers: true });
+    stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+    stream.end(Buffer.concat([envelope(""), envelope(Buffer.alloc(100_000))]));
+  };
+  await using fake = await openFakeServer(answer, {
+    server: { settings: { maxConcurrentStreams: 1 } },
+  });
   const { watchVolumes } = CatalogService.method;
   for (let i = 0; i < 8; i++) {
     // Clients of early versions of Connect do not tell the transport that they leave.
@@ -111,18 +111,16 @@ test("a caller that leaves a whole answer unread leaves its place, too", async (
 test("a server that reads nothing more, and ends its side, ends the call", async () => {
   const windowBytes = 2 ** 31 - 1;
   const settings = Buffer.from([0, 4, 0x7f, 0xff, 0xff, 0xff]);
-  await using server = await openTcp(
-    (socket) => {
-      const window = frame(frameType.windowUpdate, { payload: uint32(windowBytes - 65_535) });
-      const greeting = frame(frameType.settings, { payload: settings });
-      socket.write(Buffer.concat([greeting, settingsAck, window]));
-      socket.once("data", () => {
-        socket.pause();
-        setTimeout(() => socket.end(), 100);
-      });
-    },
-    { quietMsMax: 200 },
-  );
+  const serve = (socket: Socket) => {
+    const window = frame(frameType.windowUpdate, { payload: uint32(windowBytes - 65_535) });
+    const greeting = frame(frameType.settings, { payload: settings });
+    socket.write(Buffer.concat([greeting, settingsAck, window]));
+    socket.once("data", () => {
+      socket.pause();
+      setTimeout(() => socket.end(), 100);
+    });
+  };
+  await using server = await openTcp(serve, { quietMsMax: 200 });
   const called = failureOf(server.catalog.getVolume({ name: "a".repeat(30_000_000) }));
   expect(await within("the end", called)).toMatchObject({ code: Code.Unavailable });
 });
@@ -254,13 +252,11 @@ test.each(["by an error of its own", "by its signal", "by its deadline"])(
 
 test("a call ends by its deadline though its server reads nothing", async () => {
   const roomy = { settings: { initialWindowSize: 2 ** 30 } };
-  await using fake = await openFakeServer(
-    (stream, headers) => {
-      stream.session?.setLocalWindowSize(2 ** 30);
-      answerOk(stream, headers);
-    },
-    { server: roomy },
-  );
+  const answer: Answer = (stream, headers) => {
+    stream.session?.setLocalWindowSize(2 ** 30);
+    answerOk(stream, headers);
+  };
+  await using fake = await openFakeServer(answer, { server: roomy });
   await using front = await openFront(fake.port);
   const { catalog } = front;
   await catalog.getVolume({});

@@ -2,8 +2,10 @@
 import { EventEmitter, once } from "node:events";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { Attempt } from "../../src/client/attempt.ts";
+import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { backoffMs, Subchannel } from "../../src/client/subchannel.ts";
-import { type FakeServer, openFakeServer } from "./fake-server.ts";
+import { answerOk, type FakeServer, openFakeServer } from "./fake-server.ts";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
@@ -30,12 +32,18 @@ async function end({ sessions }: FakeServer, index: number): Promise<void> {
 }
 
 test.each([
-  ["at once", 1001, 0],
-  ["after a pause", 1000, 51],
-])("a lost connection is replaced %s if it lived for %i ms", async (_, livedMs, pauseMs) => {
-  await using fake = await openFakeServer(() => {});
+  ["at once", 1001, 0, 0],
+  ["at once", 0, 1, 0],
+  ["after a pause", 1000, 0, 51],
+])("a lost connection is replaced %s: %i ms, %i calls", async (_, livedMs, calls, pauseMs) => {
+  await using fake = await openFakeServer(answerOk);
   using opened = openSubchannel(fake.url);
   await opened.changes(1);
+  if (calls > 0) {
+    const connection = opened.subchannel.pick() ?? expect.unreachable();
+    const { stream } = new Attempt(connection, { ":path": "/" }, new CallDeadline());
+    await once(stream, "response");
+  }
   vi.advanceTimersByTime(livedMs);
   await end(fake, 0);
   await opened.changes(2);

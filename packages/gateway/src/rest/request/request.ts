@@ -113,9 +113,7 @@ export async function* readMessages(rest: Rest, request: Exchange): AsyncGenerat
     let held = 0;
     for await (const text of split(streamBody(request, options), limits)) {
       isEmpty = false;
-      yield decode(text, reading, request.holding, (bytes) => {
-        held = bytes;
-      });
+      yield decode(text, reading, request.holding, (bytes) => (held = bytes));
       // Whoever asks for the next message is done with this one.
       if (held > 0) request.holding?.give(held);
       held = 0;
