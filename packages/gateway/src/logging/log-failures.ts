@@ -1,5 +1,6 @@
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { blindInterceptor } from "../rpc/blind.ts";
+import { methodNameOf } from "../rpc/call-names.ts";
 
 /** The log of the server: one line per event. Never contains tokens or bodies. */
 export interface Log {
@@ -37,13 +38,13 @@ export function logFailures(log: Log): Interceptor {
     const fail = (error: unknown): never => {
       if (!(error instanceof ConnectError)) {
         if (request.signal.aborted && error === request.signal.reason) throw error;
-        write("error", request.method.name, error);
+        write("error", methodNameOf(request.method), error);
         // Meant for the client from here on, or the gateway would report it once more.
         throw new ConnectError("internal error", Code.Internal, undefined, undefined, error);
       }
       if (error.code === Code.Unavailable && error.cause instanceof Error) {
         // A store's error wraps that of its driver.
-        write("warn", request.method.name, error.cause.cause ?? error.cause);
+        write("warn", methodNameOf(request.method), error.cause.cause ?? error.cause);
       }
       throw error;
     };
