@@ -315,6 +315,7 @@ describe("streams", () => {
     ["NDJSON, cut", '{"id":"1"}\n{"id":2}\n{"id":', lines, Code.Internal],
     ["an array, cut", '[{"id":"1"},{"id":2},', plain, Code.Internal],
     ["an end with a message", 'data: {"id":"1"}\n\nevent: end\ndata: {"id":2}\n\n', events],
+    ["the end of a model", 'data: {"id":1}\n\ndata: {"id":2}\n\ndata: [DONE]\n\n', events],
     ["cut events", 'data: {"id":"1"}\n\ndata: {"id":2}\n\ndata: {"id":3}\n', events, Code.Internal],
     ["a cut name", 'data: {"id":"1"}\n\ndata: {"id":2}\n\n:\nda', events, Code.Internal],
     ["a cut id", 'data: {"id":"1"}\n\ndata: {"id":2}\n\nid: 3\n:\n', events, Code.Internal],
