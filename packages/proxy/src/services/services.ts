@@ -162,7 +162,9 @@ function termsOf<M extends DescMethod, I>(
   const left = context.timeoutMs();
   const ms = left === undefined ? timeoutMs?.(method) : Math.max(1, left);
   const values = takesBytes(context) ? passing : undefined;
-  return [method, signal, ms, metadataOf(context), input, values] as const;
+  // A longer one is more than gRPC's eight digits, which connect-node does not know. The signal ends it.
+  const timeout = isOurs || Number(ms) < 1e8 ? ms : undefined;
+  return [method, signal, timeout, metadataOf(context), input, values] as const;
 }
 
 function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {

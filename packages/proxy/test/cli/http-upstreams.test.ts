@@ -161,6 +161,8 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   expect(seen).toEqual(["y"]);
   const error = await failureOf(client.getVolume({ id: 3n }));
   expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
+  const headers = { "connect-timeout-ms": "100000000" }; // longer than gRPC can say
+  expect((await fetch(`${server.origin}/v1/volumes/3`, { headers })).status).toBe(404);
   answer = ({ socket }) => socket.write(switching);
   const odd = await failureOf(client.getVolume({ id: 3n }));
   expect([odd.code, odd.rawMessage]).toEqual([Code.Unknown, "HTTP 101"]);
