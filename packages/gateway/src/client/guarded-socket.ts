@@ -40,7 +40,7 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
 }
 
 const wrongVersion = "0A00010B";
-const unhelpful = /; if the root .*|(?<=issuer certificate)$/; // Node's advice is one of its own flags
+const unhelpful = /; if the root .*|(?<=issuer certificate|in certificate chain)$/; // Node's advice is one of its own flags
 const untrusted = "; it, or its CA, must be trusted";
 
 /** The message of an error of a socket. Those of OpenSSL contain addresses and paths of its sources. */
@@ -51,7 +51,7 @@ export function socketMessage({ message }: Error): string {
 }
 
 /** Logs show this error, and not those that wrap it. */
-function withReason(cause: NodeJS.ErrnoException): Error {
+export function socketError(cause: NodeJS.ErrnoException): Error {
   const message = socketMessage(cause);
   if (message === cause.message) return cause;
   return Object.assign(new Error(message, { cause }), { code: cause.code });
@@ -118,14 +118,13 @@ export class GuardedSocket extends Duplex {
   }
 
   override _writev(chunks: readonly { readonly chunk: Buffer }[], callback: WriteCallback): void {
-    if (this.isOver) {
-      callback();
-      return;
+    if (this.isOver) callback();
+    else {
+      this.#socket.cork();
+      for (let i = 0; i < chunks.length - 1; i++) this.#socket.write(chunks[i]?.chunk as Buffer);
+      this.#socket.write(chunks.at(-1)?.chunk as Buffer, callback);
+      this.#socket.uncork();
     }
-    this.#socket.cork();
-    for (let i = 0; i < chunks.length - 1; i++) this.#socket.write(chunks[i]?.chunk as Buffer);
-    this.#socket.write(chunks.at(-1)?.chunk as Buffer, callback);
-    this.#socket.uncork();
   }
 
   override _final(callback: () => void): void {
@@ -135,7 +134,7 @@ export class GuardedSocket extends Duplex {
 
   override _destroy(error: Error | null, callback: WriteCallback): void {
     this.#socket.destroy();
-    callback(error && withReason(error)); // that of a write, too
+    callback(error && socketError(error)); // that of a write, too
   }
 }
 

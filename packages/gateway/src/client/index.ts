@@ -6,5 +6,5 @@ export { blindInterceptor } from "../rpc/blind.ts";
 export { type Cancellation, takesBytes } from "../rpc/call.ts";
 export { assertOptions, optionKinds } from "../rpc/options.ts";
 export { AnswerError } from "./answer.ts";
-export type { ClientTls } from "./guarded-socket.ts";
+export { type ClientTls, socketError } from "./guarded-socket.ts";
 export { GrpcTransport, type GrpcTransportOptions, openGrpcTransport } from "./transport.ts";

@@ -5,7 +5,7 @@ import { isIP } from "node:net";
 import { pipeline, Readable } from "node:stream";
 import { Code, ConnectError, type Interceptor } from "@connectrpc/connect";
 import { createConnectTransport, createGrpcWebTransport } from "@connectrpc/connect-node";
-import type { ClientTls } from "connect-gateway/client";
+import { type ClientTls, socketError } from "connect-gateway/client";
 import type { HttpRule } from "connect-gateway/protos";
 import { createRestTransport, type RestTransportOptions } from "connect-gateway/rest";
 import type { UpstreamPlace } from "./upstream-place.ts";
@@ -21,6 +21,7 @@ export function openHttpUpstream(
   rest: Options,
   tls: () => ClientTls,
   header: () => Readonly<Record<string, string>>,
+  ownHeaders: typeof header,
 ) {
   const agent = refuseUpgrades(createAgent(new URL(baseUrl), tls));
   const headers = authority === undefined ? {} : { host: authority };
@@ -39,8 +40,8 @@ export function openHttpUpstream(
     transportBy: (rules: readonly HttpRule[]) =>
       protocol === "rest" ? createRestTransport({ ...ofRest, rules }) : transport,
     /** Rejects if the server does not answer. */
-    async ask(signal: AbortSignal, own: Readonly<Record<string, string>>) {
-      const headers = { ...own, ...header() };
+    async ask(signal: AbortSignal) {
+      const headers = { ...ownHeaders(), ...header() };
       const { status } = await fetch(baseUrl, { method: "HEAD", signal, headers });
       if (status >= 502 && status <= 504) throw new Error(`HTTP ${status}`);
     },
@@ -90,7 +91,7 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
       const outgoing = request(`${url}`, options);
       // Node sends a DELETE's body without a length by default: the upstream reads it as a request.
       if (body) outgoing.useChunkedEncodingByDefault = true;
-      outgoing.on("error", reject);
+      outgoing.on("error", (error) => reject(socketError(error)));
       outgoing.on("response", (incoming) => {
         // Node takes a body without a length for whole when its connection is reset.
         outgoing.on("error", (error) => incoming.destroy(error));
@@ -104,9 +105,8 @@ function fetchBy(agent: http.Agent, own: Readonly<Record<string, string>>): type
             throw new ConnectError(problem, Code.Unknown);
           }
           const received = new Headers();
-          for (let i = 0; i < rawHeaders.length; i += 2) {
+          for (let i = 0; i < rawHeaders.length; i += 2)
             received.append(rawHeaders[i] ?? "", rawHeaders[i + 1] ?? "");
-          }
           const content = isEmpty ? null : (Readable.toWeb(incoming) as ReadableStream<Uint8Array>);
           resolve(new Response(content as BodyInit | null, { status, headers: received }));
         } catch (error) {

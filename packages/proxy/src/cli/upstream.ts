@@ -41,17 +41,14 @@ export function openUpstreams(
       const { headerFile, ownHeaderFile } = place;
       return { ofCalls: readHeaderFile(headerFile), own: readHeaderFile(ownHeaderFile) };
     };
-    let headers = read();
+    const headers = read();
     const header = () => headers.ofCalls;
     const ownHeaders = () => headers.own;
-    const reload = () => {
-      headers = read();
-    };
+    const reload = () => Object.assign(headers, read());
     const common = { place, ownHeaders, reload };
     if (protocol !== "grpc") {
-      const http = openHttpUpstream(place, rest, tls, header);
-      const ask = (signal: AbortSignal) => http.ask(signal, ownHeaders());
-      return { ...common, grpc: undefined, ...http, ask };
+      const http = openHttpUpstream(place, rest, tls, header, ownHeaders);
+      return { ...common, grpc: undefined, ...http };
     }
     const limits = { readMaxBytes, readMaxValues, quietMsMax: settings.upstreamQuietMs };
     const extra = place.headerFile === undefined ? limits : { ...limits, header };

@@ -26,6 +26,7 @@ import {
   optionKinds,
   passers,
   passesOn,
+  socketError,
   takesBytes,
 } from "connect-gateway/client";
 import { file_google_rpc_error_details } from "connect-gateway/protos";
@@ -202,6 +203,7 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   // connect-node has several codes for connections that fail, and names addresses.
   const isOfNetwork = typeof code === "string" && /^(?!ERR_|Z_)|^ERR_(?:TLS|SSL)/.test(code);
+  if (isOfNetwork) reason.cause = socketError(cause as Error);
   const own = (text: string, code: Code) =>
     new ConnectError(text, code, undefined, undefined, reason);
   // The status of the code is 429, which asks for a retry.

@@ -372,11 +372,16 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
     expect(await statusAt(server.origin)).toBe(503);
     await writeFile(ca.certFile, ca.pem);
   }
-  const wrong = ["--upstream-server-name", "other.example"];
   for (const protocol of ["rest", "connect", "grpc-web"]) {
-    const url = `${protocol}+https://127.0.0.1:${port}`;
-    await using server = await start(url, "--upstream-ca", ca.certFile, ...pair, ...wrong);
-    expect(await statusAt(server.origin)).toBe(503);
+    for (const [file, reason, ...args] of [
+      [ca.certFile, "does not match", "--upstream-server-name", "other.example"],
+      [next.certFile, "must be trusted"],
+    ] as const) {
+      const url = `${protocol}+https://127.0.0.1:${port}`;
+      await using server = await start(url, "--upstream-ca", file, ...pair, ...args);
+      expect(await statusAt(server.origin)).toBe(503);
+      expect(server.errors()).toMatch(new RegExp(`${reason}.*CatalogService/ListVolumes failed`));
+    }
   }
 });
 
