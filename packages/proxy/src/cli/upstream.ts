@@ -76,12 +76,14 @@ export function watchHealth({ ask, place }: Upstream, log: Log) {
   let isClosed = false;
 
   async function check(): Promise<void> {
+    const late = AbortSignal.timeout(checkIntervalMs);
     try {
-      await ask(AbortSignal.timeout(checkIntervalMs));
+      await ask(late);
       if (isReady === false && !isClosed) log.info(`${place.url} is ready again`);
       isReady = true;
     } catch (error) {
-      if (isReady !== false && !isClosed) log.warn(`${place.url} is not ready`, error);
+      const reason = late.aborted ? new Error("it did not answer within 1 s") : error;
+      if (isReady !== false && !isClosed) log.warn(`${place.url} is not ready`, reason);
       isReady = false;
     }
     if (!isClosed) timer = setTimeout(() => void check(), checkIntervalMs).unref();

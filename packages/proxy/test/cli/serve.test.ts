@@ -66,14 +66,13 @@ test("health is that of the upstream, from when it is there until it is away", a
   let status: Status | undefined;
   const check = () => {
     if (status === undefined) throw new ConnectError("no such service", Code.NotFound);
-    return { status };
+    return status === Status.UNKNOWN ? new Promise<never>(() => {}) : { status };
   };
-  const healthy = (router: ConnectRouter) => router.service(Health, { check });
-  const upstream = await openUpstream(healthy);
+  const upstream = await openUpstream((router) => router.service(Health, { check }));
   await using server = await start("--upstream", upstream.url, ...described);
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
-  for (const told of [Status.SERVING, undefined]) {
-    status = Status.NOT_SERVING;
+  for (const [away, told] of [[Status.NOT_SERVING, Status.SERVING], [Status.UNKNOWN]] as const) {
+    status = away;
     await until(503, `${server.origin}/readyz`);
     status = told; // or nothing of the server as a whole
     await server.ready();
@@ -81,11 +80,11 @@ test("health is that of the upstream, from when it is there until it is away", a
   await upstream[Symbol.asyncDispose]();
   await until(503, `${server.origin}/readyz`);
   const call = await fetch(`${server.origin}/v1/volumes/1`);
-  expect(call.status).toBe(503);
-  expect(call.headers.get("retry-after")).not.toBeNull();
+  expect([call.status, call.headers.has("retry-after")]).toEqual([503, true]);
   expect((await fetch(`${server.origin}/healthz`)).status).toBe(200);
   const told = server.errors().match(/.* is not ready/g) ?? [];
-  expect([told.length < 4, told.at(-2)]).toEqual([true, expect.stringContaining("not serving")]);
+  expect(told.length).toBeLessThan(5);
+  expect(told.slice(-3).join()).toMatch(/is not serving.*did not answer within 1 s/s);
   // A server without health is ready if it answers.
   await using _again = await openUpstream(catalog, { port: upstream.port });
   await server.ready();
