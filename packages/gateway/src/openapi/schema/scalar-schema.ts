@@ -34,16 +34,16 @@ export function scalarSchema(
     const format = integerFormat(integer);
     if (integer.bits === 32) return integerNumber(format, integer);
     const name = format === "int64" ? "Int64" : "Uint64";
+    const about = "The decimal digits of a 64-bit integer.";
     const text = () =>
-      refer(`${name}Text`, () => ({
-        ...integerText(integer),
-        description: "The decimal digits of a 64-bit integer.",
-      }));
+      refer(`${name}Text`, () => ({ ...integerText(integer), description: about }));
     if (place === "parameter" || (place === "response" && int64 === "string")) return text();
     if (place === "response") return { type: "integer", format };
     const description =
       "A 64-bit integer: a JSON number, or its decimal digits as text. The text keeps integers past 2^53 exact where JSON numbers are doubles.";
-    return refer(name, () => ({ description, anyOf: [integerNumber(format, integer), text()] }));
+    const anyOf = [integerNumber(format, integer), text()];
+    // Not `Int64`: for that, OpenAPI Generator declares Go's NullableInt64 twice.
+    return refer(`${name}Input`, () => ({ description, anyOf }));
   }
   switch (type) {
     case ScalarType.BOOL:

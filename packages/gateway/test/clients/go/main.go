@@ -169,9 +169,9 @@ func volume(name string, id string, title string) *Volume {
 
 // Without digits the id is a number, the big one.
 func input(digits string, title string) VolumeInput {
-	var id Int64
+	var id Int64Input
 	if digits == "" {
-		check(id.FromInt640(9007199254740993))
+		check(id.FromInt64Input0(9007199254740993))
 	} else {
 		check(id.FromInt64Text(digits))
 	}

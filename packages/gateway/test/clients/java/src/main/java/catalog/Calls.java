@@ -7,7 +7,7 @@ import catalog.model.BookPatch;
 import catalog.model.BookServiceUpdateBookBody;
 import catalog.model.CatalogServiceMoveVolumeBody;
 import catalog.model.CatalogServiceUpdateVolumeBody;
-import catalog.model.Int64;
+import catalog.model.Int64Input;
 import catalog.model.UpdateBookRequest;
 import catalog.model.Volume;
 import catalog.model.VolumeInput;
@@ -32,7 +32,7 @@ public final class Calls {
     Files.write(text.toPath(), TEXT);
 
     call("CreateVolume", () -> {
-      VolumeInput one = new VolumeInput().id(new Int64(ID)).title("Emma");
+      VolumeInput one = new VolumeInput().id(new Int64Input(ID)).title("Emma");
       equal(catalog.catalogServiceCreateVolume("a", null, one), EMMA);
     });
     call("GetVolume", () -> {
@@ -52,7 +52,7 @@ public final class Calls {
     call("UpdateVolume", () -> {
       CatalogServiceUpdateVolumeBody body = new CatalogServiceUpdateVolumeBody().title("Emma, 1");
       equal(catalog.catalogServiceUpdateVolume("a", ID, null, body), volume("a", "Emma, 1"));
-      body = body.title("Emma").id(new Int64(ID));
+      body = body.title("Emma").id(new Int64Input(ID));
       equal(catalog.catalogServiceUpdateVolume("a", ID, "title", body), EMMA);
     });
     call("UploadVolume", () -> equal(catalog.catalogServiceUploadVolume("a", ID, text), EMMA));
@@ -64,8 +64,8 @@ public final class Calls {
       equal(bytes(catalog.catalogServiceStreamVolume("a", ID, null)), list(TEXT));
     });
     call("ImportVolumes", () -> {
-      VolumeInput walden = new VolumeInput().id(new Int64("1")).title("Walden");
-      VolumeInput dune = new VolumeInput().id(new Int64(ID)).title("Dune");
+      VolumeInput walden = new VolumeInput().id(new Int64Input("1")).title("Walden");
+      VolumeInput dune = new VolumeInput().id(new Int64Input(ID)).title("Dune");
       List<VolumeInput> all = List.of(walden, dune);
       equal(catalog.catalogServiceImportVolumes("b", null, all).getCount(), "2");
     });
