@@ -299,18 +299,18 @@ export function errorFormOf(
     ? problemSchema(schemas, components)
     : schemas.forMessage(error, "response");
   const content = { type: isProblem ? problemType : "application/json", schema };
-  // Names must start with a letter, because code is generated from them.
+  // Code is generated from the names: they start with a letter, and no message is named so.
   const start = isProblem ? "Problem" : "Error";
-  const nameOf = (status: string) => (status === "default" ? start : `${start}${status}`);
-  const answers = Object.entries({ ...errors, default: { description: "Any other error." } });
+  const nameOf = (status: string) => `${start}${status === "default" ? "Default" : status}`;
+  const answers = { ...errors, default: { description: "Any other error." } };
+  const named = Object.entries<ErrorAnswer>(answers).map(([status, answer]) => {
+    return [nameOf(status), errorResponse(answer, content)];
+  });
+  const refer = (status: string) => ({ $ref: `#/components/responses/${nameOf(status)}` });
   return {
     schema,
-    components: Object.fromEntries(
-      answers.map(([status, answer]) => [nameOf(status), errorResponse(answer, content)]),
-    ),
-    references: Object.fromEntries(
-      answers.map(([status]) => [status, { $ref: `#/components/responses/${nameOf(status)}` }]),
-    ),
+    components: Object.fromEntries(named),
+    references: mapValues(answers, (_, status) => refer(status)),
   };
 }
 

@@ -247,8 +247,8 @@ describe("options", () => {
     expect(document.security).toEqual([]);
     expect(document.components).not.toHaveProperty("securitySchemes");
     const { responses } = operationOf(document, "GetProduct");
-    expect(responses.default).toEqual({ $ref: "#/components/responses/Error" });
-    const { schema } = document.components.responses.Error.content["application/json"];
+    expect(responses.default).toEqual({ $ref: "#/components/responses/ErrorDefault" });
+    const { schema } = document.components.responses.ErrorDefault.content["application/json"];
     expect(schema).toEqual({ $ref: "#/components/schemas/Status" });
   });
 

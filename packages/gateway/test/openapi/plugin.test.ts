@@ -59,7 +59,7 @@ test("accepts text and booleans as key=value", () => {
   const { Product, ProductInput } = document.components.schemas;
   expect(Product.properties.cents.type).toBe("integer");
   expect(ProductInput).not.toHaveProperty("additionalProperties");
-  const { schema } = document.components.responses.Error.content["application/json"];
+  const { schema } = document.components.responses.ErrorDefault.content["application/json"];
   expect(schema.$ref).toBe("#/components/schemas/FilterOutput");
 });
 
