@@ -112,6 +112,7 @@ test.each(["string", "number"] as const)("answers match the schema, with int64 a
   const document = documentOf(FieldService, { rest: { int64 } });
   const { schema } = operationOf(document, "Echo").responses["200"].content["application/json"];
   const allows = validatorOf(document, schema);
+  expect(document.components.schemas.EveryField.properties.choiceNull).toEqual({ const: null });
   const property = fc.property(anyMessage(EveryFieldSchema), (message) => {
     // Messages of any type have no JSON without a registry, and numbers of enums have no name.
     let json: unknown;

@@ -86,7 +86,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
       // An update with a mask needs only the fields of the mask.
       const isMasked = place === "request" && field.fieldKind === "message" && hasMask;
       const schema = forField(field, isMasked ? "patch" : place, takenWithin(taken, field));
-      const isNullable = place === "patch" && !isRequired(field, "request");
+      const isNullable = !("const" in schema) && place === "patch" && !isRequired(field, "request");
       return [field.jsonName, isNullable ? { anyOf: [schema, { type: "null" }] } : schema];
     });
     const isClosed = place !== "response" && !options.ignoreUnknownFields;
@@ -177,7 +177,7 @@ export function createSchemas(components: Components, options: SchemaOptions) {
   /** The names in their own schema, so that generated code has an enum, too. */
   function forEnum(desc: DescEnum, place: Place): JsonObject {
     if (desc.typeName === "google.protobuf.NullValue") {
-      return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { type: "null" };
+      return place === "parameter" ? { type: "string", enum: ["NULL_VALUE"] } : { const: null };
     }
     const names = components.refer(namesOf(desc, "Name"), () => enumNames(desc));
     if (written(place) === "parameter") return names;
