@@ -250,6 +250,7 @@ describe("options", () => {
     expect(responses.default).toEqual({ $ref: "#/components/responses/ErrorDefault" });
     const { schema } = document.components.responses.ErrorDefault.content["application/json"];
     expect(schema).toEqual({ $ref: "#/components/schemas/Status" });
+    expect(document.components.schemas).toHaveProperty("AnyMessage"); // Python's models have Any
   });
 
   test("bearer and securitySchemes can be combined", () => {

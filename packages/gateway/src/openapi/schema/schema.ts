@@ -211,8 +211,8 @@ function rulesAt(field: DescField, place: Place): FieldRules | undefined {
 
 /** `ShelfTheme` for `library.v1.Shelf.Theme`, or its full name. No message has a hyphen there. */
 function namesOf({ file, typeName }: DescMessage | DescEnum, suffix = ""): Named {
-  const prefix = file.proto.package;
-  const local = typeName.slice(prefix === "" ? 0 : prefix.length + 1).replaceAll(".", "");
+  const parts = typeName.slice(file.proto.package.length).replaceAll(".", "");
+  const local = parts === "Any" ? "AnyMessage" : parts; // Python's models import Any of typing
   return { full: suffix === "" ? typeName : `${typeName}-${suffix}`, short: local + suffix };
 }
 
