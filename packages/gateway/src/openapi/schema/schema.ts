@@ -56,7 +56,8 @@ export function createSchemas(components: Components, options: SchemaOptions) {
     const value = forValue(field, place, rules, taken);
     const mustBeSet = place !== "response" && isRequired(field, place, rules);
     const schema = mustBeSet ? nonZeroOf(field, value) : value;
-    return { ...schema, ...defaultOf(field), ...notedOf(field) };
+    // Clients send that of a parameter, which would set the message around it.
+    return { ...schema, ...(place !== "parameter" && defaultOf(field)), ...notedOf(field) };
   }
 
   /** A reference to the schema of a message, or the schema itself for a wrapper. */
@@ -252,8 +253,7 @@ function having(...names: readonly string[]): JsonObject {
 }
 
 function anyOf(schemas: readonly JsonObject[]): JsonObject {
-  const [only] = schemas;
-  return only !== undefined && schemas.length === 1 ? only : { anyOf: schemas };
+  return schemas.length === 1 ? { ...schemas[0] } : { anyOf: schemas };
 }
 
 /** Its description, and whether it is only for requests or answers. */
