@@ -18,17 +18,16 @@ export function limitRates(
 ) {
   const countAddress = countBy("address", limits.rateLimitPerAddress, now);
   const countToken = countBy("token", limits.rateLimitPerToken, now);
-  return {
-    requestGate(context: HandlerContext) {
-      countAddress(context, addressKey(context.values.get(peerAddressKey) ?? ""));
-      return gate(context);
-    },
-    admit(context: HandlerContext) {
-      const principal = context.values.get(principalKey);
-      // Health and reflection need no token.
-      if (principal !== undefined) countToken(context, principalId(principal));
-    },
+  const countedGate: Gate = (context) => {
+    countAddress?.(context, addressKey(context.values.get(peerAddressKey) ?? ""));
+    return gate(context);
   };
+  const admit = (context: HandlerContext) => {
+    const principal = context.values.get(principalKey);
+    // Health and reflection need no token.
+    if (principal !== undefined) countToken?.(context, principalId(principal));
+  };
+  return { requestGate: countAddress ? countedGate : gate, ...(countToken && { admit }) };
 }
 
 /**
@@ -39,8 +38,8 @@ function countBy(
   policy: "address" | "token",
   perSecond: number,
   now: (() => number) | undefined,
-): (context: HandlerContext, key: string) => void {
-  if (perSecond === 0) return () => {};
+): undefined | ((context: HandlerContext, key: string) => void) {
+  if (perSecond === 0) return undefined;
   const buckets = createBuckets(perSecond, now);
   const headers = {
     "retry-after": "1", // the bucket is full again by then

@@ -19,7 +19,7 @@ test.each([
   const context = { values, responseHeader: new Headers() } as HandlerContext;
   const ask = async () => {
     await requestGate(context);
-    admit(context);
+    admit?.(context);
   };
   for (let i = 0; i < perSecond; i++) await ask();
   const message = expect.stringContaining(`the limit is ${perSecond} per second`);
