@@ -89,10 +89,9 @@ function* upFrom(place: Place | undefined): Generator<Place> {
   for (let at = place; at !== undefined; at = at.above) yield at;
 }
 
-/** In proto names, with the keys of maps, and `*` for items of lists. */
+/** In proto names, with the keys of maps and the indexes of lists. */
 function pathOf(place: Place): readonly string[] {
-  const names = ({ field: { name, fieldKind }, key }: Place) =>
-    key === undefined ? [name] : [name, fieldKind === "list" ? "*" : key];
+  const names = ({ field: { name }, key }: Place) => (key === undefined ? [name] : [name, key]);
   return [...upFrom(place)].reverse().flatMap(names);
 }
 
