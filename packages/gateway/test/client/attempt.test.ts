@@ -6,6 +6,7 @@ import { Attempt, callUnary, sendAll } from "../../src/client/attempt.ts";
 import { CallDeadline } from "../../src/client/call-deadline.ts";
 import { Channel } from "../../src/client/channel.ts";
 import { keepMessages } from "../../src/client/messages.ts";
+import { openCollector } from "../support/collect-garbage.ts";
 import { patienceMs, within } from "../support/within.ts";
 import { type Answer, openFakeServer } from "./fake-server.ts";
 
@@ -67,15 +68,25 @@ test("a cancelled call ends with its first reason, and frees its place", async (
   expect(connection.streams).toBe(0);
 });
 
+async function* endless() {
+  for (;;) yield Buffer.alloc(64 * 1024);
+}
+
 test("messages that the server does not take are given up with their call", async () => {
   await using opened = await openAttempt((stream) => stream.pause());
   const { attempt } = opened;
-  async function* endless() {
-    for (;;) yield Buffer.alloc(64 * 1024);
-  }
   const messages = keepMessages(endless(), (body) => body, false, undefined);
   const done = sendAll(attempt, messages);
   await vi.waitUntil(() => attempt.stream.writableNeedDrain, patienceMs);
   attempt.cancel(new ConnectError("over", Code.Canceled));
   await within("the end", done);
+});
+
+test("messages that were sent are not kept", async () => {
+  const messages = keepMessages(endless(), (body) => body, false, undefined);
+  const sent: WeakRef<object>[] = [];
+  for (let i = 0; i < 8; i++) sent.push(new WeakRef(await messages.take(i)));
+  await new Promise(setImmediate);
+  openCollector()();
+  expect(sent.filter((one) => one.deref() !== undefined).length).toBeLessThan(3);
 });

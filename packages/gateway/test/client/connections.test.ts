@@ -19,14 +19,7 @@ import { type GrpcTransportOptions, openGrpcTransport } from "../../src/client/i
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../support/certificate.ts";
 import { collect } from "../support/collect.ts";
-import {
-  errorCode,
-  frame,
-  frameType,
-  goawayFrame,
-  headersFrame,
-  resetFrame,
-} from "../support/frames.ts";
+import { errorCode, frame, frameType, goawayFrame } from "../support/frames.ts";
 import { listen } from "../support/free-port.ts";
 import { createTemporaryFolder } from "../support/temporary-folder.ts";
 import { patienceMs, within } from "../support/within.ts";
@@ -41,7 +34,7 @@ import {
   openFakeServer,
 } from "./fake-server.ts";
 import { openFront } from "./front.ts";
-import { grpcFields, notFound, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
+import { notFound, onFrame, openRaw, openTcp, serverGreeting } from "./raw-server.ts";
 
 const unavailable = { code: Code.Unavailable };
 
@@ -276,6 +269,13 @@ describe("a call that may have been done does not go out again", () => {
     ["cut off", (stream) => stream.session?.destroy()],
     ["at its end", (stream) => stream.session?.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM)],
     ["at an end like a refusal", ({ session }) => session?.goaway(errorCode.refusedStream)],
+    [
+      "refused, but behind headers",
+      (stream) => {
+        stream.respond(grpcHead);
+        stream.session?.ping(() => stream.close(errorCode.refusedStream));
+      },
+    ],
   ])("%s", async (_, answer) => {
     for (const made of [call, importing("Emma")]) {
       const end = vi.fn(answer);
@@ -283,17 +283,6 @@ describe("a call that may have been done does not go out again", () => {
       await failureOf(made(fake));
       expect(end).toHaveBeenCalledOnce();
     }
-  });
-
-  test("refused, but behind headers", async () => {
-    let calls = 0;
-    await using raw = await openRaw((_, streamId) => {
-      calls++;
-      const refusal = resetFrame(streamId, errorCode.refusedStream);
-      return Buffer.concat([headersFrame(streamId, grpcFields), refusal]);
-    });
-    expect(await failureOf(call(raw))).toMatchObject(unavailable);
-    expect(calls).toBe(1);
   });
 });
 

@@ -21,6 +21,7 @@ import {
   type Answer,
   answerAtOnce,
   answerOk,
+  answerWith,
   failureOf,
   grpcHead,
   openFakeServer,
@@ -60,13 +61,14 @@ test("a stream each way, one of requests, one of answers", async () => {
   expect(await textsOf(client.exchange(messages()))).toEqual(texts);
 });
 
+const title = "a".repeat(15_000);
+const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
+
 test.each<[what: string, end: (socket: Socket) => void]>([
   ["closes", (socket) => socket.end()],
   ["resets", (socket) => setTimeout(() => socket.resetAndDestroy(), 300)],
   ["is told to calm down by, and ends", (socket) => socket.write(goawayFrame(3, 11))],
 ])("a whole answer is read, though its server %s the connection", async (_what, end) => {
-  const title = "a".repeat(15_000);
-  const message = envelope(Buffer.from(toBinary(VolumeSchema, create(VolumeSchema, { title }))));
   await using server = await openTcp((socket) => {
     socket.write(serverGreeting);
     onFrame(socket, ({ type, streamId }) => {
@@ -83,6 +85,18 @@ test.each<[what: string, end: (socket: Socket) => void]>([
   }
   expect(seen).toEqual([title, title, title]);
   expect(await pending).toMatchObject({ code: Code.Unavailable });
+});
+
+test("a whole answer that is cut off by the end of its transport is an error", async () => {
+  const body = Buffer.concat(Array(8).fill(message));
+  await using fake = await openFakeServer(answerWith({ "grpc-status": "0" }, { body }));
+  const reading = async () => {
+    for await (const _ of fake.catalog.watchVolumes({})) {
+      await delay(100);
+      fake.transport.close();
+    }
+  };
+  expect(await failureOf(reading())).toMatchObject({ code: Code.Unavailable });
 });
 
 test("a caller that leaves a whole answer unread leaves its place, too", async () => {
@@ -136,20 +150,6 @@ test("a stream has its trailers once it has ended", async () => {
   const onTrailer = (trailer: Headers) => told.push(trailer.get("x-behind"));
   await textsOf(fields.client.repeat({ string: "one" }, { onTrailer }));
   expect(told).toEqual(["1"]);
-});
-
-test("in a stream each way, each answer may wait for the one before", async () => {
-  await using fields = await openCaller();
-  const asked = texts.map(() => Promise.withResolvers<string>());
-  asked[0]?.resolve("one");
-  async function* inTurn() {
-    for (const { promise } of asked) yield { string: await promise };
-  }
-  const taken: string[] = [];
-  for await (const { string } of fields.client.exchange(inTurn())) {
-    asked[taken.push(string)]?.resolve(texts[taken.length] ?? "");
-  }
-  expect(taken).toEqual(texts);
 });
 
 test("an error behind messages comes behind them, with its headers and trailers", async () => {
