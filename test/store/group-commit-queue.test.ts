@@ -5,7 +5,7 @@ import { describe, expect, test } from "vitest";
 import { openCollector } from "../../packages/gateway/test/support/collect-garbage.ts";
 import type { CommitLimits } from "../../src/store/options.ts";
 import { heapBytes } from "../../src/store/waiting-room.ts";
-import { begin, type OpenCommit, ofRow } from "./open-commits.ts";
+import { begin, type OpenCommit, ofRow, turns } from "./open-commits.ts";
 import { plantOf } from "./plant-of.ts";
 
 const overloaded = { code: "overloaded" };
@@ -118,22 +118,8 @@ describe("a caller that gives up", () => {
   });
 
   test("during a commit that fails for one of its rows has no part in the next", async () => {
-    const { submit, nextCommit, signal, leave } = beginLeaving();
-    for (const id of [0, 1, 2, 3]) void submit(id, id === 1 || id === 2 ? undefined : signal);
-    const commit = await nextCommit();
-    leave();
-    commit.fail(ofRow);
-    for (const id of [1n, 2n]) {
-      const half = await nextCommit();
-      expect(half.ids).toEqual([id]);
-      half.succeed();
-    }
-  });
-
-  test("alone in its half of such a commit leaves nothing to commit", async () => {
-    const { submit, nextCommit, signal, leave } = beginLeaving();
-    void submit(0, signal);
-    const staying = submit(1);
+    const { submit, begun, nextCommit, signal, leave } = beginLeaving();
+    const [, staying] = [0, 1, 2, 3].map((id) => submit(id, id === 1 ? undefined : signal));
     const commit = await nextCommit();
     leave();
     commit.fail(ofRow);
@@ -141,6 +127,8 @@ describe("a caller that gives up", () => {
     expect(half.ids).toEqual([1n]);
     half.succeed();
     expect(await staying).toBe("created");
+    await turns();
+    expect(begun).toEqual([]);
   });
 
   test.each<[string, (commit: OpenCommit, leave: () => void) => void]>([
@@ -148,11 +136,21 @@ describe("a caller that gives up", () => {
     ["refused", (commit) => commit.succeed(["id_taken"])],
     ["failed", (commit) => commit.fail(new Error("disk"))],
     ["given up", (_, leave) => leave()],
-  ])("or not: once it was %s, no listener is left on its signal", async (_, end) => {
-    const { submit, nextCommit, signal, leave } = beginLeaving();
-    const submitted = submit(0, signal);
-    end(await nextCommit(), leave);
-    await Promise.allSettled([submitted]);
-    expect(getEventListeners(signal, "abort")).toEqual([]);
-  });
+  ])(
+    "or not: once it was %s, its signal has no listener, and its plant is gone",
+    async (_, end) => {
+      const collect = openCollector();
+      const { submit, nextCommit, signal, leave } = beginLeaving();
+      const plant = new WeakRef(plantOf(0));
+      const submitted = submit(plant.deref() ?? 0, signal);
+      const commit = await nextCommit();
+      end(commit, leave);
+      await Promise.allSettled([submitted]);
+      expect(getEventListeners(signal, "abort")).toEqual([]);
+      commit.succeed();
+      await nextTurn();
+      collect();
+      expect(plant.deref()).toBeUndefined();
+    },
+  );
 });

@@ -33,10 +33,10 @@ export function begin(
     const max = engine.commitsMax + engine.commitsAhead + (engine.retries === undefined ? 0 : 1);
     expect(atOnce, "commits at once").toBeLessThanOrEqual(max);
     const { promise, resolve, reject } = Promise.withResolvers<readonly (RowOutcome | Error)[]>();
+    const ids = batch.map(({ id }) => id);
     begun.push({
-      ids: batch.map(({ id }) => id),
-      part,
-      succeed: (outcomes = batch.map(() => "created")) => resolve(outcomes),
+      ...{ ids, part },
+      succeed: (outcomes = ids.map(() => "created")) => resolve(outcomes),
       fail: reject,
     });
     wake();
