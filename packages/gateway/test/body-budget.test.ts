@@ -171,15 +171,22 @@ test.each(versions)("a request without a body needs no room, HTTP/%s", async (ve
   older.release();
 });
 
-test("a message of a stream over REST holds what it does until the next, and waits for room", async () => {
+test("a message of a stream holds what it does until the next, and waits for room", async () => {
   const pattern = { case: "post", value: "/v1/all" } as const;
   const rules = [{ selector: "library.v1.FieldService.Collect", pattern, body: "*" }];
   const bodyBudget = new BodyBudget({ bytesMax });
   await using gateway = await openFields(undefined, { rest: { rules }, bodyBudget });
-  const body = `${JSON.stringify({ int32List: Array(2000).fill(1) })}\n`.repeat(20);
+  const line = `${JSON.stringify({ int32List: Array(2000).fill(1) })}\n`;
+  const body = line.repeat(20);
   const headers = { "content-type": "application/x-ndjson" };
   const sent = { method: "POST", path: pattern.value, headers, body };
   expect(await gateway.send(sent)).toMatchObject({ status: 200 });
+  const rpc = {
+    path: "/library.v1.FieldService/Collect",
+    headers: { "content-type": "application/connect+json" },
+    body: Buffer.concat(Array(20).fill(envelope(line))),
+  };
+  expect(`${(await gateway.send(rpc)).body}`).not.toContain("error");
   const older = holdFor(bodyBudget, 500 * KiB);
   const waiting = gateway.send({ ...sent, body: large });
   await untilWaiting(bodyBudget);
