@@ -134,6 +134,7 @@ describe("what is wrong", () => {
     ["no rules for reflection", `${all} --reflection --rules none.yaml`, "none.yaml cannot be"],
     ["services that are not there", `${all} --descriptors none.binpb`, "none.binpb: ENOENT"],
     ["a CA that is not there", `${set} --upstream-ca none.pem`, "none.pem"],
+    ["headers that are not there", `${set} --reflection-headers a`, "--reflection-headers: ENOENT"],
     ["an address as a name", `${set} --upstream-server-name 127.0.0.1`, "must be a DNS name; an"],
     ["a URL as an authority", `${set} --upstream-authority http://a`, "http://a: must be HOST or"],
     [

@@ -83,7 +83,8 @@ test.each<[what: string, routes: (router: ConnectRouter) => void, message: strin
   ["one that gives no reason", silent, "has no reflection (UNIMPLEMENTED)"],
 ])("%s is an error that says so", async (_what, routes, message) => {
   await using reflected = await openReflected(routes);
-  await expect(reflectServices(reflected.transport, { services: shop })).rejects.toThrow(message);
+  for (const services of [shop, [FieldService.typeName, ...shop]])
+    await expect(reflectServices(reflected.transport, { services })).rejects.toThrow(message);
 });
 
 test.each<[what: string, size: number, messages: number, answers: number]>([
