@@ -14,7 +14,7 @@ test.each(rows)("over HTTP/1.1 refuses %s", async (_what, bytes, status, error) 
   connection.write(bytes);
   const [response, ...more] = parseHttp1Responses(await connection.untilClosed());
   expect(more).toEqual([]);
-  expect(response?.status).toBe(status);
+  expect([response?.status, response?.headers.get("connection")]).toEqual([status, "close"]);
   const { headers = [], body = "" } = response ?? {};
   expectRestError({ headers: new Headers([...headers]), body }, { error });
   expect((await postPlant(server.url, { body: plant })).body.toString()).toBe('{"name":"Basil"}');

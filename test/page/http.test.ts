@@ -43,6 +43,7 @@ describe.each<[basePath: string, version: HttpVersion]>([
       expect(got.body.includes("/none/a")).toBe(false);
       expect(got.headers.get("content-length")).toBe(String(got.body.length));
       expect(got.headers.get("x-content-type-options")).toBe("nosniff");
+      expect(got.headers.get("cross-origin-resource-policy")).toBe("same-origin");
       expect(got.headers.get("cache-control")).toBe("no-cache");
       const extension = /\.(\w+)$/.exec(path)?.[1] ?? "html";
       expect(got.headers.get("content-type")).toBe(`${types[extension]}; charset=utf-8`);

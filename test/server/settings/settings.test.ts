@@ -10,6 +10,7 @@ describe("settings", () => {
 
   test.each<ServerOptions>([
     { port: 0 },
+    { host: "0.0.0.0", port: 9464, adminHost: "::1", adminPort: 9464 },
     { basePath: "/a/b.c/~d-e_f" },
     { corsOrigins: ["*"] },
     { limits: { connectionsExempt: ["10.0.0.1", "10.0.0.0/8", "fd00::/8", "::1"] } },
