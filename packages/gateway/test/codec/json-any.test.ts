@@ -20,6 +20,7 @@ const atOne = "1970-01-01T00:00:01Z";
 const time = anyPack(TimestampSchema, create(TimestampSchema, { seconds: 1n }));
 const card = anyPack(CardSchema, create(CardSchema, { number: 1n }));
 const jsonOptions = { registry: createRegistry(CardSchema) };
+const ownBook = { registry: createRegistry({ ...EmptySchema, typeName: BookSchema.typeName }) };
 
 test.each<[what: string, any: typeof book, options: object, json: unknown]>([
   ["a service's message", book, {}, ofBook],
@@ -28,6 +29,7 @@ test.each<[what: string, any: typeof book, options: object, json: unknown]>([
   ["the option", card, { jsonOptions }, { "@type": `${url}library.v1.Card`, number: "1" }],
   ["nothing", create(AnySchema), { onUnknownType: expect.unreachable }, {}],
   ["a service's message, beside the option", book, { jsonOptions }, ofBook],
+  ["the option's own version", book, { jsonOptions: ownBook }, { "@type": ofBook["@type"] }],
 ])("an Any of %s is JSON, over REST and Connect", async (_what, any, options, json) => {
   await using books = await openBooks({ findThing: () => any }, options);
   const rest = await books.send({ method: "GET", path: "/v1/things/a" });
