@@ -249,6 +249,17 @@ onUnix("and so do those of a named pipe, which a signal ends, too", async () => 
   expect(await readdir(at.folder)).toEqual(["rows.ndjson", "unused"]);
 });
 
+test("a file that takes the name of the rejects meanwhile stays", async () => {
+  const at = await prepare("unused", "");
+  await using child = at.pipe("open", "--rejects", "unused.ndjson");
+  child.process.stdin?.write(ndjsonOf([plantOf(1n)]));
+  await expect.poll(() => countIn(at.server.database), polling).toBe(1);
+  await writeFile(join(at.folder, "unused.ndjson"), "mine");
+  child.process.stdin?.end();
+  expect(await within("its end", child.exited)).toMatchObject({ code: 0 });
+  expect(await readdir(at.folder)).toEqual(["unused", "unused.ndjson"]);
+});
+
 onLinux("rejects that cannot be written end it, though standard input may bring more", async () => {
   const at = await prepare("unused", "");
   await using child = at.pipe("open", "--rejects", "/dev/full");
