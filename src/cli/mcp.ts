@@ -19,8 +19,7 @@ export function createMcpCommand(): Command {
       const store = await openStore(parseStoreUrl(settings.store), { onFailure });
       using stop = listenForStop();
       try {
-        const end = AbortSignal.any([stop.signal, failed.signal]);
-        await serveMcp(createMcpHandler(settings, store), end);
+        await serveMcp(createMcpHandler(settings, store), stop.signal, failed.signal);
         failed.signal.throwIfAborted();
       } finally {
         await store.close();

@@ -1,5 +1,5 @@
 /** The store as a tool: the official clients create plants, with the answers of REST. */
-import { readdir } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import { describe, expect, test } from "vitest";
 import { nodeOfSources } from "../../packages/gateway/test/runtimes/server-process.ts";
 import { clients, stdioClients } from "../../packages/gateway/test/support/mcp-client.ts";
@@ -18,8 +18,12 @@ const without = useTestServer();
 const stdio = useTestServer();
 
 describe.each(clients)("%s", (_by, connect) => {
-  test("creates a plant, exactly, or is told which field is wrong", async () => {
+  test("finds what the contract says, creates a plant, exactly, or is told what is wrong", async () => {
     await using client = await connect(`${server.url}/mcp`, headers);
+    const about = { title: "Create plant", annotations: { idempotentHint: true } };
+    const description = expect.stringContaining("A retry is safe");
+    const tool = { ...about, description, inputSchema: { required: ["plant"] } };
+    expect(await client.listTools()).toMatchObject([{ ...tool, name: "create_plant" }]);
     const plant = { id: big, name: "Basil", tag: "" };
     const created = await client.call("create_plant", { plant });
     expect(created.structuredContent).toEqual({ plant: { name: "Basil", tag: "" } });
@@ -27,30 +31,16 @@ describe.each(clients)("%s", (_by, connect) => {
     expect((await client.call("create_plant", near)).isError).toBeFalsy();
     const taken = await client.call("create_plant", { plant: { ...plant, name: "Sage" } });
     expect(JSON.parse(taken.content[0]?.text ?? "")).toMatchObject({ code: "ALREADY_EXISTS" });
-    const wrong = { plant: { id: "1", name: "\0" } };
-    const { content, isError } = await client.call("create_plant", wrong);
-    expect(isError).toBe(true);
-    expect(JSON.parse(content[0]?.text ?? "")).toMatchObject({
-      code: "INVALID_ARGUMENT",
-      details: [{ fieldViolations: [{ field: "plant.name" }] }],
-    });
+    const wrong = await client.call("create_plant", { plant: { id: "1", name: "\0" } });
+    expect([wrong.isError, JSON.parse(wrong.content[0]?.text ?? "")]).toMatchObject([
+      true,
+      { code: "INVALID_ARGUMENT", details: [{ fieldViolations: [{ field: "plant.name" }] }] },
+    ]);
   });
 
   test("is refused without a token, and offered nothing without the setting", async () => {
     await expect(connect(`${server.url}/mcp`)).rejects.toThrow();
     await expect(connect(`${without.url}/mcp`, headers)).rejects.toThrow();
-  });
-});
-
-test("the tool is described by the contract", async () => {
-  const [, connect] = clients[0];
-  await using client = await connect(`${server.url}/mcp`, headers);
-  const [tool, ...others] = await client.listTools();
-  expect(others).toEqual([]);
-  expect(tool).toMatchObject({
-    ...{ name: "create_plant", title: "Create plant", annotations: { idempotentHint: true } },
-    description: expect.stringContaining("A retry is safe"),
-    inputSchema: { required: ["plant"] },
   });
 });
 
@@ -68,17 +58,27 @@ describe.each(stdioClients)("plant-store mcp and %s", (_by, connect) => {
       const long = client.call("create_plant", { plant, ...more });
       await expect(long).rejects.toThrow(/more than|larger/);
     }
-    const stored = storedForm({ id: BigInt(big), name: "Basil" });
-    expect(readStoredPlants(stdio.database)).toEqual([stored]);
+    expect(readStoredPlants(stdio.database)).toEqual([storedForm({ ...plant, id: BigInt(big) })]);
   });
 });
 
-test("plant-store mcp ends in order at a signal", async () => {
+test.each([
+  ["at a signal", 0, /^.*"id":1.*\n$/],
+  ["when its store is lost, of which calls are told", 1, /"id":2.*UNAVAILABLE/],
+])("plant-store mcp ends in order %s", async (_when, code, last) => {
   const cwd = await temporaryFolder();
   await using child = spawnChild(["mcp", "--store", "sqlite:plants.db"], { cwd, stdin: "open" });
-  child.process.stdin?.write('{"jsonrpc":"2.0","id":1,"method":"ping"}\n');
+  const send = (id: number, method: string, params = {}) =>
+    child.process.stdin?.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+  send(1, "ping");
   await child.stdout.until(/"id":1/);
-  child.process.kill("SIGINT");
-  expect(await within("its end", child.exited)).toEqual({ code: 0, signal: null });
-  expect([child.stderr.text, await readdir(cwd)]).toEqual(["", ["plants.db"]]);
+  if (code === 0) child.process.kill("SIGINT");
+  else {
+    await rm(`${cwd}/plants.db`);
+    const create = { name: "create_plant", arguments: { plant: { id: "1", name: "Basil" } } };
+    send(2, "tools/call", create);
+  }
+  expect(await within("its end", child.exited)).toEqual({ code, signal: null });
+  expect(child.stdout.text).toMatch(last);
+  if (code === 0) expect([child.stderr.text, await readdir(cwd)]).toEqual(["", ["plants.db"]]);
 });
