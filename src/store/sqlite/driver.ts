@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, realpathSync, statfsSync, statSync } from "node:fs";
+import { readFileSync, realpathSync, statfsSync, statSync } from "node:fs";
 import type { DatabaseSync, DatabaseSyncOptions, SQLOutputValue } from "node:sqlite";
 import { StoreOpenError } from "../open-error.ts";
 
@@ -57,13 +57,20 @@ export function openFile(path: string, options: DatabaseSyncOptions): Database {
 
 /** As of a container with a volume for the file alone. On Linux only (proc_pid_mountinfo(5)). */
 function isMountPoint(path: string): boolean {
-  const mounts = existsSync(mountTable) ? readFileSync(mountTable, "utf8") : "";
   const fromOctal = (_: string, digits: string) => String.fromCharCode(Number.parseInt(digits, 8));
   const pathOf = (mount: string) => mount.split(" ")[4]?.replaceAll(/\\(\d{3})/g, fromOctal);
-  return mounts.split("\n").some((mount) => pathOf(mount) === path);
+  const mounts = readProc("self/mountinfo").split("\n");
+  return mounts.some((mount) => pathOf(mount) === path);
 }
 
-const mountTable = "/proc/self/mountinfo";
+/** Empty if it cannot be read: its process may have ended, and a sandbox may hide it. */
+export function readProc(file: string): string {
+  try {
+    return readFileSync(`/proc/${file}`, "utf8");
+  } catch {
+    return "";
+  }
+}
 
 /** @returns The first column of the first row; undefined if there is no row. */
 export function readValue(db: Database, sql: string): SQLOutputValue | undefined {

@@ -1,6 +1,6 @@
-import { readFileSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import type { StoreOptions } from "../options.ts";
-import { pageBytes } from "./driver.ts";
+import { pageBytes, readProc } from "./driver.ts";
 import { realPath } from "./files.ts";
 
 /** Four times what usually waits for a checkpoint. A reader has been open for long. */
@@ -39,21 +39,12 @@ export function describeUsers(path: string, what: "servers" | "readers"): string
   const index = statSync(`${realPath(path)}-shm`, { throwIfNoEntry: false })?.ino;
   const locks = new RegExp(`POSIX .* (\\d+) [^ ]+:${index} (\\d+) \\d+$`, "gm");
   const pids = new Set<string>();
-  for (const [, pid = "", byte] of read("locks").matchAll(locks)) {
+  for (const [, pid = "", byte] of readProc("locks").matchAll(locks)) {
     // All that have it open lock byte 128, and readers one before it.
     const isReader = byte !== "128";
-    const isServer = read(`${pid}/cmdline`).split("\0").includes("serve");
+    const isServer = readProc(`${pid}/cmdline`).split("\0").includes("serve");
     if (Number(pid) !== process.pid && (what === "servers" ? isServer : isReader)) pids.add(pid);
   }
-  const names = [...pids].map((pid) => `process ${pid} (${read(`${pid}/comm`).trim()})`);
+  const names = [...pids].map((pid) => `process ${pid} (${readProc(`${pid}/comm`).trim()})`);
   return names.length === 0 ? "" : `: ${names.join(", ")}`;
-}
-
-/** The process may have ended, and a sandbox may lack the file. */
-function read(file: string): string {
-  try {
-    return readFileSync(`/proc/${file}`, "utf8");
-  } catch {
-    return "";
-  }
 }
