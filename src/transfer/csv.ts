@@ -133,7 +133,6 @@ function parseHeader(fields: readonly string[]): readonly Column[] {
 const headerCharactersMax = 60;
 
 function describeHeader(header: string): string {
-  if (header.includes("\0")) return "the file is UTF-16: save it as UTF-8";
   const start = Buffer.from(header, "latin1").toString().slice(0, headerCharactersMax);
   const separator = [";", "\t"].find((one) => !header.includes(",") && header.includes(one));
   const advice = separator === undefined ? "" : ": separate the columns by commas";

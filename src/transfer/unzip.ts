@@ -72,10 +72,13 @@ async function peek(
 }
 
 const mark = Buffer.from("\ufeff");
+/** Its mark, or a character of ASCII, as all our formats start. */
+const utf16 = /^(?:\xff\xfe|\xfe\xff|[^\0]\0|\0[^\0])/;
 
-/** Drops a byte order mark at the start of a file: it is not part of the text. */
+/** Drops a byte order mark, which is not part of the text. @throws {FormatError} if in UTF-16. */
 export async function* withoutMark(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   const { start, all } = await peek(chunks, mark.length);
+  if (utf16.test(start.toString("latin1"))) throw new FormatError("it is UTF-16: save it as UTF-8");
   let skip = start.equals(mark) ? mark.length : 0;
   for await (const bytes of all) {
     yield bytes.subarray(skip);
