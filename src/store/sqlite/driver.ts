@@ -48,7 +48,7 @@ export function openFile(path: string, options: DatabaseSyncOptions): Database {
     throw new StoreOpenError("inaccessible", problem);
   }
   if (isMountPoint(realpathSync(path))) {
-    const problem = `${path} is a mount of one file, so SQLite would miss its log and lose plants; mount its folder instead`;
+    const problem = `${path} is a mount of one file, so SQLite would miss its log and lose plants; mount its folder instead, but see docs/sqlite.md first if there is a -wal beside the mount`;
     throw new StoreOpenError("inaccessible", problem);
   }
   assertRoom(path);
