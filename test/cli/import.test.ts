@@ -1,6 +1,7 @@
 /** `plant-store import` against a server that runs, and `export` of what it has made. */
-import { execFileSync, spawn } from "node:child_process";
-import { readdirSync, truncateSync } from "node:fs";
+import { execFileSync, type SpawnOptions, spawn } from "node:child_process";
+import { once } from "node:events";
+import { openSync, readdirSync, readSync, truncateSync } from "node:fs";
 import { lstat, readdir, readFile, rename, rm, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -14,7 +15,7 @@ import { formatNames, formats } from "../../src/transfer/format.ts";
 import { plantOf } from "../store/plant-of.ts";
 import { exactPlants } from "../store/reader-places.ts";
 import { temporaryFolder } from "../store/temporary.ts";
-import { type ChildOptions, spawnChild } from "../support/child.ts";
+import { type ChildOptions, spawnChild, started } from "../support/child.ts";
 import { lockStore } from "../support/locked-store.ts";
 import { runInProcess } from "../support/run-in-process.ts";
 import { readStoredPlants, storedForm } from "../support/stored-plants.ts";
@@ -51,7 +52,7 @@ async function prepare(name: string, content: string | Uint8Array, options?: Tes
     ...["import", from, "--url", server.url, ...flags],
   ];
   return {
-    ...{ server, folder, file },
+    ...{ server, folder, file, args },
     run: (...flags: readonly string[]) => runInProcess(args(file, flags), env),
     runWith: (variables: Readonly<Record<string, string>>, ...flags: readonly string[]) =>
       runInProcess(args(file, flags), variables),
@@ -208,6 +209,17 @@ onLinux.each([-5, 5])("a file that grows by %d bytes meanwhile ends it", async (
   lock.release();
   const stderr = expect.stringContaining(`read, from ${size} to ${size + growth} bytes; stored `);
   expect(await within("its end", running)).toMatchObject({ code: 1, stderr });
+});
+
+onUnix("standard input may begin behind the start of a file", async () => {
+  const at = await prepare("rows", `no plant\n${ndjsonOf([plantOf(1n)])}`);
+  const stdin = openSync(at.file, "r");
+  readSync(stdin, Buffer.alloc("no plant\n".length));
+  const args = [started, ...at.args("-", ["--format", "ndjson"])];
+  const options: SpawnOptions = { env: { ...process.env, ...env }, stdio: [stdin, "ignore", 2] };
+  const ended = once(spawn(process.execPath, args, options), "exit");
+  expect(await within("its end", ended)).toEqual([0, null]);
+  expect(at.stored()).toEqual(storedForms([plantOf(1n)]));
 });
 
 test("a dry run checks each row, and sends none", async () => {
