@@ -44,7 +44,7 @@ export interface PortOptions extends ListenOptions {
 
 export interface Port {
   readonly address: AddressInfo;
-  /** Accepts no new connections or requests, and closes after the last answer, or after `timeoutMs`. */
+  /** Accepts no new connections, and closes after the last answer, or after `timeoutMs`. */
   drain(timeoutMs: number): Promise<void>;
 }
 
@@ -59,7 +59,7 @@ export interface TrafficObserver {
 /** How long a client may take to close its side of a finished HTTP/2 connection. */
 const closeTimeoutMs = 1000;
 
-/** How long a connection may stay open after its last answer in a drain. */
+/** How long an idle connection may stay open in a drain. */
 const sweepIntervalMs = 20;
 
 /**
@@ -151,7 +151,10 @@ export async function openPort(options: PortOptions): Promise<Port> {
 
   const useCertificate: Parameters<typeof watchTlsMaterial>[1] = (used) => {
     if ("setSecureContext" in http1) http1.setSecureContext(used);
-    trustIntermediates(http1);
+    // Clients may have the certificate of a CA whose own one is signed by another that the file lacks,
+    // as in Go. Node's servers do not pass on the option `allowPartialTrustChain`, so it is set in the
+    // undocumented context of all connections of a server with TLS.
+    Reflect.get(http1, "_sharedCreds")?.context.setAllowPartialTrustChain?.();
     guarded(onError, () => traffic?.certificateUsed?.(expiryOf(used)));
   };
 
@@ -163,12 +166,16 @@ export async function openPort(options: PortOptions): Promise<Port> {
   async function drain(timeoutMs: number): Promise<void> {
     draining = true;
     unwatch?.();
+    const closeIdle = http1.closeIdleConnections;
+    http1.closeIdleConnections = ignore; // requests on them may be under way
     const closed = new Promise<void>((resolve) => http1.close(() => resolve()));
-    for (const socket of undecided) socket.destroy();
     connectionsOfHttp1.leave();
     for (const leave of sessions.values()) leave();
-    // Node closes idle connections only once, when the server closes.
-    const sweep = setInterval(() => http1.closeIdleConnections(), sweepIntervalMs);
+    // An immediate: requests that have arrived are read before.
+    const sweep = setInterval(setImmediate, sweepIntervalMs, () => {
+      for (const socket of undecided) socket.destroy();
+      closeIdle.call(http1);
+    });
     const cutOff = setTimeout(() => {
       for (const socket of connections.open) socket.destroy();
     }, timeoutMs);
@@ -206,15 +213,6 @@ function leaveSession(session: Http2Session, socket: Socket): void {
 
 /** For TLS, Node keeps the connection below. */
 type LayeredSocket = Socket & { readonly _parent?: Socket | null };
-
-/**
- * Clients may have the certificate of a CA whose own one is signed by another that the file lacks, as
- * in Go. Node's servers do not pass on the option `allowPartialTrustChain`.
- */
-function trustIntermediates(server: object): void {
-  // The undocumented context of all connections of a server with TLS.
-  Reflect.get(server, "_sharedCreds")?.context.setAllowPartialTrustChain?.();
-}
 
 async function listen(
   server: http.Server,

@@ -39,7 +39,7 @@ export interface Server {
    */
   update(options: Partial<ServedOptions>): void;
   /**
-   * Accepts no new connections or requests, and closes when all calls have ended. After `timeoutMs`,
+   * Accepts no new connections, and closes when all calls have ended. After `timeoutMs`,
    * calls are aborted with `unavailable`, and half a second later their connections are closed. The
    * maximum is 24 days.
    */

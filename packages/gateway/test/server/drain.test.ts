@@ -122,6 +122,20 @@ describe("a drain", () => {
   });
 
   test.each([
+    ["at rest", "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n"],
+    ["that has sent nothing before", ""],
+  ])("answers a request that was in flight on a connection %s", async (_what, before) => {
+    await using service = await openTestService();
+    using connection = await openRawConnection(service.port);
+    connection.write(before);
+    await exchange({ origin: service.origin, version: "1.1", path: "/healthz" }); // accepted later
+    const closed = service.drain(2000);
+    connection.write(post(volume));
+    expect(`${await connection.untilClosed()}`).toMatch(/Connection: close.*Emma/s);
+    await closed;
+  });
+
+  test.each([
     ["is under way", 0],
     ["comes meanwhile", 1],
     ["comes after others meanwhile", 3],

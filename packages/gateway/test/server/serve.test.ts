@@ -291,7 +291,7 @@ describe("a failed start", () => {
   const inUse = { code: "EADDRINUSE" };
 
   test("because of a port in use is reported, and leaves no timer", async () => {
-    await using taken = await listen(createServer());
+    await using taken = await openTestService(); // none of them shares its port by default
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval"] });
     onTestFinished(() => void vi.useRealTimers());
     await expect(serve({ ...options, port: taken.port })).rejects.toMatchObject(inUse);
@@ -332,23 +332,15 @@ function addWrongRule(router: ConnectRouter): void {
   }
 }
 
-describe("reusePort", () => {
-  test.runIf(process.platform === "linux")("shares the port", async () => {
-    await using first = await openTestService({ reusePort: true });
-    await using second = await openTestService({ reusePort: true, port: first.port });
-    expect(second.port).toBe(first.port);
-    await first.drain(0);
-    // The remaining server gets all connections.
-    const response = await exchange({ origin: second.origin, version: "2", ...createRequest });
-    expect(response.status).toBe(200);
-    await second.drain(0);
-  });
-
-  test("is off by default", async () => {
-    await using first = await openTestService();
-    const second = openTestService({ port: first.port });
-    await expect(second).rejects.toMatchObject({ code: "EADDRINUSE" });
-  });
+test.runIf(process.platform === "linux")("reusePort shares the port", async () => {
+  await using first = await openTestService({ reusePort: true });
+  await using second = await openTestService({ reusePort: true, port: first.port });
+  expect(second.port).toBe(first.port);
+  await first.drain(0);
+  // The remaining server gets all connections.
+  const response = await exchange({ origin: second.origin, version: "2", ...createRequest });
+  expect(response.status).toBe(200);
+  await second.drain(0);
 });
 
 test.skipIf(!hasOpenssl)(

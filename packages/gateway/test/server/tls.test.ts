@@ -52,12 +52,6 @@ describe.skipIf(!hasOpenssl)("with a certificate", () => {
     return () => server[Symbol.asyncDispose]();
   });
 
-  test.each<HttpVersion>(["1.1", "2"])("serves calls over HTTP/%s", async (version) => {
-    const response = await exchange({ origin: server.origin, version, ca, ...createRequest });
-    expect(response.status).toBe(200);
-    expect(response.body.toString()).toBe(answer);
-  });
-
   test.each([
     [["h2", "http/1.1"], "h2"],
     [["http/1.1", "h2"], "h2"],
