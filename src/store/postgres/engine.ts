@@ -1,5 +1,5 @@
 import { randomBytes, randomInt } from "node:crypto";
-import type { NewPlant, Obstacle } from "../../plant.ts";
+import { type NewPlant, type Obstacle, plantFrom } from "../../plant.ts";
 import type { Engine } from "../engine.ts";
 import { type ClusterOptions, createCluster } from "./cluster.ts";
 import { isOfRow, isSilent, mayPass, NoHost, obstacleFrom, remedyFor } from "./failure.ts";
@@ -128,7 +128,7 @@ export function createPostgresEngine(
       // Two long rows need a second page. A constraint may take empty ones alone.
       const texts = mayBeFull ? [randomBytes(975).toString("base64"), ""] : [""];
       const tries = texts.flatMap((text) => {
-        const rows = ids.map((id) => ({ id, name: text, tag: text }));
+        const rows = ids.map((id) => plantFrom(id, () => text));
         return [...(mayBeFull ? [rows] : []), ...rows.map((row) => [row])];
       });
       const write = (session: Session) => probeWrite(session, tries, limits.statementTimeoutMs);
