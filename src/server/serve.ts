@@ -79,9 +79,10 @@ export async function serve(
     ...(basePath !== "" && { fallback: gatewayNodeAdapter({ ...shared, routes: openServices }) }),
   });
   if (program.metrics !== undefined) program.metrics.isReady = isReady;
-  program.defer(async () => {
+  program.defer(() => {
+    const drained = server.drain(settings.drainTimeoutMs);
     draining.abort(new ConnectError("the server is shutting down", Code.Unavailable));
-    await server.drain(settings.drainTimeoutMs);
+    return drained;
   });
   return server.address.port;
 }

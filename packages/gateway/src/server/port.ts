@@ -184,9 +184,8 @@ export async function openPort(options: PortOptions): Promise<Port> {
     clearTimeout(cutOff);
   }
 
-  const { path } = options;
-  const ofPath = path === undefined ? undefined : { address: path, family: "unix", port: 0 };
-  return { address: ofPath ?? (http1.address() as AddressInfo), drain };
+  const ofPath = options.path && { address: options.path, family: "unix", port: 0 };
+  return { address: ofPath || (http1.address() as AddressInfo), drain };
 }
 
 // RFC 9113 section 6.8, with 2^31 - 1 as the last stream and no error.
