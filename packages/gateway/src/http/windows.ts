@@ -117,9 +117,9 @@ export function createWindows({ firstWindowBytes, windowBytesMax, unreadBytesMax
     }
     isWatching = openStreams > 0 || unread > 0 || windowBytes < firstWindowBytes;
     if (!isWatching) return;
-    // At most a fiftieth of the time.
-    const pauseMs = Math.max(lookIntervalMs, 50 * (performance.now() - begun));
-    setTimeout(look, pauseMs).unref();
+    // At most a fiftieth of the time, unless it was long: much may come in a pause.
+    const pauseMs = Math.min(50 * (performance.now() - begun), 5 * lookIntervalMs);
+    setTimeout(look, Math.max(lookIntervalMs, pauseMs)).unref();
   }
 
   /** Halves windows at once, and doubles them step by step, with a margin. */
