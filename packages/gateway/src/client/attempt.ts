@@ -25,7 +25,8 @@ export class Attempt {
   readonly #connection: Connection;
   readonly #deadline: CallDeadline;
   head: Head | undefined;
-  #trailer: IncomingHttpHeaders | undefined;
+  /** Also the head of an answer that is nothing else. */
+  trailer: IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
 
   /** @param connection With a reserved place. @throws Node's error for invalid headers. */
@@ -38,28 +39,24 @@ export class Attempt {
       this.head = head;
       connection.hasAnswered = true;
       // A status before a body does not count: that of the trailers does.
-      if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.#trailer = head;
+      if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.trailer = head;
       const failure = headError(head);
       // The body of another answer is not needed.
       if (failure !== undefined) this.cancel(failure);
     });
-    stream.on("trailers", (trailer) => (this.#trailer = trailer));
+    stream.on("trailers", (trailer) => (this.trailer = trailer));
     deadline.onEnd = (error) => this.cancel(error);
   }
 
-  get trailer(): IncomingHttpHeaders {
-    return this.#trailer === this.head ? {} : (this.#trailer ?? {});
-  }
-
   get isDecided(): boolean {
-    return this.#trailer !== undefined || this.#cancellation !== undefined;
+    return this.trailer !== undefined || this.#cancellation !== undefined;
   }
 
   /** Why it has failed; undefined for success. Valid once it is decided. */
   get failure(): ConnectError | undefined {
     if (this.#cancellation !== undefined) return this.#cancellation;
-    if (this.#trailer === undefined) return this.brokenOff;
-    return statusError(this.head ?? {}, this.#trailer);
+    if (this.trailer === undefined) return this.brokenOff;
+    return statusError(this.head ?? {}, this.trailer);
   }
 
   /** The same once its stream has ended: a status after lost data is no success. */
@@ -129,7 +126,7 @@ export function callUnary(
   const answer = new Promise<UnaryAnswer>((resolve, reject) => {
     const received = new EnvelopeSplitter(readMaxBytes, holding);
     const settle = () => {
-      const { endFailure, head = {}, trailer } = attempt;
+      const { endFailure, head = {}, trailer = {} } = attempt;
       if (endFailure === undefined) resolve({ head, trailer, body: received.bytes });
       else reject(endFailure);
     };
@@ -164,7 +161,7 @@ export function callStream(attempt: Attempt, messages: Messages) {
   const answer = new Promise<{ attempt: Attempt; head: Head }>((resolve, reject) => {
     stream.on("response", (head) => {
       const failure = attempt.isDecided ? attempt.failure : undefined;
-      if (failure === undefined) resolve({ attempt, head });
+      if (failure === undefined) resolve({ attempt, head: attempt.isDecided ? {} : head });
       else attempt.cancel(failure);
     });
     stream.on("close", () => reject(attempt.failure));
@@ -202,5 +199,5 @@ export async function* receive(attempt: Attempt, trailer: LazyHeaders): AsyncGen
   } finally {
     attempt.leave();
   }
-  trailer.replace(new LazyHeaders(attempt.trailer));
+  trailer.replace(new LazyHeaders(attempt.trailer ?? {}));
 }

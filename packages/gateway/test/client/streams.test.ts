@@ -139,17 +139,17 @@ test("a server that reads nothing more, and ends its side, ends the call", async
   expect(await within("the end", called)).toMatchObject({ code: Code.Unavailable });
 });
 
-test("a stream has its trailers once it has ended", async () => {
-  await using fields = await openCaller({
-    async *repeat(message, { responseTrailer }) {
-      responseTrailer.set("x-behind", "1");
-      yield message;
-    },
-  });
+const behind = { "grpc-status": "0", "x-behind": "1" };
+
+test.each([
+  ["after a message", answerWith(behind)],
+  ["alone", answerAtOnce({ ...grpcHead, ...behind })],
+])("trailers %s are those of a stream, told at its end", async (_, answer) => {
+  await using fake = await openFakeServer(answer);
   const told: unknown[] = [];
-  const onTrailer = (trailer: Headers) => told.push(trailer.get("x-behind"));
-  await textsOf(fields.client.repeat({ string: "one" }, { onTrailer }));
-  expect(told).toEqual(["1"]);
+  const tell = (fields: Headers) => told.push(fields.get("x-behind"));
+  for await (const _ of fake.catalog.watchVolumes({}, { onHeader: tell, onTrailer: tell }));
+  expect(told).toEqual([null, "1"]);
 });
 
 test("an error behind messages comes behind them, with its headers and trailers", async () => {
