@@ -53,6 +53,7 @@ async function open(program: StartedProgram, settings: Settings) {
   const { renderError } = restOptionsOf(settings);
   const { socketMode, pathPrefix = "", maxTimeoutMs } = settings;
   const prefixes = [...new Set(["", pathPrefix])];
+  const probes = { isReady, prefixes, ...(renderError && { renderError }) };
   const first = services.first();
   const server = await serve({
     ...common,
@@ -66,12 +67,7 @@ async function open(program: StartedProgram, settings: Settings) {
     ...first.options,
     handlers: ({ draining }) =>
       new Map([
-        ...createHealthHandlers({
-          isReady,
-          draining,
-          prefixes,
-          ...(renderError && { renderError }),
-        }),
+        ...createHealthHandlers({ ...probes, draining }),
         ...prefixes.flatMap(services.handlersAt),
       ]),
     notFoundError: services.notFoundError,

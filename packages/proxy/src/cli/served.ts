@@ -28,10 +28,9 @@ export type Served = ReturnType<typeof createServed>;
 /** To the upstream that names a service, or else has it. @throws {CommandFailure} if none or two do. */
 export function createServed({ parts, upstreams, rules }: Sources) {
   const named = new Set(upstreams.flatMap(({ place }) => place.services ?? []));
-  const own = parts.map((part) => {
-    const { descriptors, upstream } = part;
+  const own = parts.map(({ descriptors, ...part }) => {
     const services =
-      upstream.place.services?.map((name) => serviceOf(descriptors, name)) ??
+      part.upstream.place.services?.map((name) => serviceOf(descriptors, name)) ??
       descriptors.services.filter(({ typeName }) => !named.has(typeName));
     return { ...part, descriptors: { ...descriptors, services } };
   });

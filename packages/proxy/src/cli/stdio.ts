@@ -46,11 +46,10 @@ export async function readServices(settings: Settings) {
   try {
     const { descriptors: file } = settings;
     const inFile = file === undefined ? undefined : readDescriptorFile(file);
-    const parts: Part[] = await Promise.all(
-      upstreams.map(async (upstream) => {
-        return { upstream, descriptors: inFile ?? (await reflect(upstream)) };
-      }),
-    );
+    const describe = async (upstream: Upstream): Promise<Part> => {
+      return { upstream, descriptors: inFile ?? (await reflect(upstream)) };
+    };
+    const parts = await Promise.all(upstreams.map(describe));
     return { served: createServed({ parts, upstreams, rules }), [Symbol.dispose]: close };
   } catch (error) {
     close();

@@ -136,8 +136,17 @@ async function* callStream(
   forwarding: Forwarding,
   context: HandlerContext,
 ): AsyncGenerator<Message> {
+  const source = messages[Symbol.asyncIterator]();
+  const requests = { [Symbol.asyncIterator]: () => source };
+  const next = source.next.bind(source);
+  let ofCaller: unknown; // why its next message cannot be read
+  source.next = () =>
+    next().catch((error) => {
+      ofCaller = error;
+      throw error;
+    });
   try {
-    const terms = termsOf(method as DescMethodStreaming, messages, forwarding, context);
+    const terms = termsOf(method as DescMethodStreaming, requests, forwarding, context);
     const answer = await forwarding.transport.stream(...terms);
     addFields(context.responseHeader, answer.header);
     // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
@@ -145,7 +154,7 @@ async function* callStream(
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {
-    throw failed(error, forwarding);
+    throw ofCaller ?? failed(error, forwarding);
   }
 }
 

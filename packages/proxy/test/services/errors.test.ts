@@ -108,6 +108,15 @@ test.each([0, 2])("%i messages to a client that streams are an error", async (co
   expect(await failureOf(call)).toMatchObject({ code: Code.Unimplemented });
 });
 
+test.each(openProtocols)("a stream's large request is no response by $name", async (protocol) => {
+  await using fake = await openFakeServer(() => {});
+  await using proxy = await openProxy({ url: fake.url, readMaxBytes: 9 });
+  using caller = protocol.open(FieldService, proxy.origin(protocol.version));
+  const call = caller.client.collect(createAsyncIterable([{}, { string: "0123456789" }]));
+  const rawMessage = "a message must not be larger than 9 bytes";
+  expect(await failureOf(call)).toMatchObject({ code: Code.ResourceExhausted, rawMessage });
+});
+
 test("a reset that asks for calm is a refusal, and no response that is too large", async () => {
   const calm = constants.NGHTTP2_ENHANCE_YOUR_CALM;
   await using fake = await openFakeServer((stream) => stream.close(calm));
