@@ -136,7 +136,8 @@ async function* readEvents(
     const line = raw.at(-1) === 0x0d ? raw.subarray(0, -1) : raw;
     if (line.length === 0) {
       const isError = event === "error";
-      if (data && ascii.decode(data.bytes.subarray(0, 7)) === "[DONE]") return; // of models' APIs
+      const text = data && ascii.decode(data.bytes.subarray(0, 7));
+      if (text === "[DONE]" && !isError) return; // of APIs of language models
       if (isError || data?.length) yield { text: data?.bytes ?? line, isError };
       if (event === "end") return;
       event = "";

@@ -315,6 +315,12 @@ describe("streams", () => {
     ["NDJSON, cut", '{"id":"1"}\n{"id":2}\n{"id":', lines, Code.Internal],
     ["an array, cut", '[{"id":"1"},{"id":2},', plain, Code.Internal],
     ["an end with a message", 'data: {"id":"1"}\n\nevent: end\ndata: {"id":2}\n\n', events],
+    [
+      "an error event that says so",
+      'data: {"id":1}\n\ndata: {"id":2}\n\nevent: error\ndata: [DONE]\n\n',
+      events,
+      Code.Internal,
+    ],
     ["the end of a model", 'data: {"id":1}\n\ndata: {"id":2}\n\ndata: [DONE]\n\n', events],
     ["cut events", 'data: {"id":"1"}\n\ndata: {"id":2}\n\ndata: {"id":3}\n', events, Code.Internal],
     ["a cut name", 'data: {"id":"1"}\n\ndata: {"id":2}\n\n:\nda', events, Code.Internal],
