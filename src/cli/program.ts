@@ -40,7 +40,9 @@ export async function runCommand(args: readonly string[]): Promise<number> {
   const program = new Command("plant-store")
     .description("A plant store: one operation, served as gRPC, gRPC-Web, Connect and REST JSON.")
     .version(version, "-v, --version");
-  for (const name of commandsFor(args)) {
+  const [first = ""] = args;
+  // Loads only the given command, to start faster. Help loads all of them.
+  for (const name of Object.hasOwn(commands, first) ? [first] : Object.keys(commands)) {
     const command = await commands[name]?.();
     if (command !== undefined) program.addCommand(command);
   }
@@ -52,9 +54,4 @@ export async function runCommand(args: readonly string[]): Promise<number> {
       throw new CommandFailure(2, "unknown command 'start'; did you mean serve?");
     });
   return await runCommandLine(program, args, [StoreError]);
-}
-
-/** Loads only the given command, to start faster. Help loads all of them. */
-function commandsFor([name = ""]: readonly string[]): readonly string[] {
-  return Object.hasOwn(commands, name) ? [name] : Object.keys(commands);
 }

@@ -19,8 +19,8 @@ type Message = MessageShape<DescMessage>;
  * A server interceptor that rejects a request if a field is not set that
  * `google.api.field_behavior` requires, at any depth: INVALID_ARGUMENT, with a violation for each
  * such field. A field without presence (a plain proto3 scalar) is set if it is not zero; declare it
- * `optional` if zero is a valid value. An update with a mask needs only the fields of the mask:
- * https://google.aip.dev/203.
+ * `optional` if zero is a valid value. An update with a mask needs only the fields of the mask, and
+ * one that is `OUTPUT_ONLY`, too, is required of answers: https://google.aip.dev/203.
  */
 export const requireFields: Interceptor = (next) => check(marked, next);
 
@@ -41,7 +41,10 @@ interface Requirement {
 }
 
 const marked: Requirement = {
-  requires: (field) => getOption(field, field_behavior).includes(FieldBehavior.REQUIRED),
+  requires: (field) => {
+    const all = getOption(field, field_behavior);
+    return all.includes(FieldBehavior.REQUIRED) && !all.includes(FieldBehavior.OUTPUT_ONLY);
+  },
   updateOf: maskedUpdateOf,
   plans: new WeakMap(),
 };

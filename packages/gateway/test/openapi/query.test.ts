@@ -32,7 +32,7 @@ test.each([
 
 test("siblings of the body in its oneof are none", () => {
   const { parameters } = operationOf(documentOf(BookService), "AddBook");
-  expect(parameters.map(({ name }: Any) => name)).toEqual(["validateOnly"]);
+  expect(parameters.map(({ name }: Any) => name)).toEqual(["validateOnly", "takenBy"]);
 });
 
 test("a required field of an optional message is not required", () => {
