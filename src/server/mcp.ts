@@ -22,7 +22,7 @@ export function createTools({ auth }: Pick<ServerSettings, "auth">): Mcp {
     server: { name: "plant-store", version },
     // Generated code has no comments.
     descriptors: createFileRegistry(fromBinary(FileDescriptorSetSchema, set)),
-    schemas: "plain", // Gemini's and AutoGen's clients fail at others
+    schemas: "plain", // others fail in the Python SDK of Gemini and in AutoGen
     textPattern: "^[^\\x00]*$",
     ...(isUrl && jwtIssuer && { authorization: { resource, issuers: [jwtIssuer] } }),
   });

@@ -20,10 +20,10 @@ const stdio = useTestServer();
 describe.each(clients)("%s", (_by, connect) => {
   test("finds what the contract says, creates a plant, exactly, or is told what is wrong", async () => {
     await using client = await connect(`${server.url}/mcp`, headers);
-    const about = { title: "Create plant", annotations: { idempotentHint: true } };
-    const description = expect.stringContaining("A retry is safe");
-    const tool = { ...about, description, inputSchema: { required: ["plant"] } };
-    expect(await client.listTools()).toMatchObject([{ ...tool, name: "create_plant" }]);
+    const about = { name: "create_plant", annotations: { idempotentHint: true } };
+    const said = { title: "Create plant", description: expect.stringContaining("retry is safe") };
+    const schema = { required: ["plant"], properties: { plant: { required: ["id", "name"] } } };
+    expect(await client.listTools()).toMatchObject([{ ...about, ...said, inputSchema: schema }]);
     const plant = { id: big, name: "Basil", tag: "" };
     const created = await client.call("create_plant", { plant });
     expect(created.structuredContent).toEqual({ plant: { name: "Basil", tag: "" } });

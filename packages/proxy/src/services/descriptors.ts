@@ -75,7 +75,11 @@ export function createDescriptors(files: readonly FileDescriptorProto[]): Descri
   const missing: string[] = [];
   const broken: string[] = [];
   const registry = createRegistryOf(sorted(files, missing), broken);
-  for (const type of registry) checkText(type);
+  for (const type of registry) {
+    // protobuf-es replaces what is not UTF-8 in proto2. No codec of ours reads an Any or an extension.
+    const fields = type.kind === "message" ? type.fields : type.kind === "extension" ? [type] : [];
+    for (const field of fields) Object.assign(field, { utf8Validation: true });
+  }
   const all = [...registry].filter((type) => type.kind === "service");
   const services = all.filter(({ typeName }) => !isOfServer(typeName));
   return { services, registry, missing, broken };
@@ -117,12 +121,6 @@ function typesIn({ nestedType = [], enumType = [] }: Types, parent: string): [st
     const name = `${parent}.${one.name}`;
     return [[name, one], ...typesIn(one, name)];
   });
-}
-
-/** protobuf-es replaces what is not UTF-8 in proto2. No codec of ours reads an Any or an extension. */
-function checkText(type: DescType): void {
-  const fields = type.kind === "message" ? type.fields : type.kind === "extension" ? [type] : [];
-  for (const field of fields) Object.assign(field, { utf8Validation: true });
 }
 
 /** Imports before the files that import them. @param missing Gets those that are not there. */
