@@ -163,8 +163,7 @@ describe("fields", () => {
   test("of a oneof are mutually exclusive", () => {
     const document = documentOf(ShopService);
     const allows = validatorOf(document, { $ref: "#/components/schemas/ProductInput" });
-    expect(allows({ title: "a", cents: 1 })).toBe(true);
-    expect(allows({ title: "a" })).toBe(true);
+    for (const price of [{}, { cents: 1 }]) expect(allows({ title: "a", ...price })).toBe(true);
     expect(allows({ title: "a", cents: 1, words: "one" })).toBe(false);
   });
 

@@ -236,20 +236,21 @@ function usesIn({ services }: DescFile) {
 
 /** What an object must not contain, as code generators create types for `oneOf` and `anyOf`. */
 function choiceSchema(desc: DescMessage, fields: readonly DescField[], place: Place): JsonObject {
+  const value = place === "patch" ? { not: { type: "null" } } : {}; // null clears a field
   const refused = choicesOf(desc).flatMap((choice) => {
-    const left = choice.fields.filter((field) => fields.includes(field));
-    const names = left.map(({ jsonName }) => jsonName);
-    const pairs = names.flatMap((one, i) => names.slice(i + 1).map((other) => having(one, other)));
-    const isWhole = left.length === choice.fields.length;
+    const names = choice.fields.filter((one) => fields.includes(one)).map((one) => one.jsonName);
+    const later = (i: number) => names.slice(i + 1);
+    const pairs = names.flatMap((one, i) => later(i).map((other) => having([one, other], value)));
+    const isWhole = names.length === choice.fields.length;
     if (place === "response" || place === "patch" || !choice.isRequired || !isWhole) return pairs;
-    return [...pairs, { not: anyOf(names.map((name) => having(name))) }];
+    return [...pairs, { not: anyOf(names.map((name) => having([name]))) }];
   });
   return refused.length === 0 ? {} : { not: anyOf(refused) };
 }
 
 /** Has these members. Linters require `required` members to be properties. */
-function having(...names: readonly string[]): JsonObject {
-  return { properties: Object.fromEntries(names.map((name) => [name, {}])), required: names };
+function having(names: readonly string[], value: JsonObject = {}): JsonObject {
+  return { properties: Object.fromEntries(names.map((name) => [name, value])), required: names };
 }
 
 function anyOf(schemas: readonly JsonObject[]): JsonObject {
