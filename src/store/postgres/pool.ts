@@ -55,9 +55,9 @@ export function createPool(
     return entry?.session;
   }
 
-  /** The server may have no connection left for us: those that are open still store plants. */
+  /** The server may have no connection left, or refuse logins: open sessions still store plants. */
   async function waitFor(error: unknown): Promise<Session> {
-    if (open.size === 0 || obstacleFrom(error) !== "unreachable") throw error;
+    if (open.size === 0 || !["unreachable", "forbidden"].includes(obstacleFrom(error))) throw error;
     const now = performance.now();
     if (now >= refusal.until) refusal = { until: now + limits.backoffMaxMs, error };
     const released = { ...Promise.withResolvers<Session>(), error };

@@ -179,10 +179,10 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
   expect(server.tries).toBe(tries);
 });
 
-test("a pool that cannot open another session waits for one that is open", async () => {
+test.each(["53300", "28P01"])("a session is shared if others get %s", async (code) => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  const full = errorOf("53300");
+  const full = new NoHost(new Map([["a", errorOf(code)]]));
   const connect = vi.fn(() => Promise.reject(full));
   const pool = createPool(connect, quickLimits, openFake(new Set()));
   onTestFinished(() => pool.close());
