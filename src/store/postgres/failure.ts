@@ -95,7 +95,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
   // invalid_column_reference
   "42P10": {
     obstacle: "damaged",
-    opening: ["damaged", "the table plants has lost its primary key; restore it"],
+    opening: ["damaged", "plants has no primary key, or a publication filters updates; undo that"],
   },
   "53100": { obstacle: "disk_full" },
   "53300": {

@@ -106,6 +106,7 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     ["without a column", "damaged", /column tag/, "ALTER TABLE plants DROP COLUMN tag"],
     ["that may trim", "damaged", /column name/, "ALTER TABLE plants ALTER name TYPE varchar(9)"],
     ["without its primary key", "damaged", /primary key/, keyless],
+    ["published", "damaged", /publication/, "CREATE PUBLICATION p FOR TABLE plants WHERE (tag='')"],
     ["that a crash would empty", "not_durable", /unlogged/, "ALTER TABLE plants SET UNLOGGED"],
     ["with a view of it", "unsupported", /is a view/, asView],
     ["with heirs", "unsupported", /INHERITS/, "CREATE TABLE heirs () INHERITS (plants)"],
