@@ -19,7 +19,7 @@ const program = [...(process.env["PATH"] ?? "").split(delimiter), "/usr/sbin"]
 export const hasPgbouncer = program !== undefined;
 
 /** A pooler for a server. Accepts everyone that the server accepts. */
-export async function startPgbouncer(serverPort: number, mode: (typeof poolModes)[number]) {
+export async function startPgbouncer(serverPort: number, mode: string) {
   if (program === undefined) throw new Error("there is no PgBouncer");
   await using stack = new AsyncDisposableStack();
   const cwd = stack.use(await createTemporaryFolder()).path;

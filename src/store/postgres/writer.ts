@@ -147,9 +147,9 @@ export async function probeWrite(
 /** Without one, a transaction that changed nothing would commit without a flush or a standby. */
 const logMessage = "SELECT pg_logical_emit_message(true, 'plant-store', '');";
 
-/** Checks that the statement is valid and permitted. */
+/** Checks that the statement is valid and permitted, and that a pooler keeps transactions whole. */
 export async function tryInsert(session: Session): Promise<void> {
-  await session.query(insertNothing);
+  for (const text of ["BEGIN", insertNothing, "ROLLBACK"]) await session.query(text);
 }
 
 /** Sorted, so that batches with common ids lock them in the same order. */

@@ -215,7 +215,7 @@ describe("a cluster", () => {
       ...{ "count(*)": [[1]], "SELECT groupid": [["0"]], "plants WHERE false": [] },
       ...{ "FROM unnest": utf8, pg_attribute: columns, "plants')::oid": [[99, true]] },
       ...{ shardminvalue: shardsOn("w1"), to_regproc: [[true]], concat_ws: [["on on on"]] },
-      "nodes($1)": [["w1:5432", true, true, "on on on"]],
+      ...{ "nodes($1)": [["w1:5432", true, true, "on on on"]], BEGIN: [], ROLLBACK: [] },
     };
     const seen: Answers = { shardminvalue: [["all"]], "nodes($1)": [["nodes"]], concat_ws: [[]] };
     const failures = new Map<string, unknown>();

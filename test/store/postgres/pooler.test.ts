@@ -9,7 +9,7 @@ import { sharedServer } from "../../support/shared-postgres.ts";
 import { useOpened } from "../../support/use-test-server.ts";
 import { plantOf, plantsOf } from "../plant-of.ts";
 import { storeSuite, untilObstacle } from "../suite.ts";
-import { openDatabase, openTestStore, through, useServer } from "./fresh.ts";
+import { openDatabase, openFresh, openTestStore, through, useServer } from "./fresh.ts";
 
 const cannotRun = !hasPostgres || !hasPgbouncer;
 
@@ -40,6 +40,12 @@ describe.skipIf(cannotRun)("with the shared server", () => {
     await holder.query("ROLLBACK");
     await store.create(plantOf(2));
     await store.close();
+  });
+
+  test("a pooler in statement mode is rejected, as no probe would succeed there", async () => {
+    const { url } = await openFresh(sharedServer.current);
+    await using own = await startPgbouncer(sharedServer.current.port, "statement");
+    await expect(openTestStore(through(own, url), { retryLimitMs: 1 })).rejects.toThrow("08P01");
   });
 });
 

@@ -206,9 +206,10 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
     ["reported a failure but persisted: the answer was lost", "lose-answer", true],
     ["reported a failure but persisted: the end of the answer was lost", "truncate-answer", true],
   ];
+  const silence: (typeof interferences)[number] = ["failed: it is silent", "swallow", false];
 
   describe("a broken connection", () => {
-    test.each(interferences)("%s: nobody notices", async (_, interference) => {
+    test.each([...interferences, silence])("%s: nobody notices", async (_, interference) => {
       const { store, proxy, before, kept } = await openBehindProxy();
       proxy.interfere = (seenBefore) => (seenBefore === before ? interference : "pass");
       const all = [first, first, other, plantOf(2)].map((plant) => store.create(plant));
@@ -246,14 +247,6 @@ describe.skipIf(!hasPostgres)("through a proxy", () => {
       expect(results).toMatchObject([{ reason: taken }, { status: "fulfilled" }]);
       expect(proxy.seen.slice(0, 3)).toEqual(["lose-answer", "lose-answer", "pass"]);
     });
-  });
-
-  test("a server that stops answering gets a new connection", async () => {
-    const { store, proxy, before, kept } = await openBehindProxy();
-    proxy.interfere = (seenBefore) => (seenBefore === before ? "swallow" : "pass");
-    await store.create(first);
-    expect(proxy.seen.slice(before)).toEqual(["swallow", "pass"]);
-    expect(await kept()).toEqual([first]);
   });
 
   test("the loss of an idle connection is noticed at once, and it is replaced", async () => {
