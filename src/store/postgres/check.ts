@@ -56,10 +56,8 @@ const warn = (text: string) => finding("warn", "nodes", text);
 function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<Finding> {
   if (nodes.length === 0) return;
   assertNodes(nodes, address);
-  let answered = 0;
   for (const { name, hasShards, settings } of nodes) {
     if (settings === undefined) yield warn(`the coordinator cannot reach ${name}`);
-    else answered++;
     if (!hasShards) continue;
     const unable = `${name} cannot move shards while plants are created`;
     if (/replica|minimal/.test(settings?.get("wal_level") ?? "")) {
@@ -70,7 +68,8 @@ function* nodesOf(nodes: readonly Node[], address: PostgresAddress): Generator<F
       yield warn(`${unable}; add citus to output_plugin_libraries there`);
     }
   }
-  yield finding("ok", "nodes", `${answered} have safe settings`);
+  const answered = nodes.filter(({ settings }) => settings !== undefined);
+  yield finding("ok", "nodes", `${answered.length} have safe settings`);
 }
 
 /** Whether the plants are on workers, and can be written there directly. */

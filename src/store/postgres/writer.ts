@@ -1,6 +1,6 @@
 import { isSamePlant, type NewPlant, type TextField, textFields } from "../../plant.ts";
 import type { RowOutcome } from "../engine.ts";
-import { isOfRow, Unconfirmed } from "./failure.ts";
+import { isOfRow, sqlState, Unconfirmed } from "./failure.ts";
 import type { Row, Session } from "./session.ts";
 
 /** Runs a statement in its own transaction. */
@@ -90,7 +90,9 @@ export async function writeBatch(
   hasTriggers = false,
 ): Promise<Outcomes> {
   const firsts = firstOfEachId(batch);
-  const ids = await insertRows(query, firsts);
+  const insert = () => insertRows(query, firsts);
+  // During REINDEX CONCURRENTLY, one of two at a time may fail so. Then it finds the other's row.
+  const ids = await insert().catch((e) => (sqlState(e) === "23505" ? insert() : Promise.reject(e)));
   const rows = firsts.filter(({ id }) => ids.has(id));
   const inserted = new Map(rows.map((plant) => [plant.id, plant]));
   const found = hasTriggers ? batch : batch.filter(({ id }) => !inserted.has(id));
@@ -154,8 +156,7 @@ export async function tryInsert(session: Session): Promise<void> {
 
 /** Sorted, so that batches with common ids lock them in the same order. */
 function firstOfEachId(batch: readonly NewPlant[]): readonly NewPlant[] {
-  const firsts = new Map<bigint, NewPlant>();
-  for (const plant of batch) if (!firsts.has(plant.id)) firsts.set(plant.id, plant);
+  const firsts = new Map(batch.toReversed().map((plant) => [plant.id, plant]));
   return [...firsts.values()].sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 

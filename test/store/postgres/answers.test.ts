@@ -13,6 +13,7 @@ import { readPlacement } from "../../../src/store/postgres/placement.ts";
 import { createPool, type SessionPool } from "../../../src/store/postgres/pool.ts";
 import { migrate, migrations, readSchemaVersion } from "../../../src/store/postgres/schema.ts";
 import type { Row, Session } from "../../../src/store/postgres/session.ts";
+import { writeBatch } from "../../../src/store/postgres/writer.ts";
 import { plantsOf } from "../plant-of.ts";
 import { quickLimits } from "./fresh.ts";
 
@@ -198,6 +199,11 @@ test.each(["53300", "28P01"])("a session is shared if others get %s", async (cod
   await expect(Promise.all(held)).rejects.toBe(full);
 });
 
+test("a plant that REINDEX CONCURRENTLY has rejected is found", async () => {
+  const query = vi.fn(async () => [["1"]]).mockRejectedValueOnce(errorOf("23505"));
+  expect(await writeBatch(query, plantsOf(1, 1))).toEqual(["created"]);
+});
+
 describe("a cluster", () => {
   const nodeLost = errorOf("08006");
   /** Half of the plants each, the first of them on this host. */
@@ -276,23 +282,20 @@ describe("a cluster", () => {
     ["c w1", {}, undefined, "w2", "2 on w2"],
     ["c w1", { 2: nodeLost }, "unreachable", "w2", ""],
     ["c w1 w2", {}, "unreachable", "", ""],
-  ])(
-    "without %j, and with %j failing: %s; %s are inspected, and a probe is for %s",
-    async (down, failing, obstacle, seen, probed) => {
-      const { engine, fail, lose, inspected, unreachable, written } = await openCluster();
-      for (const [node, error] of Object.entries(failing)) await fail(node, error);
-      inspected.length = 0;
-      for (const name of down.split(" ")) await lose(name);
-      expect(engine.obstacle()).toBe(obstacle);
-      await engine.inspect().catch(() => {});
-      expect(inspected.join(" ")).toBe(seen);
-      for (let probe = 0; probe < 20; probe++) await engine.probe().catch(() => {});
-      const reported = down.replace(/\w+/g, "$&:5432");
-      expect(unreachable).toEqual(seen === "" || reported === "" ? [] : [reported]);
-      expect([...written].sort().join(", ")).toMatch(new RegExp(`^${probed}$`));
-      expect(engine.obstacle()).toBe(probed === "" ? obstacle : undefined);
-    },
-  );
+  ])("%j down, %j fail: %s, sees %s, probes %s", async (down, failing, obstacle, seen, probed) => {
+    const { engine, fail, lose, inspected, unreachable, written } = await openCluster();
+    for (const [node, error] of Object.entries(failing)) await fail(node, error);
+    inspected.length = 0;
+    for (const name of down.split(" ")) await lose(name);
+    expect(engine.obstacle()).toBe(obstacle);
+    await engine.inspect().catch(() => {});
+    expect(inspected.join(" ")).toBe(seen);
+    for (let probe = 0; probe < 20; probe++) await engine.probe().catch(() => {});
+    const reported = down.replace(/\w+/g, "$&:5432");
+    expect(unreachable).toEqual(seen === "" || reported === "" ? [] : [reported]);
+    expect([...written].sort().join(", ")).toMatch(new RegExp(`^${probed}$`));
+    expect(engine.obstacle()).toBe(probed === "" ? obstacle : undefined);
+  });
 
   const found = (at: number, value: unknown) => ({ lock_relation: [current.with(at, value)] });
   const unknown = { lock_relation: [] };

@@ -84,8 +84,7 @@ test.each<[Obstacle, states: string, readonly unknown[]]>([
   ["locked", "40P01 55P03 57014", []],
   ["disk_full", "53100", []],
   ["not_durable", "", [new StoreOpenError("not_durable", "")]],
-  ["unwritable", "53200 XX000", [serverError(""), new StoreOpenError("foreign", "")]],
-  ["unwritable", "", [new TypeError("ours")]],
+  ["unwritable", "53200 XX000", [serverError(""), new StoreOpenError("foreign", ""), new Error()]],
 ])("the obstacle %s is told by %s, and %j", (obstacle, states, errors) => {
   for (const error of [...errorsOf(states), ...errors]) expect(obstacleFrom(error)).toBe(obstacle);
 });
