@@ -106,18 +106,13 @@ async function write(
 function fail({ id }: NewPlant, error: unknown): never {
   if (!(error instanceof PlantError)) throw error;
   const { code, message, cause } = error;
-  switch (code) {
-    case "id_taken":
-      throw conflict(id);
-    case "invalid":
-      throw new StoreError(`plant ${id} of the source cannot be stored: ${message}; fix it there`);
-    case "overloaded":
-    case "unavailable": {
-      const reason = cause instanceof Error ? cause.message : message;
-      const problem = `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`;
-      throw new StoreError(problem);
-    }
-  }
+  if (code === "id_taken") throw conflict(id);
+  const reason = cause instanceof Error ? cause.message : message;
+  const problem =
+    code === "invalid"
+      ? `plant ${id} of the source cannot be stored: ${message}; fix it there`
+      : `the target did not confirm plant ${id} (${reason}); copied plants remain, run the same command again`;
+  throw new StoreError(problem);
 }
 
 function assertSame(wanted: NewPlant | undefined, plant: NewPlant): void {

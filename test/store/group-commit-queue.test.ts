@@ -136,21 +136,18 @@ describe("a caller that gives up", () => {
     ["refused", (commit) => commit.succeed(["id_taken"])],
     ["failed", (commit) => commit.fail(new Error("disk"))],
     ["given up", (_, leave) => leave()],
-  ])(
-    "or not: once it was %s, its signal has no listener, and its plant is gone",
-    async (_, end) => {
-      const collect = openCollector();
-      const { submit, nextCommit, signal, leave } = beginLeaving();
-      const plant = new WeakRef(plantOf(0));
-      const submitted = submit(plant.deref() ?? 0, signal);
-      const commit = await nextCommit();
-      end(commit, leave);
-      await Promise.allSettled([submitted]);
-      expect(getEventListeners(signal, "abort")).toEqual([]);
-      commit.succeed();
-      await nextTurn();
-      collect();
-      expect(plant.deref()).toBeUndefined();
-    },
-  );
+  ])("or not: once it was %s, its signal is not heard, and its plant is gone", async (_, end) => {
+    const collect = openCollector();
+    const { submit, nextCommit, signal, leave } = beginLeaving();
+    const plant = new WeakRef(plantOf(0));
+    const submitted = submit(plant.deref() ?? 0, signal);
+    const commit = await nextCommit();
+    end(commit, leave);
+    await Promise.allSettled([submitted]);
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+    commit.succeed();
+    await nextTurn();
+    collect();
+    expect(plant.deref()).toBeUndefined();
+  });
 });

@@ -96,7 +96,13 @@ describe("a location that cannot hold a store is rejected", () => {
     const path = join(await temporaryFolder(), name);
     prepare(path);
     await expectRefused(`sqlite:${path}`, { code: "inaccessible" }, message);
-    if (prepare === linkTwice) await readSchemaState(`sqlite:${path}`); // tools keep backups so
+    if (prepare !== linkTwice) return;
+    await expect(readSchemaState(`sqlite:${path}.2`)).rejects.toThrow(message);
+    const db = openBeside(path);
+    db.exec("INSERT INTO plants VALUES (1, '', NULL)"); // now its log is beside it
+    await readSchemaState(`sqlite:${path}`);
+    db.exec("PRAGMA journal_mode = DELETE"); // as backups are, and tools keep them so
+    await readSchemaState(`sqlite:${path}.2`);
   });
 
   test.skipIf(!canMount)("a mount of one file, also to read", async () => {

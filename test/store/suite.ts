@@ -73,23 +73,20 @@ export function storeSuite(engine: string, openFresh: () => Promise<OpenStore>):
       ["shade", ["sun", "", undefined]],
       ["", [undefined]],
       [undefined, ["", "NULL"]],
-    ])(
-      "with the tag %j: a different plant is rejected, names the field, and changes nothing",
-      async (tag, otherTags) => {
-        const { store, reopen } = await start();
-        const plant = { id: 7n, name: "Fern", tag };
-        await store.create(plant);
-        const others = otherTags.map((other) => ({ ...plant, tag: other }));
-        const expectTaken = async (current: PlantStore) => {
-          for (const other of [{ ...plant, name: "Moss" }, ...others]) {
-            await expect(current.create(other)).rejects.toMatchObject(taken);
-          }
-          expect(await current.create(plant)).toStrictEqual(withoutId(plant));
-        };
-        await expectTaken(store);
-        await expectTaken(await reopen());
-      },
-    );
+    ])("with the tag %j: another is rejected, and changes nothing", async (tag, otherTags) => {
+      const { store, reopen } = await start();
+      const plant = { id: 7n, name: "Fern", tag };
+      await store.create(plant);
+      const others = otherTags.map((other) => ({ ...plant, tag: other }));
+      const expectTaken = async (current: PlantStore) => {
+        for (const other of [{ ...plant, name: "Moss" }, ...others]) {
+          await expect(current.create(other)).rejects.toMatchObject(taken);
+        }
+        expect(await current.create(plant)).toStrictEqual(withoutId(plant));
+      };
+      await expectTaken(store);
+      await expectTaken(await reopen());
+    });
 
     test("if equal and different plants race, all plants equal to the winner succeed", async () => {
       const { store, reopen } = await start();

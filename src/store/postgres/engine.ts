@@ -152,9 +152,8 @@ function createTurns(count: number) {
       else await new Promise<void>((resolve) => waiting.push(resolve));
     },
     giveBack(): void {
-      const next = waiting.shift();
-      if (next === undefined) free++;
-      else next();
+      const next = waiting.shift() ?? (() => free++);
+      next();
     },
   };
 }

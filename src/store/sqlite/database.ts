@@ -11,6 +11,7 @@ import {
   createFile,
   fileId,
   inaccessible,
+  isWhole,
   logPath,
   rewriteFile,
   syncDirectories,
@@ -55,7 +56,7 @@ export function assertExists(path: string): void {
 
 export function openForReading(path: string): Database {
   assertExists(path);
-  return openFile(path, { readOnly: true, timeout: busyTimeoutMs });
+  return openFile(path, { readOnly: true, timeout: busyTimeoutMs }, isWhole(path));
 }
 
 /** Reads the schema version. Changes nothing. @param path Absolute. @throws {StoreOpenError} */

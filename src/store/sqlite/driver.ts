@@ -23,9 +23,8 @@ const sqliteMin = "3.51.3";
 
 /** @returns The version of SQLite. @throws {StoreOpenError} `unsupported` */
 export function assertDriver(): string {
-  const db = new Database(":memory:");
+  using db = new Database(":memory:");
   const version = String(readValue(db, "SELECT sqlite_version()"));
-  db.close();
   if (isBelow(version, sqliteMin)) {
     const problem = `Node ${process.versions.node} has SQLite ${version}, and ${sqliteMin} or later is needed; use Node 22.23, 24.15, 26 or later`;
     throw new StoreOpenError("unsupported", problem);
@@ -41,9 +40,8 @@ export function isBelow(version: string, least: string): boolean {
  * Opens a file that exists. SQLite names the log and the locks after the path: by another name, it
  * misses both, and overwrites confirmed plants. @throws {StoreOpenError} `inaccessible`
  */
-export function openFile(path: string, options: DatabaseSyncOptions): Database {
-  // Tools keep backups under several names. They are only read.
-  if (options.readOnly !== true && statSync(path).nlink > 1) {
+export function openFile(path: string, options: DatabaseSyncOptions, isWhole = false): Database {
+  if (!isWhole && statSync(path).nlink > 1) {
     const problem = `${path} has a second name (a hard link), under which SQLite would miss its log and lose plants; look for it with find -samefile, and keep the name that the server uses`;
     throw new StoreOpenError("inaccessible", problem);
   }

@@ -75,6 +75,13 @@ export function assertNoLostLog(path: string, state?: string): void {
   throw new StoreOpenError("damaged", problem);
 }
 
+/** Whether its log is beside it. Tools keep backups, which have none, under several names. */
+export function isWhole(path: string): boolean {
+  const { nlink } = fs.statSync(path);
+  if (nlink === 1 || sizeOf(`${realPath(path)}-wal`) > logHeaderBytes) return true;
+  return readHead(path, headerBytes)[versionOffset] === 1;
+}
+
 function sizeOf(path: string): number {
   return Number(statsOf(path)?.size ?? 0);
 }
