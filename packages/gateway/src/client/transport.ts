@@ -8,12 +8,7 @@ import type {
 } from "@bufbuild/protobuf";
 import type { ContextValues, StreamResponse, Transport, UnaryResponse } from "@connectrpc/connect";
 import { readMaxValuesDefault } from "../codec/decode.ts";
-import {
-  LazyHeaders,
-  type NodeHeaders,
-  toNodeHeaders,
-  withoutConnection,
-} from "../http/headers.ts";
+import { LazyHeaders, toNodeHeaders, withoutConnection } from "../http/headers.ts";
 import type { Cancellation } from "../rpc/call.ts";
 import { methodNameOf } from "../rpc/call-names.ts";
 import { compressionGzip } from "../rpc/compression.ts";
@@ -183,9 +178,7 @@ export class GrpcTransport implements Transport {
     messages?: Messages,
   ): Promise<T> {
     // Before a place is taken, because headers that are none throw.
-    const given = header && (header instanceof Headers ? header : new Headers(header));
-    // With lower-case names, as those that they must not replace.
-    const own = given && withoutConnection(toNodeHeaders(given));
+    const headers = this.#headers(path, header);
     for (let tries = 1; ; ) {
       if (deadline.error !== undefined) throw deadline.error;
       const connection = await this.#channel.acquire(deadline);
@@ -193,7 +186,8 @@ export class GrpcTransport implements Transport {
         connection.vacate();
         continue;
       }
-      const headers = this.#headers(path, own, deadline.remainingMs);
+      const { remainingMs } = deadline;
+      if (remainingMs !== undefined) headers["grpc-timeout"] = timeoutOf(remainingMs);
       const attempt = new Attempt(connection, headers, deadline);
       try {
         return await call(attempt);
@@ -204,12 +198,14 @@ export class GrpcTransport implements Transport {
     }
   }
 
-  #headers(path: string, own?: NodeHeaders, remainingMs?: number): OutgoingHttpHeaders {
-    const header = this.#header?.();
+  #headers(path: string, header?: HeadersInit): OutgoingHttpHeaders {
+    const given = header && (header instanceof Headers ? header : new Headers(header));
+    const added = this.#header?.();
     return {
       "user-agent": this.#userAgent,
-      ...own,
-      ...header,
+      // With lower-case names, as those that they must not replace.
+      ...(given && withoutConnection(toNodeHeaders(given))),
+      ...added,
       ":method": "POST",
       ":path": path,
       ":authority": this.#authority,
@@ -218,8 +214,7 @@ export class GrpcTransport implements Transport {
       "content-type": "application/grpc",
       te: "trailers",
       "grpc-accept-encoding": compressionGzip.name,
-      ...(remainingMs !== undefined && { "grpc-timeout": timeoutOf(remainingMs) }),
-      [sensitiveHeaders]: header ? [...secrets, ...Object.keys(header)] : secrets,
+      [sensitiveHeaders]: added ? [...secrets, ...Object.keys(added)] : secrets,
     };
   }
 

@@ -73,6 +73,16 @@ test.each<[what: string, options: Partial<GrpcTransportOptions>, agent: string, 
 const secretsOf = (headers: unknown) =>
   (headers as { [http2.sensitiveHeaders]?: readonly string[] })[http2.sensitiveHeaders];
 
+test("a call whose headers cannot be made takes no place on a connection", async () => {
+  let calls = 0;
+  const header = () => (++calls > 20 ? {} : expect.fail("no key"));
+  const server = { settings: { maxConcurrentStreams: 1 } };
+  await using fake = await openRecorder({ header, server });
+  for (let i = 0; i < 20; i++) await expect(call(fake.transport)).rejects.toThrow("no key");
+  await call(fake.transport);
+  expect(fake.sessions).toHaveLength(1);
+});
+
 const fields = [
   ["X-Tenant", "acme"],
   ["User-Agent", "mine/1"],
