@@ -1,6 +1,6 @@
 /** Streams of messages: sending an answer, cancellation and idle limits. */
 import { Code, ConnectError } from "@connectrpc/connect";
-import { connectErrorFrom } from "../errors/errors.ts";
+import { connectErrorFrom, guarded } from "../errors/errors.ts";
 import type { BodyWriter } from "../http/exchange.ts";
 import {
   type Call,
@@ -39,7 +39,9 @@ export async function sendMessages(
   };
   const headDelayMs = wire.headDelayMs(call) ?? (isHead ? headDelayMax : undefined);
   const quiet = wire.quiet?.(call);
-  const timer = headDelayMs === undefined ? undefined : setTimeout(sendHead, headDelayMs);
+  // An error in a timer would end the process.
+  const fail = (error: unknown) => call.fail(error);
+  const timer = headDelayMs && setTimeout(guarded, headDelayMs, fail, sendHead);
   if (headDelayMs !== undefined) call.sendHead = sendHead;
   let failure: Failure | undefined;
   let full: Promise<void> | undefined;

@@ -1,9 +1,10 @@
 /** The status of an answer: by x-http-code of its implementation, or by rest.statuses of its method. */
-
+import { once } from "node:events";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { askCatalog, type Catalog, get, openShelves, send, versions } from "../support/catalog.ts";
 import { jsonOf, type SentRequest } from "../support/gateway.ts";
+import { within } from "../support/within.ts";
 
 const location = { location: "/v1/shelves/b/volumes/1" };
 const part = { "content-range": "bytes 0-1/10" };
@@ -78,6 +79,17 @@ describe.each(versions)("over HTTP/%s:", (version) => {
     const catalog = catalogOf({ "x-http-code": "204" });
     const response = await askCatalog(catalog, { version, ...get(volume) });
     expect([response.status, response.body.length]).toEqual([204, 0]);
+  });
+
+  test("a head that is wrong is an internal error, also before the first message", async () => {
+    const streamVolume: Catalog["streamVolume"] = async function* (_, { responseHeader, signal }) {
+      responseHeader.set("x-http-code", "404");
+      yield (await once(signal, "abort")) as never;
+    };
+    await using gateway = await openShelves({ streamVolume }, { mayFail: true });
+    const request = { version, ...callOf("StreamVolume"), method: "HEAD" };
+    expect((await within("an answer", gateway.send(request))).status).toBe(500);
+    expect(gateway.errors.map(String)).toEqual([expect.stringContaining("x-http-code 404")]);
   });
 });
 
