@@ -38,7 +38,9 @@ export function resolveUrl(
   if (plainHost.test(host) && plainTarget.test(target)) return `${scheme}://${host}${target}`;
   const [, named = host] = absoluteForm.exec(target) ?? [];
   if (!authority.test(host) || !authority.test(named) || notAscii.test(target)) return undefined;
-  return URL.parse(target, `${scheme}://${host}`)?.href;
+  const origin = `${scheme}://${host}`;
+  // Relative to the origin, `//a/b` would be at another host.
+  return URL.parse(target.startsWith("/") ? origin + target : target, origin)?.href;
 }
 
 /**
