@@ -126,8 +126,7 @@ export class Channel {
     for (const [address] of gone) this.#subchannels.delete(address);
     for (const address of addresses) {
       if (this.#subchannels.has(address)) continue;
-      const options = { ...this.#options, address };
-      this.#subchannels.set(address, new Subchannel(options, this.#tell));
+      this.#subchannels.set(address, new Subchannel({ ...this.#options, address }, this.#tell));
     }
     this.#turn = [...this.#subchannels.values()];
     // Last: a call that waits for one of them now waits for the others.

@@ -111,11 +111,9 @@ export class StreamExchange extends NodeExchange {
   /** Headers or trailers as the stream can send them. */
   #fitting(fields: NodeHeaders): OutgoingHttpHeaders {
     const announced = this.answer.session?.remoteSettings?.maxHeaderListSize ?? fieldBytesMax;
-    const bytesMax = Math.min(announced, fieldBytesMax);
-    const fitting = fitFields(fields, bytesMax, (names) => {
+    return fitFields(fields, Math.min(announced, fieldBytesMax), (names) => {
       this.omitted = this.omitted === undefined ? names : `${this.omitted}, ${names}`;
-    });
-    return fitting as OutgoingHttpHeaders;
+    }) as OutgoingHttpHeaders;
   }
 
   protected get sentStatus(): number | undefined {

@@ -194,8 +194,7 @@ function failureOf(error: RestError, signature: string): string {
 
 /** A google.api.HttpBody as content, by its media type. */
 function contentOf({ contentType, data }: HttpBody, { name, options }: Tool) {
-  const { writeMaxBytes } = options;
-  if (data.length > writeMaxBytes) throw answerTooLarge(data.length, writeMaxBytes);
+  if (data.length > options.writeMaxBytes) throw answerTooLarge(data.length, options.writeMaxBytes);
   const mimeType = contentType || "application/octet-stream";
   // Text of another encoding is exact as a resource alone.
   const text = textTypes.test(mimeType) ? textOf(() => data) : undefined;

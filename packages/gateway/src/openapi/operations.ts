@@ -65,8 +65,7 @@ export function operationsOf(services: readonly DescService[], settings: Setting
     }
     found.set(`${verb} ${shape}`, place.method);
     const httpMethod = verbs.includes(verb) ? verb.toLowerCase() : verb;
-    const path = { ...first, parameters };
-    return { ...place, path, ...namesOf(place, names), httpMethod };
+    return { ...place, path: { ...first, parameters }, ...namesOf(place, names), httpMethod };
   };
   return open.flatMap((place) => ofRule(rest, () => [named(place)]) ?? []);
 }

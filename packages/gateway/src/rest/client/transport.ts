@@ -166,10 +166,9 @@ export function createRestTransport(options: RestTransportOptions): Transport {
         }
       },
     });
-    const type = typeof first.body === "object" ? first.contentType : "application/x-ndjson";
+    const contentType = typeof first.body === "object" ? first.contentType : "application/x-ndjson";
     try {
-      const message = { ...first, contentType: type };
-      const { response, reading } = await send(method, request, message, body);
+      const { response, reading } = await send(method, request, { ...first, contentType }, body);
       return { response, messages: createAsyncIterable([await readMessage(response, reading)]) };
     } catch (error) {
       throw failure ?? error;

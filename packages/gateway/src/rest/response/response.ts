@@ -104,8 +104,7 @@ export function messageText({ spec, binding, writerOptions }: Rest, message: Mes
   const name = writerOptions.useProtoFieldName ? responseBody.name : responseBody.jsonName;
   if (isJsonObject(json) && Object.hasOwn(json, name)) return JSON.stringify(json[name]);
   // An unset field: its zero value, or null where that would be a value.
-  const options = { ...writerOptions, alwaysEmitImplicit: true };
-  const zeros = messageToJson(output, message, options);
+  const zeros = messageToJson(output, message, { ...writerOptions, alwaysEmitImplicit: true });
   if (isJsonObject(zeros) && Object.hasOwn(zeros, name)) return JSON.stringify(zeros[name]);
   const isMessage = responseBody.fieldKind === "message";
   return isMessage && !hasCustomJsonRepresentation(responseBody.message) ? "{}" : "null";
@@ -137,6 +136,5 @@ async function entityTagOf(body: Body): Promise<string> {
 /** By weak comparison, section 8.8.3.2. */
 function includesTag(list: string, tag: string): boolean {
   if (list.trim() === "*") return true;
-  const opaque = tag.replace(/^W\//, "");
-  return list.match(/"[^"]*"/g)?.includes(opaque) ?? false;
+  return list.match(/"[^"]*"/g)?.includes(tag.replace(/^W\//, "")) ?? false;
 }
