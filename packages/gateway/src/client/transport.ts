@@ -118,6 +118,7 @@ export class GrpcTransport implements Transport {
       const holding = cancellation?.holding;
       const room = holdBody(body, holding);
       if (room !== undefined) await room;
+      if (holding !== undefined) holding.isCalling = true;
       const call = (one: Attempt) => callUnary(one, body, this.#limits.readMaxBytes, holding);
       const { head, trailer, ...answer } = await this.#try(codec.path, header, deadline, call);
       const reading = codec.reading(head, this.#limits, values);
@@ -152,6 +153,7 @@ export class GrpcTransport implements Transport {
       const call = (one: Attempt) => callStream(one, messages);
       const { attempt, head } = await this.#try(codec.path, header, deadline, call, messages);
       messages.forget();
+      if (holding !== undefined) holding.isCalling = true;
       const trailer = new LazyHeaders({});
       return {
         stream: true,

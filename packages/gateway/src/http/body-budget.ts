@@ -79,7 +79,7 @@ export class BodyBudget {
     this.take(holding, here);
     const timer = setTimeout(() => {
       this.#resumeOne(waiter); // others may just have given up
-      if (this.#waiters.delete(waiter)) waiter.reject(this.#refuse());
+      if (this.#waiters.delete(waiter)) waiter.reject(this.#refuse(holding));
     }, waitMs);
     const waiter: Waiter = { holding, more, timer, ...Promise.withResolvers<void>() };
     waiter.promise.catch(() => {}); // whoever asked may not read on
@@ -88,7 +88,7 @@ export class BodyBudget {
   }
 
   take(holding: Holding, bytes: number): void {
-    if (!this.#fits(holding, bytes, waitingFactor)) throw this.#refuse();
+    if (!this.#fits(holding, bytes, waitingFactor)) throw this.#refuse(holding);
     this.count(holding, bytes);
   }
 
@@ -145,8 +145,11 @@ export class BodyBudget {
     this.#waiters.delete(waiter);
   }
 
-  #refuse(): ConnectError {
+  #refuse({ isCalling }: Holding): ConnectError {
     this.refusals++;
+    if (isCalling) {
+      return new ConnectError("the server has no room for the response now", Code.Internal);
+    }
     // A new one for each, because its receiver may change it.
     const error = new ConnectError(
       "the server has no room for more request bodies now: try again",
@@ -187,6 +190,8 @@ export class Holding {
   /** For whom it counts, once that matters. */
   declare keys: readonly string[];
   declare isReleased: boolean;
+  /** Whether a server has been called, which may have done its work: a retry would do it twice. */
+  declare isCalling: boolean;
   declare private making: number;
   declare private readonly budget: BodyBudget;
 
@@ -197,6 +202,7 @@ export class Holding {
     this.bytes = 0;
     this.keys = noKeys;
     this.isReleased = false;
+    this.isCalling = false;
     this.making = 0;
   }
 

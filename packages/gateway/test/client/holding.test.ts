@@ -59,9 +59,9 @@ test("an answer that finds no room waits until there is", async () => {
   expect(held.budget.heldBytes).toBe(body.length);
 });
 
-test("an answer that cannot wait ends its call, here and at the server", async () => {
+test("an answer that cannot wait ends its call, here and at the server, which is not called again", async () => {
   await using held = await openHeld(850 * KiB, 100);
-  expect(BodyBudget.isRefusal(await failureOf(held.answer))).toBe(true);
+  expect(await failureOf(held.answer)).toMatchObject({ code: Code.Internal, details: [] });
   expect(await held.untilClosed()).toBe(constants.NGHTTP2_CANCEL);
 });
 
