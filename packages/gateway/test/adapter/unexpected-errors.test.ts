@@ -30,8 +30,7 @@ function failingWith(error: unknown) {
 
 function rpc(method: string, type: string): SentRequest {
   const body = type === "application/json" ? "{}" : envelope("{}");
-  const path = `/${CatalogService.typeName}/${method}`;
-  return { path, headers: { "content-type": type }, body };
+  return { path: `/${CatalogService.typeName}/${method}`, headers: { "content-type": type }, body };
 }
 
 const calls: readonly [what: string, request: SentRequest][] = [

@@ -56,8 +56,7 @@ describe.each(places)("%s", (place, code, answer) => {
       if (!`${headers[":path"]}`.endsWith("WatchVolumes")) answer(kib)(stream, headers);
       else slow.push(() => answerOk(stream, headers));
     };
-    const server = { maxSendHeaderBlockLength: 2 ** 22 };
-    await using fake = await openFakeServer(one, { server });
+    await using fake = await openFakeServer(one, { server: { maxSendHeaderBlockLength: 2 ** 22 } });
     const beside = collect(fake.catalog.watchVolumes({}));
     await expect.poll(() => slow.length).toBe(1);
     const outcome = await within("an answer", fake.catalog.getVolume({ name: "a" })).then(

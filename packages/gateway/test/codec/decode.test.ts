@@ -64,8 +64,7 @@ test("others wait for what is refused no longer than for what is read", async ()
 test("addresses that one peer may have at will are one caller", async () => {
   const order: string[] = [];
   const from = (peerAddress: string) => new BodyBudget().hold({ peerAddress, headers: {} });
-  const rows = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"];
-  const all = rows.map((address) => {
+  const all = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"].map((address) => {
     const telling = decoding(readMaxValues, () => order.push(address));
     return decode(large, telling, from(address));
   });

@@ -22,8 +22,7 @@ describe("JSON is read as", () => {
     ["double", '"1 "', "must be a number"],
     ["child", "[]", "must be a JSON object"],
   ])("no %s from %s: it %s", (field, json, description) => {
-    const refusal = refusalOf(() => read(EveryFieldSchema, `{"child":{"${field}":${json}}}`));
-    expect(refusal).toEqual({
+    expect(refusalOf(() => read(EveryFieldSchema, `{"child":{"${field}":${json}}}`))).toEqual({
       message: `${field} ${description}`,
       violations: [[`child.${field}`, description]],
     });

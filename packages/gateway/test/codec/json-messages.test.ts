@@ -187,8 +187,7 @@ const replacement: fc.Arbitrary<JsonValue> = fc.oneof(
 
 /** The JSON with its nth value replaced. */
 function replaceAt(json: JsonValue, index: number, value: JsonValue): JsonValue {
-  const count = countValues(json);
-  let rest = index % count;
+  let rest = index % countValues(json);
   function visit(node: JsonValue): JsonValue {
     if (rest-- === 0) return value;
     if (Array.isArray(node)) return node.map(visit);

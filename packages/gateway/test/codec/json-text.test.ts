@@ -166,8 +166,7 @@ describe("for any JSON value", () => {
     fc.assert(
       fc.property(fc.bigInt(), fc.constantFrom("", ".0", ".10", "e0", "E+1"), (n, suffix) => {
         const source = `${n}${suffix}`;
-        const value = parse(`{"a":[${source}]}`);
-        const number = (value as { a: (number | JsonNumber)[] }).a[0];
+        const number = (parse(`{"a":[${source}]}`) as { a: (number | JsonNumber)[] }).a[0];
         expect(number instanceof JsonNumber ? number.source : String(number)).toBe(source);
       }),
     );

@@ -179,8 +179,7 @@ test("Health uses the gate of the router, unless its handler has another", async
     );
   };
   expect(await check((router) => addHealth(router))).toMatch("there is no token");
-  const open = { requestGate: () => {} };
-  expect(await check((router) => addHealth(router, {}, open))).toBe(SERVING);
+  expect(await check((router) => addHealth(router, {}, { requestGate: () => {} }))).toBe(SERVING);
 });
 
 test("a request is read only up to the maximum length of a name", async () => {

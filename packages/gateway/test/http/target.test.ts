@@ -86,8 +86,7 @@ describe("a request must say where it goes in a form that a URL can be made of:"
   ])("%s of HTTP/2: %j -> %j", async (pseudo, value, outcomes) => {
     await using gateway = await openLibraryAndFields();
     const request = { version: "2", method: "GET", path: "/v1/library" } as const;
-    const response = gateway.send({ ...request, headers: { [pseudo]: value } });
-    const outcome = await response.then(
+    const outcome = await gateway.send({ ...request, headers: { [pseudo]: value } }).then(
       ({ status }) => status,
       () => "reset",
     );

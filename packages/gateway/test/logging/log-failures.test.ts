@@ -75,8 +75,7 @@ test("a mistake is told although its client has left; what ended the call or its
   await expect(call(broken)).rejects.toMatchObject({ code: Code.Internal });
   const message = { [Symbol.asyncIterator]: () => ({ next: () => Promise.reject(broken) }) };
   const answer = () => Promise.resolve({ stream: true, message } as never);
-  const streaming = { ...request, stream: true } as never;
-  const watched = await logFailures(log)(answer)(streaming);
+  const watched = await logFailures(log)(answer)({ ...request, stream: true } as never);
   await expect(collect(watched.message as never)).rejects.toBe(broken);
   expect(log.error).toHaveBeenCalledOnce();
 });

@@ -79,8 +79,7 @@ describe.each(behindParsers)("behind $name,", (mount) => {
 
   test("a consumed body is an internal error, and the operator gets the reason", async () => {
     await using gateway = await open(mount);
-    const path = `${prefix}${createEmma.path}`;
-    const response = await gateway.send({ ...createEmma, path });
+    const response = await gateway.send({ ...createEmma, path: `${prefix}${createEmma.path}` });
     expect(response.status).toBe(500);
     expect(jsonOf(response)).toEqual({ code: 13, message: "internal error", details: [] });
     expect(gateway.errors).toMatchObject([{ name: "BodyAlreadyReadError" }]);

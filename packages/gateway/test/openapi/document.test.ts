@@ -198,8 +198,7 @@ describe("fields", () => {
 
   test("of a closed enum have no other numbers", () => {
     const allows = validatorOf(documentOf(LegacyService), { $ref: "#/components/schemas/Color" });
-    const allowed = ["COLOR_RED", 2, 3, "COLOR"].filter((value) => allows(value));
-    expect(allowed).toEqual(["COLOR_RED", 2]);
+    expect(["COLOR_RED", 2, 3, "COLOR"].filter((value) => allows(value))).toEqual(["COLOR_RED", 2]);
     const values = [{ number: 1 }, { number: 1 }]; // under two names
     expect(enumNumbers({ open: false, values } as never)).toMatchObject({ enum: [1] });
   });

@@ -98,8 +98,7 @@ describe("HTTP methods:", () => {
   test("a binding for any method gets all methods that others leave", () => {
     const rules = { Any: custom("*", "/v1/volumes"), Get: get("/v1/volumes") };
     const { paths } = documentOf(describeAll(rules));
-    const idOf = ({ operationId }: Any) => operationId;
-    expect(mapValues(paths["/v1/volumes"], idOf)).toEqual({
+    expect(mapValues(paths["/v1/volumes"], ({ operationId }: Any) => operationId)).toEqual({
       put: "Described_Any_put",
       post: "Described_Any_post",
       delete: "Described_Any_delete",

@@ -94,8 +94,7 @@ describe.each(versions)("over HTTP/%s,", (version) => {
       ["by REST's own, if the router has less", { acceptCompression: [compressionGzip] }, "zstd"],
       ["by one of the router alone, too", { acceptCompression: [own] }, "own"],
     ])("a client that accepts all gets it %s", async (_what, options, coding) => {
-      const getVolume = () => ({ title: large });
-      await using gateway = await openShelves({ getVolume }, options);
+      await using gateway = await openShelves({ getVolume: () => ({ title: large }) }, options);
       const headers = { "accept-encoding": coding === "own" ? "own" : "gzip, br, zstd" };
       const response = await gateway.send({ version, ...getLarge, headers });
       expect(response.headers.get("content-encoding")).toBe(coding);

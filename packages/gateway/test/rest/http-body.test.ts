@@ -120,8 +120,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
   test("a content type that is not a valid header is an internal error", async () => {
     const downloadVolume = () => ({ contentType: "text/plain\r\nx-evil: 1" });
     await using gateway = await openShelves({ downloadVolume }, { mayFail: true });
-    const path = `${volume}:download`;
-    const response = await gateway.send({ version, method: "GET", path });
+    const response = await gateway.send({ version, method: "GET", path: `${volume}:download` });
     expect(response.status).toBe(500);
     expect(response.headers.get("x-evil")).toBeNull();
   });

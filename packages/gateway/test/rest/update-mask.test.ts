@@ -98,8 +98,7 @@ describe.each(versions)("over HTTP/%s, PATCH", (version) => {
   test("accepts no patch for another method", async () => {
     const headers = { "content-type": merge };
     const request = { version, path: "/v1/shelves/a/volumes", headers, body: "{}" };
-    const answer = askCatalog({ createVolume: () => ({}) }, request);
-    expect(await answer).toMatchObject({ status: 415 });
+    expect(await askCatalog({ createVolume: () => ({}) }, request)).toMatchObject({ status: 415 });
   });
 });
 

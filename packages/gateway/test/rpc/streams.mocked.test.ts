@@ -73,8 +73,7 @@ function openQuiet(
   const call = createCall({ exchange, wire });
   const end = Promise.withResolvers<IteratorResult<never>>();
   const messages = { [Symbol.asyncIterator]: () => ({ next: () => end.promise }) };
-  const trailer = call.responseTrailer;
-  const over = sendMessages(call, { messages, trailer, moved: undefined });
+  const over = sendMessages(call, { messages, trailer: call.responseTrailer, moved: undefined });
   const finish = async () => {
     end.resolve({ done: true, value: undefined });
     await over;

@@ -14,8 +14,7 @@ const empty = envelope(new Uint8Array(0));
 async function fail(message: string, headers: object = {}, own = {}, body = empty) {
   const details = [{ desc: BadRequestSchema, value: {} }];
   const error = new ConnectError(message, Code.Aborted, { "x-kept": "yes" }, details);
-  const echo = () => Promise.reject(Object.assign(error, own));
-  await using gateway = await openFields({ echo });
+  await using gateway = await openFields({ echo: () => Promise.reject(Object.assign(error, own)) });
   const { headers: trailers } = await gateway.send({
     version: "2",
     path: `/${FieldService.typeName}/Echo`,

@@ -8,8 +8,7 @@ const module = new URL("../../src/logging/logger.ts", import.meta.url).href;
 function run(script: string) {
   const code = `import { createStderrLog } from "${module}"; const log = createStderrLog("auto"); ${script}`;
   const args = ["--input-type=module", "--eval", code];
-  const timeout = 15_000;
-  return spawnSync(process.execPath, args, { encoding: "utf8", timeout, maxBuffer: 1e8 });
+  return spawnSync(process.execPath, args, { encoding: "utf8", timeout: 15_000, maxBuffer: 1e8 });
 }
 
 test("a line is JSON where no terminal is, with the cause under err", () => {

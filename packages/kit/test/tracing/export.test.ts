@@ -148,8 +148,7 @@ test.each<[env: Record<string, string>, sampled: readonly boolean[]]>([
     const values = createContextValues();
     // The span never ends: nothing is sent.
     tracing.calls.begin(observed)?.calling?.(values);
-    const span = trace.getSpan(values.get(callContextKey));
-    return { isSampled: span?.isRecording(), observed };
+    return { isSampled: trace.getSpan(values.get(callContextKey))?.isRecording(), observed };
   });
   expect(begun.map(({ isSampled }) => isSampled)).toEqual(sampled);
   for (const { observed } of begun) {

@@ -20,8 +20,7 @@ test.each<[wanted: string, env: Record<string, string>, unknown?: string]>([
   ["otlp", { OTEL_TRACES_EXPORTER: "zipkin,otlp", ...endpoint }, "zipkin"],
 ])("spans go to %j with %j, and the unknown %j is told", (wanted, env, unknown) => {
   const warnings: string[] = [];
-  const found = findWantedExporters(env, (message) => warnings.push(message));
-  expect(found.join()).toBe(wanted);
+  expect(findWantedExporters(env, (message) => warnings.push(message)).join()).toBe(wanted);
   const told = `OTEL_TRACES_EXPORTER: unknown exporter ${unknown}`;
   expect(warnings).toEqual(unknown === undefined ? [] : [expect.stringContaining(told)]);
 });
