@@ -132,7 +132,7 @@ async function* readEvents(
   let event = "";
   let data: BodyBuffer | undefined;
   let isAmid = false;
-  for await (const raw of allLines(chunks, { valueBytesMax: bytesMax })) {
+  for await (const raw of allLines(chunks, { valueBytesMax: "data: \r".length + bytesMax })) {
     const line = raw.at(-1) === 0x0d ? raw.subarray(0, -1) : raw;
     if (line.length === 0) {
       const isError = event === "error";
