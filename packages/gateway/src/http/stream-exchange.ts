@@ -166,7 +166,8 @@ function leaveSent(): void {
 
 function isLeft(stream: ServerHttp2Stream): boolean {
   if (stream.destroyed || stream.readableEnded) return true;
-  if (stream.state.localClose !== 1) return false;
+  // One that nghttp2 has forgotten has no state.
+  if (!stream.closed && stream.state.localClose !== 1) return false;
   stream.close(constants.NGHTTP2_NO_ERROR);
   // Node waits for someone to read the received part of the request. Until then, it keeps the
   // session of a client open that has sent GOAWAY, possibly forever.
