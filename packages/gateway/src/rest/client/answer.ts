@@ -59,7 +59,9 @@ function jsonTypeOf({ status, headers }: Response, others = ""): string {
 const jsonTypes = /^(?:application|text)\/(?:[\w.+-]+\+)?(?:x-)?(?:nd|stream\+)?json(?:l|lines)?$/;
 
 function messageOf({ output, part, jsonOptions }: Reading, json: ExactJson): Message {
-  return messageFromJson(output, part ? { [part.jsonName]: json } : json, jsonOptions);
+  // Frameworks write null, or true, for a method that returns nothing.
+  const said = output.fields.length > 0 || isJsonObject(json) ? json : {};
+  return messageFromJson(output, part ? { [part.jsonName]: json } : said, jsonOptions);
 }
 
 /** What is wrong with a response is not the caller's argument. */

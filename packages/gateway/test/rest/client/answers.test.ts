@@ -208,7 +208,10 @@ describe("answers", () => {
   ])("status %i without a body is the empty message", async (status, headers) => {
     const { client } = answering(null, { status, headers });
     expect((await client.getVolume({ id })).id).toBe(0n);
-    const deleted = await answering(null).client.deleteVolume({ name: "shelves/a/volumes/b" });
+  });
+
+  test.each([null, "null", "true", "{}"])("%s is a message without fields", async (body) => {
+    const deleted = await answering(body).client.deleteVolume({ name: "shelves/a/volumes/b" });
     expect(deleted.$typeName).toBe("google.protobuf.Empty");
   });
 
