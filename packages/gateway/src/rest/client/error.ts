@@ -80,7 +80,11 @@ export function errorFrom(
   const [first] = Array.isArray(json) ? json : [json]; // Google's streams fail so
   const outer = isJsonObject(first) ? first : {};
   const said = isJsonObject(outer["error"]) ? outer["error"] : outer;
-  const message = ["message", "detail", "error", "error_description", "title"]
+  // A summary says no more than the status where a list or an object beside it says what is wrong.
+  const isWhole = !Object.values(said).some(
+    (one) => typeof one === "object" && Object.keys(one ?? {}).length > 0,
+  );
+  const message = ["message", "detail", "error_description", ...(isWhole ? ["error", "title"] : [])]
     .map((name) => said[name])
     .find((one) => typeof one === "string" && one !== "");
   const code = [said["code"], said["status"], said["error"]]
