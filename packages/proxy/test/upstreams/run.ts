@@ -47,7 +47,7 @@ async function tryUpstream(program: UpstreamProgram): Promise<string> {
     await ready(origin);
     origins.push([`by ${services[0]}`, origin]);
   }
-  return judge(program, await runSuite(origins, join(own, "results.json")));
+  return judge(await runSuite(origins, join(own, "results.json")));
 }
 
 /** The services of a reflection, and the health of the upstream, are known soon. */
@@ -86,14 +86,12 @@ async function runSuite(
   });
 }
 
-function judge({ differences }: UpstreamProgram, results: readonly Result[]): string {
-  const isDifferent = ({ fullName }: Result) =>
-    Object.keys(differences).some((title) => fullName.endsWith(title));
-  const wrong = results.filter((one) => one.status !== (isDifferent(one) ? "failed" : "passed"));
+function judge(results: readonly Result[]): string {
+  const wrong = results.filter(({ status }) => status !== "passed");
   if (wrong.length > 0) {
-    const said = wrong.map((one) => `${one.status} against expectation: ${one.fullName}`);
+    const said = wrong.map(({ status, fullName }) => `${status}: ${fullName}`);
     const why = wrong.flatMap(({ failureMessages }) => failureMessages);
     throw new Error([...said, ...why].join("\n"));
   }
-  return `${results.length} cases, ${results.filter(isDifferent).length} of them differ as listed`;
+  return `${results.length} cases`;
 }

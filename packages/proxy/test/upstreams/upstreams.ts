@@ -15,8 +15,6 @@ export interface UpstreamProgram {
    * @throws {Unavailable}
    */
   prepare(folder: string): Promise<readonly [string, ...string[]]>;
-  /** The cases of the suite that answer otherwise before this server, each with the reason. */
-  readonly differences: Readonly<Record<string, string>>;
 }
 
 export const upstreamPrograms: readonly UpstreamProgram[] = [
@@ -28,7 +26,6 @@ export const upstreamPrograms: readonly UpstreamProgram[] = [
       await runTool(folder, ["go", "build", "-o", "catalog", "."]);
       return [join(folder, "catalog")];
     },
-    differences: {},
   },
   {
     name: "python",
@@ -39,7 +36,6 @@ export const upstreamPrograms: readonly UpstreamProgram[] = [
       await runTool(folder, [python, "-m", "grpc_tools.protoc", ...output, ...proto]);
       return [python, "catalog.py"];
     },
-    differences: {},
   },
   {
     name: "java",
@@ -50,7 +46,6 @@ export const upstreamPrograms: readonly UpstreamProgram[] = [
       const classpath = await readFile(join(folder, "classpath"), "utf8");
       return ["java", "-cp", `target/classes:${classpath}`, "catalog.Server"];
     },
-    differences: {},
   },
   {
     name: "rust",
@@ -62,6 +57,5 @@ export const upstreamPrograms: readonly UpstreamProgram[] = [
       await cp(join(target, "debug/catalog"), join(folder, "catalog"));
       return [join(folder, "catalog")];
     },
-    differences: {},
   },
 ];
