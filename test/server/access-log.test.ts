@@ -17,9 +17,7 @@ const traceId = "0af7651916cd43dd8448eb211c80319c";
 
 const logged = ["--access-log", "on"];
 
-interface Line extends AccessEntry {
-  readonly msg: string;
-}
+type Line = AccessEntry & { readonly msg: string };
 
 /** The lines of a server from now on, which has answered what they are about. */
 function watchLines({ stderr, url }: ChildServer) {

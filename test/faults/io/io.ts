@@ -26,9 +26,7 @@ const crashesPerFault = 4;
  * What a store does while its calls fail. One operation at a time, so that each run makes the same
  * calls.
  */
-interface Workload extends Pick<CreatingOptions, "sizes" | "openings"> {
-  readonly name: string;
-}
+type Workload = Pick<CreatingOptions, "sizes" | "openings"> & { readonly name: string };
 
 const small: Workload = { name: "creates, a close and a start", sizes: "small", openings: [6, 10] };
 

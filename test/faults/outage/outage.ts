@@ -61,10 +61,7 @@ export const outage: Campaign = {
     }),
 };
 
-interface Plan {
-  readonly outageMs: number;
-  readonly shimPath: string;
-}
+type Plan = { readonly outageMs: number; readonly shimPath: string };
 
 async function measure(run: Run, wait: Wait, { outageMs, shimPath }: Plan): Promise<void> {
   const { name, stops, isAtStart = false } = wait;

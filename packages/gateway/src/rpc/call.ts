@@ -66,9 +66,7 @@ export interface StreamWire<P = unknown> extends Wire<P> {
 /** The first message may change the head of an answer. But some clients send nothing before the head. */
 export const headDelayMs = 1000;
 
-export interface Failure {
-  readonly error: unknown;
-}
+export type Failure = { readonly error: unknown };
 
 export interface CallInit<P> {
   /** What its protocol keeps of it. */

@@ -97,10 +97,8 @@ function addHealthAmongOthers(router: ConnectRouter): void {
 }
 
 test("only the named services are known", async () => {
-  const services = [FieldService];
-  await using server = await openHealth({ services }, (router) =>
-    router.service(CatalogService, {}),
-  );
+  const add = (router: ConnectRouter) => router.service(CatalogService, {});
+  await using server = await openHealth({ services: [FieldService] }, add);
   using caller = grpcProtocol.open(Health, server.origin);
   const { statuses } = await caller.client.list({});
   expect(Object.keys(statuses)).toEqual(["", FieldService.typeName]);

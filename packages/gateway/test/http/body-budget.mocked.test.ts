@@ -11,10 +11,7 @@ const MiB = 1024 * KiB;
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-interface Who {
-  readonly address: string;
-  readonly token?: string;
-}
+type Who = { readonly address: string; readonly token?: string };
 
 function hold(budget: BodyBudget, { address, token }: Who): Holding {
   return budget.hold({

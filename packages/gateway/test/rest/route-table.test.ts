@@ -7,9 +7,7 @@ import {
   segmentsIn,
 } from "../../src/rest/rule/path-template.ts";
 
-interface Route {
-  readonly route: string;
-}
+type Route = { readonly route: string };
 
 function tableOf(...routes: readonly string[]): RouteTable<Route> {
   const table = new RouteTable<Route>();

@@ -19,9 +19,7 @@ export interface Place {
   readonly ca?: string;
 }
 
-export interface Target extends Place {
-  readonly server: ServerProcess;
-}
+export type Target = Place & { readonly server: ServerProcess };
 
 export interface Call<T = Place> {
   readonly name: string;

@@ -2,9 +2,7 @@ import type { Exchange, Response } from "../../src/http/exchange.ts";
 import { parseRequestTarget, resolveUrl } from "../../src/http/target.ts";
 
 /** An exchange without a network: the request is given, the answer is recorded. */
-export interface MemoryExchange extends Exchange {
-  readonly response: Response | undefined;
-}
+export type MemoryExchange = Exchange & { readonly response: Response | undefined };
 
 export interface MemoryRequest {
   readonly method?: string;

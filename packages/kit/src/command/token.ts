@@ -6,9 +6,7 @@ import { addSettingFlags, type Flags, flagsOf, readSettings } from "../settings/
 import type { Program } from "../settings/schema.ts";
 import { cannot } from "./run.ts";
 
-interface Options {
-  readonly auth?: { readonly tokenFile?: string | undefined } | undefined;
-}
+type Options = { readonly auth?: { readonly tokenFile?: string | undefined } | undefined };
 
 /** `token`. @param fileOf The token file of the settings. Throws if no token may be written to it. */
 export function createTokenCommand<O extends Options>(

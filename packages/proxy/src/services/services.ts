@@ -89,9 +89,7 @@ export function proxyServices(options: ProxyOptions): (router: ConnectRouter) =>
 
 type Message = MessageShape<DescMessage>;
 
-interface Forwarding extends ProxyOptions {
-  readonly metadataOf: RequestMetadata;
-}
+type Forwarding = ProxyOptions & { readonly metadataOf: RequestMetadata };
 
 /** A caller who takes bytes gets those of the upstream. */
 const passing = createContextValues().set(passesOn, true);

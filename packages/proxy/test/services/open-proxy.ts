@@ -57,9 +57,7 @@ export const descriptors = readDescriptors(
 );
 
 /** A gateway in front of an upstream. */
-export interface TestProxy extends TestGateway {
-  readonly transport: GrpcTransport;
-}
+export type TestProxy = TestGateway & { readonly transport: GrpcTransport };
 
 export interface TestProxyOptions extends Partial<TestGatewayOptions> {
   readonly url: string;

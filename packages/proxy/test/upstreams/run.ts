@@ -62,10 +62,7 @@ interface Result {
   readonly failureMessages: readonly string[];
 }
 
-interface TestFile {
-  readonly assertionResults: readonly Result[];
-  readonly message: string;
-}
+type TestFile = { readonly assertionResults: readonly Result[]; readonly message: string };
 
 async function runSuite(
   origins: readonly (readonly [how: string, origin: string])[],

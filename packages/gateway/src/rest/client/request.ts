@@ -103,9 +103,7 @@ export function createRoutes(rules: Rules, json: JsonWriterOptions) {
   return { of, write };
 }
 
-interface WriterOptions extends JsonWriterOptions {
-  readonly mayBeZero: boolean;
-}
+type WriterOptions = JsonWriterOptions & { readonly mayBeZero: boolean };
 
 export function unimplemented(method: DescMethod, reason: string): ConnectError {
   return new ConnectError(`REST cannot call ${selectorOf(method)}: ${reason}`, Code.Unimplemented);

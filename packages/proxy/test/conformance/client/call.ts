@@ -149,6 +149,4 @@ export async function makeCall(
   }
 }
 
-interface Response {
-  readonly payload?: ConformancePayload | undefined;
-}
+type Response = { readonly payload?: ConformancePayload | undefined };

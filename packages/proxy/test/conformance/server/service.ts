@@ -68,10 +68,7 @@ export const conformanceService: Omit<ServiceImpl<typeof ConformanceService>, "u
 };
 
 /** The messages sent and received so far. */
-interface Progress {
-  readonly sent: number;
-  readonly received: readonly Any[];
-}
+type Progress = { readonly sent: number; readonly received: readonly Any[] };
 
 /** The remaining messages, and then the requested error. */
 async function* answerRest(
