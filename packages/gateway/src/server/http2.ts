@@ -184,6 +184,8 @@ function limitSession(
       const now = performance.now();
       for (const seen of streams) {
         const { stream, seenAt } = seen;
+        // Node waits for a reader where a client, such as Envoy, resets a stream without an error.
+        if (stream.aborted) stream.destroy();
         if (now - seenAt < requestTimeoutMs) continue;
         if (stream.readableEnded || isWhole(stream) || exchangeOf(stream)?.isKept) continue;
         if (exchangeOf(stream)?.keepsPace(requestTimeoutMs)) {

@@ -251,6 +251,20 @@ describe.concurrent("over HTTP/2", () => {
     expect(await response).toMatchObject({ status: 200 });
   });
 
+  test("ends a request that is reset without an error, though nobody reads it", async () => {
+    const called = Promise.withResolvers<http2.ServerHttp2Stream>();
+    const serveStream = (stream: http2.ServerHttp2Stream) => {
+      called.resolve(stream);
+      return stream.read(0) === null; // or Node would discard it
+    };
+    await using port = await openTestPort({ serveStream });
+    using connection = await openRawConnection(port.address.port);
+    connection.write(http2Bytes(headers(1), data(1, "unread", 0)));
+    const ended = once(await called.promise, "close");
+    connection.write(resetFrame(1, errorCode.noError));
+    await within("the end of the stream", ended);
+  });
+
   test("unread answers do not harm other calls of their connection", async () => {
     const serve = (_request: unknown, response: { end(body: Buffer): unknown }) =>
       void response.end(Buffer.alloc(2 ** 20));
