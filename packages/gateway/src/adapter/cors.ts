@@ -23,10 +23,14 @@ export interface CorsOptions {
   readonly maxAgeSeconds?: number;
 }
 
-/** Answers preflights too. Without a route, any method is allowed: so pages can read why it is refused. */
-export type ApplyCors = (exchange: CorsExchange, route?: Pick<Route, "allow">) => void;
-
-type CorsExchange = Pick<Exchange, "method" | "path" | "headers" | "addHeader" | "respond">;
+/**
+ * The headers to add to an answer, or those that answer a preflight. Without a route, any method is
+ * allowed: so pages can read why it is refused.
+ */
+export type CorsHeaderOf = (
+  request: Pick<Exchange, "method" | "path" | "headers">,
+  route?: Pick<Route, "allow">,
+) => HeaderRecord;
 
 const kinds = optionKinds<CorsOptions>()({
   "list of strings": "origins allowedHeaders exposedHeaders",
@@ -34,7 +38,7 @@ const kinds = optionKinds<CorsOptions>()({
   "number from 0": "maxAgeSeconds",
 });
 
-export function createCors(options: CorsOptions): ApplyCors {
+export function createCors(options: CorsOptions): CorsHeaderOf {
   assertOptions("cors", options, kinds, ["origins"]);
   const { maxAgeSeconds = 7200, credentials = false } = options;
   const problem = findOriginProblem(options.origins);
@@ -62,21 +66,19 @@ export function createCors(options: CorsOptions): ApplyCors {
     ...(options.exposedHeaders ?? []),
   ].join(", ");
 
-  return (exchange, route) => {
-    const { origin, [askedMethod]: asked } = exchange.headers;
-    const isAsking = isPreflight(exchange);
+  return (request, route) => {
+    const { origin, [askedMethod]: asked } = request.headers;
     const header: HeaderRecord = { vary: "origin" };
     if (origin !== undefined && (isForAll || origins.has(String(origin)))) {
       header["access-control-allow-origin"] = isForAll ? "*" : String(origin);
       if (credentials) header["access-control-allow-credentials"] = "true";
-      if (isAsking) {
-        header["access-control-allow-methods"] = route?.allow(exchange.path).join(", ") || asked;
+      if (isPreflight(request)) {
+        header["access-control-allow-methods"] = route?.allow(request.path).join(", ") || asked;
         header["access-control-allow-headers"] = allowedHeaders;
         header["access-control-max-age"] = String(maxAgeSeconds);
       } else header["access-control-expose-headers"] = exposedHeaders;
     }
-    if (isAsking) exchange.respond({ status: 204, header, body: "" });
-    else exchange.addHeader(header);
+    return header;
   };
 }
 

@@ -88,7 +88,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
   const acceptCompression = options.acceptCompression ?? [...compressions];
   const own = { ...options, acceptCompression, onError, onUnknownType };
   const endpoints = collectEndpoints(own, options.routes);
-  const applyCors = options.cors && createCors(options.cors);
+  const corsHeaderOf = options.cors && createCors(options.cors);
   const settings = resolveRestOptions(options.rest ?? {});
   const { origins = [] } = options.cors ?? {};
   const notFound = notFoundRoute(options.notFoundError);
@@ -104,8 +104,8 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
     route: Route,
     makeValues?: () => ContextValues | undefined,
   ): Promise<void> {
-    if (applyCors !== undefined && isPreflight(exchange)) {
-      applyCors(exchange, route);
+    if (corsHeaderOf !== undefined && isPreflight(exchange)) {
+      exchange.respond({ status: 204, header: corsHeaderOf(exchange, route), body: "" });
       return;
     }
     const observation = observer && guarded(onError, () => begin(exchange, route));
@@ -113,7 +113,7 @@ export function createGateway(options: CommonOptions, { compressions, codings }:
       const { problem } = exchange;
       if (problem === onlyChunked) throw new RestFailure(501, Code.Unimplemented, problem);
       if (problem !== undefined) throw new RestFailure(400, Code.InvalidArgument, problem);
-      applyCors?.(exchange, route);
+      if (corsHeaderOf !== undefined) exchange.addHeader(corsHeaderOf(exchange, route));
       let values = route.isRefusal ? undefined : makeValues?.();
       if (!route.isRefusal && (exposePeerAddress || observation?.calling !== undefined)) {
         const prepared = values ?? createContextValues();

@@ -3,8 +3,6 @@ import { promisify } from "node:util";
 import * as zlib from "node:zlib";
 import type { ContextValues } from "@connectrpc/connect";
 import { BodyBudget } from "../http/body-budget.ts";
-import type { Response } from "../http/exchange.ts";
-import type { NodeHeaders } from "../http/headers.ts";
 import {
   exchangeFor,
   type NodeHandler,
@@ -17,7 +15,7 @@ import { parseRequestTarget } from "../http/target.ts";
 import type { AnswerCoding } from "../rest/response/answer-coding.ts";
 import { compressionBrotli, compressionGzip } from "../rpc/compression.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
-import { type ApplyCors, createCors, isPreflight } from "./cors.ts";
+import { type CorsHeaderOf, createCors, isPreflight } from "./cors.ts";
 import { type CommonOptions, commonOptionKinds, createGateway, type Runtime } from "./gateway.ts";
 
 /** The options of `connectNodeAdapter`, with the same meaning, and those of the gateway. */
@@ -65,18 +63,28 @@ export function createNodeGateway(
 ) {
   const { contextValues, fallback: other, cors } = options;
   const { bodyBudget = new BodyBudget() } = options;
-  const applyCors = cors && createCors(cors);
+  const corsHeaderOf = cors && createCors(cors);
   const fallback = other && guardHandler(other);
   const beside = new Map(
-    [...handlers].map(([path, handler]) => [path, guardHandler(handler, applyCors)]),
+    [...handlers].map(([path, handler]) => [path, guardHandler(handler, corsHeaderOf)]),
   );
   let gateway = createGateway(options, node);
 
-  /** If it throws or rejects, its client gets an error. Without `applyCors`, CORS is left to it. */
-  function guardHandler(handler: NodeHandler, applyCors?: ApplyCors) {
+  /** If it throws or rejects, its client gets an error. Without `corsHeaderOf`, CORS is left to it. */
+  function guardHandler(handler: NodeHandler, corsHeaderOf?: CorsHeaderOf) {
     return async (request: NodeRequest, response: NodeResponse): Promise<void> => {
       try {
-        if (applyCors !== undefined && answersPreflight(applyCors, request, response)) return;
+        if (corsHeaderOf !== undefined) {
+          const { method = "", url: path = "", headers } = request;
+          const asked = { method, path, headers };
+          const header = corsHeaderOf(asked);
+          for (const name in header) response.setHeader(name, `${header[name]}`);
+          if (isPreflight(asked)) {
+            response.statusCode = 204;
+            response.end();
+            return;
+          }
+        }
         await handler(request, response);
       } catch (error) {
         gateway.onError(error);
@@ -145,22 +153,3 @@ const node: Runtime = {
     compressionGzip,
   ],
 };
-
-/** Adds the headers of CORS, or answers a preflight. */
-function answersPreflight(
-  applyCors: ApplyCors,
-  { method = "", url: path = "", headers }: NodeRequest,
-  response: NodeResponse,
-): boolean {
-  const addHeader = (header: NodeHeaders) => {
-    for (const name in header) response.setHeader(name, `${header[name]}`);
-  };
-  const respond = ({ status, header }: Response) => {
-    addHeader(header);
-    response.statusCode = status;
-    response.end();
-  };
-  const exchange = { method, path, headers, addHeader, respond };
-  applyCors(exchange);
-  return isPreflight(exchange);
-}
