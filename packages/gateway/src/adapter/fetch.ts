@@ -1,9 +1,11 @@
-import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
+import type { ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { guarded } from "../errors/errors.ts";
+import { BodyBuffer } from "../http/body.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
+import { gunzip } from "../rest/request/request.ts";
 import { assertOptions, type OptionKindsOf } from "../rpc/options.ts";
 import { type CommonOptions, commonOptionKinds, createGateway } from "./gateway.ts";
 
@@ -56,35 +58,20 @@ export function gatewayFetchHandler<B extends Beside = []>(
   };
 }
 
-/** The gzip of the platform. Errors are those of connect-node's. */
+/** The gzip of the platform. */
 const gzip: Compression = {
   name: "gzip",
-  compress: (bytes) => through(bytes, new CompressionStream("gzip")),
+  async compress(bytes) {
+    const whole = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
+    const compressed = new Response(whole.pipeThrough(new CompressionStream("gzip")));
+    return new Uint8Array(await compressed.arrayBuffer());
+  },
   async decompress(bytes, readMaxBytes) {
-    if (bytes.length === 0) return new Uint8Array(0);
-    try {
-      return await through(bytes, new DecompressionStream("gzip"), readMaxBytes);
-    } catch (error) {
-      if (error instanceof ConnectError) throw error;
-      const message = "decompression failed";
-      throw new ConnectError(message, Code.InvalidArgument, undefined, undefined, error);
+    const unpacked = new BodyBuffer();
+    for await (const chunk of bytes.length === 0 ? [] : gunzip([bytes])) {
+      void unpacked.append(chunk);
+      if (unpacked.length > readMaxBytes) throw messageTooLarge(readMaxBytes);
     }
+    return unpacked.bytes as Uint8Array<ArrayBuffer>;
   },
 };
-
-/** @throws {ConnectError} RESOURCE_EXHAUSTED as soon as the result exceeds the limit. */
-async function through(
-  bytes: Uint8Array,
-  transform: CompressionStream | DecompressionStream,
-  bytesMax = Number.POSITIVE_INFINITY,
-): Promise<Uint8Array<ArrayBuffer>> {
-  const source = new Blob([bytes as Uint8Array<ArrayBuffer>]).stream();
-  const chunks: Uint8Array<ArrayBuffer>[] = [];
-  let length = 0;
-  for await (const chunk of source.pipeThrough(transform)) {
-    chunks.push(chunk);
-    length += chunk.byteLength;
-    if (length > bytesMax) throw messageTooLarge(bytesMax);
-  }
-  return new Uint8Array(await new Blob(chunks).arrayBuffer());
-}

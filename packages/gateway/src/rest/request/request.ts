@@ -192,7 +192,10 @@ function streamBody(
   return coding === undefined ? request.chunks() : gunzip(request.chunks());
 }
 
-async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+/** @throws {ConnectError} INVALID_ARGUMENT if it is no gzip, or cut; what ended the chunks. */
+export async function* gunzip(
+  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new DecompressionStream("gzip");
   const writer = writable.getWriter();
   const writing = (async () => {
@@ -210,7 +213,7 @@ async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8A
     yield* readable;
   } catch (cause) {
     await writing;
-    const text = "the body is not valid gzip";
+    const text = "decompression failed"; // as connect-node has it
     throw new ConnectError(text, Code.InvalidArgument, undefined, undefined, cause);
   }
 }
