@@ -4,7 +4,7 @@ import http2 from "node:http2";
 import { gzipSync } from "node:zlib";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { BodyBudget, type Holding } from "../src/http/body-budget.ts";
+import { BodyBudget, Holding } from "../src/http/body-budget.ts";
 import { versions } from "./support/catalog.ts";
 import { openFields } from "./support/echo.ts";
 import { envelope } from "./support/envelope.ts";
@@ -51,7 +51,7 @@ function openEcho(bodyBudget: BodyBudget) {
 
 /** An older body of the same address. */
 function holdFor(budget: BodyBudget, bytes: number): Holding {
-  const holding = budget.hold({ peerAddress: "127.0.0.1", headers: {} });
+  const holding = new Holding(budget, { peerAddress: "127.0.0.1", headers: {} });
   void holding.add(bytes);
   return holding;
 }

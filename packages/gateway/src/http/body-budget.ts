@@ -66,10 +66,6 @@ export class BodyBudget {
     return error instanceof ConnectError && refused.has(error);
   }
 
-  hold(caller: Caller): Holding {
-    return new Holding(this, caller);
-  }
-
   /** As `Holding.add`, where shares matter. */
   find(holding: Holding, here: number, more: number): Promise<void> | undefined {
     if (this.#fits(holding, here + more)) {

@@ -1,6 +1,6 @@
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError, bytesOf, longMs, nextTurn } from "./body.ts";
-import { type BodyBudget, clientLeft, type Holding, requestBytes } from "./body-budget.ts";
+import { type BodyBudget, clientLeft, Holding, requestBytes } from "./body-budget.ts";
 import {
   type Abortable,
   type Response as Answer,
@@ -56,7 +56,7 @@ export class FetchExchange implements Exchange {
     this.headers = Object.fromEntries(request.headers);
     this.url = origin + this.target; // without a fragment
     this.peerAddress = peerAddress;
-    this.holding = budget.hold(this);
+    this.holding = new Holding(budget, this);
     this.response = promise;
     this.#request = request;
     this.#answer = resolve;

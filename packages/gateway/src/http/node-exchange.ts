@@ -1,7 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 import type { ConnectError } from "@connectrpc/connect";
 import { BodyAlreadyReadError } from "./body.ts";
-import { type BodyBudget, clientLeft, type Holding, requestBytes } from "./body-budget.ts";
+import { type BodyBudget, clientLeft, Holding, requestBytes } from "./body-budget.ts";
 import type { BodySink, BodyWriter, Ending, Exchange, Head, Response } from "./exchange.ts";
 import type { NodeHeaders, RequestHeaders } from "./headers.ts";
 import { pauseUntil, readChunks } from "./windows.ts";
@@ -39,43 +39,31 @@ export abstract class NodeExchange implements Exchange {
   protected abstract readonly closeError: unknown;
   abstract begin(head: Head): BodyWriter;
   abstract breakOff(error?: ConnectError): void;
-  declare hasTrailers: boolean;
-  declare call: Exchange["call"];
-  declare hasLeft: boolean;
+  readonly hasTrailers = true;
+  call: Exchange["call"];
+  hasLeft = false;
   /** Whether it may take as long as its call. */
-  declare isKept: boolean;
+  isKept = false;
   /** Those of its body, since `keepsPace`. */
-  declare readBytes: number;
-  declare omitted: string | undefined;
-  declare protected added: NodeHeaders | undefined;
+  readBytes = 0;
+  omitted: string | undefined;
+  protected added: NodeHeaders | undefined;
   /** The error of the answer; null: there is no answer yet. */
-  declare protected outcome: ConnectError | null | undefined;
+  protected outcome: ConnectError | null | undefined = null;
   /** Whether a body was announced. It may be empty. */
   declare hasBody: boolean;
   declare protected source: Readable;
   declare protected readonly answer: Answer;
   declare protected readonly close: () => void;
-  declare private refusal: CallRefusal | undefined;
-  declare reading: Reading | undefined;
-  declare held: Holding | undefined;
+  private refusal: CallRefusal | undefined;
+  reading: Reading | undefined;
+  held: Holding | undefined;
   declare private readonly budget: BodyBudget | undefined;
 
-  // Fields are set here alone: initialisers would be a function more for each request.
   constructor(source: Readable, answer: Answer, budget: BodyBudget | undefined) {
     this.source = source;
     this.answer = answer;
     this.budget = budget;
-    this.hasTrailers = true;
-    this.call = undefined;
-    this.hasLeft = false;
-    this.isKept = false;
-    this.readBytes = 0;
-    this.omitted = undefined;
-    this.added = undefined;
-    this.outcome = null;
-    this.refusal = undefined;
-    this.reading = undefined;
-    this.held = undefined;
     answer[owner] = this;
     // Not an arrow function: V8 keeps objects for longer that have one of their own in a field.
     this.close = closeExchange.bind(undefined, this);
@@ -109,7 +97,7 @@ export abstract class NodeExchange implements Exchange {
 
   get holding(): Holding | undefined {
     if (this.held === undefined) {
-      this.held = this.budget?.hold(this);
+      this.held = this.budget && new Holding(this.budget, this);
       if (this.isClosed) this.held?.release();
     }
     return this.held;

@@ -107,12 +107,12 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly signal: AbortSignal;
   // Of the request:
   declare readonly stream: boolean;
-  declare message: Message | AsyncIterable<Message>;
+  message: Message | AsyncIterable<Message> = noMessages;
   declare readonly header: LazyHeaders;
   declare readonly contextValues: ContextValues;
 
   /** Itself, in copies too. */
-  declare readonly call: this;
+  readonly call: this = this;
   declare readonly wire: Wire<P>;
   declare readonly exchange: Exchange;
   declare readonly parts: P;
@@ -122,19 +122,18 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
   /** When the caller stops waiting, by `performance.now()`: the time of day may jump. */
   declare readonly deadline: number | undefined;
   /** Sends the head of an answer in messages. */
-  declare sendHead: (() => void) | undefined;
+  sendHead: (() => void) | undefined;
 
-  declare aborted: boolean;
-  declare private isOver: boolean;
-  declare private cause: unknown;
-  declare private controller: AbortController | undefined;
-  declare private listeners: AbortListener[] | undefined;
-  declare private timer: ReturnType<typeof setTimeout> | undefined;
+  aborted = false;
+  private isOver = false;
+  private cause: unknown;
+  private controller: AbortController | undefined;
+  private listeners: AbortListener[] | undefined;
+  private timer: ReturnType<typeof setTimeout> | undefined;
   /** All calls that end with the server, and its place among them. */
-  declare private siblings: Call[] | undefined;
-  declare private place: number;
+  private siblings: Call[] | undefined;
+  private place = 0;
 
-  // Fields are set here alone: initialisers would be a function more for each call.
   constructor(
     wire: Wire<P>,
     exchange: Exchange,
@@ -173,23 +172,12 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     this.responseHeader = new LazyHeaders(header);
     this.responseTrailer = new LazyHeaders(wire.trailer);
     this.stream = spec.kind !== "unary";
-    this.message = noMessages;
-    this.call = this;
     this.wire = wire;
     this.exchange = exchange;
     this.parts = parts as P;
     this.refusal = refusal ?? compression.error ?? timeout?.error;
     this.isAdmitted = isAdmitted;
     this.compression = compression;
-    this.sendHead = undefined;
-    this.aborted = false;
-    this.isOver = false;
-    this.cause = undefined;
-    this.controller = undefined;
-    this.listeners = undefined;
-    this.timer = undefined;
-    this.siblings = undefined;
-    this.place = 0;
     Object.defineProperty(this, "signal", lazySignal);
     const deadline = timeoutMs === undefined ? undefined : performance.now() + timeoutMs;
     this.deadline = deadline;

@@ -112,19 +112,15 @@ function findMissing({ checks }: Plan, message: Message, all: Place[], above?: P
     if (!isFieldSet(message, field)) {
       if (required) all.push({ above, field });
     } else if (held !== undefined) {
-      const value = heldIn(message, field);
-      const isOne = field.fieldKind === "message";
+      const { fieldKind, localName, oneof } = field;
+      const holder = message as unknown as Record<string, unknown>;
+      const inOneof = oneof && (holder[oneof.localName] as { readonly value: unknown }).value;
+      const value = (inOneof ?? holder[localName]) as Message | Message[] | Record<string, Message>;
+      const isOne = fieldKind === "message";
       for (const [key, item] of isOne ? [[undefined, value] as const] : Object.entries(value))
         findMissing(held, item as Message, all, { above, field, key });
     }
   }
-}
-
-/** A message, or a list or a map of them. */
-function heldIn(message: Message, { localName, oneof }: DescField) {
-  const holder = message as unknown as Record<string, unknown>;
-  const value = oneof ? (holder[oneof.localName] as { value: unknown }).value : holder[localName];
-  return value as Message | Message[] | Record<string, Message>;
 }
 
 interface Plan {

@@ -2,7 +2,7 @@
 import { constants, type ServerHttp2Stream } from "node:http2";
 import { Code } from "@connectrpc/connect";
 import { describe, expect, test, vi } from "vitest";
-import { BodyBudget } from "../../src/http/body-budget.ts";
+import { BodyBudget, Holding } from "../../src/http/body-budget.ts";
 import { wrapEnvelope } from "../../src/rpc/envelope.ts";
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { patienceMs, within } from "../support/within.ts";
@@ -18,9 +18,9 @@ const body = Buffer.from(wrapEnvelope(0, field));
 async function openCaller(heldBytes: number, answer: (stream: ServerHttp2Stream) => void) {
   const budget = new BodyBudget({ bytesMax: MiB });
   const who = { peerAddress: "10.0.0.1", headers: {} };
-  const older = budget.hold(who);
+  const older = new Holding(budget, who);
   if (heldBytes > 0) void older.add(heldBytes);
-  const holding = budget.hold(who);
+  const holding = new Holding(budget, who);
   const fake = await openFakeServer((stream) => answer(stream));
   const cancellation = Object.assign(new AbortController().signal, { holding });
   return { ...fake, budget, older, holding, cancellation };

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { countValues, decode, valueBytes } from "../../src/codec/decode.ts";
-import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { BodyBudget, Holding } from "../../src/http/body-budget.ts";
 import { readEnvelopes, requestErrors } from "../../src/rpc/envelope.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
@@ -18,7 +18,7 @@ function decoding(values: number, told: () => void = () => {}) {
 }
 
 function hold(authorization: string, budget = new BodyBudget()): Holding {
-  return budget.hold({ peerAddress: "10.0.0.1", headers: { authorization } });
+  return new Holding(budget, { peerAddress: "10.0.0.1", headers: { authorization } });
 }
 
 const large = new Uint8Array(8192);
@@ -63,7 +63,7 @@ test("others wait for what is refused no longer than for what is read", async ()
 
 test("addresses that one peer may have at will are one caller", async () => {
   const order: string[] = [];
-  const from = (peerAddress: string) => new BodyBudget().hold({ peerAddress, headers: {} });
+  const from = (peerAddress: string) => new Holding(new BodyBudget(), { peerAddress, headers: {} });
   const all = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "192.0.2.1"].map((address) => {
     const telling = decoding(readMaxValues, () => order.push(address));
     return decode(large, telling, from(address));

@@ -2,7 +2,7 @@ import { getHeapStatistics } from "node:v8";
 import { Code, ConnectError } from "@connectrpc/connect";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
-import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { BodyBudget, Holding } from "../../src/http/body-budget.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 
 const KiB = 1024;
@@ -14,7 +14,7 @@ afterEach(() => void vi.useRealTimers());
 type Who = { readonly address: string; readonly token?: string };
 
 function hold(budget: BodyBudget, { address, token }: Who): Holding {
-  return budget.hold({
+  return new Holding(budget, {
     peerAddress: address,
     headers: token === undefined ? {} : { authorization: `Bearer ${token}` },
   });

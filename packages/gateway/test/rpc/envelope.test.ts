@@ -2,7 +2,7 @@ import { gzipSync } from "node:zlib";
 import { Code, ConnectError } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { BodyBudget, type Holding } from "../../src/http/body-budget.ts";
+import { BodyBudget, Holding } from "../../src/http/body-budget.ts";
 import type { Call } from "../../src/rpc/call.ts";
 import { compressionGzip } from "../../src/rpc/compression.ts";
 import {
@@ -149,7 +149,7 @@ describe("one message", () => {
 describe("what messages hold", () => {
   const open = () => {
     const budget = new BodyBudget();
-    return { budget, holding: budget.hold({ peerAddress: undefined, headers: {} }) };
+    return { budget, holding: new Holding(budget, { peerAddress: undefined, headers: {} }) };
   };
 
   test("is what has come or is expected of them, and what they unpack to, until the next", async () => {
@@ -177,8 +177,8 @@ describe("what messages hold", () => {
 
   test("is counted before it is read on", async () => {
     const budget = new BodyBudget({ bytesMax: 100 });
-    const holding = budget.hold({ peerAddress: undefined, headers: {} });
-    const older = budget.hold({ peerAddress: undefined, headers: {} });
+    const holding = new Holding(budget, { peerAddress: undefined, headers: {} });
+    const older = new Holding(budget, { peerAddress: undefined, headers: {} });
     void older.add(48);
     const read = readAll([message.subarray(0, 5), message.subarray(5)], { holding });
     await new Promise((resolve) => setImmediate(resolve));

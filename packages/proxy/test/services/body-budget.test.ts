@@ -5,6 +5,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { BodyBudget } from "connect-gateway";
 import { expect, test } from "vitest";
+import { Holding } from "../../../gateway/src/http/body-budget.ts";
 import { wrapEnvelope } from "../../../gateway/src/rpc/envelope.ts";
 import { answerWith, grpcHead, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
 import { EveryFieldSchema, FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
@@ -28,7 +29,7 @@ async function openFull(coding: keyof typeof answers, olderBytes: number) {
   const fake = stack.use(await openFakeServer(answerWith({ "grpc-status": "0" }, { head, body })));
   const budget = new BodyBudget({ bytesMax: 1024 * KiB });
   const proxy = stack.use(await openProxy({ url: fake.url, bodyBudget: budget }));
-  const older = budget.hold({ peerAddress: "127.0.0.1", headers: {} });
+  const older = new Holding(budget, { peerAddress: "127.0.0.1", headers: {} });
   void older.add(olderBytes);
   const transport = createGrpcTransport({ baseUrl: proxy.origin("2"), readMaxBytes: 1e6 });
   const client = createClient(FieldService, transport);
