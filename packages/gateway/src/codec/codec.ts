@@ -41,12 +41,9 @@ export function createCodecs({ input, output }: DescMethod, options: CodecOption
   const writerOptions = telling(jsonOptions, options.onUnknownType);
   const parse = (bytes: Uint8Array) =>
     attempt("parse binary", Code.InvalidArgument, () => {
-      // The errors of protobuf-es come first, unless it could take long.
-      const isFirst = bytes.length > 512;
-      if (isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
-      const message = fromBinary(input, bytes, binaryOptions);
-      if (!isFirst) assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
-      return message;
+      // Before anything is created from them, because a few bytes can become much.
+      assertWireFormat(input, bytes, binaryOptions?.recursionLimit);
+      return fromBinary(input, bytes, binaryOptions);
     });
   return {
     binary: {
