@@ -1,5 +1,5 @@
 import type { Registry } from "@bufbuild/protobuf";
-import { assertOptions, assertWhole, optionKinds } from "../rpc/options.ts";
+import { assertOptions, optionKinds } from "../rpc/options.ts";
 import type { ProtectedResource } from "./protected-resource.ts";
 
 /** What a client may tell its user of a tool: https://modelcontextprotocol.io/specification */
@@ -55,7 +55,7 @@ export function resolveMcpOptions(options: McpOptions) {
       "list of strings": "tools",
       object: "server hints descriptors authorization",
       string: "instructions textPattern",
-      "positive number": "streamBytesMax streamTimeMs",
+      "whole number from 1 to 2^31 - 1": "streamBytesMax streamTimeMs",
     }),
     schemas: ["full", "plain"],
   };
@@ -81,7 +81,6 @@ export function resolveMcpOptions(options: McpOptions) {
     throw new TypeError(`mcp.authorization.resource must be a URL of https or http: ${resource}`);
   }
   const { schemas = "full", streamBytesMax = 256 * 1024, streamTimeMs = 10_000 } = options;
-  assertWhole("mcp", { streamBytesMax, streamTimeMs });
   return { ...options, hints, schemas, streamBytesMax, streamTimeMs };
 }
 

@@ -2,7 +2,7 @@
 export const timerMaxMs = 2 ** 31 - 1;
 
 type Value = "string" | "function" | "object";
-type Numeric = "number from 0" | "positive number";
+type Numeric = "number from 0" | "positive number" | "whole number from 1 to 2^31 - 1";
 type Kind = "boolean" | Value | Numeric | `list of ${Value}s`;
 
 /** The type of an option, or a set of texts. */
@@ -53,14 +53,6 @@ export function assertOptions(
   if (missing !== undefined) throw new TypeError(`${where}.${missing} is missing`);
 }
 
-/** Of values of the kind "positive number". @throws {TypeError} */
-export function assertWhole(where: string, values: Readonly<Record<string, unknown>>): void {
-  for (const [name, value] of Object.entries(values)) {
-    if (typeof value !== "number" || (Number.isInteger(value) && value <= timerMaxMs)) continue;
-    throw new TypeError(`${where}.${name} must be a whole number up to 2^31 - 1: ${value}`);
-  }
-}
-
 /** Asserts that paths can begin with a text: `/api`, or nothing. @throws {TypeError} */
 export function assertPathPrefix(where: string, prefix: string): void {
   if (/^(?:\/[^/?#\s]+)*$/.test(prefix)) return;
@@ -69,7 +61,10 @@ export function assertPathPrefix(where: string, prefix: string): void {
 
 function isOfKind(value: unknown, kind: Kind): boolean {
   if (value === 0) return kind === "number from 0";
-  if (typeof value === "number") return value > 0 && kind.includes("number");
+  if (typeof value === "number") {
+    const isWhole = Number.isInteger(value) && value <= timerMaxMs;
+    return value > 0 && kind.includes("number") && (isWhole || !kind.startsWith("whole"));
+  }
   if (Array.isArray(value)) {
     return kind.startsWith("list") && value.every((one) => kind === `list of ${kindOf(one)}s`);
   }

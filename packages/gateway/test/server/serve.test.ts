@@ -163,7 +163,7 @@ test("over HTTP/2, a tunnel is rejected, and told", async () => {
 });
 
 test.each<[options: object, message: string]>([
-  [{ limits: { requestTimeoutMs: 0 } }, "limits.requestTimeoutMs must be a positive number"],
+  [{ limits: { requestTimeoutMs: 0 } }, "limits.requestTimeoutMs must be a whole number"],
   [{ limits: { requestTimeoutMs: 2 ** 31 } }, "limits.requestTimeoutMs must be a whole number"],
   [{ limits: { connectionMax: 5 } }, "limits.connectionMax is no option; the options are header"],
   [{ tls: {} }, "tls.certFile is missing"],
