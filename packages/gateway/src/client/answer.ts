@@ -119,13 +119,8 @@ function parseDetails(base64: string | string[] = ""): Pick<Status, "message" | 
 
 export type ReadLimits = Pick<EnvelopeReading<unknown>, "readMaxBytes" | "readMaxValues">;
 
-export type MethodCodec<I extends DescMessage, O extends DescMessage> = ReturnType<
-  typeof createMethodCodec<I, O>
->;
-
-/** Shared by the calls of a method: its path, and the form of its messages. */
+/** How the messages of a method are written and read. */
 export function createMethodCodec<I extends DescMessage, O extends DescMessage>(
-  path: string,
   input: I,
   output: O,
 ) {
@@ -143,7 +138,6 @@ export function createMethodCodec<I extends DescMessage, O extends DescMessage>(
     }
   };
   return {
-    path,
     serialize: (init: MessageInitShape<I>): Uint8Array =>
       wrapEnvelope(0, toBytes(input, create(input, init))),
     /** @param values May have `passesOn`. */

@@ -14,7 +14,7 @@ import { methodNameOf } from "../rpc/call-names.ts";
 import { compressionGzip } from "../rpc/compression.ts";
 import { EnvelopeReader, readEnvelopes } from "../rpc/envelope.ts";
 import { assertOptions, optionKinds, timerMaxMs } from "../rpc/options.ts";
-import { createMethodCodec, type MethodCodec, type ReadLimits } from "./answer.ts";
+import { createMethodCodec, type ReadLimits } from "./answer.ts";
 import { Attempt, callStream, callUnary, receive } from "./attempt.ts";
 import { CallDeadline } from "./call-deadline.ts";
 import { Channel } from "./channel.ts";
@@ -67,7 +67,6 @@ export class GrpcTransport implements Transport {
   readonly #header: GrpcTransportOptions["header"];
   readonly #authority: string;
   readonly #listeners = new Set<() => void>();
-  readonly #methods = new WeakMap<DescMethod, MethodCodec<DescMessage, DescMessage>>();
 
   constructor(options: GrpcTransportOptions) {
     const { url, tls = () => ({}) } = options;
@@ -111,7 +110,7 @@ export class GrpcTransport implements Transport {
     input: MessageInitShape<I>,
     values?: ContextValues,
   ): Promise<UnaryResponse<I, O>> {
-    const codec = this.#know(method);
+    const codec = createMethodCodec(method.input, method.output);
     const body = codec.serialize(input);
     const deadline = new CallDeadline(timeoutMs, cancellation);
     try {
@@ -120,7 +119,7 @@ export class GrpcTransport implements Transport {
       if (room !== undefined) await room;
       if (holding !== undefined) holding.isCalling = true;
       const call = (one: Attempt) => callUnary(one, body, this.#limits.readMaxBytes, holding);
-      const { head, trailer, ...answer } = await this.#try(codec.path, header, deadline, call);
+      const { head, trailer, ...answer } = await this.#try(method, header, deadline, call);
       const reading = codec.reading(head, this.#limits, values);
       const reader = new EnvelopeReader(reading, holding, answer.body.length);
       void reader.push(answer.body); // counted already
@@ -144,14 +143,14 @@ export class GrpcTransport implements Transport {
     input: AsyncIterable<MessageInitShape<I>>,
     values?: ContextValues,
   ): Promise<StreamResponse<I, O>> {
-    const codec = this.#know(method);
+    const codec = createMethodCodec(method.input, method.output);
     const deadline = new CallDeadline(timeoutMs, cancellation);
     const holding = cancellation?.holding;
     const isOne = method.methodKind === "server_streaming";
     const messages = keepMessages(input, codec.serialize, isOne, holding);
     try {
       const call = (one: Attempt) => callStream(one, messages);
-      const { attempt, head } = await this.#try(codec.path, header, deadline, call, messages);
+      const { attempt, head } = await this.#try(method, header, deadline, call, messages);
       messages.forget();
       if (holding !== undefined) holding.isCalling = true;
       const trailer = new LazyHeaders({});
@@ -173,13 +172,14 @@ export class GrpcTransport implements Transport {
   }
 
   async #try<T>(
-    path: string,
+    method: DescMethod,
     header: HeadersInit | undefined,
     deadline: CallDeadline,
     call: (attempt: Attempt) => Promise<T>,
     messages?: Messages,
   ): Promise<T> {
     // Before a place is taken, because headers that are none throw.
+    const path = `${this.#basePath}/${methodNameOf(method)}`;
     const headers = this.#headers(path, header);
     for (let tries = 1; ; ) {
       if (deadline.error !== undefined) throw deadline.error;
@@ -218,17 +218,6 @@ export class GrpcTransport implements Transport {
       "grpc-accept-encoding": compressionGzip.name,
       [sensitiveHeaders]: added ? [...secrets, ...Object.keys(added)] : secrets,
     };
-  }
-
-  #know<I extends DescMessage, O extends DescMessage>(
-    method: DescMethod & { readonly input: I; readonly output: O },
-  ): MethodCodec<I, O> {
-    const known = this.#methods.get(method) as MethodCodec<I, O> | undefined;
-    if (known !== undefined) return known;
-    const path = `${this.#basePath}/${methodNameOf(method)}`;
-    const codec = createMethodCodec(path, method.input, method.output);
-    this.#methods.set(method, codec as unknown as MethodCodec<DescMessage, DescMessage>);
-    return codec;
   }
 }
 
