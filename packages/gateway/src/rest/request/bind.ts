@@ -103,22 +103,19 @@ function bindParameter(
   const holder = holderOf(tree, path);
   const existing = Object.hasOwn(holder, field.jsonName) ? holder[field.jsonName] : undefined;
   // RFC 3986 gives `+` no meaning. Forms write a space so, which only text can contain.
-  const value = within(name, () => read(hasText(field) ? decodeForm(raw) : plain));
+  let value = within(name, () => read(hasText(field) ? decodeForm(raw) : plain));
   if (field.fieldKind === "list") {
-    setIn(holder, field.jsonName, [...(Array.isArray(existing) ? existing : []), value]);
+    value = [...(Array.isArray(existing) ? existing : []), value];
   } else if (field.fieldKind === "map" && key !== undefined) {
     const entries = isJsonObject(existing) ? existing : Object.create(null);
     if (key in entries) throw new FieldViolation(name, "must be given once");
     entries[key] = value;
-    setIn(holder, field.jsonName, entries);
-  } else if (existing !== undefined && isMask(field)) {
-    const masks = [existing, value].filter((one) => one !== "");
-    setIn(holder, field.jsonName, masks.join(","));
+    value = entries;
   } else if (existing !== undefined) {
-    throw new FieldViolation(name, "must be given once");
-  } else {
-    setIn(holder, field.jsonName, value);
+    if (!isMask(field)) throw new FieldViolation(name, "must be given once");
+    value = [existing, value].filter((one) => one !== "").join(",");
   }
+  setIn(holder, field.jsonName, value);
 }
 
 /** Assigns a member, whose name may be `__proto__`. */
