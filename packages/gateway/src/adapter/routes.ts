@@ -58,14 +58,8 @@ interface Site {
   readonly unsupported: Route;
 }
 
-type FindRoute = (method: string, path: string, contentType: string | undefined) => Route;
-
 /** An exact path takes precedence over a REST path. @throws {RuleError} for a rule that cannot be served. */
-export function createRoutes(
-  options: FaceOptions,
-  others: readonly CreateFace[],
-  notFound: Route,
-): FindRoute {
+export function createRoutes(options: FaceOptions, others: readonly CreateFace[], notFound: Route) {
   const { prefix } = options;
   const all = [...others, ...faces].map((create) => create(options));
   const matching = all.flatMap((face) => (face.match === undefined ? [] : [face.match]));
@@ -77,7 +71,7 @@ export function createRoutes(
     site.methods.set(method, types.set(mediaType, route));
   }
 
-  return (method, path, contentType = "") => {
+  return (method: string, path: string, contentType = ""): Route => {
     const site = sites.get(path);
     if (site === undefined) {
       for (const match of path.startsWith(prefix) ? matching : []) {

@@ -107,9 +107,9 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
     let parse = (bytes: Uint8Array) => decode(bytes, this.#decoding, holding);
     const decompress = compression.request;
     if (decompress !== null) {
-      const options = { readMaxBytes: this.options.readMaxBytes, holding };
+      const { readMaxBytes } = this.options;
       const decodeNext = parse;
-      parse = (bytes) => unpack(bytes, decompress, options).then(decodeNext);
+      parse = (bytes) => unpack(bytes, decompress, readMaxBytes, holding).then(decodeNext);
     }
     if (url === undefined) return readBody(exchange, this.#limit, parse);
     const bytes = messageOf(url);

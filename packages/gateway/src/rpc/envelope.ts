@@ -197,7 +197,7 @@ function decompress(
   { compression, readMaxBytes }: EnvelopeReading<unknown>,
   holding: Holding | undefined,
 ): Promise<Uint8Array> {
-  if (compression !== null) return unpack(data, compression, { readMaxBytes, holding });
+  if (compression !== null) return unpack(data, compression, readMaxBytes, holding);
   const message = "received compressed envelope, but do not know how to decompress";
   throw new ConnectError(message, Code.Internal);
 }

@@ -7,11 +7,6 @@ import type { Holding } from "../http/body-budget.ts";
 /** How many times as large deflate makes something at most. */
 export const growthMax = 1032;
 
-interface UnpackOptions {
-  readonly readMaxBytes: number;
-  readonly holding?: Holding | undefined;
-}
-
 /**
  * Decompresses a message when there is room for it. What gzip says at its end is how large it
  * becomes. Where that is wrong, or not said, room is found for eight times as much, up to the limit.
@@ -20,7 +15,8 @@ interface UnpackOptions {
 export async function unpack(
   bytes: Uint8Array,
   compression: Compression,
-  { readMaxBytes, holding }: UnpackOptions,
+  readMaxBytes: number,
+  holding?: Holding,
 ): Promise<Uint8Array> {
   let bytesMax = Math.min(expectedBytes(bytes, compression), readMaxBytes);
   const work = () => compression.decompress(bytes, bytesMax);

@@ -47,15 +47,15 @@ test.each<[what: string, name: string, bytes: Uint8Array, size: number, room: re
       return work();
     },
   } as unknown as Holding;
-  expect(await unpack(bytes, compression, { readMaxBytes })).toHaveLength(size);
+  expect(await unpack(bytes, compression, readMaxBytes)).toHaveLength(size);
   expect(room).toEqual(expected);
-  await unpack(bytes, compression, { readMaxBytes, holding });
+  await unpack(bytes, compression, readMaxBytes, holding);
   expect(held).toEqual(expected);
 });
 
 test("a message above the limit is refused, in our words", async () => {
   const { room, compression } = compressionOf("gzip", readMaxBytes + 1);
-  const refused = unpack(saying(readMaxBytes + 1), compression, { readMaxBytes });
+  const refused = unpack(saying(readMaxBytes + 1), compression, readMaxBytes);
   await expect(refused).rejects.toMatchObject({
     code: Code.ResourceExhausted,
     rawMessage: expect.stringContaining("10000 bytes"),
@@ -65,7 +65,7 @@ test("a message above the limit is refused, in our words", async () => {
 
 test("a compression that knows no limit is held to it", async () => {
   const decompress = async () => new Uint8Array(readMaxBytes + 1);
-  const refused = unpack(saying(10), { name: "gzip", decompress } as never, { readMaxBytes });
+  const refused = unpack(saying(10), { name: "gzip", decompress } as never, readMaxBytes);
   await expect(refused).rejects.toMatchObject({ code: Code.ResourceExhausted });
 });
 

@@ -173,9 +173,8 @@ export function readBody<T>(
   const limit = { bytesMax: readMaxBytes, tooLarge: refuse };
   const coding = negotiateCoding(headerOf(request, "content-encoding"), acceptCompression);
   if (coding === undefined) return readPacked(request, limit, parse);
-  const options = { readMaxBytes, holding: request.holding };
   return readPacked(request, limit, async (bytes) => {
-    const unpacked = await unpack(bytes, coding, options).catch((error) => {
+    const unpacked = await unpack(bytes, coding, readMaxBytes, request.holding).catch((error) => {
       throw isTooLarge(error) ? refuse() : error;
     });
     return parse(unpacked);
