@@ -48,8 +48,7 @@ test.each([
   if (typeof server !== "object") throw new Error(`did not start: ${server}`);
   await using _ = server;
   expect(server.url).toMatch(`http://${name}:`);
-  const response = await fetch(`${server.url}/healthz`);
-  expect(await response.json()).toEqual({ status: "ok" });
+  expect(await (await fetch(`${server.url}/healthz`)).json()).toEqual({ status: "ok" });
 });
 
 test("what fails to close leaves nothing else open", async () => {

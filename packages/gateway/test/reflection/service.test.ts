@@ -28,6 +28,7 @@ import {
 import { CatalogService } from "../gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../gen/library/v1/fields_pb.ts";
 import { LabelService } from "../gen/library/v1/label_pb.ts";
+import { collect } from "../support/collect.ts";
 import { grpcProtocol, openProtocols } from "../support/open-client.ts";
 import { openTestService, type ServiceOptions, type TestService } from "../support/test-service.ts";
 import { within } from "../support/within.ts";
@@ -69,9 +70,7 @@ async function* all(questions: readonly Question[]) {
 }
 
 async function read(answers: AsyncIterable<ServerReflectionResponse>): Promise<Answer[]> {
-  const read: Answer[] = [];
-  for await (const { messageResponse } of answers) read.push(messageResponse);
-  return read;
+  return (await collect(answers)).map(({ messageResponse }) => messageResponse);
 }
 
 function filesOf(answer: Answer | undefined): FileDescriptorProto[] {

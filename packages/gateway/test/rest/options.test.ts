@@ -57,8 +57,7 @@ test.each([
 });
 
 test("startup fails for a rule as in YAML, with its pattern as a key", async () => {
-  const pattern = { get: "/v2/{name}" };
-  const given = { selector: "library.v1.CatalogService.GetVolume", ...pattern };
+  const given = { selector: "library.v1.CatalogService.GetVolume", get: "/v2/{name}" };
   await expect(openCatalog({ rest: { rules: [given] } })).rejects.toThrow(
     'GetVolume: "get" is no member of a rule; write pattern: { case: "get", value: "…" }',
   );

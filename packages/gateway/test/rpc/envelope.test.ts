@@ -13,6 +13,7 @@ import {
   requestErrors,
   writeEnvelope,
 } from "../../src/rpc/envelope.ts";
+import { collect } from "../support/collect.ts";
 import { envelope } from "../support/envelope.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -40,9 +41,7 @@ function read(body: readonly Uint8Array[], { holding, ...changes }: Changes = {}
 
 async function readAll(body: readonly Uint8Array[], { holding, ...changes }: Changes = {}) {
   const exchange = { ...createMemoryExchange({ body }), holding };
-  const messages: string[] = [];
-  for await (const one of readEnvelopes(exchange, { ...reading, ...changes })) messages.push(one);
-  return messages;
+  return await collect(readEnvelopes(exchange, { ...reading, ...changes }));
 }
 
 test("an envelope that holds no message is passed over", async () => {

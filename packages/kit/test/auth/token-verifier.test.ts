@@ -156,8 +156,7 @@ describe("a running verifier", () => {
   test("does not lock callers out while a disk hangs", async () => {
     const ada = await createToken(file, "ada", "plst_");
     await start();
-    const hanging = Promise.withResolvers<never>();
-    const spy = answerLooks(hanging.promise);
+    const spy = answerLooks(Promise.withResolvers<never>().promise);
     expect(await askLater(ada)).toBe("ada");
     expect(await Promise.all([ada, ada, mintToken("plst_")].map(ask))).toEqual([
       "ada",

@@ -26,6 +26,7 @@ import { createRestTransport, type RestTransportOptions } from "../../../src/res
 import { createCatalog } from "../../catalog-server.ts";
 import { CatalogService } from "../../gen/library/v1/catalog_pb.ts";
 import { EveryFieldSchema } from "../../gen/library/v1/fields_pb.ts";
+import { collect } from "../../support/collect.ts";
 import { describeMethod, type Rule } from "../../support/described-method.ts";
 import { openGateway, openHandler } from "../../support/gateway.ts";
 
@@ -366,9 +367,7 @@ describe("streams", () => {
     const client = ownClient(method, async function* () {
       yield message;
     });
-    const found: Message[] = [];
-    for await (const one of client.call({}, { headers: { accept } })) found.push(one);
-    expect(found).toEqual([message]);
+    expect(await collect(client.call({}, { headers: { accept } }))).toEqual([message]);
   });
 
   test.each(["", "[]"])("%j has no messages", async (body) => {
@@ -397,20 +396,16 @@ test("every kind of call to our own server", async () => {
   const mixed = await failureOf(client.importVolumes(volumes([parent, "shelves/b"])));
   expect(mixed.code).toBe(Code.InvalidArgument);
   expect(mixed.message).toContain("same in path and query");
-  const found: unknown[] = [];
-  for await (const one of client.watchVolumes({ parent })) found.push(one);
-  const expected: unknown[] = [];
-  for await (const one of rpc.watchVolumes({ parent })) expected.push(one);
-  expect(found).toEqual(expected);
+  const found = await collect(client.watchVolumes({ parent }));
+  expect(found).toEqual(await collect(rpc.watchVolumes({ parent })));
   expect(found.length).toBe(3);
   const name = "shelves/a/volumes/1";
   const data = crypto.getRandomValues(new Uint8Array(5000));
   const content = { contentType: "image/png", data };
   await client.uploadVolume({ name, content });
   expect(await client.downloadVolume({ name })).toMatchObject(content);
-  const pieces: Uint8Array[] = [];
-  for await (const piece of client.streamVolume({ name })) pieces.push(piece.data);
-  expect(Buffer.concat(pieces)).toEqual(Buffer.from(data));
+  const pieces = await collect(client.streamVolume({ name }));
+  expect(Buffer.concat(pieces.map((piece) => piece.data))).toEqual(Buffer.from(data));
   const lost = await failureOf(client.getVolume({ id: 77n }));
   expect([lost.code, lost.rawMessage]).toEqual([Code.NotFound, "there is no volume 77"]);
 });
