@@ -61,7 +61,7 @@ export class HeaderFilter {
       }
       const frame = Buffer.from(chunk.subarray(at, begin));
       this.#frames.push(frame);
-      this.#gathered += length;
+      this.#gathered += Math.max(length, fieldBytesMax); // a frame may be empty
       if (isLast(frame)) parts.push(...shrink(this.#takeGathered()));
       at = begin;
     }
