@@ -194,8 +194,7 @@ export class GrpcTransport implements Transport {
       try {
         return await call(attempt);
       } catch (error) {
-        const isGone = messages?.areKept() === false;
-        if (tries++ === triesMax || !attempt.isUndone || isGone) throw error;
+        if (tries++ === triesMax || !attempt.isUndone || messages?.areKept() === false) throw error;
       }
     }
   }

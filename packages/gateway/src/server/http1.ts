@@ -29,6 +29,7 @@ export function createHttp1Server(
     requestTimeout: 0,
     keepAliveTimeout: limits.idleTimeoutMs,
     keepAlive: true,
+    keepAliveInitialDelay: 60_000, // the system's is two hours, and a stream may be quiet
     noDelay: true,
     // The gateway rejects a request without a Host itself, with an error body.
     requireHostHeader: false,

@@ -1,5 +1,6 @@
 /** Clients that leave amid their calls: nothing of them stays. */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
 import { join } from "node:path";
 import tls from "node:tls";
@@ -130,5 +131,17 @@ test.skipIf(!hasOpenssl).each(transports)(
     await once(polite.socket, "data");
     polite.socket.destroy();
     await service.drain(0);
+  },
+);
+
+test.runIf(process.platform === "linux" && hasOpenssl).each(["TCP", "TLS"] as const)(
+  "over %s, the system looks after a minute whether a silent one is there",
+  async (transport) => {
+    const { service, dial } = await open(transport);
+    const { raw } = await dial("h2");
+    const hex = (port = 0) => port.toString(16).toUpperCase().padStart(4, "0");
+    const form = new RegExp(`:${hex(service.port)} \\w+:${hex(raw.localPort)} 01 \\S+ 02:(\\w+)`);
+    const left = () => form.exec(readFileSync("/proc/net/tcp", "latin1"))?.[1];
+    await expect.poll(() => Number(`0x${left()}`)).toBeLessThanOrEqual(6000);
   },
 );
