@@ -203,9 +203,9 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     return error;
   }
   if (!(reason instanceof ConnectError) || BodyBudget.isRefusal(reason)) return reason;
-  const { cause } = reason;
+  const { cause, rawMessage } = reason;
   // Without the fields of an answer that is none, such as the page of a proxy in between: its cookies.
-  const error = new ConnectError(reason.rawMessage, reason.code, undefined, undefined, cause);
+  const error = new ConnectError(rawMessage, reason.code, undefined, undefined, cause);
   error.details = reason.details;
   const code = cause instanceof Error && "code" in cause ? cause.code : undefined;
   // connect-node has several codes for connections that fail, and names addresses.
@@ -223,11 +223,11 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
     case Code.ResourceExhausted:
       // An overloaded upstream sends ENHANCE_YOUR_CALM, which has the same code.
       if (code === "ERR_HTTP2_STREAM_ERROR") return error;
-      return tooLarge(reason.rawMessage);
+      return tooLarge(rawMessage);
     case Code.InvalidArgument:
-      if (typeof code !== "string") return error;
-      // connect-node has this code for broken gzip, too, which is not the caller's argument.
-      return own("the upstream's response cannot be decompressed", Code.Internal);
+      // connect-node has this code for wrong responses, too, which are not the caller's argument.
+      if (typeof code !== "string" && !/^protocol error|EndStream/.test(rawMessage)) return error;
+      return own(`the upstream's response cannot be read: ${rawMessage}`, Code.Internal);
     default:
       return error;
   }

@@ -21,6 +21,7 @@ import {
   file_library_v1_catalog,
 } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { createCertificate, hasOpenssl } from "../../../gateway/test/support/certificate.ts";
+import { collect } from "../../../gateway/test/support/collect.ts";
 import { envelope } from "../../../gateway/test/support/envelope.ts";
 import { listen } from "../../../gateway/test/support/free-port.ts";
 import { openModern } from "../../../gateway/test/support/mcp-client.ts";
@@ -118,9 +119,7 @@ describe("an Express server", () => {
     const { volumes } = await client.listVolumes(request, options);
     expect(volumes).toEqual([created]);
     expect(header.get("x-asked")).toBe(`Bearer of-${name}`);
-    const seen: string[] = [];
-    for await (const one of client.watchVolumes({ parent })) seen.push(one.name);
-    expect(seen).toContain(created.name);
+    expect(await collect(client.watchVolumes({ parent }))).toContainEqual(created);
     await client.deleteVolume({ name: created.name });
     const error = await failureOf(client.getVolume({ name: "shelves/a/volumes/none" }));
     expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "no such volume"]);
@@ -156,9 +155,8 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
     for (const title of ["x", "y"]) yield { parent: "shelves/a", volume: { ...volume, title } };
   }
   expect((await client.importVolumes(requests())).count).toBe(2n);
-  const seen: string[] = [];
-  for await (const one of client.watchVolumes({ parent: "shelves/a" })) seen.push(one.title);
-  expect(seen).toEqual(["y"]);
+  const seen = await collect(client.watchVolumes({ parent: "shelves/a" }));
+  expect(seen).toMatchObject([{ title: "y" }]);
   const error = await failureOf(client.getVolume({ id: 3n }));
   expect([error.code, error.rawMessage]).toEqual([Code.NotFound, "there is no volume 3"]);
   const headers = { "connect-timeout-ms": "100000000" }; // longer than gRPC can say
@@ -171,6 +169,9 @@ test.each(["connect", "grpc-web"])("a server of %s", async (protocol) => {
   const head = { "content-type": `application/${type}`, [coding]: "gzip" };
   answer = (_request, response) => void response.writeHead(200, head).end(envelope("no gzip", 1));
   expect((await failureOf(client.getVolume({ id: 3n }))).code).toBe(Code.Internal);
+  const cut = { "content-type": `application/${protocol}+proto` };
+  answer = (_request, response) => void response.writeHead(200, cut).end("\0");
+  expect((await failureOf(collect(client.watchVolumes({})))).code).toBe(Code.Internal);
   for (const length of [60_000, 70_000]) {
     answer = (request, response) => {
       response.setHeader("x-wide", "x".repeat(length));
