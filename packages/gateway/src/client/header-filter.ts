@@ -115,19 +115,19 @@ function withoutPadding(headers: Buffer): Buffer {
 
 function withoutLargeFields(block: Buffer): readonly Buffer[] {
   const parts: Buffer[] = [];
+  let kept = 0;
   for (let begin = 0, end = 0; begin < block.length; begin = end) {
     const kind = block.readUInt8(begin);
     end = endOfField(block, begin);
     // A literal with incremental indexing becomes an entry of the table. One that is larger than the
     // table empties it (section 4.4). This one is, even if each byte of its text was coded in 30 bits.
     const isIndexed = kind >= 0x40;
-    if (end - begin <= (isIndexed ? 4 * tableBytes : fieldBytesMax)) {
-      parts.push(block.subarray(begin, end));
-    } else if (isIndexed) {
-      parts.push(literal(0x40, omittedField, "x".repeat(tableBytes)));
-    }
+    if (end - begin <= (isIndexed ? 4 * tableBytes : fieldBytesMax)) continue;
+    parts.push(block.subarray(kept, begin));
+    if (isIndexed) parts.push(literal(0x40, omittedField, "x".repeat(tableBytes)));
+    kept = end;
   }
-  parts.push(literal(0, omittedField, ""));
+  parts.push(block.subarray(kept), literal(0, omittedField, ""));
   return parts;
 }
 
