@@ -33,9 +33,9 @@ export function openSocket({ origin, address, socketPath, tls }: SocketOptions):
   if (!isSecure) return new GuardedSocket((onread) => connectTcp({ ...place, onread }));
   const { serverName = isIP(unbracketed(hostname)) === 0 ? hostname : undefined, ...pem } = tls;
   return new GuardedSocket((onread) => {
-    // A file may trust a CA whose own certificate is signed by another, as in Go.
+    // A file may trust a CA whose own certificate is signed by another, as in Go. SNI has no last dot.
     const own = { ALPNProtocols: ["h2"], onread, allowPartialTrustChain: true };
-    return connectTls({ ...place, ...pem, servername: serverName, ...own });
+    return connectTls({ ...place, ...pem, servername: serverName?.replace(/\.$/, ""), ...own });
   });
 }
 

@@ -35,7 +35,7 @@ test.each<[origin: string, options: Partial<SocketOptions>, opened: [string, unk
   ["https://[::1]:8443", {}, ["TLS", { ...place, ...h2, port: 8443, servername: undefined }]],
   [
     "https://192.0.2.1",
-    { tls: { serverName: "shop.example", ca: "a", cert: "b", key: "c" } },
+    { tls: { serverName: "shop.example.", ca: "a", cert: "b", key: "c" } },
     [
       "TLS",
       { ...place, ...h2, port: 443, servername: "shop.example", ca: "a", cert: "b", key: "c" },

@@ -57,9 +57,9 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   const agent = new https.Agent({ ...options, maxCachedSessions: 0 });
   const connect = agent.createConnection.bind(agent);
   agent.createConnection = (options, callback) => {
-    // By default, Node takes the name from the header Host. An IP address has no SNI.
+    // By default, Node takes the name from the header Host. An IP address has no SNI, SNI no last dot.
     const { serverName = `${options.host}`, ...material } = tls();
-    const servername = isIP(serverName) === 0 ? serverName : "";
+    const servername = isIP(serverName) === 0 ? serverName.replace(/\.$/, "") : "";
     return connect({ ...options, ...material, servername }, callback);
   };
   return agent;

@@ -358,7 +358,7 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
   const { port } = upstream;
   const pair = ["--upstream-cert", own.certFile, "--upstream-key", own.keyFile];
   const statusAt = async (at: string) => (await fetch(`${at}/v1/shelves/a/volumes`)).status;
-  const named = ["--upstream-server-name", "localhost"];
+  const named = ["--upstream-server-name", "localhost."];
   for (const [host, args, ...seen] of [
     ["127.0.0.1", [...named, ...pair], "localhost", `127.0.0.1:${port}`],
     ["localhost", ["--upstream-authority", "a.example", ...pair], "localhost", "a.example"],
