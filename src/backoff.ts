@@ -7,6 +7,5 @@ export function backoffMs(
   tries: number,
   { backoffMinMs, backoffMaxMs }: { readonly backoffMinMs: number; readonly backoffMaxMs: number },
 ): number {
-  const whole = Math.min(backoffMinMs * 2 ** (tries - 1), backoffMaxMs);
-  return whole * (0.5 + Math.random() / 2);
+  return Math.min(backoffMinMs * 2 ** (tries - 1), backoffMaxMs) * (0.5 + Math.random() / 2);
 }

@@ -95,8 +95,7 @@ async function importFile(file: string, flags: ImportFlags): Promise<void> {
   };
   const timer = setInterval(show, 100);
   try {
-    const chunks = unzip(readWhole(file, source));
-    const rows = format.read(chunks, { lineBytesMax: flags.lineBytesMax });
+    const rows = format.read(unzip(readWhole(file, source)), { lineBytesMax: flags.lineBytesMax });
     const end = await plantImport.run(rows).finally(() => rejects.close());
     if (end.kind === "complete" && !flags.dryRun) await rejects.removeOld();
     progress.end();

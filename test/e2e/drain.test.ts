@@ -109,8 +109,7 @@ test("a drain ends with 0 when its time is up: it cuts off what does not end, an
   using waiting = await openExpecting(server.port, plantOverHttp1(basil, expects));
   const session = await openSession(server.url);
   const headers = { authorization, "content-type": "application/json" };
-  const stream = session.request({ ":method": "POST", ":path": "/plants", ...headers });
-  stream.on("error", () => {});
+  session.request({ ":method": "POST", ":path": "/plants", ...headers }).on("error", () => {});
 
   server.process.kill("SIGUSR2");
   const [, answer] = parseHttp1Responses(await waiting.untilClosed());

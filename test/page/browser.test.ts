@@ -302,8 +302,7 @@ describe.skipIf(browserPath === undefined)("in a browser", { timeout }, () => {
     await visit("/");
     const state = page.getByText("Ready for plants");
     await state.waitFor();
-    const failure = { status: 503, body: "{}" };
-    await page.route("**/readyz", (route) => route.fulfill(failure));
+    await page.route("**/readyz", (route) => route.fulfill({ status: 503, body: "{}" }));
     await page.clock.runFor(6000);
     await page.getByText("Not ready").waitFor();
     await page.unroute("**/readyz");

@@ -87,8 +87,7 @@ function createReader(db: Database, path: string): PlantReader {
     try {
       return plantFrom(id, (field) => row[field] && utf8.decode(row[field]));
     } catch (cause) {
-      const message = `the text of plant ${id} in ${path} is not UTF-8; fix it`;
-      throw new StoreError(message, { cause });
+      throw new StoreError(`the text of plant ${id} in ${path} is not UTF-8; fix it`, { cause });
     }
   }
 }

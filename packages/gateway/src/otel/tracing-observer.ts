@@ -153,8 +153,7 @@ function describeEnding(
   }
   if (status === undefined) return { attributes: {}, errorType: undefined };
   // A stream that started successfully and then failed.
-  const isBroken = status < 400 && isServerError(code);
-  const failed = isBroken ? codeNameOf(code) : undefined;
+  const failed = status < 400 && isServerError(code) ? codeNameOf(code) : undefined;
   const errorType = status >= 500 ? String(status) : failed;
   return { attributes: { "http.response.status_code": status }, errorType };
 }

@@ -212,8 +212,7 @@ function findRsaProblem({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject) 
   const { modulusLength: bits = 0, publicExponent: exponent = 0n } = asymmetricKeyDetails ?? {};
   const { min, max } = modulusBits;
   if (bits < min || bits > max) return `has ${bits} bits, not ${min} to ${max}`;
-  const isSound = exponent >= 3n && exponent % 2n === 1n;
-  return isSound ? undefined : `has the exponent ${exponent}`;
+  return exponent >= 3n && exponent % 2n === 1n ? undefined : `has the exponent ${exponent}`;
 }
 
 function nameOf({ kid }: Member): string {

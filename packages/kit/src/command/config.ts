@@ -61,6 +61,5 @@ const hidden = "(hidden)";
 function showText(setting: Setting, text: string): string {
   const password = /^(\w+:\/\/[^:@/?#]*):[^@/?#]*@/;
   const shown = setting.secret === "password" ? text.replace(password, `$1:${hidden}@`) : text;
-  const isPlain = shown !== "" && !/[\p{Cc}\u2028\u2029]/u.test(shown);
-  return isPlain ? shown : JSON.stringify(shown);
+  return shown !== "" && !/[\p{Cc}\u2028\u2029]/u.test(shown) ? shown : JSON.stringify(shown);
 }

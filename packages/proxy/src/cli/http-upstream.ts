@@ -23,7 +23,7 @@ export function openHttpUpstream(
   header: () => Readonly<Record<string, string>>,
   ownHeaders: typeof header,
 ) {
-  const agent = refuseUpgrades(createAgent(new URL(baseUrl), tls));
+  const agent = guard(createAgent(new URL(baseUrl), tls));
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
   const nodeOptions = { agent, headers, maxHeaderSize };
@@ -66,7 +66,7 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
 }
 
 /** Without a listener, Node closes a request that gets a 101, with neither a response nor an error. */
-function refuseUpgrades(given: http.Agent): http.Agent {
+function guard(given: http.Agent): http.Agent {
   // Node calls it for each request, but its types lack it.
   const agent = given as http.Agent & { addRequest(request: http.ClientRequest, to: object): void };
   const addRequest = agent.addRequest.bind(agent);
@@ -74,6 +74,12 @@ function refuseUpgrades(given: http.Agent): http.Agent {
     request.on("upgrade", (_, socket) => {
       socket.destroy();
       request.emit("error", new ConnectError("HTTP 101", Code.Unknown));
+    });
+    // That of the agent. The system tries to connect for two minutes.
+    request.on("timeout", () => {
+      const isOpening = (state: string) => Reflect.get(request.socket ?? {}, state);
+      if (isOpening("connecting") || isOpening("secureConnecting"))
+        request.destroy(new ConnectError("no connection in time", Code.Unavailable));
     });
     addRequest(request, to);
   };

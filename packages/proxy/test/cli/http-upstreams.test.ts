@@ -2,6 +2,7 @@
 import { readFile, writeFile } from "node:fs/promises";
 import http, { type RequestListener } from "node:http";
 import https from "node:https";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import type { TLSSocket } from "node:tls";
@@ -373,6 +374,9 @@ test.runIf(hasOpenssl)("TLS with a CA and a certificate of the client", async ()
     expect(await statusAt(server.origin)).toBe(503);
     await writeFile(ca.certFile, ca.pem);
   }
+  await using mute = await listen(createServer((socket) => void socket.resume()));
+  await using hanging = await start(`rest+https://127.0.0.1:${mute.port}`);
+  expect(await statusAt(hanging.origin)).toBe(503);
   for (const protocol of ["rest", "connect", "grpc-web"]) {
     for (const [file, reason, ...args] of [
       [ca.certFile, "does not match", "--upstream-server-name", "other.example"],
