@@ -131,8 +131,7 @@ export const operations: Readonly<Record<string, Operation>> = {
 /** Runs a command to its end, with the clients' token. */
 function run({ folder, tokens, certificate }: Services, args: readonly string[]) {
   const env = { PLANT_STORE_TOKEN: tokens.opaque, NODE_EXTRA_CA_CERTS: certificate.certFile };
-  const isOfTokens = args[0] === "token";
-  const all = isOfTokens ? [...args, "--token-file", "data/tokens"] : args;
+  const all = args[0] === "token" ? [...args, "--token-file", "data/tokens"] : args;
   return runChild(all, { cwd: folder, env });
 }
 

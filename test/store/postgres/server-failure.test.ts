@@ -141,8 +141,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       // It is visible by now, but no safer: the same call must not confirm it.
       await expectUnavailable(store.create(first));
       await server.current.set("synchronous_standby_names", "");
-      const isStored = () => store.create(first).then(Boolean, () => false);
-      await expect.poll(isStored).toBe(true);
+      await expect.poll(() => store.create(first).then(Boolean, () => false)).toBe(true);
       await expect(store.create(other)).rejects.toMatchObject(taken);
     });
 

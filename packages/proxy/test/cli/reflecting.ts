@@ -21,8 +21,7 @@ export function oddFile({
   const inputType = type || `.${name}.v1.Odd`;
   const options = create(MethodOptionsSchema);
   if (path !== "") {
-    const rule = create(HttpRuleSchema, { pattern: { case: "get", value: path } });
-    setExtension(options, http, rule);
+    setExtension(options, http, create(HttpRuleSchema, { pattern: { case: "get", value: path } }));
   }
   return create(FileDescriptorProtoSchema, {
     name: `${name}.proto`,
