@@ -193,6 +193,9 @@ async function onlyOne(messages: AsyncIterable<Message>): Promise<Message> {
 
 const commonDetails = createRegistry(file_google_rpc_error_details);
 
+/** connect-node's words for a response that it cannot read. */
+const wrongResponse = /^protocol error: |^failed to parse EndStream/;
+
 /** What the upstream answered, as it is. Addresses of the network are in the cause alone. */
 function forwardedError(reason: unknown, registry: Registry): unknown {
   if (reason instanceof ConnectError && reason.isWireError) {
@@ -226,7 +229,7 @@ function forwardedError(reason: unknown, registry: Registry): unknown {
       return tooLarge(rawMessage);
     case Code.InvalidArgument:
       // connect-node has this code for wrong responses, too, which are not the caller's argument.
-      if (typeof code !== "string" && !/^protocol error|EndStream/.test(rawMessage)) return error;
+      if (typeof code !== "string" && !wrongResponse.test(rawMessage)) return error;
       return own(`the upstream's response cannot be read: ${rawMessage}`, Code.Internal);
     default:
       return error;
