@@ -1,6 +1,6 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { backoffMs } from "../../backoff.ts";
-import { ConnectionLost, obstacleFrom, remedyFor } from "./failure.ts";
+import { ConnectionLost, remedyFor } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
 import type { Session } from "./session.ts";
 
@@ -55,9 +55,9 @@ export function createPool(
     return entry?.session;
   }
 
-  /** The server may have no connection left, or refuse logins: open sessions still store plants. */
+  /** Whatever prevents opening another: those that are open store plants, or find out. */
   async function waitFor(error: unknown): Promise<Session> {
-    if (open.size === 0 || !["unreachable", "forbidden"].includes(obstacleFrom(error))) throw error;
+    if (open.size === 0) throw error;
     const now = performance.now();
     if (now >= refusal.until) refusal = { until: now + limits.backoffMaxMs, error };
     const released = { ...Promise.withResolvers<Session>(), error };

@@ -183,7 +183,7 @@ test("a pool without a session tries to open one, with pauses, and all who ask w
 test.each(["53300", "28P01"])("a session is shared if others get %s", async (code) => {
   vi.useFakeTimers({ toFake: ["performance"] });
   onTestFinished(() => void vi.useRealTimers());
-  const full = new NoHost(new Map([["a", errorOf(code)]]));
+  const full = new NoHost(new Map(["25006", code].map((one, host) => [`h${host}`, errorOf(one)])));
   const connect = vi.fn(() => Promise.reject(full));
   const pool = createPool(connect, quickLimits, openFake(new Set()));
   onTestFinished(() => pool.close());
