@@ -151,9 +151,6 @@ function createTurns(count: number) {
       if (free > 0) free--;
       else await new Promise<void>((resolve) => waiting.push(resolve));
     },
-    giveBack(): void {
-      const next = waiting.shift() ?? (() => free++);
-      next();
-    },
+    giveBack: () => void (waiting.shift() ?? (() => free++))(),
   };
 }

@@ -93,10 +93,11 @@ export async function writeBatch(
   const insert = () => insertRows(query, firsts);
   // During REINDEX CONCURRENTLY, one of two at a time may fail so. Then it finds the other's row.
   const ids = await insert().catch((e) => (sqlState(e) === "23505" ? insert() : Promise.reject(e)));
-  const rows = firsts.filter(({ id }) => ids.has(id));
-  const inserted = new Map(rows.map((plant) => [plant.id, plant]));
+  const inserted = new Map(firsts.filter(({ id }) => ids.has(id)).map((one) => [one.id, one]));
   const found = hasTriggers ? batch : batch.filter(({ id }) => !inserted.has(id));
   const equal = found.length === 0 ? new Map() : await compare(query, found);
+  // Triggers may change the settings of a commit. Another one waits for all before it.
+  if (hasTriggers) await query(commitMessage, []);
   return batch.map((plant) => {
     const first = inserted.get(plant.id);
     const isFound = hasTriggers || first === undefined;
@@ -127,7 +128,7 @@ export async function probeWrite(
   // Outside the savepoint, whose rollback would undo the settings as well.
   await execute(`BEGIN; SELECT ${promise} THEN true END; SAVEPOINT probe`);
   try {
-    let message = logMessage;
+    let message = commitMessage;
     for (const plants of tries) {
       try {
         await insertRows(query, plants);
@@ -147,7 +148,7 @@ export async function probeWrite(
 }
 
 /** Without one, a transaction that changed nothing would commit without a flush or a standby. */
-const logMessage = "SELECT pg_logical_emit_message(true, 'plant-store', '');";
+const commitMessage = `SELECT ${promise} THEN pg_logical_emit_message(true, 'plant-store', '') END;`;
 
 /** Checks that the statement is valid and permitted, and that a pooler keeps transactions whole. */
 export async function tryInsert(session: Session): Promise<void> {
