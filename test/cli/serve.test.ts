@@ -107,8 +107,7 @@ describe.skipIf(!hasTerminal)("the first start, on a terminal", () => {
 describe("a first start", () => {
   test("without a terminal creates no token, and says how to", async () => {
     const args = ["--token-file", "it's here/tokens", "--mcp"];
-    const env = { ...noTokens, ...byNpm };
-    await using server = await spawnServer({ env, args });
+    await using server = await spawnServer({ env: { ...noTokens, ...byNpm }, args });
     expect(server.stdout.text).toContain("sqlite:./data/plants.db (created now)\n");
     expect(server.stdout.text).toContain(` ${server.url}/mcp\n`);
     expect(server.stdout.text).not.toMatch(/plst_/);

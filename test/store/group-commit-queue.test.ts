@@ -92,8 +92,7 @@ describe("a caller that gives up", () => {
     const first = await nextCommit();
     const leaving = [2, 4, 6, 8].map((id) => {
       const plant = plantOf(id);
-      const left = group.submit(plant, signal).catch(() => {});
-      return { left, plant: new WeakRef(plant) };
+      return { left: group.submit(plant, signal).catch(() => {}), plant: new WeakRef(plant) };
     });
     void submit(10);
     leave();

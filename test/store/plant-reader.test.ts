@@ -84,8 +84,7 @@ describe.each(kinds)("$name", ({ name, isMissing, fresh }: PlaceKind) => {
     const opening = openPlantReader(url);
     await expect(opening).rejects.toMatchObject({ name: "StoreOpenError" });
     await expect(opening).rejects.toThrow(/check the store URL/);
-    const folder = dirname(url.slice("sqlite:".length));
-    if (name === "SQLite") expect(await readdir(folder)).toEqual([]);
+    if (name === "SQLite") expect(await readdir(dirname(url.slice("sqlite:".length)))).toEqual([]);
     else await expect(execute("SELECT 1 FROM plants")).rejects.toThrow();
   });
 });

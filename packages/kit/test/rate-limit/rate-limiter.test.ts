@@ -6,8 +6,7 @@ const start = 86_400;
 
 function createLimiter(perSecond: number) {
   const clock = { now: start };
-  const limiter = createBuckets(perSecond, () => clock.now);
-  return { limiter, clock };
+  return { limiter: createBuckets(perSecond, () => clock.now), clock };
 }
 
 /** How many requests of a key are taken, of so many that come at once. */

@@ -23,8 +23,7 @@ const leaks: string[] = [];
 /** The token in a text that must not contain any, or `undefined`. */
 export function findToken(text: string, channel: Channel): string | undefined {
   if (text.includes(knownToken)) return knownToken;
-  const forbidden = channel === "stdout" ? [jwt] : [jwt, newToken, credentials];
-  for (const pattern of forbidden) {
+  for (const pattern of channel === "stdout" ? [jwt] : [jwt, newToken, credentials]) {
     const [found] = pattern.exec(text) ?? [];
     if (found !== undefined) return found;
   }
