@@ -52,8 +52,7 @@ export function assertMayWrite({ path, kind, force }: OutputTarget): void {
 /** The path must be a token file or not exist. @throws {CommandFailure} */
 export function assertTokenFile(path: string): void {
   assertName(path);
-  const old = statsOf(path);
-  const found = old?.isFile() === true ? kindOfFile(path) : "empty";
+  const found = statsOf(path)?.isFile() === true ? kindOfFile(path) : "empty";
   if (found === "empty" || found === "a token file") return;
   throw new CommandFailure(1, `${path} is ${found}, not a token file; name another file`);
 }

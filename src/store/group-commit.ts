@@ -28,8 +28,7 @@ export function createGroupCommit(
     // Of a part in which nobody waits, nothing is known.
     const { since, error } = waits.reduce((one, other) => (one.since > other.since ? one : other));
     watch.callersWait({ since, limitMs: limits.answerTimeoutMs, error });
-    const isWaiting = waits.some((wait) => wait.since < now);
-    clock = isWaiting ? setTimeout(tick, tickMs).unref() : undefined;
+    clock = waits.some((wait) => wait.since < now) ? setTimeout(tick, tickMs).unref() : undefined;
   }
 
   function queueOf(id: bigint): CommitQueue {

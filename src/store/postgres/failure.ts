@@ -76,6 +76,7 @@ const meanings: Readonly<Record<string, Meaning>> = {
     obstacle: "damaged",
     opening: ["inaccessible", "there is no such database; create it"],
   },
+  "38": ofRow, // external_routine_exception: raised by a trigger in Python or Perl
   "3F000": { obstacle: "damaged" }, // invalid_schema_name: the schema is missing, and our tables with it
   "40001": { remedy: "again" }, // serialization_failure
   "40003": { remedy: "again" }, // statement_completion_unknown
@@ -117,8 +118,11 @@ const meanings: Readonly<Record<string, Meaning>> = {
 
 function meaningOf(error: unknown): Meaning {
   const state = sqlState(error) ?? "";
-  return meanings[state] ?? meanings[state.slice(0, 2)] ?? {};
+  return meanings[state] ?? meanings[state.slice(0, 2)] ?? (ofUsers.test(state) ? ofRow : {});
 }
+
+/** Of classes that are free for users, whose triggers raise them. */
+const ofUsers = /^(?:(?!5[34578]|72|XX)[5-9I-Z]|45)/;
 
 export function remedyFor(error: unknown): Remedy {
   if (error instanceof Unconfirmed) return "again";

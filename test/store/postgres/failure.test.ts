@@ -42,8 +42,8 @@ test.each<[Remedy, states: string, readonly unknown[]]>([
 });
 
 test.each([
-  [true, ["22001", "23505", "23514", "54000", "P0001"]],
-  [false, ["23502", "42P01", "53100", "57014", "40001", "XX000", ""]],
+  [true, ["22001", "23505", "23514", "38000", "45000", "54000", "99001", "MY001", "P0001"]],
+  [false, ["23502", "42P01", "53100", "55000", "57014", "58030", "72000", "40001", "XX000", ""]],
   // No transaction gets a number, or the table has its largest size.
   [false, ["54000 GetNewTransactionId", "54000 mdextend"]],
 ])("one row may be the cause: %s for %j", (expected, codes) => {

@@ -108,7 +108,7 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
       `DELETE FROM plants; ${alter} ADD more int NOT NULL DEFAULT 1;
        ${trigger("BEFORE", "NEW.more = NULL; RETURN NEW;")}`,
     ],
-    [{ code: "P0001" }, trigger("BEFORE", "RAISE 'no';")],
+    [{ code: "MY001" }, trigger("BEFORE", "RAISE 'no' USING ERRCODE = 'MY001';")],
     [kept, trigger("BEFORE", "RETURN NULL;")],
     [kept, trigger("BEFORE", "NEW.name = 'another'; RETURN NEW;")],
     [kept, trigger("AFTER", "UPDATE plants SET tag = 'x' WHERE id = NEW.id; RETURN NULL;")],
