@@ -2,7 +2,7 @@ import type { ContextValues } from "@connectrpc/connect";
 import type { Compression } from "@connectrpc/connect/protocol";
 import { messageTooLarge } from "../codec/codec.ts";
 import { guarded } from "../errors/errors.ts";
-import { BodyBuffer } from "../http/body.ts";
+import { BodyBuffer, nextTurn } from "../http/body.ts";
 import { BodyBudget } from "../http/body-budget.ts";
 import { FetchExchange } from "../http/fetch-exchange.ts";
 import { gunzip } from "../rest/request/request.ts";
@@ -67,8 +67,15 @@ const gzip: Compression = {
     return new Uint8Array(await compressed.arrayBuffer());
   },
   async decompress(bytes, readMaxBytes) {
+    // Deno unpacks all that it gets at once, and workerd all in one turn, before anyone can read.
+    async function* pieces() {
+      for (let at = 0; at < bytes.length; at += 16_384) {
+        yield bytes.subarray(at, at + 16_384);
+        await nextTurn();
+      }
+    }
     const unpacked = new BodyBuffer();
-    for await (const chunk of bytes.length === 0 ? [] : gunzip([bytes])) {
+    for await (const chunk of bytes.length === 0 ? [] : gunzip(pieces())) {
       void unpacked.append(chunk);
       if (unpacked.length > readMaxBytes) throw messageTooLarge(readMaxBytes);
     }

@@ -177,6 +177,23 @@ test("a body that is refused is left to the runtime", async () => {
   expect(request.body?.locked).toBe(false);
 });
 
+test("of a message that unpacks to too much, the rest is not unpacked", async () => {
+  const written: number[] = [];
+  // Deno unpacks at once what is written at once, and in workerd writers do not wait for readers.
+  const transform: Transformer["transform"] = ({ length }, to) => {
+    written.push(length);
+    to.enqueue(new Uint8Array(1000 * length));
+  };
+  vi.stubGlobal("DecompressionStream", function unpacking() {
+    return new TransformStream({ transform }, undefined, { highWaterMark: 1000 });
+  });
+  const headers = { ...postJson.headers, "content-encoding": "gzip" };
+  const init = { ...postJson, headers, body: new Uint8Array(2 ** 19).fill(1) };
+  const { status } = await handlerOf({}, { readMaxBytes: 2 ** 20 }).send(createPath, init);
+  vi.unstubAllGlobals();
+  expect([status, written]).toEqual([413, [2 ** 14]]);
+});
+
 const fail = () => {
   throw new ConnectError("full", Code.Unavailable);
 };

@@ -192,9 +192,7 @@ function streamBody(
 }
 
 /** @throws {ConnectError} INVALID_ARGUMENT if it is no gzip, or cut; what ended the chunks. */
-export async function* gunzip(
-  chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+export async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new DecompressionStream("gzip");
   const writer = writable.getWriter();
   const writing = (async () => {
