@@ -144,7 +144,7 @@ export class BodyBudget {
   #refuse({ isCalling }: Holding): ConnectError {
     this.refusals++;
     if (isCalling) {
-      return new ConnectError("the server has no room for the response now", Code.Internal);
+      return new ConnectError("the server has no room for the rest of the call now", Code.Internal);
     }
     // A new one for each, because its receiver may change it.
     const error = new ConnectError(
