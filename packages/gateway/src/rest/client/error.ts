@@ -82,7 +82,7 @@ export function errorFrom(
   const said = isJsonObject(outer["error"]) ? outer["error"] : outer;
   // A summary says no more than the status where a list or an object beside it says what is wrong.
   const isWhole = !Object.values(said).some(
-    (one) => typeof one === "object" && Object.keys(one ?? {}).length > 0,
+    (one) => (isJsonObject(one) || Array.isArray(one)) && Object.keys(one).length > 0,
   );
   const message = ["message", "detail", "error_description", ...(isWhole ? ["error", "title"] : [])]
     .map((name) => said[name])

@@ -262,7 +262,7 @@ describe("errors", () => {
     [401, { error: "invalid_token", error_description: "m" }, Code.Unauthenticated, "m"],
     [409, { error: "e", message: ["m"] }, Code.Aborted, 'HTTP 409: {"error":"e","message":["m"]}'],
     [409, { title: "t", a: { b: 1 } }, Code.Aborted, 'HTTP 409: {"title":"t","a":{"b":1}}'],
-    [404, { title: "m", details: {} }, Code.NotFound, "m"],
+    [404, '{"title":"m","details":{},"id":9007199254740993}', Code.NotFound, "m"],
     [503, "", Code.Unavailable, "HTTP 503"],
     [418, "teapot", Code.FailedPrecondition, "HTTP 418: teapot"],
   ])("%i with %j", async (status, body, code, text) => {
