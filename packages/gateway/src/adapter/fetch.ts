@@ -33,8 +33,7 @@ export function gatewayFetchHandler<B extends Beside = []>(
   options: FetchGatewayOptions<B>,
 ): (request: Request, ...beside: B) => Promise<Response> {
   assertOptions("gatewayFetchHandler", options, optionKinds, ["routes"]);
-  const { fallback, contextValues, peerAddress } = options;
-  const { bodyBudget = new BodyBudget() } = options;
+  const { fallback, contextValues, peerAddress, bodyBudget = new BodyBudget() } = options;
   const gateway = createGateway(options, { compressions: [gzip], codings: [gzip] });
 
   return async (request, ...beside) => {

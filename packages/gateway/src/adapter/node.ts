@@ -61,8 +61,7 @@ export function createNodeGateway(
   options: GatewayOptions,
   handlers: ReadonlyMap<string, NodeHandler> = new Map(),
 ) {
-  const { contextValues, fallback: other, cors } = options;
-  const { bodyBudget = new BodyBudget() } = options;
+  const { contextValues, fallback: other, cors, bodyBudget = new BodyBudget() } = options;
   const corsHeaderOf = cors && createCors(cors);
   const fallback = other && guardHandler(other);
   const beside = new Map(

@@ -84,8 +84,7 @@ function rpcProtocolsOf({ grpc, grpcWeb, connect }: ConnectRouterOptions): strin
   const options = { grpc, "grpc-web": grpcWeb, connect };
   const names = Object.entries(options).flatMap(([name, is]) => (is === false ? [] : [name]));
   if (names.length > 0) return names;
-  const message = "cannot create handler, all protocols are disabled";
-  throw new ConnectError(message, Code.InvalidArgument);
+  throw new ConnectError("cannot create handler, all protocols are disabled", Code.InvalidArgument);
 }
 
 function rpcOf(method: DescMethod, protocolNames: string[]): Rpc {
@@ -137,8 +136,7 @@ export function collectEndpoints(
     },
     service(service, implementation, own) {
       const { methods } = createServiceImplSpec(service, implementation);
-      const isPasser = passers.has(implementation);
-      for (const spec of Object.values(methods)) register(spec, own, isPasser);
+      for (const spec of Object.values(methods)) register(spec, own, passers.has(implementation));
       return recorder;
     },
     rpc(method, implementation, own) {

@@ -101,8 +101,7 @@ describe("contextValues", () => {
   });
 
   test("that throws is an internal error, and is reported", async () => {
-    const options = { mayFail: true, contextValues: broken };
-    await using gateway = await openLibraryAndFields(options);
+    await using gateway = await openLibraryAndFields({ mayFail: true, contextValues: broken });
     for (const path of ["/v1/fields", "/library.v1.FieldService/Echo"]) {
       const response = await gateway.send({ path, headers: json, body: "{}" });
       expect(response.status).toBe(500);

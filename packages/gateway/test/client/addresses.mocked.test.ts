@@ -282,8 +282,7 @@ test.each(["an address", "a Unix socket"])("%s is not looked up", async (kind) =
     socket.pipe(connect(fake.port, "127.0.0.1")).pipe(socket);
   }).listen(path);
   await once(front, "listening");
-  const url = kind === "an address" ? fake.url : `unix:${path}`;
-  const transport = openGrpcTransport({ url });
+  const transport = openGrpcTransport({ url: kind === "an address" ? fake.url : `unix:${path}` });
   await call({ catalog: createClient(CatalogService, transport) });
   expect(lookup).not.toHaveBeenCalled();
   expect(fake.sessions).toHaveLength(1);

@@ -145,8 +145,7 @@ describe("for any message", () => {
       fc.assert(
         fc.property(messages, fc.boolean(), indents, (message, useProtoFieldName, indent) => {
           const json = messageToJson(desc, message, { registry, useProtoFieldName });
-          const text = JSON.stringify(json, undefined, indent);
-          const result = read(desc, text, options);
+          const result = read(desc, JSON.stringify(json, undefined, indent), options);
           expect(result).toEqual(message);
           expect(toBinary(desc, result)).toEqual(toBinary(desc, message));
           assertWireFormat(desc, toBinary(desc, message));

@@ -59,8 +59,7 @@ const ownHeaders: App = {
   acts: [
     async (next, request) => {
       const header = new Headers({ "x-own": "1" });
-      const trailer = new Headers({ "x-own": "2" });
-      return { ...(await next(request)), header, trailer } as never;
+      return { ...(await next(request)), header, trailer: new Headers({ "x-own": "2" }) } as never;
     },
   ],
 };

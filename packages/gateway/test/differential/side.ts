@@ -417,16 +417,14 @@ function ownText(text: string): string {
 }
 
 function bodyOf(body: Buffer, headers: Readonly<Record<string, string>>): unknown {
-  const type = headers["content-type"] ?? "";
-  if (!/^application\/(grpc|connect\+)/.test(type)) {
+  if (!/^application\/(grpc|connect\+)/.test(headers["content-type"] ?? "")) {
     return body.length === 0 ? "" : plain(unpack(body, headers["content-encoding"]));
   }
   const encoding = headers["grpc-encoding"] ?? headers["connect-content-encoding"];
   try {
     return parseEnvelopes(body).map(({ flags, message }) => {
       const bytes = unpack(message, (flags & 1) === 1 ? encoding : undefined);
-      const isTrailer = (flags & 0x80) !== 0;
-      return [flags, isTrailer ? trailersIn(bytes.toString()) : plain(bytes)];
+      return [flags, (flags & 0x80) !== 0 ? trailersIn(bytes.toString()) : plain(bytes)];
     });
   } catch {
     return body.toString("hex");

@@ -25,8 +25,7 @@ test("a collection of the young generation frees what has left an old table", as
   const pass = (streams: number): void => {
     for (let id = 1; id <= streams; id++) {
       const payload = Array.from({ length: 1000 }, () => ({}));
-      const stream = { payload } as unknown as Http2Stream;
-      open.set(id, stream);
+      open.set(id, { payload } as unknown as Http2Stream);
       open.delete(id - 8);
     }
     for (let id = streams - 7; id <= streams; id++) open.delete(id);

@@ -19,8 +19,7 @@ export function findRunner(folder: string): Runner {
   if (starts([program])) return [program];
   try {
     const libraries = downloadLibraries(folder);
-    const loader = join(libraries, "ld-linux-x86-64.so.2");
-    return [loader, "--library-path", libraries, program];
+    return [join(libraries, "ld-linux-x86-64.so.2"), "--library-path", libraries, program];
   } catch {
     throw new Unavailable("the runner needs glibc 2.38");
   }

@@ -49,8 +49,7 @@ describe.each(versions)("google.api.HttpBody over HTTP/%s:", (version) => {
       const answer = await gateway.send({ version, ...upload, headers, body: data });
       expect(jsonOf(answer)).toEqual({ name: "shelves/a/volumes/1", id: "1" });
       for (const verb of ["download", "stream"]) {
-        const path = `${volume}:${verb}`;
-        const response = await gateway.send({ version, method: "GET", path });
+        const response = await gateway.send({ version, method: "GET", path: `${volume}:${verb}` });
         expect(response.status).toBe(200);
         expect(response.headers.get("content-type")).toBe(contentType);
         expect(response.body.equals(data)).toBe(true);

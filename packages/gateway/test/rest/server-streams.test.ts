@@ -192,8 +192,7 @@ describe.each(versions)("server streaming over HTTP/%s:", (version) => {
   });
 
   test("int64 as number in each message", async () => {
-    const request = { version, ...watch };
-    const { body } = await askCatalog(two, request, { rest: { int64: "number" } });
+    const { body } = await askCatalog(two, { version, ...watch }, { rest: { int64: "number" } });
     expect(body.toString()).toBe('{"id":1}\n{"title":"b\\nc"}\n');
   });
 });

@@ -55,8 +55,7 @@ test.each<[what: string, name: string, bytes: Uint8Array, size: number, room: re
 
 test("a message above the limit is refused, in our words", async () => {
   const { room, compression } = compressionOf("gzip", readMaxBytes + 1);
-  const refused = unpack(saying(readMaxBytes + 1), compression, readMaxBytes);
-  await expect(refused).rejects.toMatchObject({
+  await expect(unpack(saying(readMaxBytes + 1), compression, readMaxBytes)).rejects.toMatchObject({
     code: Code.ResourceExhausted,
     rawMessage: expect.stringContaining("10000 bytes"),
   });

@@ -140,8 +140,7 @@ export async function servePage(
 /** The runtimes say in different words that they listen: only an answer tells it of all. */
 async function answered(url: string): Promise<void> {
   for (;;) {
-    const response = await fetch(url).catch(() => delay(50));
-    if (response !== undefined) return;
+    if ((await fetch(url).catch(() => delay(50))) !== undefined) return;
   }
 }
 

@@ -305,8 +305,7 @@ describe("a failed start", () => {
     await expect(serve({ ...options, port: taken.port, tls })).rejects.toMatchObject(inUse);
     for (const file of [tls.certFile, tls.keyFile]) {
       // Everyone who watches a file shares one watcher.
-      const watcher = watchFile(file, { persistent: false }, () => {});
-      expect(watcher.listenerCount("change")).toBe(1);
+      expect(watchFile(file, { persistent: false }, () => {}).listenerCount("change")).toBe(1);
       unwatchFile(file);
     }
   });

@@ -112,8 +112,7 @@ function anyValue(
   if (field.scalar !== undefined) return scalarOf(field.scalar);
   if (field.enum !== undefined) {
     const known = fc.constantFrom(...field.enum.values.map(({ number }) => number));
-    const isNull = field.enum.typeName === "google.protobuf.NullValue";
-    return isNull ? known : fc.oneof(known, signed32);
+    return field.enum.typeName === "google.protobuf.NullValue" ? known : fc.oneof(known, signed32);
   }
   if (field.message === undefined || options.depth === 0) return undefined;
   return messageOf(field.message, { ...options, depth: options.depth - 1 });

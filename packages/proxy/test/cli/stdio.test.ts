@@ -61,8 +61,7 @@ test.each([
   child.stdin.end('{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"get_volume"}}');
   await within("the request", asked.promise);
   child.kill("SIGTERM");
-  const ended = await Promise.all([child.stdout.toArray(), once(child, "exit")]);
-  expect(ended).toEqual([[], end]);
+  expect(await Promise.all([child.stdout.toArray(), once(child, "exit")])).toEqual([[], end]);
 });
 
 const away = ["--upstream", "http://127.0.0.1:1", "--reflection", "--stdio"];

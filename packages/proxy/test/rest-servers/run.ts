@@ -166,8 +166,7 @@ async function tryServer(server: string, catalog: string, rest: string): Promise
 }
 
 function openDirect(port: number): Catalog {
-  const baseUrl = `http://127.0.0.1:${port}`;
-  return createClient(CatalogService, createGrpcTransport({ baseUrl }));
+  return createClient(CatalogService, createGrpcTransport({ baseUrl: `http://127.0.0.1:${port}` }));
 }
 
 async function outcomeOf(call: Promise<unknown>): Promise<unknown> {

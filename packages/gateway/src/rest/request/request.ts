@@ -154,8 +154,7 @@ function withHttpBody(rest: Rest, request: Exchange, data: Uint8Array): Message 
   const { binding, spec } = rest;
   const message = bind(rest, request, undefined);
   const contentType = headerOf(request, "content-type") ?? "";
-  const part = binding.body ?? "*";
-  setHttpBody(spec.method.input, message, part, { contentType, data });
+  setHttpBody(spec.method.input, message, binding.body ?? "*", { contentType, data });
   return message;
 }
 

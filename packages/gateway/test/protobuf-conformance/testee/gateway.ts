@@ -64,8 +64,7 @@ export async function openGateway(way: Way, ignoreUnknownFields: boolean): Promi
         headers: { "content-type": "application/json" },
         body: json,
       });
-      const text = await response.text();
-      return { received, status: response.status, text };
+      return { received, status: response.status, text: await response.text() };
     },
     close: () => server.drain(0),
   };

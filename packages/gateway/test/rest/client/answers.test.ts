@@ -217,8 +217,7 @@ describe("answers", () => {
   });
 
   test("headers and trailers, as Connect does", async () => {
-    const headers = { ...json, "x-a": "1", "trailer-x-b": "2" };
-    const { client } = answering(volume, { headers });
+    const { client } = answering(volume, { headers: { ...json, "x-a": "1", "trailer-x-b": "2" } });
     const seen = { header: "", trailer: "" };
     await client.getVolume(
       { id },

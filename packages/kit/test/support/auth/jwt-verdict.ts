@@ -6,8 +6,7 @@ import { keySetOf, startKeyServer } from "./key-server.ts";
 
 export async function verifierOf(...jwks: readonly unknown[]): Promise<Verifier> {
   const { url } = await startKeyServer(keySetOf(...jwks));
-  const keys = openKeySet({ url, report: () => {} });
-  return createJwtVerifier({ keys, issuer, audience });
+  return createJwtVerifier({ keys: openKeySet({ url, report: () => {} }), issuer, audience });
 }
 
 /** The verdict in one word: the subject, the reason, or the kind. */
