@@ -33,7 +33,6 @@ export class FetchExchange implements Exchange {
   readonly hasTrailers = false;
   readonly hasLeft = false;
   readonly omitted = undefined;
-  readonly response: Promise<Response>;
   call: Abortable | undefined;
   status: number | undefined;
   isClosed = false;
@@ -41,13 +40,13 @@ export class FetchExchange implements Exchange {
   /** null: there is no answer yet. */
   #error: ConnectError | null | undefined = null;
   readonly #request: Request;
-  readonly #answer: (response: Response) => void;
+  readonly #answer = Promise.withResolvers<Response>();
+  readonly response = this.#answer.promise;
   #added: NodeHeaders | undefined;
   #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
 
   constructor(request: Request, peerAddress: string | undefined, budget: BodyBudget) {
-    const { promise, resolve } = Promise.withResolvers<Response>();
     const { origin, pathname, search } = new URL(request.url);
     this.method = request.method;
     this.target = pathname + search;
@@ -57,12 +56,9 @@ export class FetchExchange implements Exchange {
     this.url = origin + this.target; // without a fragment
     this.peerAddress = peerAddress;
     this.holding = new Holding(budget, this);
-    this.response = promise;
     this.#request = request;
-    this.#answer = resolve;
-    const { signal } = request;
-    if (signal.aborted) this.#close();
-    else signal.addEventListener("abort", () => this.#close());
+    if (request.signal.aborted) this.#close();
+    else request.signal.addEventListener("abort", () => this.#close());
   }
 
   get error(): ConnectError | undefined {
@@ -128,22 +124,19 @@ export class FetchExchange implements Exchange {
     const room = new ByteLengthQueuingStrategy({ highWaterMark: bufferedBytesMax });
     const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>(undefined, room);
     const writer = writable.getWriter();
+    this.#writer = writer;
     // A middleware that compresses would keep messages, and cannot be flushed.
     const { "cache-control": own = "no-transform" } = head.header;
     const control = /no-transform/.test(`${own}`) ? `${own}` : `${own}, no-transform`;
     const header = { ...head.header, "cache-control": control };
     this.#send({ ...head, header }, readable as BodyInit);
-    const isHead = this.method === "HEAD";
-    const write = (chunk: Uint8Array) => {
-      if (!isHead) writer.write(chunk).catch(() => {}); // `closed` says so
-    };
-    if (!isHead) this.#writer = writer;
+    const write = (chunk: Uint8Array) => writer.write(chunk).catch(() => {}); // `closed` says so
     writer.closed.catch(() => this.#close());
     return {
       write: (chunk) => {
-        write(chunk);
-        const isFull = writer.desiredSize !== null && writer.desiredSize <= 0;
-        return isFull ? writer.ready.catch(() => {}) : undefined;
+        const written = write(chunk);
+        // Not `ready`: on Workers it does not wait.
+        return (writer.desiredSize ?? 1) <= 0 ? written : undefined;
       },
       end: ({ body, error }) => {
         if (this.isClosed) return;
@@ -157,7 +150,7 @@ export class FetchExchange implements Exchange {
   breakOff(error = brokenOff()): void {
     this.#error = error;
     this.#writer?.abort(error).catch(() => {});
-    this.#answer(new Response(null, { status: 500 }));
+    this.#answer.resolve(new Response(null, { status: 500 }));
     this.#close();
   }
 
@@ -165,7 +158,7 @@ export class FetchExchange implements Exchange {
     const headers = fromNodeHeaders(withoutConnection(mergeHeaders(head.header, this.#added)));
     // Workers would otherwise apply the Content-Encoding once more.
     const init = { status: head.status, headers, encodeBody: "manual" };
-    this.#answer(new Response(this.method === "HEAD" ? null : body, init));
+    this.#answer.resolve(new Response(this.method === "HEAD" ? null : body, init));
     this.status = head.status;
   }
 
@@ -178,7 +171,7 @@ export class FetchExchange implements Exchange {
     this.holding.release();
     this.call?.abort(this.closeReason);
     // The client has left, but the runtime waits for a response.
-    this.#answer(new Response(null, { status: 499 }));
+    this.#answer.resolve(new Response(null, { status: 499 }));
   }
 }
 

@@ -36,14 +36,13 @@ interface Options {
 
 type Listen = (serve: Serve, options: Options) => http.Server | http2.Http2Server;
 
+const targetOf = ({ url = "" }: { url?: string | undefined }) => parseRequestTarget(url);
+
 const ways: Readonly<Record<string, Listen>> = {
   "HTTP/1.1": (serve, { budget, before }) =>
     http.createServer((request, response) => {
       before?.(request, response);
-      serve(
-        exchangeFor(request, response, parseRequestTarget(request.url ?? ""), budget),
-        response,
-      );
+      serve(exchangeFor(request, response, targetOf(request), budget), response);
     }),
   "HTTP/2": (serve, { budget }) =>
     http2
@@ -63,10 +62,7 @@ const ways: Readonly<Record<string, Listen>> = {
   "HTTP/2 by the compatibility API": (serve, { budget, before }) =>
     http2.createServer((request: Http2ServerRequest, response: Http2ServerResponse) => {
       before?.(request, response as unknown as ServerResponse);
-      serve(
-        exchangeFor(request, response, parseRequestTarget(request.url ?? ""), budget),
-        response.stream,
-      );
+      serve(exchangeFor(request, response, targetOf(request), budget), response.stream);
     }),
 };
 
@@ -122,23 +118,20 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     }
   });
 
-  test.skipIf(isFetch)(
-    "a call that the server has refused ends with that, unless it was answered",
-    async () => {
-      const seen: unknown[] = [];
-      const { send } = await open(way, (exchange, answer) => {
-        const isEarly = exchange.target === "/early";
-        const refuse = () => exchangeOf(answer as never)?.refuse({ error, status: 408 });
-        if (isEarly) refuse();
-        exchange.respond({ status: 200, header: {}, body: "a" });
-        if (!isEarly) refuse();
-        seen.push(exchange.status, exchange.error);
-      });
-      await send({ path: "/early" });
-      await send({ path: "/late" });
-      expect(seen).toEqual([408, error, 200, undefined]);
-    },
-  );
+  test.skipIf(isFetch)("a refused call ends with that, unless it was answered", async () => {
+    const seen: unknown[] = [];
+    const { send } = await open(way, (exchange, answer) => {
+      const isEarly = exchange.target === "/early";
+      const refuse = () => exchangeOf(answer as never)?.refuse({ error, status: 408 });
+      if (isEarly) refuse();
+      exchange.respond({ status: 200, header: {}, body: "a" });
+      if (!isEarly) refuse();
+      seen.push(exchange.status, exchange.error);
+    });
+    await send({ path: "/early" });
+    await send({ path: "/late" });
+    expect(seen).toEqual([408, error, 200, undefined]);
+  });
 
   test.skipIf(isFetch)("a client that has left is answered no more", async () => {
     const gone = Promise.withResolvers<Served>();
@@ -159,14 +152,11 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
     const budget = new BodyBudget();
     const bytes: number[] = [];
     const note = () => void bytes.push(budget.heldBytes);
-    const { send } = await open(
-      way,
-      async (exchange) => {
-        await exchange.readBody({ push: note, end: note });
-        exchange.respond({ status: 200, header: {}, body: "" });
-      },
-      { budget },
-    );
+    const serve: Serve = async (exchange) => {
+      await exchange.readBody({ push: note, end: note });
+      exchange.respond({ status: 200, header: {}, body: "" });
+    };
+    const { send } = await open(way, serve, { budget });
     await send({ body: "four" });
     expect(bytes).toEqual([8192, 4]);
     await vi.waitUntil(() => budget.heldBytes === 0, patienceMs);
@@ -175,14 +165,11 @@ describe.each(Object.keys(ways))("over %s,", (way) => {
   test("a holding that is asked for after the end holds nothing", async () => {
     const budget = new BodyBudget();
     const ended = Promise.withResolvers<Served>();
-    const { send } = await open(
-      way,
-      (exchange) => {
-        exchange.call = { abort: () => ended.resolve(exchange) };
-        exchange.respond({ status: 200, header: {}, body: "" });
-      },
-      { budget },
-    );
+    const serve: Serve = (exchange) => {
+      exchange.call = { abort: () => ended.resolve(exchange) };
+      exchange.respond({ status: 200, header: {}, body: "" });
+    };
+    const { send } = await open(way, serve, { budget });
     await send();
     const { holding } = await within("the end", ended.promise);
     expect(() => holding?.add(1)).toThrow(expect.objectContaining(left));
@@ -227,24 +214,17 @@ describe.each(Object.keys(ways).filter((way) => !isOverHttp1(way)))("over %s,", 
 describe.each(["HTTP/1.1", "HTTP/2 by the compatibility API"])("over %s,", (way) => {
   test("what an earlier handler has set counts, and it can see the status", async () => {
     const responses: ServerResponse[] = [];
-    const { send } = await open(
-      way,
-      (exchange) =>
-        exchange.respond({
-          status: 201,
-          header: { "x-own": "1", "set-cookie": "b=2" },
-          body: exchange.target,
-        }),
-      {
-        before(request, response) {
-          request.url = "/rewritten";
-          response.setHeader("x-earlier", "1");
-          response.setHeader("x-own", "0");
-          response.setHeader("set-cookie", "a=1");
-          responses.push(response);
-        },
-      },
-    );
+    const header = { "x-own": "1", "set-cookie": "b=2" };
+    const serve: Serve = (exchange) =>
+      exchange.respond({ status: 201, header, body: exchange.target });
+    const before: Options["before"] = (request, response) => {
+      request.url = "/rewritten";
+      response.setHeader("x-earlier", "1");
+      response.setHeader("x-own", "0");
+      response.setHeader("set-cookie", "a=1");
+      responses.push(response);
+    };
+    const { send } = await open(way, serve, { before });
     const { headers, body } = await send();
     expect([headers.get("x-earlier"), headers.get("x-own")]).toEqual(["1", "1"]);
     expect(headers.getSetCookie()).toEqual(["a=1", "b=2"]);
@@ -264,29 +244,26 @@ test("an answer over HTTP/1.0 that is broken off is reset, as its end would look
   expect(error).toMatchObject({ code: "ECONNRESET" });
 });
 
-test.skipIf(!hasOpenssl).each(["1.0", "1.1"])(
-  "an answer over TLS that is broken off is cut off, over HTTP/%s",
-  async (version) => {
-    const { pem, keyFile } = sharedCertificate();
-    const tls = { cert: pem, key: readFileSync(keyFile) };
-    const server = https.createServer(tls, (request, response) => {
-      const exchange = exchangeFor(request, response, parseRequestTarget("/"));
-      void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
-      setImmediate(() => exchange.breakOff());
-    });
-    await using listener = await listen(server);
-    const { port } = listener;
-    const socket = connectTls({ port, host: "127.0.0.1", ca: pem });
-    socket.on("error", () => {}).write(`GET / HTTP/${version}\r\nHost: a\r\n\r\n`);
-    let received = "";
-    socket.on("data", (chunk) => {
-      received += chunk;
-    });
-    await within("the end", once(socket, "close"));
-    expect(received).toContain("half");
-    expect(received).not.toContain("0\r\n\r\n");
-  },
-);
+test.skipIf(!hasOpenssl).each(["1.0", "1.1"])("TLS shows a cut, HTTP/%s", async (version) => {
+  const { pem, keyFile } = sharedCertificate();
+  const tls = { cert: pem, key: readFileSync(keyFile) };
+  const server = https.createServer(tls, (request, response) => {
+    const exchange = exchangeFor(request, response, parseRequestTarget("/"));
+    void exchange.begin({ status: 200, header: {} }).write(Buffer.from("half"));
+    setImmediate(() => exchange.breakOff());
+  });
+  await using listener = await listen(server);
+  const { port } = listener;
+  const socket = connectTls({ port, host: "127.0.0.1", ca: pem });
+  socket.on("error", () => {}).write(`GET / HTTP/${version}\r\nHost: a\r\n\r\n`);
+  let received = "";
+  socket.on("data", (chunk) => {
+    received += chunk;
+  });
+  await within("the end", once(socket, "close"));
+  expect(received).toContain("half");
+  expect(received).not.toContain("0\r\n\r\n");
+});
 
 test("a body in pieces whose client leaves has no end", async () => {
   const ended = Promise.withResolvers<unknown>();
