@@ -39,9 +39,9 @@ export function gatewayFetchHandler<B extends Beside = []>(
   return async (request, ...beside) => {
     const address = guarded(gateway.onError, () => peerAddress?.(request, ...beside));
     const exchange = new FetchExchange(request, address, bodyBudget);
-    const { method, path, headers } = exchange;
+    const { method, path, headers, problem } = exchange;
     const route = gateway.find(method, path, headers["content-type"] as string | undefined);
-    if (route === gateway.notFound && fallback !== undefined) {
+    if (route === gateway.notFound && fallback !== undefined && problem === undefined) {
       try {
         return await fallback(request, ...beside);
       } catch (error) {

@@ -14,9 +14,11 @@ import {
   fromNodeHeaders,
   mergeHeaders,
   type NodeHeaders,
+  noUrl,
   type RequestHeaders,
   withoutConnection,
 } from "./headers.ts";
+import { authority } from "./target.ts";
 
 /** An exchange over the `Request` and `Response` of fetch, as many runtimes have them. */
 export class FetchExchange implements Exchange {
@@ -26,7 +28,7 @@ export class FetchExchange implements Exchange {
   readonly query: string;
   readonly headers: RequestHeaders;
   readonly url: string;
-  readonly problem = undefined;
+  readonly problem: string | undefined;
   readonly peerAddress: string | undefined;
   readonly holding: Holding;
   readonly isDuplex = true;
@@ -47,12 +49,16 @@ export class FetchExchange implements Exchange {
   #writer: WritableStreamDefaultWriter<Uint8Array> | undefined;
 
   constructor(request: Request, peerAddress: string | undefined, budget: BodyBudget) {
-    const { origin, pathname, search } = new URL(request.url);
+    this.headers = Object.fromEntries(request.headers);
+    const { host = "localhost" } = this.headers;
+    // Runtimes take any text for a host, even with a path in it. Bun leaves out one that is wrong.
+    const url = authority.test(host as string) ? URL.parse(request.url, "http://localhost") : null;
+    const { origin = "", pathname = "/", search = "" } = url ?? ({} as Partial<URL>);
+    this.problem = url === null ? noUrl : undefined;
     this.method = request.method;
     this.target = pathname + search;
     this.path = pathname;
     this.query = search.slice(1);
-    this.headers = Object.fromEntries(request.headers);
     this.url = origin + this.target; // without a fragment
     this.peerAddress = peerAddress;
     this.holding = new Holding(budget, this);

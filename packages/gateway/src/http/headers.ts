@@ -188,7 +188,7 @@ export function problemOf(url: string, rawHeaders: readonly string[]): string | 
   return authorizations > 1 ? "the header Authorization must be sent once" : undefined;
 }
 
-const noUrl = "Host must name one host, and the target be a percent-encoded path";
+export const noUrl = "Host must name one host, and the target be a percent-encoded path";
 
 /** Node's parser takes other codings for a part of the content. RFC 9112 section 6.1: 501. */
 export const onlyChunked = "Transfer-Encoding must be chunked";

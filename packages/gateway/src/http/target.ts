@@ -16,7 +16,7 @@ export function parseRequestTarget(url: string): RequestTarget {
 const absoluteForm = /^https?:\/\/([^/?#]*)/i;
 
 // RFC 3986 section 3.2: host and port, without user information.
-const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
+export const authority = /^(\[[\dA-Fa-f:.]+\]|[\w.~!$&'()*+,;=%-]+)(:\d{0,5})?$/;
 
 /** What a URL keeps unchanged: a name, or an address of IPv4. */
 const plainHost =

@@ -126,6 +126,19 @@ test("the runtime's own arguments reach context values, peer address and fallbac
   expect([await response.text(), ...seen]).toEqual(["own", "own"]);
 });
 
+// As Bun and Deno make requests from what was sent.
+test.each<[url: string, host: string | undefined, status: number]>([
+  ["/elsewhere", undefined, 200],
+  ["/elsewhere", "a b", 400],
+  ["http://a/elsewhere?/v1/volumes/1", "a/elsewhere?", 400],
+  ["http://a b/elsewhere", "a%", 400],
+])("%s is asked of the host %s: %i", async (url, host, status) => {
+  const { handler } = handlerOf(createCatalog(), { fallback: () => new Response() });
+  const request = new Request("http://a/", { headers: host === undefined ? {} : { host } });
+  Object.defineProperty(request, "url", { value: url });
+  expect((await handler(request)).status).toBe(status);
+});
+
 test("a fragment is no part of what is asked", async () => {
   const urls: string[] = [];
   const requestGate: FetchGatewayOptions["requestGate"] = ({ url }) => void urls.push(url);

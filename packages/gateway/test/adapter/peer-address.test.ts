@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { peerAddressKey } from "../../src/index.ts";
 import { LibraryService } from "../gen/library/v1/library_pb.ts";
 import { openGateway, type SentRequest, type TestGatewayOptions } from "../support/gateway.ts";
@@ -28,17 +28,15 @@ async function addressSeen(request: SentRequest, options: Partial<TestGatewayOpt
   return seen;
 }
 
-describe.each(calls)("%s", (_name, request) => {
-  test("shows the gate the caller's address if it is enabled", async () => {
+test.each(calls)(
+  "%s shows the gate the caller's address if that is enabled",
+  async (_, request) => {
     expect(await addressSeen(request, { exposePeerAddress: true })).toEqual(["127.0.0.1"]);
-  });
-
-  test.skipIf(!hasIpv6)("shows an address of IPv4 as such on a socket for both", async () => {
-    const options = { exposePeerAddress: true, host: "::" };
-    expect(await addressSeen(request, options)).toEqual(["127.0.0.1"]);
-  });
-
-  test("does not if it is disabled", async () => {
     expect(await addressSeen(request, {})).toEqual([undefined]);
-  });
+  },
+);
+
+test.skipIf(!hasIpv6).each(calls)("%s, on a socket for both, as IPv4", async (_, request) => {
+  const options = { exposePeerAddress: true, host: "::" };
+  expect(await addressSeen(request, options)).toEqual(["127.0.0.1"]);
 });

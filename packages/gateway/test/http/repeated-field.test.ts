@@ -61,11 +61,8 @@ function expectOutcome(
   { status, body }: { status: number | undefined; body: string },
   refused: string | undefined,
 ): void {
-  if (refused === undefined) {
-    expect(status).toBe(200);
-  } else {
-    expect(status).toBe(400);
-    const message = `the header ${refused} must be sent once`;
-    expect(JSON.parse(body)).toMatchObject({ code: Code.InvalidArgument, message });
-  }
+  expect(status).toBe(refused === undefined ? 200 : 400);
+  if (refused === undefined) return;
+  const message = `the header ${refused} must be sent once`;
+  expect(JSON.parse(body)).toMatchObject({ code: Code.InvalidArgument, message });
 }
