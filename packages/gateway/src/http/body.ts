@@ -157,12 +157,25 @@ export class BodyAlreadyReadError extends Error {
 /** A chunk of thousands of messages takes so long. Then others are served before the next. */
 export const longMs = 5;
 
-/** In the next turn of the event loop. Other runtimes than Node may lack `setImmediate`. */
-export const soon: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
+/** In the next turn of the event loop. Workers lack `setImmediate`, and on Deno it comes before requests. */
+export const soon: (run: () => void) => unknown =
+  ("Deno" in globalThis ? undefined : globalThis.setImmediate) ?? setTimeout;
 
-let turn = Promise.resolve();
+let turn = Promise.resolve(0);
 
-export function nextTurn(): Promise<void> {
-  turn = turn.then(() => new Promise((resolve) => soon(resolve)));
+/** @returns when it began. */
+export function nextTurn(): Promise<number> {
+  turn = turn.then(() => new Promise((resolve) => soon(() => resolve(performance.now()))));
   return turn;
+}
+
+/** Chunks as Node has them. Other runtimes make larger ones, and read on without a turn of the event loop. */
+export async function* inPieces(chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
+  let begun = performance.now();
+  for await (const chunk of chunks) {
+    for (let at = 0; at < chunk.length; at += 16_384) {
+      yield chunk.subarray(at, at + 16_384);
+      if (performance.now() - begun > longMs) begun = await nextTurn();
+    }
+  }
 }

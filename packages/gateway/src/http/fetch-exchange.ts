@@ -1,5 +1,5 @@
 import type { ConnectError } from "@connectrpc/connect";
-import { BodyAlreadyReadError, bytesOf, longMs, nextTurn } from "./body.ts";
+import { BodyAlreadyReadError, bytesOf, inPieces } from "./body.ts";
 import { type BodyBudget, clientLeft, Holding, requestBytes } from "./body-budget.ts";
 import {
   type Abortable,
@@ -105,12 +105,7 @@ export class FetchExchange implements Exchange {
         const { done, value } = await reader.read().catch(() => Promise.reject(clientLeft()));
         if (this.isClosed) throw clientLeft();
         if (done) return;
-        // In pieces as on Node. Some runtimes read more at once.
-        for (let at = 0; at < value.length; at += 16_384) {
-          const begun = performance.now();
-          yield value.subarray(at, at + 16_384);
-          if (performance.now() - begun > longMs) await nextTurn();
-        }
+        yield* inPieces([value]);
       }
     } finally {
       // Not cancelled at an early end, because some runtimes would close the connection before the

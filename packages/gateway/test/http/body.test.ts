@@ -1,6 +1,6 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
-import { BodyBuffer } from "../../src/http/body.ts";
+import { expect, test, vi } from "vitest";
+import { BodyBuffer, inPieces } from "../../src/http/body.ts";
 
 test("appended bytes are returned, whatever the pieces, and none is changed", () => {
   // Each begins a larger buffer, as what Node reads does, into which nothing may be written.
@@ -43,4 +43,18 @@ test("a body in single bytes takes little more than twice its length, and is sel
   expect(buffer.length).toBe(100_000);
   expect(buffers.size).toBeLessThan(30);
   expect(buffer.bytes.buffer.byteLength).toBeLessThan(300_000);
+});
+
+test("others have their turn amid chunks that take long, also on Deno", async () => {
+  let turns = 0;
+  setImmediate(() => turns++);
+  for await (const piece of inPieces([new Uint8Array(20_000), new Uint8Array(1)])) {
+    const end = performance.now() + 20;
+    while (piece.length > 1 && performance.now() < end);
+  }
+  expect(turns).toBe(1);
+  vi.stubGlobal("Deno", {});
+  vi.resetModules();
+  expect((await import("../../src/http/body.ts")).soon).toBe(setTimeout);
+  vi.unstubAllGlobals();
 });

@@ -12,7 +12,7 @@ import { BodyBuffer } from "../../http/body.ts";
 import type { Message } from "../../rpc/call.ts";
 import { findField } from "../rule/field-path.ts";
 import { isHttpBody, setHttpBody } from "../rule/http-body.ts";
-import { allLines, splitLines, splitValues } from "../stream/json-stream.ts";
+import { splitLines, splitValues } from "../stream/json-stream.ts";
 import { chunksOf, errorFrom, readUpTo } from "./error.ts";
 
 export interface Reading {
@@ -134,7 +134,8 @@ async function* readEvents(
   let event = "";
   let data: BodyBuffer | undefined;
   let isAmid = false;
-  for await (const raw of allLines(chunks, { valueBytesMax: "data: \r".length + bytesMax })) {
+  const limits = { valueBytesMax: "data: \r".length + bytesMax };
+  for await (const raw of splitLines(chunks, limits, () => true)) {
     const line = raw.at(-1) === 0x0d ? raw.subarray(0, -1) : raw;
     if (line.length === 0) {
       const isError = event === "error";

@@ -8,7 +8,7 @@ import type { JsonOptions } from "../../codec/json-scalar.ts";
 import type { ExactJson } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http.ts";
-import { readBody as readPacked } from "../../http/body.ts";
+import { inPieces, readBody as readPacked } from "../../http/body.ts";
 import { type Exchange, headerOf } from "../../http/exchange.ts";
 import { mediaTypeOf } from "../../http/headers.ts";
 import type { Call, Message } from "../../rpc/call.ts";
@@ -206,7 +206,7 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   })();
   writing.catch(() => {}); // reported below
   try {
-    yield* readable;
+    yield* inPieces(readable);
   } catch (cause) {
     await writing;
     const text = "decompression failed"; // as connect-node has it

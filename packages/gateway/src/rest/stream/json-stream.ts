@@ -22,18 +22,11 @@ export interface ValueLimits {
   readonly holding?: Holding | undefined;
 }
 
-/** The lines (NDJSON) that are not blank. @throws {RestFailure} 413 above `valueBytesMax`. */
-export function splitLines(
+/** The lines (NDJSON) that are wanted: those that are not blank. @throws {RestFailure} 413 above `valueBytesMax`. */
+export async function* splitLines(
   chunks: AsyncIterable<Uint8Array>,
   limits: ValueLimits,
-): AsyncGenerator<Uint8Array> {
-  return allLines(chunks, limits, (line) => !isBlank(line));
-}
-
-export async function* allLines(
-  chunks: AsyncIterable<Uint8Array>,
-  limits: ValueLimits,
-  isWanted = (_line: Uint8Array) => true,
+  isWanted = (line: Uint8Array) => !isBlank(line),
 ): AsyncGenerator<Uint8Array> {
   const value = createValueBuffer(limits);
   for await (const chunk of value.holdAll(chunks)) {
