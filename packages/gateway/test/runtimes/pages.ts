@@ -156,6 +156,7 @@ const config :Workerd.Config = (
   services = [(name = "main", worker = (
     modules = [(name = "worker", esModule = embed "worker.js")],
     compatibilityDate = "${settings.compatibility_date}",
+    compatibilityFlags = ${JSON.stringify(settings.compatibility_flags)},
   ))],
   sockets = [(name = "http", address = "127.0.0.1:${port}", http = (), service = "main")],
 );
