@@ -16,6 +16,26 @@ const packages = ["test/*package.test.ts", "test/page/snippets.test.ts"];
 const machine = ["test/store/full-disk.test.ts", "test/page/browser.test.ts"];
 const differential = "packages/gateway/test/differential/*.test.ts";
 
+/** The rows of Node's adapter again, by fetch. */
+export const byFetch = {
+  name: "by-fetch",
+  env: { GATEWAY_BY: "fetch" },
+  include: [
+    "packages/proxy/test/{catalog,tools}.test.ts",
+    "packages/gateway/test/mcp/{protocol,streams}.test.ts",
+    "packages/gateway/test/{body-budget,exact-json,read-max-values}.test.ts",
+    "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
+    "packages/gateway/test/rest/{compression,empty-body,entity-tag}.test.ts",
+    "packages/gateway/test/rest/{gate,handler,http-body,options}.test.ts",
+    "packages/gateway/test/rest/outcome.test.ts",
+    "packages/gateway/test/rest/{client,server}-streams.test.ts",
+    "packages/gateway/test/rest/{answer-status,update-mask}.test.ts",
+    "packages/gateway/test/rpc/{deadline,rule-violations}.test.ts",
+  ],
+  setupFiles: ["packages/gateway/test/support/by-fetch.setup.ts"],
+  isolate: false,
+};
+
 export default defineConfig({
   // As scripts/node.js says: connect-gateway is its source here.
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
@@ -49,25 +69,7 @@ export default defineConfig({
       },
       {
         extends: true,
-        // The rows of Node's adapter again, by fetch.
-        test: {
-          name: "by-fetch",
-          env: { GATEWAY_BY: "fetch" },
-          include: [
-            "packages/proxy/test/{catalog,tools}.test.ts",
-            "packages/gateway/test/mcp/{protocol,streams}.test.ts",
-            "packages/gateway/test/{body-budget,exact-json,read-max-values}.test.ts",
-            "packages/gateway/test/adapter/{cors,observer,peer-address,unexpected-errors}.test.ts",
-            "packages/gateway/test/rest/{compression,empty-body,entity-tag}.test.ts",
-            "packages/gateway/test/rest/{gate,handler,http-body,options}.test.ts",
-            "packages/gateway/test/rest/outcome.test.ts",
-            "packages/gateway/test/rest/{client,server}-streams.test.ts",
-            "packages/gateway/test/rest/{answer-status,update-mask}.test.ts",
-            "packages/gateway/test/rpc/{deadline,rule-violations}.test.ts",
-          ],
-          setupFiles: ["packages/gateway/test/support/by-fetch.setup.ts"],
-          isolate: false,
-        },
+        test: byFetch,
       },
       // Those that install what npm packs or run compilers, those that need more than Node, and
       // those that compare thousands of answers: they take half a minute and more.

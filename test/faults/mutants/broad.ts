@@ -3,6 +3,19 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { install } from "../../../packages/gateway/test/runtimes/project.ts";
 
+/** Quick ones of other folders that say something of a request or its answer. */
+const ofRequests = [
+  ...["cors", "fetch", "node-adapter", "observer", "peer-address"].map((name) => `adapter/${name}`),
+  ...["answer-status", "body", "compression", "empty-body", "entity-tag"].map(
+    (one) => `rest/${one}`,
+  ),
+  ...["gate", "handler", "http-body", "options", "outcome", "update-mask"].map(
+    (one) => `rest/${one}`,
+  ),
+  ...["call", "deadline", "endpoint", "protocols", "rule-violations"].map((name) => `rpc/${name}`),
+  ...["continue", "half-close", "http1"].map((name) => `server/${name}`),
+];
+
 /** What is changed, and the tests that should see it. */
 const folders: Readonly<Record<string, readonly [sources: string, ...tests: string[]]>> = {
   auth: ["packages/kit/src/auth", "packages/kit/test/auth/**/*.test.ts"],
@@ -12,7 +25,7 @@ const folders: Readonly<Record<string, readonly [sources: string, ...tests: stri
     ...["backup", "check", "copy", "migrate"].map((name) => `test/cli/${name}.test.ts`),
   ],
   rpc: gateway("rpc"),
-  http: gateway("http", "body-budget", "broken-off", "server/continue"),
+  http: gateway("http", "body-budget", "broken-off", ...ofRequests),
   client: gateway("client"),
 };
 

@@ -1,6 +1,9 @@
+import { globSync } from "node:fs";
+import { matchesGlob } from "node:path";
 import { defineConfig } from "vitest/config";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 import { memoryFolder } from "../../../packages/gateway/test/support/temporary-folder.ts";
+import { byFetch } from "../../../vitest.config.ts";
 
 process.env["TMPDIR"] = memoryFolder;
 
@@ -22,6 +25,9 @@ class QuickFirst extends BaseSequencer {
 }
 
 const shared = { name: "shared", include, exclude: [mocked], isolate: false };
+const files = globSync(byFetch.include).filter((file) =>
+  include.some((one) => matchesGlob(file, one)),
+);
 const alone = { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] };
 
 /** Only the tests of one folder, without what the others need. */
@@ -35,6 +41,7 @@ export default defineConfig({
     sequence: { sequencer: QuickFirst },
     projects: [
       { extends: true, test: shared },
+      { extends: true, test: { ...byFetch, include: files } },
       // Each takes a worker of its own.
       { extends: true, test: { ...alone, sequence: { groupOrder: 1 } } },
     ],
