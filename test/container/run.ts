@@ -138,8 +138,7 @@ async function stop({ pid, exited }: { pid: number; exited: Promise<unknown[]> }
 /** A root file system with what the build runs. */
 async function fillBase(base: string): Promise<void> {
   const npm = realpathSync((await run("sh", ["-c", "command -v npm"])).stdout.trim());
-  const home = dirname(dirname(npm));
-  await cp(home, join(base, "usr/lib/node_modules/npm"), { recursive: true });
+  await cp(dirname(dirname(npm)), join(base, "usr/lib/node_modules/npm"), { recursive: true });
   const node = join(base, "usr/bin/node");
   const sources = [...commands, ...files.filter((file) => existsSync(file))];
   await mkdir(dirname(node), { recursive: true });

@@ -161,21 +161,24 @@ export const longMs = 5;
 export const soon: (run: () => void) => unknown =
   ("Deno" in globalThis ? undefined : globalThis.setImmediate) ?? setTimeout;
 
-let turn = Promise.resolve(0);
+let turn = Promise.resolve();
 
-/** @returns when it began. */
-export function nextTurn(): Promise<number> {
-  turn = turn.then(() => new Promise((resolve) => soon(() => resolve(performance.now()))));
+export function nextTurn(): Promise<void> {
+  turn = turn.then(() => new Promise((resolve) => soon(resolve)));
   return turn;
 }
 
 /** Chunks as Node has them. Other runtimes make larger ones, and read on without a turn of the event loop. */
 export async function* inPieces(chunks: Iterable<Uint8Array> | AsyncIterable<Uint8Array>) {
-  let begun = performance.now();
+  let usedMs = 0; // not while a chunk is awaited
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += 16_384) {
+      const begun = performance.now();
       yield chunk.subarray(at, at + 16_384);
-      if (performance.now() - begun > longMs) begun = await nextTurn();
+      usedMs += performance.now() - begun;
+      if (usedMs <= longMs) continue;
+      await nextTurn();
+      usedMs = 0;
     }
   }
 }

@@ -86,8 +86,7 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
       const refusal = new ConnectError(message, Code.Unimplemented);
       return new Call(this, exchange, values, { refusal });
     }
-    const isRefused = this.isBidi && !exchange.isDuplex;
-    return isRefused ? needsDuplex() : new Call(this, exchange, values);
+    return this.isBidi && !exchange.isDuplex ? needsDuplex() : new Call(this, exchange, values);
   }
 
   write(call: Call, message: Message): Awaitable<Response> {

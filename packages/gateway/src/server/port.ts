@@ -281,8 +281,7 @@ function sniffProtocol(
     if (chunk === null) return;
     seen = Buffer.concat([seen, chunk]);
     const length = Math.min(seen.length, preface.length);
-    const isPreface = seen.compare(preface, 0, length, 0, length) === 0;
-    if (!isPreface) decide("http/1.1");
+    if (seen.compare(preface, 0, length, 0, length) !== 0) decide("http/1.1");
     else if (length === preface.length) decide("h2");
   }
 

@@ -45,14 +45,19 @@ test("a body in single bytes takes little more than twice its length, and is sel
   expect(buffer.bytes.buffer.byteLength).toBeLessThan(300_000);
 });
 
-test("others have their turn amid chunks that take long, also on Deno", async () => {
-  let turns = 0;
-  setImmediate(() => turns++);
-  for await (const piece of inPieces([new Uint8Array(20_000), new Uint8Array(1)])) {
-    const end = performance.now() + 20;
-    while (piece.length > 1 && performance.now() < end);
+test("others have their turn amid chunks that take long, not while one is awaited", async () => {
+  vi.useFakeTimers({ toFake: ["performance"] });
+  const seen: number[] = [];
+  setImmediate(() => seen.push(0));
+  async function* chunks() {
+    vi.advanceTimersByTime(20);
+    yield* [1, 20_000, 1].map((length) => new Uint8Array(length));
   }
-  expect(turns).toBe(1);
+  for await (const { length } of inPieces(chunks())) {
+    if (seen.push(length) > 1) vi.advanceTimersByTime(20);
+  }
+  expect(seen).toEqual([1, 16_384, 0, 3616, 1]);
+  vi.useRealTimers();
   vi.stubGlobal("Deno", {});
   vi.resetModules();
   expect((await import("../../src/http/body.ts")).soon).toBe(setTimeout);

@@ -94,7 +94,6 @@ const attacks: readonly Attack[] = [...packed, ...unpacked, ...heads];
 export const bombs: Flood = {
   name: "bombs",
   async run(target) {
-    const shuffled = target.random.shuffle(attacks);
-    return await attackAll(shuffled.values(), { ...target, atOnce: 2 });
+    return await attackAll(target.random.shuffle(attacks).values(), { ...target, atOnce: 2 });
   },
 };

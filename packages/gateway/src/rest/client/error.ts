@@ -126,8 +126,7 @@ function parseDetail(json: ExactJson, registry: Registry) {
   if (typeof url !== "string") return undefined;
   const type = url.slice(url.lastIndexOf("/") + 1);
   try {
-    const isKnown = registry.getMessage(type) !== undefined;
-    if (!isKnown) return { type, value: base64Decode(`${value}`) };
+    if (registry.getMessage(type) === undefined) return { type, value: base64Decode(`${value}`) };
     const any = messageFromJson(AnySchema, json, { registry, ignoreUnknownFields: true });
     return { type, value: any.value };
   } catch {

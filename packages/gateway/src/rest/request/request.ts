@@ -187,7 +187,7 @@ function streamBody(
 ): AsyncIterable<Uint8Array> {
   const available = acceptCompression.filter(({ name }) => name === "gzip");
   const coding = negotiateCoding(headerOf(request, "content-encoding"), available);
-  return coding === undefined ? request.chunks() : gunzip(request.chunks());
+  return coding === undefined ? request.chunks() : inPieces(gunzip(request.chunks()));
 }
 
 /** @throws {ConnectError} INVALID_ARGUMENT if it is no gzip, or cut; what ended the chunks. */
@@ -206,7 +206,7 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>): AsyncGenerator
   })();
   writing.catch(() => {}); // reported below
   try {
-    yield* inPieces(readable);
+    yield* readable;
   } catch (cause) {
     await writing;
     const text = "decompression failed"; // as connect-node has it

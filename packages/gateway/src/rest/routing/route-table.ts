@@ -105,8 +105,7 @@ function choose<T>(node: Node<T> | undefined, search: Search<T>): T | undefined 
   }
   if (method === undefined) return undefined;
   // RFC 9110 section 9.3.2: HEAD is GET without the body of its answer.
-  const asGet = method === "HEAD" ? get : undefined;
-  return methods.get(method) ?? asGet ?? methods.get("*");
+  return methods.get(method) ?? (method === "HEAD" ? get : undefined) ?? methods.get("*");
 }
 
 function createNode<T>(): Node<T> {

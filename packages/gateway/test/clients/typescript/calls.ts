@@ -7,8 +7,7 @@ import { callAll } from "./operations.ts";
 type Volume = components["schemas"]["Volume"];
 
 const client = createClient<paths>({ baseUrl: process.argv[2] ?? "" });
-const big = "9007199254740993";
-const path = { shelf: "a", volume: big };
+const path = { shelf: "a", volume: "9007199254740993" };
 const book = { path: { shelf: "a", book: "1" } };
 const ofVolume = "/v1/shelves/{shelf}/volumes/{volume}";
 const ofVolumes = "/v1/shelves/{shelf}/volumes";
