@@ -157,14 +157,17 @@ export class BodyAlreadyReadError extends Error {
 /** A chunk of thousands of messages takes so long. Then others are served before the next. */
 export const longMs = 5;
 
-/** In the next turn of the event loop. Workers lack `setImmediate`, and on Deno it comes before requests. */
-export const soon: (run: () => void) => unknown =
-  ("Deno" in globalThis ? undefined : globalThis.setImmediate) ?? setTimeout;
+/** In the next turn of the event loop, on Deno before requests are looked at. Workers lack `setImmediate`. */
+export const atOnce: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
-let turn = Promise.resolve();
+/** In the next turn of the event loop, once requests are looked at. */
+export const soon = "Deno" in globalThis ? setTimeout : atOnce;
 
-export function nextTurn(): Promise<void> {
-  turn = turn.then(() => new Promise((resolve) => soon(resolve)));
+let turn = Promise.resolve(0);
+
+/** @returns 0, the time that is used of it. */
+export function nextTurn(): Promise<number> {
+  turn = turn.then(() => new Promise((resolve) => soon(() => resolve(0))));
   return turn;
 }
 
@@ -173,12 +176,10 @@ export async function* inPieces(chunks: Iterable<Uint8Array> | AsyncIterable<Uin
   let usedMs = 0; // not while a chunk is awaited
   for await (const chunk of chunks) {
     for (let at = 0; at < chunk.length; at += 16_384) {
-      const begun = performance.now();
+      usedMs -= performance.now();
       yield chunk.subarray(at, at + 16_384);
-      usedMs += performance.now() - begun;
-      if (usedMs <= longMs) continue;
-      await nextTurn();
-      usedMs = 0;
+      usedMs += performance.now();
+      if (usedMs > longMs) usedMs = await nextTurn();
     }
   }
 }

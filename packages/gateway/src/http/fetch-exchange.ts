@@ -52,9 +52,9 @@ export class FetchExchange implements Exchange {
     this.headers = Object.fromEntries(request.headers);
     const { host = "localhost" } = this.headers;
     // Runtimes take any text for a host, even with a path in it. Bun leaves out one that is wrong.
-    const url = authority.test(host as string) ? URL.parse(request.url, "http://localhost") : null;
-    const { origin = "", pathname = "/", search = "" } = url ?? ({} as Partial<URL>);
-    this.problem = url === null ? noUrl : undefined;
+    const url = authority.test(host as string) && URL.parse(request.url, "http://localhost");
+    const { origin = "", pathname = "", search = "" } = url || ({} as Partial<URL>);
+    this.problem = url ? undefined : noUrl;
     this.method = request.method;
     this.target = pathname + search;
     this.path = pathname;

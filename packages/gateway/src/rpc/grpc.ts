@@ -81,8 +81,7 @@ class GrpcRoute extends EnvelopeRoute implements StreamWire {
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
     // gRPC cannot say how a call went where HTTP has no trailers; gRPC-Web and Connect can.
     if (!exchange.hasTrailers && this.variant.endFlag === 0) {
-      const message =
-        "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect";
+      const message = "gRPC needs HTTP trailers: use gRPC-Web or Connect on this server";
       const refusal = new ConnectError(message, Code.Unimplemented);
       return new Call(this, exchange, values, { refusal });
     }

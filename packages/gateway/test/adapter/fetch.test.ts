@@ -64,7 +64,7 @@ test("gRPC is told what to use instead, after the gate and without a trailer", a
   const answer = await handlerOf().send("/library.v1.CatalogService/GetVolume", init);
   expect(answer.headers.get("grpc-status")).toBe(`${Code.Unimplemented}`);
   expect(answer.headers.get("grpc-message")).toBe(
-    "gRPC needs HTTP trailers, which this server does not have: use gRPC-Web or Connect",
+    "gRPC needs HTTP trailers: use gRPC-Web or Connect on this server",
   );
 });
 
