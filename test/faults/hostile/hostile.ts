@@ -27,7 +27,7 @@ import { openWitness } from "./witness.ts";
 /** Distinct attacks, in ten minutes. */
 const attacksPerMinute = 2000;
 /** After this many rounds, the heap has grown to what the floods need. */
-const warmUpRounds = 3;
+const warmUpRounds = 5;
 /** In each round of the warm-up: all of them together reach all code. */
 const warmUpAttacks = 200;
 /** Concurrent attacks of the corpus. */
