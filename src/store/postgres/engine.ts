@@ -151,6 +151,10 @@ function createTurns(count: number) {
       if (free > 0) free--;
       else await new Promise<void>((resolve) => waiting.push(resolve));
     },
-    giveBack: () => void (waiting.shift() ?? (() => free++))(),
+    giveBack(): void {
+      const next = waiting.shift();
+      if (next === undefined) free++;
+      else next();
+    },
   };
 }

@@ -163,11 +163,10 @@ export const atOnce: (run: () => void) => unknown = globalThis.setImmediate ?? s
 /** In the next turn of the event loop, once requests are looked at. */
 export const soon = "Deno" in globalThis ? setTimeout : atOnce;
 
-let turn = Promise.resolve(0);
+let turn = Promise.resolve();
 
-/** @returns 0, the time that is used of it. */
-export function nextTurn(): Promise<number> {
-  turn = turn.then(() => new Promise((resolve) => soon(() => resolve(0))));
+export function nextTurn(): Promise<void> {
+  turn = turn.then(() => new Promise((resolve) => soon(resolve)));
   return turn;
 }
 
@@ -179,7 +178,9 @@ export async function* inPieces(chunks: Iterable<Uint8Array> | AsyncIterable<Uin
       usedMs -= performance.now();
       yield chunk.subarray(at, at + 16_384);
       usedMs += performance.now();
-      if (usedMs > longMs) usedMs = await nextTurn();
+      if (usedMs <= longMs) continue;
+      await nextTurn();
+      usedMs = 0;
     }
   }
 }

@@ -23,7 +23,7 @@ export function openHttpUpstream(
   header: () => Readonly<Record<string, string>>,
   ownHeaders: typeof header,
 ) {
-  const agent = guard(createAgent(new URL(baseUrl), tls));
+  const agent = guardRequests(createAgent(new URL(baseUrl), tls));
   const headers = authority === undefined ? {} : { host: authority };
   const fetch = fetchBy(agent, headers);
   const nodeOptions = { agent, headers, maxHeaderSize };
@@ -65,8 +65,8 @@ function createAgent({ protocol }: URL, tls: () => ClientTls): http.Agent {
   return agent;
 }
 
-/** Without a listener, Node closes a request that gets a 101, with neither a response nor an error. */
-function guard(given: http.Agent): http.Agent {
+/** Ends requests that get a 101, which Node would close without an error, or no connection in time. */
+function guardRequests(given: http.Agent): http.Agent {
   // Node calls it for each request, but its types lack it.
   const agent = given as http.Agent & { addRequest(request: http.ClientRequest, to: object): void };
   const addRequest = agent.addRequest.bind(agent);
