@@ -12,8 +12,12 @@ const MiB = 1024 * 1024;
 /** Of a caller that is no other: those with its token share what it may hold. */
 const hoarderToken = "a-token-of-who-hoards";
 
+const collecting = new URL("../../collect-child.js", import.meta.url);
 /** Accepts the hoarder, too. */
-export const smallServer = { ...smallHeap, PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}` };
+export const smallServer = {
+  NODE_OPTIONS: `${smallHeap.NODE_OPTIONS} --import ${collecting}`,
+  PLANT_STORE_TOKENS: `${knownToken},${hoarderToken}`,
+};
 
 interface Hoard extends RawRequest {
   /** Whether its body comes to an end. */
