@@ -3,15 +3,9 @@ import { once } from "node:events";
 import { resolve } from "node:path";
 import { install } from "../../../packages/gateway/test/runtimes/project.ts";
 
-/** Quick ones of other folders that say something of a request or its answer. */
+/** Of other folders, which say something of a request or its answer. */
 const ofRequests = [
-  ...["cors", "fetch", "node-adapter", "observer", "peer-address"].map((name) => `adapter/${name}`),
-  ...["answer-status", "body", "compression", "empty-body", "entity-tag"].map(
-    (one) => `rest/${one}`,
-  ),
-  ...["gate", "handler", "http-body", "options", "outcome", "update-mask"].map(
-    (one) => `rest/${one}`,
-  ),
+  ...["adapter/*", "rest/*"],
   ...["call", "deadline", "endpoint", "protocols", "rule-violations"].map((name) => `rpc/${name}`),
   ...["continue", "half-close", "http1"].map((name) => `server/${name}`),
 ];
@@ -24,7 +18,7 @@ const folders: Readonly<Record<string, readonly [sources: string, ...tests: stri
     "test/store/**/*.test.ts",
     ...["backup", "check", "copy", "migrate"].map((name) => `test/cli/${name}.test.ts`),
   ],
-  rpc: gateway("rpc"),
+  rpc: gateway("rpc", "client/unary", "differential/*", "health/*", "reflection/*", ...ofRequests),
   http: gateway("http", "body-budget", "broken-off", ...ofRequests),
   client: gateway("client"),
 };

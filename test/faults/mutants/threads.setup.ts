@@ -41,13 +41,16 @@ async function watchThreads(): Promise<void> {
   // Once for all files of a process.
   if (threads.Worker.name === "WatchedWorker") return;
   threads.Worker = class WatchedWorker extends threads.Worker {
+    readonly #counts = countsOf(here.__stryker__?.currentTestId ?? "");
     constructor(url: URL, options: WorkerOptions) {
       super(url, { ...options, execArgv: ["--import", import.meta.url] });
-      const test = here.__stryker__?.currentTestId ?? "";
-      this.on("message", ({ reached = {} }: { reached?: Counts }) => {
-        const counts = countsOf(test);
-        for (const [id, count] of Object.entries(reached)) counts[id] = (counts[id] ?? 0) + count;
-      });
+    }
+    /** Its users did not send for what the thread reached. */
+    override emit(event: string | symbol, ...[first]: unknown[]): boolean {
+      const { reached } = (event === "message" ? first : {}) as { reached?: Counts };
+      if (reached === undefined) return super.emit(event, first);
+      for (const [id, n] of Object.entries(reached)) this.#counts[id] = (this.#counts[id] ?? 0) + n;
+      return true;
     }
   };
   syncBuiltinESMExports();

@@ -10,6 +10,8 @@ process.env["TMPDIR"] = memoryFolder;
 const include = (process.env["MUTANTS_TESTS"] ?? "").split(",");
 const mocked = "**/*.mocked.test.ts";
 const needsPostgres = include.some((pattern) => pattern.startsWith("test/store/"));
+// Many a mutant waits for ever. Stores start threads and servers.
+const waitMs = needsPostgres ? 10_000 : 5000;
 
 /** The first failure ends the run of a mutant: what failed last and what is quick may find it first. */
 class QuickFirst extends BaseSequencer {
@@ -34,8 +36,8 @@ const alone = { name: "mocked", include, exclude: ["**/!(*.mocked).test.ts"] };
 export default defineConfig({
   ssr: { resolve: { conditions: ["connect-gateway-source"] } },
   test: {
-    // Many a mutant waits for ever. Stores start threads and servers.
-    testTimeout: needsPostgres ? 10_000 : 5000,
+    testTimeout: waitMs,
+    expect: { poll: { timeout: waitMs } },
     globalSetup: needsPostgres ? ["test/support/shared-postgres.ts"] : [],
     setupFiles: ["test/faults/mutants/threads.setup.ts"],
     sequence: { sequencer: QuickFirst },
