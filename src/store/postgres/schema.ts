@@ -4,7 +4,7 @@ import { StoreOpenError } from "../open-error.ts";
 import { describeHost } from "./address.ts";
 import { sqlState } from "./failure.ts";
 import type { PostgresLimits } from "./limits.ts";
-import type { Row, Session } from "./session.ts";
+import type { Session } from "./session.ts";
 
 /** In order. The schema version is the number of applied migrations. */
 export const migrations = ["0001_plants.sql"] as const;
@@ -27,11 +27,10 @@ const racesMax = 20;
 export async function readSchemaVersion(session: Session, timeoutMs?: number): Promise<number> {
   const host = describeHost(session.host);
   session.schema ??= await findSchema(session, timeoutMs);
-  let [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
+  const look = async () => (await session.query(findTables, [], timeoutMs))[0] ?? [];
+  let [hasMigrations, hasPlants] = await look();
   // Another process may have created both tables between the two lookups.
-  if (!hasMigrations && hasPlants) {
-    [hasMigrations, hasPlants] = await lookForTables(session, timeoutMs);
-  }
+  if (!hasMigrations && hasPlants) [hasMigrations, hasPlants] = await look();
   if (!hasMigrations) {
     if (!hasPlants) return 0;
     const problem = `the database at ${host} has a table plants of another program; name another database in the store URL`;
@@ -44,11 +43,6 @@ export async function readSchemaVersion(session: Session, timeoutMs?: number): P
     throw new StoreOpenError("newer_schema", problem);
   }
   return version;
-}
-
-async function lookForTables(session: Session, timeoutMs?: number): Promise<Row> {
-  const [found] = await session.query(findTables, [], timeoutMs);
-  return found ?? [];
 }
 
 const findTables = `

@@ -5,13 +5,15 @@ import { safetySettings } from "./limits.ts";
 import type { Session } from "./session.ts";
 
 /**
- * Sets none: behind a pooler, the next statement may run in another session.
+ * Sets only the encoding of what is sent: behind a pooler, the next statement may run in another
+ * session. A trigger may have changed it, also on login.
  * @throws {StoreOpenError} `unsupported`, `not_durable`; `inaccessible` for a host that rejects
  * writes.
  */
 export async function assertServer(session: Session, address: PostgresAddress): Promise<void> {
   const host = describeHost(session.host);
-  const rows = await session.query(readSettings, [names]);
+  const read = `${readSettings}, set_config('client_encoding', 'UTF8', false)`;
+  const rows = await session.query(read, [names]);
   const settings = new Map(rows.map(([name, value]) => [name, value]));
   const encoding = settings.get("server_encoding");
   // A pooler may have lost the connection between two statements.

@@ -18,6 +18,9 @@ const promise = `CASE
       WHEN 'remote_apply' THEN 'remote_apply' ELSE 'on' END, true) IN ('on', 'remote_apply')
     AND set_config('client_min_messages', 'warning', true) = 'warning'`;
 
+/** And texts are taken as they are sent: a trigger, or a client of the same pooler, may change that. */
+const inUtf8 = `${promise} AND current_setting('client_encoding') = 'UTF8'`;
+
 /**
  * Locks existing rows: the update never happens, but locks its row. PostgreSQL neither syncs a
  * transaction that does nothing nor waits for a standby, but does both for one that holds a lock.
@@ -28,13 +31,13 @@ const lockOrInsert =
   "ON CONFLICT (id) DO UPDATE SET name = kept.name WHERE false RETURNING kept.id";
 
 /**
- * Without the promise, the first name is null, and nothing is stored. VALUES, because Citus would
+ * Without either, the first name is null, and nothing is stored. VALUES, because Citus would
  * collect the rows of a SELECT first.
  */
 function insertOf(count: number): string {
   const rows = rowsOf(count, (place, parameters) =>
     place === 0
-      ? parameters.with(columns.indexOf("name"), `${promise} THEN ${parameters[1]} END`)
+      ? parameters.with(columns.indexOf("name"), `${inUtf8} THEN ${parameters[1]} END`)
       : parameters,
   );
   return `INSERT INTO @schema@.plants AS kept (${columns.join(", ")}) VALUES ${rows} ${lockOrInsert}`;

@@ -61,33 +61,28 @@ describe.skipIf(findPostgres().length === 0)("of several hosts", () => {
     await store.create(plantOf(1));
   });
 
-  test.each([[[]], [["target_session_attrs=read-write"]]])(
-    "one that is read-only or does not answer is skipped, with %j",
-    async (params) => {
-      const { urlOf, kept, sessions } = await createBoth();
-      await setReadOnly("on", "off");
-      await using proxy = await openTcpProxy(one.current.port, "none");
-      proxy.refuse();
-      const ports = [proxy.port, one.current.port, two.current.port];
-      await (await openTestStore(urlOf(ports, ...params))).create(plantOf(1));
-      expect(await kept()).toEqual([[], [plantOf(1)]]);
-      await until("the end of its sessions", async () => (await sessions())[0] === 0);
-    },
-  );
+  test("one that is read-only or does not answer is skipped", async () => {
+    const { urlOf, kept, sessions } = await createBoth();
+    await setReadOnly("on", "off");
+    await using proxy = await openTcpProxy(one.current.port, "none");
+    proxy.refuse();
+    const ports = [proxy.port, one.current.port, two.current.port];
+    await (await openTestStore(urlOf(ports, "target_session_attrs=read-write"))).create(plantOf(1));
+    expect(await kept()).toEqual([[], [plantOf(1)]]);
+    await until("the end of its sessions", async () => (await sessions())[0] === 0);
+  });
 
   test("a primary that becomes read-only is replaced: one failure is enough to leave all its sessions", async () => {
     const { url, makeStandby, kept, sessions } = await createBoth();
     await makeStandby();
-    let failed = 0;
-    const commitEnded = ({ isFailed }: EndedCommit) => {
-      if (isFailed) failed++;
-    };
+    const ended: boolean[] = [];
+    const commitEnded = ({ isFailed }: EndedCommit) => void ended.push(isFailed);
     const store = await openTestStore(url, {}, { observer: { queueChanged() {}, commitEnded } });
     await Promise.all(plantsOf(1500).map((plant) => store.create(plant)));
     // Open sessions keep their connection and get SQLSTATE 25006.
     await setReadOnly("on", "off");
     await store.create(plantOf(1500));
-    expect(failed).toBe(1);
+    expect(ended.filter(Boolean)).toHaveLength(1);
     await until("the end of its sessions", async () => (await sessions())[0] === 0);
     expect(await kept()).toEqual([plantsOf(1500), [plantOf(1500)]]);
     await setReadOnly("on", "on");

@@ -7,16 +7,11 @@ import type { StoreOptions } from "../../../src/store/options.ts";
 import { defaultPostgresLimits, type PostgresLimits } from "../../../src/store/postgres/limits.ts";
 import { openEngine } from "../../../src/store/postgres/open.ts";
 import type { PostgresDatabases } from "../../support/postgres-databases.ts";
-import {
-  hasPostgres,
-  type PostgresServer,
-  type PostgresServerOptions,
-  startPostgres,
-} from "../../support/postgres-server.ts";
+import { hasPostgres, type PostgresServer, startPostgres } from "../../support/postgres-server.ts";
 import { findSharedPostgres } from "../../support/shared-postgres.ts";
 
 /** A server for all tests of a file. Call it at the top level. */
-export function useServer(options?: PostgresServerOptions): { readonly current: PostgresServer } {
+export function useServer(options?: Parameters<typeof startPostgres>[0]) {
   const server = {} as { current: PostgresServer };
   beforeAll(async () => {
     if (!hasPostgres) return;

@@ -134,6 +134,19 @@ describe.skipIf(!hasPostgres)("on its own server", () => {
     await expect(store.create(bad)).rejects.toHaveProperty("code", failure.code);
   });
 
+  test("in an encoding that a trigger has set, nothing is stored until an inspection", async () => {
+    const { own, query, kept } = await openFresh();
+    await query(trigger("BEFORE", "SET client_encoding = LATIN1; RETURN NEW;", "NEW.id = 2"));
+    const engine = await openTestEngine(own, { inspectIntervalMs: 3_600_000 });
+    onTestFinished(() => engine.close());
+    const plant = { ...plantOf(3), name: "\u00e9" };
+    await engine.commit([plantOf(2)], "");
+    await expect(engine.commit([plant], "")).rejects.toHaveProperty("code", "23502");
+    await engine.inspect();
+    await engine.commit([plant], "");
+    expect(await kept()).toEqual([...plantsOf(2, 1), plant]);
+  });
+
   test.each(["fsync", "full_page_writes"])("%s that is turned off by a reload", async (name) => {
     const { store } = await openFresh();
     onTestFinished(() => server.current.set(name, "on"));

@@ -115,15 +115,12 @@ describe.skipIf(!hasPostgres)("on the shared server", () => {
     const { url, query, sessions } = await openDatabase(server.current);
     await (await openTestStore(url)).close();
     await query(damage);
-    const schema = () =>
-      query(
-        `SELECT c.relname, c.relpersistence, a.attname, a.atttypid FROM pg_class c
-         JOIN pg_attribute a ON attrelid = c.oid WHERE relnamespace = 'public'::regnamespace
-         ORDER BY 1, 3`,
-      );
-    const before = await schema();
+    const schema = `SELECT c.relname, c.relpersistence, a.attname, a.atttypid FROM pg_class c
+      JOIN pg_attribute a ON attrelid = c.oid WHERE relnamespace = 'public'::regnamespace
+      ORDER BY 1, 3`;
+    const before = await query(schema);
     await expectRefused(url, code, message, 3_600_000);
-    expect(await schema()).toEqual(before);
+    expect(await query(schema)).toEqual(before);
     await until("the end of all sessions", async () => (await sessions()).length === 0);
   });
 
