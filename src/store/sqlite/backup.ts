@@ -69,7 +69,7 @@ function verify(file: string, count: number): void {
   const fault = readValue(db, "PRAGMA integrity_check(1)");
   const found = Number(readValue(db, "SELECT count(*) FROM plants"));
   if (fault !== "ok") {
-    const problem = `the store is damaged, and so is its copy, which was not kept: ${fault}; run plant-store check`;
+    const problem = `the store is damaged, and so is its copy, which was not kept: ${String(fault).replaceAll("\n", " ")}; run plant-store check`;
     throw new StoreError(problem);
   }
   if (found !== count) {

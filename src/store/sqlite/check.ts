@@ -71,7 +71,8 @@ function checkIntegrity(db: Database): Finding {
 function faultsOf(db: Database): readonly string[] {
   try {
     const rows = db.prepare("PRAGMA integrity_check(3)").all();
-    return rows.map((row) => String(row["integrity_check"])).filter((row) => row !== "ok");
+    const lines = rows.flatMap((row) => String(row["integrity_check"]).split("\n"));
+    return lines.filter((line) => line !== "ok");
   } catch (error) {
     return [`it could not be read whole (${failureCode(error)})`];
   }
