@@ -5,9 +5,6 @@ export type HeaderRecord = Record<string, string | number | readonly string[] | 
 
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** Of `Headers`: before TypeScript 6, `dom` alone declares no iterators. */
-type Returned<K extends string> = Headers extends Record<K, () => infer R> ? R : never;
-
 export interface LazyHeaders extends Headers {}
 
 /**
@@ -65,40 +62,8 @@ export class LazyHeaders {
     return this.#fill().has(name);
   }
 
-  set(name: string, value: string): void {
-    this.#fill().set(name, value);
-  }
-
-  append(name: string, value: string): void {
-    this.#fill().append(name, value);
-  }
-
-  delete(name: string): void {
-    this.#fill().delete(name);
-  }
-
-  getSetCookie(): string[] {
-    return this.#fill().getSetCookie();
-  }
-
   forEach(...[callback, thisArgument]: Parameters<Headers["forEach"]>): void {
     for (const [key, value] of this) callback.call(thisArgument, value, key, this);
-  }
-
-  keys(): Returned<"keys"> {
-    return this.#fill().keys();
-  }
-
-  values(): Returned<"values"> {
-    return this.#fill().values();
-  }
-
-  entries(): Returned<"entries"> {
-    return this.#fill().entries();
-  }
-
-  [Symbol.iterator](): Returned<"entries"> {
-    return this.entries();
   }
 
   get [Symbol.toStringTag](): string {
@@ -107,6 +72,16 @@ export class LazyHeaders {
 
   [Symbol.for("nodejs.util.inspect.custom")](): Headers {
     return this.#fill();
+  }
+
+  static {
+    const others = ["set", "append", "delete", "getSetCookie", "keys", "values", "entries"];
+    for (const name of [...others, Symbol.iterator]) {
+      Reflect.set(LazyHeaders.prototype, name, function (this: LazyHeaders, ...values: unknown[]) {
+        const filled = this.#fill();
+        return Reflect.apply(Reflect.get(filled, name), filled, values);
+      });
+    }
   }
 
   /** Whether a field is missing. A name in another case, or an invalid one, is left to Headers. */
