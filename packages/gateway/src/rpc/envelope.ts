@@ -317,14 +317,9 @@ export class Base64Decoder {
     const groups = text.slice(0, whole);
     if (!wholeGroups.test(groups)) throw notBase64();
     const parts = groups.match(/[^=]+=*/g) ?? [];
-    const decoded = parts.map((part) => base64Decode(part));
-    const bytes = new Uint8Array(decoded.reduce((length, part) => length + part.length, 0));
-    let end = 0;
-    for (const part of decoded) {
-      bytes.set(part, end);
-      end += part.length;
-    }
-    return bytes;
+    const decoded = new BodyBuffer();
+    for (const part of parts) void decoded.append(base64Decode(part));
+    return decoded.bytes;
   }
 
   /** @throws {ConnectError} INVALID_ARGUMENT if a group is incomplete. */
