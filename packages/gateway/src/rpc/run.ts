@@ -25,7 +25,7 @@ export async function run(call: Call): Promise<Response | Messages> {
     // Without a deadline, a body that does not come has the time limit of requests.
     if (kind === "unary") {
       call.message = await (call.deadline === undefined ? wire.read(call) : readInTime(call));
-    } else if (kind === "server_streaming") call.message = new One(async () => readInTime(call));
+    } else if (kind === "server_streaming") call.message = readAlone(call);
     else {
       call.exchange.keepOpen();
       call.message = untilAborted((wire as StreamWire).readAll(call), call, moved);
@@ -59,6 +59,10 @@ function readInTime(call: Call): Message | Promise<Message> {
   return call.deadline !== undefined && reading instanceof Promise ? call.race(reading) : reading;
 }
 
+async function* readAlone(call: Call): AsyncGenerator<Message> {
+  yield await readInTime(call);
+}
+
 /** Calls the implementation. Changes that an interceptor made to the request take precedence. */
 async function implement(call: Call, request: Parameters<Next>[0]): ReturnType<Next> {
   const { spec } = call.wire;
@@ -76,11 +80,9 @@ async function implement(call: Call, request: Parameters<Next>[0]): ReturnType<N
         (await spec.impl(request.message as never, context)) as never,
       );
       break;
-    case "client_streaming": {
-      const answer = await spec.impl(request.message as never, context);
-      message = new One(async () => create(method.output, answer as never));
+    case "client_streaming":
+      message = created(method.output, [await spec.impl(request.message as never, context)]);
       break;
-    }
     case "server_streaming": {
       const one = await only(request.message as AsyncIterable<never>, requestErrors(spec.kind));
       message = created(method.output, spec.impl(one, context));
@@ -93,23 +95,10 @@ async function implement(call: Call, request: Parameters<Next>[0]): ReturnType<N
   return { stream, method, service, header, trailer, message } as Awaited<ReturnType<Next>>;
 }
 
-class One<T> implements AsyncIterable<T> {
-  readonly take: () => Promise<T>;
-
-  constructor(take: () => Promise<T>) {
-    this.take = take;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<T> {
-    yield await this.take();
-  }
-}
-
 async function only<T>(
   messages: AsyncIterable<T>,
   { missing, extra }: Pick<EnvelopeErrors, "missing" | "extra">,
 ): Promise<T> {
-  if (messages instanceof One) return messages.take();
   const found: T[] = [];
   for await (const message of messages) {
     if (found.push(message) > 1) throw extra();
@@ -118,7 +107,7 @@ async function only<T>(
   return found[0] as T;
 }
 
-async function* created(desc: DescMessage, answers: AsyncIterable<unknown>) {
+async function* created(desc: DescMessage, answers: AsyncIterable<unknown> | readonly unknown[]) {
   for await (const answer of answers) yield create(desc, answer as never);
 }
 
