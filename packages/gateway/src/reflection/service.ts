@@ -202,23 +202,14 @@ function isEqual(one: Uint8Array, other: Uint8Array): boolean {
 }
 
 /** A declaration and all that is declared in it, except nested types, which are visited separately. */
-function symbolsOf(desc: AnyDesc): string[] {
-  const within = (scope: string, all: readonly { readonly name: string }[]) =>
-    all.map(({ name }) => `${scope}.${name}`);
-  switch (desc.kind) {
-    case "message":
-      return [desc.typeName, ...within(desc.typeName, [...desc.fields, ...desc.oneofs])];
-    case "enum": {
-      // The values of an enum are siblings of the enum:
-      // https://protobuf.dev/programming-guides/proto3/#enum
-      const scope = desc.typeName.slice(0, -desc.name.length);
-      return [desc.typeName, ...desc.values.map(({ name }) => scope + name)];
-    }
-    case "service":
-      return [desc.typeName, ...within(desc.typeName, desc.methods)];
-    case "extension":
-      return [desc.typeName];
-    default:
-      return [];
-  }
+function symbolsOf(desc: Extract<AnyDesc, { typeName: string }>): string[] {
+  const { kind, name, typeName } = desc;
+  // The values of an enum are siblings of the enum:
+  // https://protobuf.dev/programming-guides/proto3/#enum
+  const scope = kind === "enum" ? typeName.slice(0, -name.length) : `${typeName}.`;
+  const inside: { readonly name: string }[] = [];
+  if (desc.kind === "message") inside.push(...desc.fields, ...desc.oneofs);
+  else if (desc.kind === "enum") inside.push(...desc.values);
+  else if (desc.kind === "service") inside.push(...desc.methods);
+  return [typeName, ...inside.map((one) => scope + one.name)];
 }
