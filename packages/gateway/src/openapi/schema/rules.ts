@@ -250,31 +250,17 @@ export function refusesZero(rules: FieldRules): boolean {
 /** @param zero Stands for an empty list or map, too. */
 function refuses(schema: JsonObject, zero: JsonValue): boolean {
   return Object.entries(schema).some(([keyword, value]) => {
-    switch (keyword) {
-      case "minLength":
-      case "minItems":
-      case "minProperties":
-      case "minimum":
-        return Number(value) > 0;
-      case "exclusiveMinimum":
-        return Number(value) >= 0;
-      case "maximum":
-        return Number(value) < 0;
-      case "exclusiveMaximum":
-        return Number(value) <= 0;
-      case "pattern":
-        return !new RegExp(String(value), "u").test("");
-      case "format":
-        return value !== "uri-reference";
-      case "enum": // 64-bit integers are text
-        return !(value as JsonValue[]).some((one) => (zero === 0 ? Number(one) : one) === zero);
-      case "not":
-        return !refuses(value as JsonObject, zero);
-      case "anyOf":
-        return (value as JsonObject[]).every((one) => refuses(one, zero));
-      default:
-        return false;
-    }
+    if (keyword.startsWith("min")) return Number(value) > 0;
+    if (keyword === "exclusiveMinimum") return Number(value) >= 0;
+    if (keyword === "maximum") return Number(value) < 0;
+    if (keyword === "exclusiveMaximum") return Number(value) <= 0;
+    if (keyword === "pattern") return !new RegExp(String(value), "u").test("");
+    if (keyword === "format") return value !== "uri-reference";
+    if (keyword === "not") return !refuses(value as JsonObject, zero);
+    // 64-bit integers are text.
+    const isZero = (one: JsonValue) => (zero === 0 ? Number(one) : one) === zero;
+    if (keyword === "enum") return !(value as JsonValue[]).some(isZero);
+    return keyword === "anyOf" && (value as JsonObject[]).every((one) => refuses(one, zero));
   });
 }
 
