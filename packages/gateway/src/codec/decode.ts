@@ -30,17 +30,23 @@ export function countValues(values: number): number {
   throw new FieldViolation("", `has more than ${current.max} values`);
 }
 
-const known = new WeakMap<DescMessage, number>();
+/** The same function, which makes each value once, and keeps it for as long as its key. */
+export function memoized<K extends object, V>(make: (key: K) => V): (key: K) => V {
+  const known = new WeakMap<K, V>();
+  return (key) => {
+    let value = known.get(key);
+    if (value === undefined) {
+      value = make(key);
+      known.set(key, value);
+    }
+    return value;
+  };
+}
 
 /** Those of an empty message: it has a property for each field without presence. */
-export function messageValues(desc: DescMessage): number {
-  let values = known.get(desc);
-  if (values === undefined) {
-    values = 2 + desc.fields.filter(isFilled).length + desc.oneofs.length;
-    known.set(desc, values);
-  }
-  return values;
-}
+export const messageValues: (desc: DescMessage) => number = memoized(
+  ({ fields, oneofs }) => 2 + fields.filter(isFilled).length + oneofs.length,
+);
 
 function isFilled({ oneof, presence, fieldKind }: DescField): boolean {
   if (fieldKind === "list" || fieldKind === "map") return true;

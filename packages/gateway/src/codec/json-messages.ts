@@ -27,6 +27,7 @@ import {
   countValues,
   entryValues,
   memberValues,
+  memoized,
   messageValues,
   smallObjectMax,
   textValues,
@@ -91,11 +92,7 @@ interface Member {
   readonly takesNull: boolean;
 }
 
-const readers = new WeakMap<DescMessage, Reader>();
-
-function messageReader(desc: DescMessage): Reader {
-  const known = readers.get(desc);
-  if (known !== undefined) return known;
+const messageReader = memoized((desc: DescMessage): Reader => {
   // Created on first use, because a message may contain itself.
   let members: ReadonlyMap<string, Member> | undefined;
   const values = messageValues(desc);
@@ -115,10 +112,8 @@ function messageReader(desc: DescMessage): Reader {
     context.depth--;
     return message;
   };
-  const reader = wellKnownReader(desc) ?? created;
-  readers.set(desc, reader);
-  return reader;
-}
+  return wellKnownReader(desc) ?? created;
+});
 
 function membersOf({ fields }: DescMessage): ReadonlyMap<string, Member> {
   const members = fields.map((field): Member => {

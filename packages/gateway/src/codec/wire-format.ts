@@ -1,6 +1,6 @@
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
-import { countValues, entryValues, messageValues, valuesPerMaskByte } from "./decode.ts";
+import { countValues, entryValues, memoized, messageValues, valuesPerMaskByte } from "./decode.ts";
 
 /**
  * Makes checks that protobuf-es does not make, and counts values: that each known field has its own
@@ -83,17 +83,9 @@ function walk(
   }
 }
 
-const known = new WeakMap<DescMessage, Shapes>();
-
-function fieldsOf(desc: Shapes | DescMessage): Shapes {
-  if (!("typeName" in desc)) return desc;
-  let shapes = known.get(desc);
-  if (shapes === undefined) {
-    shapes = new Map(desc.fields.map((one) => [one.number, shapeOf(one)]));
-    known.set(desc, shapes);
-  }
-  return shapes;
-}
+const fieldsOf = memoized((desc: Shapes | DescMessage): Shapes => {
+  return "typeName" in desc ? new Map(desc.fields.map((one) => [one.number, shapeOf(one)])) : desc;
+});
 
 function shapeOf(field: DescField): FieldShape {
   const { name, message: inside } = field;

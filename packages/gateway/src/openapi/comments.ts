@@ -1,13 +1,12 @@
 /** Comments of a proto, which the descriptors of compilers include, and generated code does not. */
 import type { AnyDesc, DescField, DescFile, DescMessage, DescMethod } from "@bufbuild/protobuf";
 import { type FileDescriptorProto, FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
+import { memoized } from "../codec/decode.ts";
 
 /** The comment before or after an element, as plain text with its paragraphs; empty if there is none. */
 export function commentOf(desc: Exclude<AnyDesc, { kind: "file" }>): string {
   const file = "file" in desc ? desc.file : desc.parent.file;
-  const comments = commentsByFile.get(file) ?? commentsIn(file.proto);
-  commentsByFile.set(file, comments);
-  return comments.get(desc.proto) ?? "";
+  return commentsIn(file).get(desc.proto) ?? "";
 }
 
 /** `Create plant` for `CreatePlant`, which says something where there is no comment. */
@@ -20,11 +19,7 @@ export function snakeCase(name: string): string {
   return name.replaceAll(/(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])/g, "_").toLowerCase();
 }
 
-type Comments = ReadonlyMap<object, string>;
-
-const commentsByFile = new WeakMap<DescFile, Comments>();
-
-function commentsIn(file: FileDescriptorProto): Comments {
+const commentsIn = memoized(({ proto: file }: DescFile): ReadonlyMap<object, string> => {
   const locations = file.sourceCodeInfo?.location ?? [];
   return new Map(
     locations.flatMap(({ path, leadingComments, trailingComments }) => {
@@ -33,7 +28,7 @@ function commentsIn(file: FileDescriptorProto): Comments {
       return element === undefined || comment === "" ? [] : [[element, plainText(comment)]];
     }),
   );
-}
+});
 
 /** @param path Numbers of fields of descriptor.proto, each with an index. */
 function elementAt(file: FileDescriptorProto, path: readonly number[]): object | undefined {

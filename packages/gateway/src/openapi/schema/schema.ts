@@ -11,6 +11,7 @@ import {
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { FeatureSet_FieldPresence, isWrapperDesc } from "@bufbuild/protobuf/wkt";
 import { FieldBehavior, field_behavior } from "../../../gen/google/api/field_behavior_pb.ts";
+import { memoized } from "../../codec/decode.ts";
 import { integerTypes } from "../../codec/json-scalar.ts";
 import { maskFieldOf, messagesIn } from "../../rpc/required-fields.ts";
 import { commentOf } from "../comments.ts";
@@ -219,20 +220,17 @@ function namesOf({ file, typeName }: DescMessage | DescEnum, suffix = ""): Named
 
 /** Answers have the plain name, unless the methods of the message's own file have it in requests alone. */
 function suffixOf(message: DescMessage, isAnswer: boolean): string {
-  const uses = usesByFile.get(message.file) ?? usesIn(message.file);
-  usesByFile.set(message.file, uses);
+  const uses = usesIn(message.file);
   const isRequest = uses.requests.has(message) && !uses.answers.has(message);
   if (isAnswer) return isRequest ? "Output" : "";
   return isRequest ? "" : "Input";
 }
 
-const usesByFile = new WeakMap<DescFile, ReturnType<typeof usesIn>>();
-
-function usesIn({ services }: DescFile) {
+const usesIn = memoized(({ services }: DescFile) => {
   const methods = services.flatMap((service) => service.methods);
   const requests = new Set(messagesIn(methods.map(({ input }) => input)));
   return { requests, answers: new Set(messagesIn(methods.map(({ output }) => output))) };
-}
+});
 
 /** What an object must not contain, as code generators create types for `oneOf` and `anyOf`. */
 function choiceSchema(desc: DescMessage, fields: readonly DescField[], place: Place): JsonObject {
