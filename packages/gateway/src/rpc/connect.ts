@@ -2,19 +2,7 @@
 import { base64Decode } from "@bufbuild/protobuf/wire";
 import { Code, ConnectError, type ContextValues } from "@connectrpc/connect";
 import { mergeNonProtocolHeaders } from "@connectrpc/connect/protocol";
-import {
-  codeToHttpStatus,
-  contentTypeStreamJson,
-  contentTypeStreamProto,
-  contentTypeUnaryJson,
-  contentTypeUnaryProto,
-  endStreamFlag,
-  endStreamToJson,
-  errorToJsonBytes,
-  headerProtocolVersion,
-  parseTimeout,
-  protocolVersion,
-} from "@connectrpc/connect/protocol-connect";
+import * as connect from "@connectrpc/connect/protocol-connect";
 import { type Codec, messageTooLarge } from "../codec/codec.ts";
 import { type Decoding, decode } from "../codec/decode.ts";
 import { connectErrorFrom } from "../errors/errors.ts";
@@ -45,7 +33,7 @@ import { unpack } from "./unpack.ts";
 const terms = {
   protocol: "connect",
   timeout: "connect-timeout-ms",
-  parseTimeout,
+  parseTimeout: connect.parseTimeout,
   coding: "content-encoding",
   acceptCoding: "accept-encoding",
 } as const;
@@ -60,22 +48,18 @@ const streamTerms = {
 /** The routes of a method for POST, by media type. */
 export function connectRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   const { binary, json } = endpoint.codecs;
-  if (endpoint.spec.kind !== "unary") {
-    return [
-      [contentTypeStreamProto, new ConnectStreamRoute(endpoint, binary, contentTypeStreamProto)],
-      [contentTypeStreamJson, new ConnectStreamRoute(endpoint, json, contentTypeStreamJson)],
-    ];
-  }
-  return [
-    [contentTypeUnaryProto, new ConnectRoute(endpoint, binary, contentTypeUnaryProto)],
-    [contentTypeUnaryJson, new ConnectRoute(endpoint, json, contentTypeUnaryJson)],
-  ];
+  const isUnary = endpoint.spec.kind === "unary";
+  const prefix = isUnary ? "application/" : "application/connect+";
+  const Kind = isUnary ? ConnectRoute : ConnectStreamRoute;
+  const create = (codec: Codec, type: string) => [type, new Kind(endpoint, codec, type)] as const;
+  return [create(binary, `${prefix}proto`), create(json, `${prefix}json`)];
 }
 
 export function connectGetRoutes(endpoint: Endpoint): Iterable<readonly [string, Route]> {
   if (!endpoint.rpc.allowedMethods.includes("GET")) return [];
   const route = new ConnectGetRoute(endpoint);
-  return ["", contentTypeUnaryProto, contentTypeUnaryJson].map((type) => [type, route]);
+  const types = ["", connect.contentTypeUnaryProto, connect.contentTypeUnaryJson];
+  return types.map((type) => [type, route]);
 }
 
 /** With the URL of a GET. */
@@ -126,14 +110,14 @@ class ConnectRoute extends RpcRoute<URL | undefined> implements Wire<URL | undef
   fail(call: UnaryCall, reason: unknown): Awaitable<Response> {
     const { responseHeader } = call;
     const error = connectErrorFrom(reason);
-    responseHeader.set("content-type", contentTypeUnaryJson);
+    responseHeader.set("content-type", connect.contentTypeUnaryJson);
     // If another service answered with this error, its headers are not ours to forward.
     if (!error.isWireError) mergeNonProtocolHeaders(responseHeader, error.metadata);
     // RFC 9110 section 15.5.2.
     if (error.code === Code.Unauthenticated && !responseHeader.has("www-authenticate")) {
       responseHeader.set("www-authenticate", "Bearer");
     }
-    return this.#answer(call, errorToJsonBytes(error, this.options.jsonOptions), error);
+    return this.#answer(call, connect.errorToJsonBytes(error, this.options.jsonOptions), error);
   }
 
   #answer(call: UnaryCall, body: Body, error?: ConnectError): Awaitable<Response> {
@@ -158,8 +142,8 @@ class ConnectGetRoute extends ConnectRoute {
 
   constructor(endpoint: Endpoint) {
     const { binary, json } = endpoint.codecs;
-    super(endpoint, binary, contentTypeUnaryProto);
-    this.#json = new ConnectRoute(endpoint, json, contentTypeUnaryJson);
+    super(endpoint, binary, connect.contentTypeUnaryProto);
+    this.#json = new ConnectRoute(endpoint, json, connect.contentTypeUnaryJson);
   }
 
   override open(exchange: Exchange, values: ContextValues | undefined): UnaryCall | Response {
@@ -168,7 +152,7 @@ class ConnectGetRoute extends ConnectRoute {
     const encoding = query.get("encoding");
     if (encoding !== "proto" && encoding !== "json") return unsupportedMediaType();
     const refusal = this.options.requireConnectProtocolHeader
-      ? versionError("parameter", "connect", `v${protocolVersion}`, query.get("connect"))
+      ? versionError("parameter", "connect", `v${connect.protocolVersion}`, query.get("connect"))
       : undefined;
     const init = { parts: url, refusal, coding: query.get("compression") };
     return new Call(encoding === "json" ? this.#json : this, exchange, values, init);
@@ -180,7 +164,7 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
   readonly trailer = noTrailer;
 
   constructor(endpoint: Endpoint, codec: Codec, contentType: string) {
-    super(endpoint, { terms: streamTerms, contentType, codec, endFlag: endStreamFlag });
+    super(endpoint, { terms: streamTerms, contentType, codec, endFlag: connect.endStreamFlag });
   }
 
   open(exchange: Exchange, values: ContextValues | undefined): Call | Response {
@@ -209,20 +193,20 @@ class ConnectStreamRoute extends EnvelopeRoute implements StreamWire {
   }
 
   #last(call: Call, error?: ConnectError): Uint8Array | Promise<Uint8Array> {
-    const end = endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
-    return writeEnvelope(call, JSON.stringify(end), endStreamFlag);
+    const end = connect.endStreamToJson(call.responseTrailer, error, this.options.jsonOptions);
+    return writeEnvelope(call, JSON.stringify(end), connect.endStreamFlag);
   }
 }
 
 function respond(call: Call, body: Body, size: number, error: ConnectError | undefined): Response {
-  const status = error === undefined ? 200 : codeToHttpStatus(error.code);
+  const status = error === undefined ? 200 : connect.codeToHttpStatus(error.code);
   const header = { ...headerWithTrailer(call), "content-length": size };
   return { status, header, body, error };
 }
 
 function versionErrorOf(exchange: Exchange): ConnectError | undefined {
   const version = headerOf(exchange, "connect-protocol-version");
-  return versionError("header", headerProtocolVersion, protocolVersion, version);
+  return versionError("header", connect.headerProtocolVersion, connect.protocolVersion, version);
 }
 
 function versionError(kind: string, name: string, wanted: string, version: string | null) {
