@@ -1,38 +1,26 @@
 /** Spans by the semantic conventions of OpenTelemetry 1.45 (https://opentelemetry.io/docs/specs/semconv/). */
 import { Code, type ContextKey, createContextKey } from "@connectrpc/connect";
 import { codeToString } from "@connectrpc/connect/protocol-connect";
-import {
-  type Attributes,
-  type Context,
-  defaultTextMapGetter,
-  propagation,
-  ROOT_CONTEXT,
-  type SpanContext,
-  SpanKind,
-  SpanStatusCode,
-  type TextMapPropagator,
-  type Tracer,
-  trace,
-} from "@opentelemetry/api";
+import * as otel from "@opentelemetry/api";
 import type { CallEnding, CallObserver, ObservedRequest } from "../adapter/observer.ts";
 import type { ProtocolName } from "../rpc/call.ts";
 import { codeNameOf, methodNameOf } from "../rpc/call-names.ts";
 import { assertOptions } from "../rpc/options.ts";
 
 export interface TracingObserverOptions {
-  readonly tracer: Tracer;
+  readonly tracer: otel.Tracer;
   /**
    * Reads the caller's context from the headers. Default: the global one, which `NodeSDK` or
    * `propagation.setGlobalPropagator` sets. Without one, every call starts its own trace.
    */
-  readonly propagator?: Pick<TextMapPropagator, "extract">;
+  readonly propagator?: Pick<otel.TextMapPropagator, "extract">;
   /** `url.scheme` of REST calls. Default: `http`. */
   readonly scheme?: Scheme;
 }
 
 export interface TracingObserver extends CallObserver {
   /** The span of a request that this observer has seen, sampled or not. For logs. */
-  spanContextOf(request: ObservedRequest): SpanContext | undefined;
+  spanContextOf(request: ObservedRequest): otel.SpanContext | undefined;
 }
 
 /**
@@ -52,7 +40,7 @@ export interface TracingObserver extends CallObserver {
  *   context.with(request.contextValues.get(callContextKey), () => next(request));
  * ```
  */
-export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT, {
+export const callContextKey: ContextKey<otel.Context> = createContextKey(otel.ROOT_CONTEXT, {
   description: "the context of the call in OpenTelemetry",
 });
 
@@ -66,16 +54,20 @@ export const callContextKey: ContextKey<Context> = createContextKey(ROOT_CONTEXT
 export function createTracingObserver(options: TracingObserverOptions): TracingObserver {
   const kinds = { tracer: "object", propagator: "object", scheme: ["http", "https"] } as const;
   assertOptions("createTracingObserver", options, kinds, ["tracer"]);
-  const { tracer, propagator = propagation, scheme = "http" } = options;
-  const spanContexts = new WeakMap<ObservedRequest, SpanContext>();
+  const { tracer, propagator = otel.propagation, scheme = "http" } = options;
+  const spanContexts = new WeakMap<ObservedRequest, otel.SpanContext>();
 
   return {
     begin(request) {
       const { name, attributes } = describeRequest(request, scheme);
-      const caller = propagator.extract(ROOT_CONTEXT, request.headers, defaultTextMapGetter);
-      const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, caller);
+      const caller = propagator.extract(
+        otel.ROOT_CONTEXT,
+        request.headers,
+        otel.defaultTextMapGetter,
+      );
+      const span = tracer.startSpan(name, { kind: otel.SpanKind.SERVER, attributes }, caller);
       spanContexts.set(request, span.spanContext());
-      const context = trace.setSpan(caller, span);
+      const context = otel.trace.setSpan(caller, span);
       return {
         // Also for calls that are not sampled: spans below them must not start their own traces.
         calling: (values) => void values.set(callContextKey, context),
@@ -85,7 +77,7 @@ export function createTracingObserver(options: TracingObserverOptions): TracingO
           span.setAttributes(ended);
           if (errorType !== undefined) {
             span.setAttribute("error.type", errorType);
-            span.setStatus({ code: SpanStatusCode.ERROR });
+            span.setStatus({ code: otel.SpanStatusCode.ERROR });
           }
           span.end();
         },
@@ -107,7 +99,7 @@ function isHttp(protocol: ProtocolName): boolean {
 function describeRequest(
   { protocol, method, pathTemplate, requestMethod, headers, peerAddress }: ObservedRequest,
   scheme: Scheme,
-): { readonly name: string; readonly attributes: Attributes } {
+): { readonly name: string; readonly attributes: otel.Attributes } {
   const [, host, port] =
     authority.exec(String(headers[":authority"] ?? headers["host"] ?? "")) ?? [];
   const peer = peerAddress();
@@ -144,7 +136,7 @@ const authority = /^([\w.-]{1,253}|\[[\dA-Fa-f:.]{2,45}\])(?::(\d{1,5}))?$/;
 function describeEnding(
   { protocol }: ObservedRequest,
   { code, status }: CallEnding,
-): { readonly attributes: Attributes; readonly errorType: string | undefined } {
+): { readonly attributes: otel.Attributes; readonly errorType: string | undefined } {
   if (!isHttp(protocol)) {
     // Connect has no code for success.
     const name = protocol === "connect" ? code && codeToString(code) : codeNameOf(code);
