@@ -1,9 +1,4 @@
-import {
-  type ClientHttp2Stream,
-  constants,
-  type IncomingHttpHeaders,
-  type OutgoingHttpHeaders,
-} from "node:http2";
+import http2 from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { messageTooLarge } from "../codec/codec.ts";
 import type { Holding } from "../http/body-budget.ts";
@@ -21,16 +16,16 @@ const takenWithinMs = 1000;
 
 /** One attempt of a call: its stream, and how it ends. */
 export class Attempt {
-  readonly stream: ClientHttp2Stream;
+  readonly stream: http2.ClientHttp2Stream;
   readonly #connection: Connection;
   readonly #deadline: CallDeadline;
   head: Head | undefined;
   /** Also the head of an answer that is nothing else. */
-  trailer: IncomingHttpHeaders | undefined;
+  trailer: http2.IncomingHttpHeaders | undefined;
   #cancellation: ConnectError | undefined;
 
   /** @param connection With a reserved place. @throws Node's error for invalid headers. */
-  constructor(connection: Connection, headers: OutgoingHttpHeaders, deadline: CallDeadline) {
+  constructor(connection: Connection, headers: http2.OutgoingHttpHeaders, deadline: CallDeadline) {
     this.#connection = connection;
     this.#deadline = deadline;
     const stream = connection.open(headers);
@@ -39,7 +34,7 @@ export class Attempt {
       this.head = head;
       connection.hasAnswered = true;
       // A status before a body does not count: that of the trailers does.
-      if ((flags & constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.trailer = head;
+      if ((flags & http2.constants.NGHTTP2_FLAG_END_STREAM) !== 0) this.trailer = head;
       const failure = headError(head);
       // The body of another answer is not needed.
       if (failure !== undefined) this.cancel(failure);
@@ -72,7 +67,7 @@ export class Attempt {
     // Servers reset a call whose deadline passes.
     if (this.#deadline.error !== undefined) return this.#deadline.error;
     // Node could not send it.
-    if (this.isUndone && rstCode !== constants.NGHTTP2_REFUSED_STREAM) return lost(errored);
+    if (this.isUndone && rstCode !== http2.constants.NGHTTP2_REFUSED_STREAM) return lost(errored);
     const reset = resetReason(rstCode);
     if (reset !== undefined) return Object.assign(reset, { cause: errored });
     return noStatus(this.head ?? {});
@@ -104,16 +99,16 @@ export class Attempt {
 }
 
 /** Node would end the request before the reset, and a server would take what it got for whole. */
-function reset(stream: ClientHttp2Stream): void {
+function reset(stream: http2.ClientHttp2Stream): void {
   stream._final = (done) => done();
-  stream.close(constants.NGHTTP2_CANCEL);
+  stream.close(http2.constants.NGHTTP2_CANCEL);
 }
 
 function lost(cause: Error | null): ConnectError {
   return new ConnectError("the connection was lost", Code.Unavailable, undefined, undefined, cause);
 }
 
-type UnaryAnswer = { head: Head; trailer: IncomingHttpHeaders; body: Uint8Array };
+type UnaryAnswer = { head: Head; trailer: http2.IncomingHttpHeaders; body: Uint8Array };
 
 /** Makes a call with one message each way. @throws {ConnectError} an AnswerError if the server sent it. */
 export function callUnary(

@@ -1,11 +1,4 @@
-import {
-  type ClientHttp2Session,
-  type ClientHttp2Stream,
-  connect,
-  constants,
-  type Http2Stream,
-  type OutgoingHttpHeaders,
-} from "node:http2";
+import http2 from "node:http2";
 import { Code, ConnectError } from "@connectrpc/connect";
 import { sizeOfFields } from "../http/headers.ts";
 import { outliveStreams, sessionMegabytesMax } from "../http/session.ts";
@@ -47,8 +40,8 @@ const headerFieldsMax = headerBytesMax / 32;
  */
 export class Connection {
   readonly #socket: GuardedSocket;
-  readonly #session: ClientHttp2Session;
-  readonly #open: Iterable<Http2Stream>;
+  readonly #session: http2.ClientHttp2Session;
+  readonly #open: Iterable<http2.Http2Stream>;
   readonly #listener: ConnectionListener;
   #state: "connecting" | "open" | "leaving" = "connecting";
   /** Places that are reserved or taken. */
@@ -80,7 +73,7 @@ export class Connection {
     this.#listener = listener;
     const socket = openSocket(options);
     this.#socket = socket;
-    const session = connect(origin, {
+    const session = http2.connect(origin, {
       createConnection: () => socket,
       settings: {
         enablePush: false,
@@ -138,10 +131,10 @@ export class Connection {
   }
 
   /** Whether it certainly was not processed, by RST_STREAM or GOAWAY (RFC 9113, 8.7 and 6.8), or was not sent. */
-  hasPassedOver({ id, rstCode }: ClientHttp2Stream): boolean {
+  hasPassedOver({ id, rstCode }: http2.ClientHttp2Stream): boolean {
     if (id === undefined || id > this.#lastStreamId || this.#unsent.has(id)) return true;
     // Node ends all streams with the code of a GOAWAY, also those that may be processed.
-    return rstCode === constants.NGHTTP2_REFUSED_STREAM && rstCode !== this.#goawayCode;
+    return rstCode === http2.constants.NGHTTP2_REFUSED_STREAM && rstCode !== this.#goawayCode;
   }
 
   get isLost(): boolean {
@@ -177,8 +170,8 @@ export class Connection {
   }
 
   /** Opens a stream, and vacates its place when it closes. @throws for invalid or too large headers. */
-  open(headers: OutgoingHttpHeaders): ClientHttp2Stream {
-    let stream: ClientHttp2Stream;
+  open(headers: http2.OutgoingHttpHeaders): http2.ClientHttp2Stream {
+    let stream: http2.ClientHttp2Stream;
     try {
       // Servers such as Netty end the connection, with the calls of others.
       if (sizeOfFields(headers) > this.#sentBytesMax) {
@@ -256,7 +249,7 @@ export class Connection {
     this.#leave();
     for (const stream of streams) {
       if (isUnread(stream)) continue;
-      stream.close(constants.NGHTTP2_CANCEL);
+      stream.close(http2.constants.NGHTTP2_CANCEL);
       stream.destroy(); // the reset may never be sent
     }
     unread.once("close", () => this.#endWhenRead(end));

@@ -1,11 +1,5 @@
 import type { OutgoingHttpHeaders } from "node:http";
-import {
-  constants,
-  type Http2ServerRequest,
-  type Http2ServerResponse,
-  type IncomingHttpHeaders,
-  type ServerHttp2Stream,
-} from "node:http2";
+import http2 from "node:http2";
 import type { BodyBudget } from "./body-budget.ts";
 import { type BodyWriter, brokenOff, type Ending, type Head, type Response } from "./exchange.ts";
 import { fitFields, mergeHeaders, type NodeHeaders, problemOf } from "./headers.ts";
@@ -15,14 +9,14 @@ import { type RequestTarget, resolveUrl } from "./target.ts";
 
 /** An exchange over Node's core API of HTTP/2, at half the cost of the compatibility API. */
 export class StreamExchange extends NodeExchange {
-  declare protected readonly answer: ServerHttp2Stream;
+  declare protected readonly answer: http2.ServerHttp2Stream;
   declare private preset: NodeHeaders | undefined;
   /** Handlers around this one may log its status. */
   declare private response: { statusCode: number } | undefined;
 
   constructor(
-    stream: ServerHttp2Stream,
-    headers: IncomingHttpHeaders,
+    stream: http2.ServerHttp2Stream,
+    headers: http2.IncomingHttpHeaders,
     rawHeaders: readonly string[],
     { path, query }: RequestTarget,
     budget?: BodyBudget,
@@ -46,8 +40,8 @@ export class StreamExchange extends NodeExchange {
 
   /** Of the compatibility API, whose request reads the body of the stream. */
   static of(
-    request: Http2ServerRequest,
-    response: Pick<Http2ServerResponse, "stream" | "getHeaders" | "statusCode">,
+    request: http2.Http2ServerRequest,
+    response: Pick<http2.Http2ServerResponse, "stream" | "getHeaders" | "statusCode">,
     target: RequestTarget,
     budget?: BodyBudget,
   ): StreamExchange {
@@ -131,7 +125,7 @@ export class StreamExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
-    this.answer.close(constants.NGHTTP2_INTERNAL_ERROR);
+    this.answer.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
   }
 }
 
@@ -142,12 +136,12 @@ const fieldBytesMax = 64 * 1024 - 64;
  * Ends a stream whose answer did not need the rest of the request, without an error (RFC 9113 section
  * 8.1). Waits until the end of the answer has been sent, because a reset would overtake it.
  */
-export function leaveRequest(stream: ServerHttp2Stream): void {
+export function leaveRequest(stream: http2.ServerHttp2Stream): void {
   if (leaving.push(stream) === 1) setTimeout(leaveSent, leaveIntervalMs).unref();
 }
 
 /** Those whose answer may not have been sent yet. */
-const leaving: ServerHttp2Stream[] = [];
+const leaving: http2.ServerHttp2Stream[] = [];
 
 /** How often to check whether an answer has been sent. Node has no event for it. */
 const leaveIntervalMs = 10;
@@ -164,11 +158,11 @@ function leaveSent(): void {
   else setTimeout(leaveSent, leaveIntervalMs).unref();
 }
 
-function isLeft(stream: ServerHttp2Stream): boolean {
+function isLeft(stream: http2.ServerHttp2Stream): boolean {
   if (stream.destroyed || stream.readableEnded) return true;
   // One that nghttp2 has forgotten has no state.
   if (!stream.closed && stream.state.localClose !== 1) return false;
-  stream.close(constants.NGHTTP2_NO_ERROR);
+  stream.close(http2.constants.NGHTTP2_NO_ERROR);
   // Node waits for someone to read the received part of the request. Until then, it keeps the
   // session of a client open that has sent GOAWAY, possibly forever.
   stream.destroy();
