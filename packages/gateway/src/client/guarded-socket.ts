@@ -112,11 +112,7 @@ export class GuardedSocket extends Duplex {
     this.#socket.resume();
   }
 
-  override _write(chunk: Buffer, _encoding: BufferEncoding, callback: WriteCallback): void {
-    if (this.isOver) callback();
-    else this.#socket.write(chunk, callback);
-  }
-
+  /** Also for a single chunk. */
   override _writev(chunks: readonly { readonly chunk: Buffer }[], callback: WriteCallback): void {
     if (this.isOver) callback();
     else {
