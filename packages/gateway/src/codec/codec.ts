@@ -80,12 +80,8 @@ function fitting<T extends Body>(body: T, bytesMax: number): T {
 
 /** The error of a message above `readMaxBytes`, compressed or not, on every protocol. */
 export function messageTooLarge(bytesMax: number, cause?: unknown): ConnectError {
-  const message = tooLargeText(bytesMax);
+  const message = `a message must not be larger than ${bytesMax} bytes`;
   return new ConnectError(message, Code.ResourceExhausted, undefined, undefined, cause);
-}
-
-export function tooLargeText(bytesMax: number): string {
-  return `a message must not be larger than ${bytesMax} bytes`;
 }
 
 export function answerTooLarge(size: number, bytesMax: number): ConnectError {

@@ -1,6 +1,6 @@
 /** Sequences of JSON values: NDJSON, or the elements of one JSON array. */
-import { Code, type ConnectError } from "@connectrpc/connect";
-import { tooLargeText } from "../../codec/codec.ts";
+import type { ConnectError } from "@connectrpc/connect";
+import { messageTooLarge } from "../../codec/codec.ts";
 import { depthMax as textDepthMax } from "../../codec/json-text.ts";
 import { badRequest, FieldViolation } from "../../codec/violation.ts";
 import { RestFailure } from "../../errors/http.ts";
@@ -118,7 +118,8 @@ function wrong(description: string): ConnectError {
 const noArray = "must be one JSON array";
 
 export function tooLarge(bytesMax: number): RestFailure {
-  return new RestFailure(413, Code.ResourceExhausted, tooLargeText(bytesMax));
+  const { code, rawMessage } = messageTooLarge(bytesMax);
+  return new RestFailure(413, code, rawMessage);
 }
 
 function isSpace(byte: number): boolean {
