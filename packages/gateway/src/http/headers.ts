@@ -30,9 +30,8 @@ export class LazyHeaders {
     return this.source ?? toNodeHeaders(this);
   }
 
-  /** Replaces its own fields with those of another, except the fields it was created with. */
+  /** Replaces its own fields with those of another object, except the fields it was created with. */
   replace(other: Headers): void {
-    if (other === this) return;
     for (const name of [...this.keys()]) this.delete(name);
     for (const [name, value] of [...new LazyHeaders(this.#initial), ...other]) {
       if (name === "set-cookie") this.append(name, value);

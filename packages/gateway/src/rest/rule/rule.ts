@@ -149,8 +149,7 @@ function parseTemplate(method: DescMethod, path: string): PathTemplate {
   try {
     return parsePathTemplate(path);
   } catch (error) {
-    if (error instanceof SyntaxError) throw new RuleError(method, `${path}: ${error.message}`);
-    throw error;
+    throw new RuleError(method, `${path}: ${(error as SyntaxError).message}`);
   }
 }
 
