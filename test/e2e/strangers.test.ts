@@ -26,7 +26,6 @@ const foreign = await createSigningKey("ES256", "k");
 /** Authorization headers of strangers, given a token of the file. */
 async function strangers(token: string, file: string): Promise<Record<string, string | null>> {
   const [header = "", claims = ""] = (await sign(key)).split(".");
-  const late = { ...goodClaims(), exp: 1 };
   const bearers = {
     "a token cut short": token.slice(0, -1),
     "a token in capitals": token.toUpperCase(),
@@ -40,7 +39,7 @@ async function strangers(token: string, file: string): Promise<Record<string, st
     "a JWT without its signature": `${header}.${claims}.`,
     "a JWT of somebody else": await sign(foreign),
     "a JWT that brings its key": await sign(foreign, goodClaims(), { jwk: foreign.jwk }),
-    "a JWT that has expired": await sign(key, late),
+    "a JWT that has expired": await sign(key, { ...goodClaims(), exp: 1 }),
     "a JWT of another issuer": await sign(key, { ...goodClaims(), iss: "https://evil.example" }),
   };
   return {

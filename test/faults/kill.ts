@@ -62,9 +62,8 @@ export interface Service {
 
 /** Before anybody could use it: while it creates the store, or repairs what the last kill left. */
 async function killAtStart({ cwd, place, random }: Service): Promise<void> {
-  const env = { PLANT_STORE_TOKENS: knownToken };
   const args = ["serve", "--port", "0", "--store", place.url];
-  await using child = spawnChild(args, { cwd, env });
+  await using child = spawnChild(args, { cwd, env: { PLANT_STORE_TOKENS: knownToken } });
   await delay(random.int(100, 900));
   child.process.kill("SIGKILL");
   await within("the end of the server", child.exited, patienceMs);

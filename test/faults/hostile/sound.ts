@@ -50,7 +50,6 @@ function unpack(bytes: Buffer, coding: string | undefined): Buffer | undefined {
  * ignored, as in connect-es.
  */
 function unwrap(body: Buffer, isWeb: boolean, coding: string | undefined): Buffer | undefined {
-  const endFlag = isWeb ? 0x80 : 0;
   let envelopes: readonly Envelope[];
   try {
     envelopes = parseEnvelopes(body);
@@ -58,7 +57,7 @@ function unwrap(body: Buffer, isWeb: boolean, coding: string | undefined): Buffe
     return undefined; // half a head
   }
   const bytes = envelopes.reduce((sum, { message }) => sum + 5 + message.length, 0);
-  const [only, ...more] = envelopes.filter(({ flags }) => (flags & endFlag) === 0);
+  const [only, ...more] = envelopes.filter(({ flags }) => (flags & (isWeb ? 0x80 : 0)) === 0);
   if (bytes !== body.length || only === undefined || more.length > 0) return undefined;
   if ((only.flags & 1) === 0) return only.message;
   return coding === undefined ? undefined : unpack(only.message, coding);

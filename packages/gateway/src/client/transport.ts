@@ -188,8 +188,11 @@ export class GrpcTransport implements Transport {
         connection.vacate();
         continue;
       }
-      const { remainingMs } = deadline;
-      if (remainingMs !== undefined) headers["grpc-timeout"] = timeoutOf(remainingMs);
+      const { remainingMs: ms } = deadline;
+      if (ms !== undefined) {
+        // gRPC allows at most eight digits.
+        headers["grpc-timeout"] = ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
+      }
       const attempt = new Attempt(connection, headers, deadline);
       try {
         return await call(attempt);
@@ -222,8 +225,3 @@ export class GrpcTransport implements Transport {
 
 /** Different callers share a connection and its header compression: RFC 7541, section 7.1. */
 const secrets = ["authorization", "cookie"];
-
-/** gRPC allows at most eight digits. */
-function timeoutOf(ms: number): string {
-  return ms < 1e8 ? `${ms}m` : `${Math.floor(ms / 1000)}S`;
-}

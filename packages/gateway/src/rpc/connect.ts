@@ -211,9 +211,8 @@ function versionErrorOf(exchange: Exchange): ConnectError | undefined {
 
 function versionError(kind: string, name: string, wanted: string, version: string | null) {
   if (version === wanted) return undefined;
-  const isMissing = version === null;
   return new ConnectError(
-    isMissing
+    version === null
       ? `missing required ${kind}: set ${name} to "${wanted}"`
       : `${name} must be "${wanted}": got "${version.slice(0, 100)}"`,
     Code.InvalidArgument,

@@ -175,7 +175,6 @@ describe("a filter of headers", () => {
     ["e", "f"],
     [omittedField, ""],
   ] as const;
-  const shrunk = headersFrame(3, rest, true);
 
   test.each([4, 9, 1000, 16_393, 1_000_000])(
     "passes on what is not too large, received in %i bytes",
@@ -187,14 +186,13 @@ describe("a filter of headers", () => {
         passed.push(...filter.filter(all.subarray(at, at + bytes)));
       }
       const joined = inFrames(block, 1);
-      const expected = Buffer.concat([data, joined, shrunk, data, joined]);
+      const expected = Buffer.concat([data, joined, headersFrame(3, rest, true), data, joined]);
       expect(Buffer.concat(passed).equals(expected)).toBe(true);
     },
   );
 
   const filtered = (frames: Buffer) => Buffer.concat(new HeaderFilter().filter(frames));
   const blockOf = (frames: Buffer) => Buffer.concat(framesIn(frames).map(({ payload }) => payload));
-  const omitted = fieldBlock([[omittedField, ""]]);
 
   const tooMuch = fieldBlock([["z", "v".repeat(70_000)]]);
 
@@ -214,7 +212,7 @@ describe("a filter of headers", () => {
     ]);
     for (const block of [Buffer.concat([forms, tooMuch]), Buffer.concat([tooMuch, forms])]) {
       const passed = blockOf(filtered(inFrames(block, 1)));
-      expect(passed.equals(Buffer.concat([forms, omitted]))).toBe(true);
+      expect(passed.equals(Buffer.concat([forms, fieldBlock([[omittedField, ""]])]))).toBe(true);
     }
   });
 

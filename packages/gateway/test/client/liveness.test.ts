@@ -91,12 +91,11 @@ describe("a server that falls silent loses its connection", () => {
     "after headers": (stream) => stream.respond(grpcHead),
     "after headers and a long quiet": (stream) => stream.respond(grpcHead),
   };
-  const kinds = { unary: call, stream: read };
   test.each(
     Object.keys(answers).flatMap((when) => [[when, "unary"] as const, [when, "stream"] as const]),
   )("%s, of a call that is a %s", async (when, kind) => {
     await using dying = await openDying(answers[when]);
-    const end = failureOf(kinds[kind](dying));
+    const end = failureOf({ unary: call, stream: read }[kind](dying));
     await dying.called;
     if (when.endsWith("long quiet")) await setTimeout(quietMsMax * 6);
     dying.silence();

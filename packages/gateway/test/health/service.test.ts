@@ -39,7 +39,11 @@ describe.each(openProtocols)("over $name", ({ open }) => {
   let server: TestService;
 
   beforeAll(async () => {
-    server = await openTestService({ routes: addHealthAmongOthers });
+    const routes = (router: ConnectRouter) => {
+      addHealth(router.service(CatalogService, {}));
+      router.service(LabelService, {});
+    };
+    server = await openTestService({ routes });
     return () => server[Symbol.asyncDispose]();
   });
 
@@ -89,12 +93,6 @@ describe.each(openProtocols)("over $name", ({ open }) => {
     await expect.poll(status).toBe(SERVING);
   });
 });
-
-function addHealthAmongOthers(router: ConnectRouter): void {
-  router.service(CatalogService, {});
-  addHealth(router);
-  router.service(LabelService, {});
-}
 
 test("only the named services are known", async () => {
   const add = (router: ConnectRouter) => router.service(CatalogService, {});

@@ -137,7 +137,6 @@ function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["o
 
 /** Calls a handler as a function URL of AWS Lambda does: by an event, with whole bodies. */
 function functionUrl(handler: NodeHandler) {
-  const invoke = serverless(handler, { binary: true });
   return async (request: IncomingMessage, response: ServerResponse) => {
     const [rawPath = "", rawQueryString = ""] = (request.url ?? "").split("?");
     const event = {
@@ -149,7 +148,7 @@ function functionUrl(handler: NodeHandler) {
       isBase64Encoded: true,
       requestContext: { http: { method: request.method, sourceIp: "127.0.0.1" } },
     };
-    const result = (await invoke(event, {})) as FunctionResult;
+    const result = (await serverless(handler, { binary: true })(event, {})) as FunctionResult;
     response.writeHead(result.statusCode, result.headers);
     response.end(Buffer.from(result.body, result.isBase64Encoded ? "base64" : "utf8"));
   };

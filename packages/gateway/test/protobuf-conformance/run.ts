@@ -21,18 +21,14 @@ await using temporary = await createTemporaryFolder();
 let runner: Runner | undefined;
 await tally.add("the suite", async () => {
   await install(import.meta.dirname, []);
-  generateCode();
+  // The code for the program under test, and a check of the program's types.
+  const config = ["--config", `${folder}/buf.workspace.yaml`];
+  run("buf", ["generate", "--clean", ...config, "--template", `${folder}/buf.gen.yaml`]);
+  run("tsc", ["--project", `${folder}/testee`]);
   runner = findRunner(temporary.path);
 });
 for (const way of runner === undefined ? [] : ways) {
   await tally.add(way, async () => runSuite(runner ?? [""], way));
-}
-
-/** Generates the code for the program under test, and checks the program's types. */
-function generateCode(): void {
-  const config = ["--config", `${folder}/buf.workspace.yaml`];
-  run("buf", ["generate", "--clean", ...config, "--template", `${folder}/buf.gen.yaml`]);
-  run("tsc", ["--project", `${folder}/testee`]);
 }
 
 /** @returns the counts. */

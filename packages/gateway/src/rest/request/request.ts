@@ -245,6 +245,5 @@ function negotiateCoding(coding: string | null, available: Compression[]) {
   if (error === undefined) return request ?? undefined;
   // RFC 7694 section 3: the 415 lists the accepted codings.
   const names = ["identity", ...available.map(({ name }) => name)].join(", ");
-  const header = { "accept-encoding": names };
-  throw new RestFailure(415, Code.InvalidArgument, error.rawMessage, header);
+  throw new RestFailure(415, Code.InvalidArgument, error.rawMessage, { "accept-encoding": names });
 }
