@@ -18,7 +18,6 @@ import { isHttpBody } from "../rest/rule/http-body.ts";
 import { chooseStreamFormat, serverSentEvents } from "../rest/stream/stream-format.ts";
 import {
   type Call,
-  headDelayMs,
   headerWithTrailer,
   type Message,
   noTrailer,
@@ -105,7 +104,6 @@ export function createToolWire(tool: Tool, settings: McpSettings): ToolWire {
       };
       return errorResponse(error, { renderError, ...options.jsonOptions }, call);
     },
-    headDelayMs: () => headDelayMs,
     head({ exchange, responseHeader }) {
       const { contentType, header } = serverSentEvents;
       const own = withoutLength(responseHeader.toNode());

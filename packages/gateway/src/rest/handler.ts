@@ -4,7 +4,7 @@ import { telling } from "../codec/json-messages.ts";
 import { errorResponse, rendered, restErrorFrom } from "../errors/http.ts";
 import { headerOf } from "../http/exchange.ts";
 import { withoutLength } from "../http/headers.ts";
-import { Call, headDelayMs, noTrailer, type StreamWire } from "../rpc/call.ts";
+import { Call, noTrailer, type StreamWire } from "../rpc/call.ts";
 import type { Endpoint } from "../rpc/endpoint.ts";
 import { type Face, methodNotAllowed, type Route } from "../rpc/face.ts";
 import { assertServed, type RestSettings } from "./options.ts";
@@ -100,7 +100,7 @@ function createRoute(rest: Rest, allow: Route["allow"]): RestRoute {
     write: (call, message) => messageResponse(rest, message, call),
     fail: (call, error) => errorResponse(error, { renderError, ...jsonOptions }, call),
     // The type of a google.api.HttpBody is in its first message.
-    headDelayMs: ({ parts: stream }) => stream && headDelayMs,
+    needsMessage: ({ parts: stream }) => stream === undefined,
     // Proxies close a connection on which nothing moves, often after 60 s.
     quiet({ parts: stream }) {
       const comment = stream?.format.comment;

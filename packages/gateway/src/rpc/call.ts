@@ -53,8 +53,8 @@ export interface Wire<P = unknown> {
 /** The same for a stream. A direction with a single message is read or written as above. */
 export interface StreamWire<P = unknown> extends Wire<P> {
   readAll(call: Call<P>): AsyncIterable<Message>;
-  /** How long the head of an answer waits for the first message, in ms; undefined if it needs that message. */
-  headDelayMs(call: Call<P>): number | undefined;
+  /** Whether the head of an answer needs the first message. Others wait for it for `headDelayMs`. */
+  needsMessage?(call: Call<P>): boolean;
   /** Bytes that clients ignore, written while there are no messages; undefined for nothing. */
   quiet?(call: Call<P>): { readonly chunk: Uint8Array; readonly everyMs: number } | undefined;
   head(call: Call<P>, first: Message | undefined): Head;
@@ -123,6 +123,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
   declare readonly deadline: number | undefined;
   /** Sends the head of an answer in messages. */
   sendHead: (() => void) | undefined;
+  /** Does so after a second. */
+  headTimer: ReturnType<typeof setTimeout> | undefined;
 
   aborted = false;
   private isOver = false;
@@ -328,6 +330,11 @@ export function cancellationOf(context: HandlerContext): Cancellation {
  */
 export function sendHeaders(context: HandlerContext): void {
   (context as Partial<Call>).call?.sendHead?.();
+}
+
+/** Keeps such a head until its first message, or `sendHeaders`: for headers that come late. */
+export function holdHeaders(context: HandlerContext): void {
+  clearTimeout((context as Partial<Call>).call?.headTimer);
 }
 
 /** Whether answers may be passed on unread. */

@@ -5,7 +5,7 @@ import { RestFailure } from "../errors/http.ts";
 import { smallResponse } from "../http/body.ts";
 import type { Exchange, Head, Response } from "../http/exchange.ts";
 import { type NodeHeaders, withoutLength } from "../http/headers.ts";
-import { type Awaitable, type Call, headDelayMs, type ProtocolName, type Terms } from "./call.ts";
+import type { Awaitable, Call, ProtocolName, Terms } from "./call.ts";
 import type { Endpoint } from "./endpoint.ts";
 
 /** One protocol. Its calls have a wire, which reads requests and writes answers. */
@@ -68,10 +68,6 @@ export abstract class RpcRoute<P = unknown> implements Route {
     this.options = options;
     this.isBidi = spec.kind === "bidi_streaming";
     this.allow = () => rpc.allowedMethods;
-  }
-
-  headDelayMs(): number {
-    return headDelayMs;
   }
 
   head({ responseHeader }: Call<P>): Head {

@@ -6,7 +6,7 @@ import {
   type Call,
   type Cancellation,
   type Failure,
-  headDelayMs as headDelayMax,
+  headDelayMs,
   type Message,
   type StreamWire,
 } from "./call.ts";
@@ -37,12 +37,13 @@ export async function sendMessages(
     // Its answer is over: RFC 9110 section 9.3.2.
     if (isHead) call.abort(new ConnectError("the answer to HEAD is complete", Code.Canceled));
   };
-  const headDelayMs = wire.headDelayMs(call) ?? (isHead ? headDelayMax : undefined);
   const quiet = wire.quiet?.(call);
   // An error in a timer would end the process.
   const fail = (error: unknown) => call.fail(error);
-  const timer = headDelayMs && setTimeout(guarded, headDelayMs, fail, sendHead);
-  if (headDelayMs !== undefined) call.sendHead = sendHead;
+  if (isHead || wire.needsMessage?.(call) !== true) {
+    call.sendHead = sendHead;
+    call.headTimer = setTimeout(guarded, headDelayMs, fail, sendHead);
+  }
   let failure: Failure | undefined;
   let full: Promise<void> | undefined;
   const tick =
@@ -78,7 +79,7 @@ export async function sendMessages(
     const ending = call.fail(error);
     if (!isHead || writer === undefined) failure = { error: ending };
   } finally {
-    clearTimeout(timer);
+    clearTimeout(call.headTimer);
     clearInterval(tick);
     // It may still be running. Do not wait for it.
     void iterator.return?.().catch(() => {});

@@ -1,7 +1,7 @@
 /** A call: its signal, and of its context what differential.test.ts does not see. */
 import { Code, ConnectError, type HandlerContext } from "@connectrpc/connect";
 import { expect, test } from "vitest";
-import { type Call, cancellationOf, sendHeaders } from "../../src/rpc/call.ts";
+import { type Call, cancellationOf, holdHeaders, sendHeaders } from "../../src/rpc/call.ts";
 import { createCall } from "../support/call-context.ts";
 import { createMemoryExchange } from "../support/memory-exchange.ts";
 
@@ -60,7 +60,7 @@ test("the cancellation of a context is that of its call, else its signal", () =>
 test("the head is sent of a stream, and of nothing else", () => {
   const context = createCall();
   sendHeaders(context);
-  sendHeaders({} as HandlerContext);
+  for (const act of [sendHeaders, holdHeaders]) act({} as HandlerContext);
   let sent = 0;
   context.sendHead = () => sent++;
   sendHeaders({ ...context });

@@ -65,7 +65,7 @@ function openQuiet(
     },
   };
   const wire = {
-    headDelayMs: () => undefined,
+    needsMessage: () => true,
     head: () => ({ status: 200, header: {} }),
     end: () => ({}),
     ...changes,
@@ -83,7 +83,7 @@ function openQuiet(
 
 test("no timer is left of an answer that has ended", async () => {
   const { finish } = openQuiet({
-    headDelayMs: () => 1000,
+    needsMessage: () => false,
     quiet: () => ({ chunk: Buffer.from("q"), everyMs: 100 }),
   });
   expect(vi.getTimerCount()).toBe(2);
@@ -107,7 +107,7 @@ describe("while no message comes", () => {
 
   test("nothing is written to a client that is gone", async () => {
     const closed = { isClosed: false };
-    const { steps, finish } = openQuiet({ quiet, headDelayMs: () => 150 }, undefined, closed);
+    const { steps, finish } = openQuiet({ quiet, needsMessage: () => false }, undefined, closed);
     await vi.advanceTimersByTimeAsync(0);
     closed.isClosed = true;
     vi.advanceTimersByTime(250);

@@ -27,7 +27,7 @@ function openStream(changes: Partial<StreamWire> = {}) {
   };
   const textOf = (message: Message) => (message as EveryField).string;
   const wire: Partial<StreamWire> = {
-    headDelayMs: () => undefined,
+    needsMessage: () => true,
     fail: (_call, reason) => ({ status: 500, header: {}, body: "", error: reason as ConnectError }),
     head: (_call, first) => ({ status: 200, header: { "x-first": first && textOf(first) } }),
     chunk: (_call, message) => Buffer.from(textOf(message)),
@@ -96,7 +96,7 @@ describe("an answer of messages", () => {
   });
 
   test.each([
-    ["has its head when that is said", { headDelayMs: () => 1000 }, ["head undefined"]],
+    ["has its head when that is said", { needsMessage: () => false }, ["head undefined"]],
     ["has not, where the head is that of a message", {}, []],
   ])("%s", async (_what, wire, expected) => {
     const { messages } = endless();

@@ -18,7 +18,7 @@ import {
   type Transport,
 } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
-import { BodyBudget, cancellationOf, RestFailure, sendHeaders } from "connect-gateway";
+import { BodyBudget, cancellationOf, holdHeaders, RestFailure, sendHeaders } from "connect-gateway";
 import {
   AnswerError,
   assertOptions,
@@ -145,10 +145,11 @@ async function* callStream(
     });
   try {
     const terms = termsOf(method as DescMethodStreaming, requests, forwarding, context);
+    // A client of RPC gets the head when the upstream's comes, however late. REST needs the status.
+    if (context.protocolName !== "rest") holdHeaders(context);
     const answer = await forwarding.transport.stream(...terms);
     addFields(context.responseHeader, answer.header);
-    // The upstream has. A client of RPC may wait for them before it sends; REST needs the status.
-    if (context.protocolName !== "rest") sendHeaders(context);
+    if (context.protocolName !== "rest") sendHeaders(context); // it may send nothing before
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {

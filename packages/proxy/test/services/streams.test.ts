@@ -4,7 +4,12 @@ import { constants } from "node:http2";
 import { Code, ConnectError, type Interceptor, type ServiceImpl } from "@connectrpc/connect";
 import { createWritableIterable } from "@connectrpc/connect/protocol";
 import { describe, expect, test } from "vitest";
-import { answerOk, openFakeServer } from "../../../gateway/test/client/fake-server.ts";
+import {
+  answerOk,
+  answerWith,
+  grpcHead,
+  openFakeServer,
+} from "../../../gateway/test/client/fake-server.ts";
 import { CatalogService } from "../../../gateway/test/gen/library/v1/catalog_pb.ts";
 import { FieldService } from "../../../gateway/test/gen/library/v1/fields_pb.ts";
 import { createEchoService } from "../../../gateway/test/support/echo.ts";
@@ -93,6 +98,17 @@ describe.each(openProtocols)("over $name,", ({ version, open }) => {
       expect(deadlineIn(one)).toBeLessThanOrEqual(60_000);
     }
     expect(none).toBeUndefined();
+  });
+
+  test("headers that the upstream sends after more than a second are passed on", async () => {
+    const answer = answerWith({ "grpc-status": "0" }, { head: { ...grpcHead, "x-region": "eu" } });
+    await using fake = await openFakeServer((...call) => setTimeout(answer, 1100, ...call));
+    await using proxy = await openProxy({ url: fake.url });
+    using caller = open(CatalogService, proxy.origin(version));
+    const regions: unknown[] = [];
+    const onHeader = (header: Headers) => regions.push(header.get("x-region"));
+    for await (const _ of caller.client.watchVolumes({ parent: "a" }, { onHeader }));
+    expect(regions).toEqual(["eu"]);
   });
 
   test("a caller that leaves ends the upstream's call", async () => {
