@@ -35,7 +35,7 @@ export class StreamExchange extends NodeExchange {
     this.problem = problemOf(this.url, rawHeaders);
     this.preset = undefined;
     this.response = undefined;
-    stream.on("error", ignore); // it would end the process; the close event reports it
+    stream.on("error", () => {}); // it would end the process; the close event reports it
   }
 
   /** Of the compatibility API, whose request reads the body of the stream. */
@@ -168,5 +168,3 @@ function isLeft(stream: http2.ServerHttp2Stream): boolean {
   stream.destroy();
   return true;
 }
-
-function ignore(): void {}

@@ -51,7 +51,7 @@ export function createHttp1Server(
     const socket: CountedSocket = request.socket;
     socket[underWay] ??= [];
     const responses = socket[underWay];
-    if (responses.push(response) > pipelinedMax) {
+    if (responses.push(response) > pipelinedMax || socket.writableEnded) {
       socket.destroy();
       return;
     }
@@ -134,6 +134,9 @@ type CountedSocket = Socket & Noted & { readonly _paused?: boolean };
  * be left to Node: reading from it ends the process.
  */
 function discardRest(request: http.IncomingMessage, socket: CountedSocket): void {
+  // Closed by Node now, it is reset if more arrives, and the answer is lost: RFC 9112 section 9.6.
+  socket.off("finish", socket.destroy);
+  if (socket.writableEnded) setTimeout(() => socket.destroy(), 500).unref();
   (request as unknown as { _dump(): void })._dump();
   if (socket._paused !== true) socket.resume();
 }

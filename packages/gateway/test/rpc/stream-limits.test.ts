@@ -54,8 +54,6 @@ describe.each(openProtocols)("streamIdleTimeoutMs over $name", ({ open, version 
 
 describe("a client stream that takes longer than a request may", () => {
   const limits = { requestTimeoutMs: 200 };
-  /** The limit strikes up to twice as late. */
-  const longMs = 1000;
 
   const openImport = () =>
     openTestService({
@@ -70,7 +68,7 @@ describe("a client stream that takes longer than a request may", () => {
     using caller = open(CatalogService, server.origin);
     async function* requests() {
       yield { parent: "shelves/a" };
-      await sleep(longMs);
+      await sleep(1000); // the limit strikes up to twice as late
       yield { parent: "shelves/a" };
     }
     expect(await within("the answer", caller.client.importVolumes(requests()))).toMatchObject({

@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { setTimeout } from "node:timers/promises";
 import type { HandlerContext } from "@connectrpc/connect";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import type { NodeHandler } from "../../src/index.ts";
 import { openCollector } from "../support/collect-garbage.ts";
 import { type Http1Response, parseHttp1Responses } from "../support/http1-response.ts";
@@ -86,6 +86,23 @@ describe("an HTTP/1.1 connection", () => {
     await responses(connection, 1);
     connection.write("GET / HTTP/1.1\r\nHost: a\r\n\r\n");
     expect(await responses(connection, 2)).toMatchObject([{ status: 200 }, { status: 200 }]);
+  });
+
+  test("reads on after an answer that ends it, and serves nothing more", async () => {
+    const read = Promise.withResolvers<void>();
+    const serve = vi.fn<NodeHandler>((request, response) => {
+      request.once("end", read.resolve);
+      response.setHeader("connection", "close");
+      response.end();
+    });
+    await using port = await openTestPort({ serve });
+    using connection = await openRawConnection(port.address.port);
+    const request = post("x".repeat(100_000));
+    connection.write(request.slice(0, 1000));
+    await connection.untilClosed(); // for writing
+    connection.write(`${request.slice(1000)}GET / HTTP/1.1\r\nHost: a\r\n\r\n`);
+    await within("the rest", read.promise);
+    expect(serve).toHaveBeenCalledOnce();
   });
 
   test("holds nothing of a finished request while idle", async () => {

@@ -40,7 +40,10 @@ await tally.add("the suite", async () => {
   const suite = go("tool", "-n", "connectconformance");
   const grpcGo = go("tool", "-n", "grpcserver");
   const connectGo = go("tool", "-n", "referenceserver");
-  generateCode();
+  // The code for the server and the client, and a check of their types.
+  const source = go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance");
+  run("buf", ["generate", source, "--clean", "--template", `${folder}/buf.gen.yaml`]);
+  for (const side of ["server", "client"]) run("tsc", ["--project", `${folder}/${side}`]);
   const of = "server";
   const runs: Readonly<Record<string, Run>> = {
     "the gateway": { suite, of, args: [], known: [] },
@@ -50,13 +53,6 @@ await tally.add("the suite", async () => {
   };
   for (const [name, run] of Object.entries(runs)) await tally.add(name, async () => runSuite(run));
 });
-
-/** Generates the code for the server and the client, and checks their types. */
-function generateCode(): void {
-  const source = go("list", "-m", "-f", "{{.Dir}}", "connectrpc.com/conformance");
-  run("buf", ["generate", source, "--clean", "--template", `${folder}/buf.gen.yaml`]);
-  for (const side of ["server", "client"]) run("tsc", ["--project", `${folder}/${side}`]);
-}
 
 interface Run {
   readonly suite: string;

@@ -44,16 +44,12 @@ async function tryUpstream(program: UpstreamProgram): Promise<string> {
     const args = ["--upstream", url, ...services, "--mcp", "--port", "0"];
     const server = stack.use(await startServer([...nodeOfSources, command, ...args], own));
     const origin = `http://127.0.0.1:${server.port}`;
-    await ready(origin);
+    const signal = AbortSignal.timeout(20_000);
+    // The services of a reflection, and the health of the upstream, are known soon.
+    while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
     origins.push([`by ${services[0]}`, origin]);
   }
   return judge(await runSuite(origins, join(own, "results.json")));
-}
-
-/** The services of a reflection, and the health of the upstream, are known soon. */
-async function ready(origin: string): Promise<void> {
-  const signal = AbortSignal.timeout(20_000);
-  while ((await fetch(`${origin}/readyz`, { signal })).status !== 200);
 }
 
 interface Result {
