@@ -121,9 +121,8 @@ export function createNodeGateway(
     return true;
   }
 
-  const handler: GatewayHandler = Object.assign(serveRequest, { serveStream });
   return {
-    handler,
+    handler: Object.assign(serveRequest, { serveStream }) satisfies GatewayHandler,
     responseFor: (error: unknown) => gateway.responseFor(error),
     /** For new calls. @throws as `gatewayNodeAdapter`. Nothing changes then. */
     update(changed: Partial<GatewayOptions>) {

@@ -204,6 +204,7 @@ export function createNodeWriter(
   finish: (ending: Ending) => void,
 ): BodyWriter {
   let isCorked = false;
+  let resume: (() => void) | undefined;
   const uncork = () => {
     if (!isCorked) return;
     isCorked = false;
@@ -218,13 +219,13 @@ export function createNodeWriter(
         to.cork();
         process.nextTick(uncork);
       }
-      if (to.write(chunk)) return undefined;
+      // Adapters for Lambda return nothing, and have room.
+      if (to.write(chunk) !== false) return undefined;
+      // Added once: a middleware that compresses adds some to its own stream, and removes none.
+      if (resume === undefined)
+        for (const event of ["drain", "close"]) to.on(event, () => resume?.());
       return new Promise((resolve) => {
-        const settle = () => {
-          to.off("drain", settle).off("close", settle);
-          resolve();
-        };
-        to.on("drain", settle).on("close", settle);
+        resume = resolve;
       });
     },
     end(ending) {
