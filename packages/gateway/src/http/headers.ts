@@ -52,13 +52,11 @@ export class LazyHeaders {
       typeof value === "string" &&
       (value === "" || (value.charCodeAt(0) > 0x20 && value.charCodeAt(value.length - 1) > 0x20));
     if (isPlain && name.charCodeAt(0) !== 0x3a) return value;
-    if (this.#lacks(name, value)) return null;
-    return this.#fill().get(name);
+    return this.#lacks(name, value) ? null : this.#fill().get(name);
   }
 
   has(name: string): boolean {
-    if (this.#lacks(name, this.source?.[name])) return false;
-    return this.#fill().has(name);
+    return !this.#lacks(name, this.source?.[name]) && this.#fill().has(name);
   }
 
   forEach(...[callback, thisArgument]: Parameters<Headers["forEach"]>): void {
@@ -178,8 +176,7 @@ export function isOfConnection(name: string): boolean {
 
 /** The headers allowed in a response over HTTP/2. Node throws if it is given others. */
 export function withoutConnection(headers: NodeHeaders): NodeHeaders {
-  const allowed = Object.entries(headers).filter(([name]) => !connectionHeaders.has(name));
-  return Object.fromEntries(allowed);
+  return Object.fromEntries(Object.entries(headers).filter(([name]) => !isOfConnection(name)));
 }
 
 /** Removes a Content-Length of the application, which does not include the envelopes. */

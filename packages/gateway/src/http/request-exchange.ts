@@ -129,11 +129,10 @@ export class RequestExchange extends NodeExchange {
 
   breakOff(error = brokenOff()): void {
     this.outcome = error;
-    const { answer, source } = this;
+    const { httpVersion, socket } = this.source;
     // With HTTP/1.0, a clean end of the connection ends the body. TLS detects a truncation by itself.
-    const endsByClose = source.httpVersion === "1.0" && !("encrypted" in source.socket);
-    if (endsByClose) source.socket.resetAndDestroy();
-    else answer.destroy();
+    if (httpVersion === "1.0" && !("encrypted" in socket)) socket.resetAndDestroy();
+    else this.answer.destroy();
   }
 
   protected get closeError(): unknown {
@@ -150,7 +149,9 @@ export function urlOf(request: NodeRequest): string | undefined {
   const { headers, url = "" } = request;
   if (request.httpVersion === "1.0") headers.host ??= "localhost";
   const scheme = "encrypted" in request.socket ? "https" : "http";
-  return resolveUrl(scheme, "authority" in request ? request.authority : headers.host, url);
+  const isHttp2 = "authority" in request;
+  // Over HTTP/1.1, text is what a gateway has decoded: that of AWS, for the functions of an HTTP API.
+  return resolveUrl(scheme, isHttp2 ? request.authority : headers.host, url, !isHttp2);
 }
 
 /**

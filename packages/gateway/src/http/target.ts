@@ -33,11 +33,13 @@ export function resolveUrl(
   scheme: "http" | "https",
   host: string | undefined,
   target: string,
+  mayBeText = false,
 ): string | undefined {
   if (host === undefined) return undefined;
   if (plainHost.test(host) && plainTarget.test(target)) return `${scheme}://${host}${target}`;
   const [, named = host] = absoluteForm.exec(target) ?? [];
-  if (!authority.test(host) || !authority.test(named) || notAscii.test(target)) return undefined;
+  if (!authority.test(host) || !authority.test(named)) return undefined;
+  if (!mayBeText && notAscii.test(target)) return undefined;
   const origin = `${scheme}://${host}`;
   // Relative to the origin, `//a/b` would be at another host.
   return URL.parse(target.startsWith("/") ? origin + target : target, origin)?.href;

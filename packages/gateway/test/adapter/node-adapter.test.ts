@@ -22,11 +22,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     const response = await gateway.send({ version, method, path });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe(allow);
-    expect(jsonOf(response)).toEqual({
-      code: Code.Unimplemented,
-      message: `the method must be ${allow}`,
-      details: [],
-    });
+    const message = `the method must be ${allow}`;
+    expect(jsonOf(response)).toEqual({ code: Code.Unimplemented, message, details: [] });
   });
 
   const notFound = [
@@ -38,11 +35,8 @@ describe.each(["1.1", "2"] as const)("over HTTP/%s,", (version) => {
     await using gateway = await openLibraryAndFields();
     const response = await gateway.send({ version, method: "GET", path });
     expect(response.status).toBe(404);
-    expect(jsonOf(response)).toEqual({
-      code: Code.NotFound,
-      message: "nothing is served at this path",
-      details: [],
-    });
+    const error = { code: Code.NotFound, message: "nothing is served at this path", details: [] };
+    expect(jsonOf(response)).toEqual(error);
   });
 });
 

@@ -99,8 +99,8 @@ export const mounts: readonly Mount[] = [
     },
   },
   {
-    ...{ name: "serverless-http", prefix: "", hasBeside: false },
-    open: (onError) => createServer(functionUrl(gatewayNodeAdapter({ routes, onError }))),
+    ...{ name: "serverless-http, for an HTTP API", prefix: "", hasBeside: false },
+    open: (onError) => createServer(httpApi(gatewayNodeAdapter({ routes, onError }))),
   },
 ];
 
@@ -135,13 +135,13 @@ function routeFastify(app: FastifyInstance, onError: Required<GatewayOptions>["o
   });
 }
 
-/** Calls a handler as a function URL of AWS Lambda does: by an event, with whole bodies. */
-function functionUrl(handler: NodeHandler) {
+/** Calls a handler as an HTTP API of AWS does: by an event, with whole bodies and decoded paths. */
+function httpApi(handler: NodeHandler) {
   return async (request: IncomingMessage, response: ServerResponse) => {
     const [rawPath = "", rawQueryString = ""] = (request.url ?? "").split("?");
     const event = {
       version: "2.0",
-      rawPath,
+      rawPath: decodeURIComponent(rawPath),
       rawQueryString,
       headers: request.headers,
       body: (await buffer(request)).toString("base64"),

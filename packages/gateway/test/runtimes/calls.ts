@@ -28,7 +28,7 @@ export interface Call<T = Place> {
 
 /** Above 2^53, so that a double cannot hold it. */
 const big = 9007199254740993n;
-const parent = "shelves/a";
+const parent = "shelves/caf\u00e9"; // encoded in a path
 const name = `${parent}/volumes/${big}`;
 
 const json = { "content-type": "application/json" };
@@ -36,7 +36,7 @@ const ndjson = { "content-type": "application/x-ndjson" };
 
 function send({ origin, ca }: Place, method: string, route: string, body = "", headers = json) {
   const trusted = ca === undefined ? {} : { ca };
-  const path = new URL(origin).pathname.replace(/\/$/, "") + route;
+  const path = new URL(origin).pathname.replace(/\/$/, "") + encodeURI(route);
   return exchange({ origin, version: "1.1", method, path, headers, body, ...trusted });
 }
 
