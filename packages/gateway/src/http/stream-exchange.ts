@@ -10,9 +10,10 @@ import { type RequestTarget, resolveUrl } from "./target.ts";
 /** An exchange over Node's core API of HTTP/2, at half the cost of the compatibility API. */
 export class StreamExchange extends NodeExchange {
   declare protected readonly answer: http2.ServerHttp2Stream;
-  declare private preset: NodeHeaders | undefined;
-  /** Handlers around this one may log its status. */
-  declare private response: { statusCode: number } | undefined;
+  /** Handlers around this one may log its status, and set headers until the answer begins. */
+  declare private response:
+    | Pick<http2.Http2ServerResponse, "statusCode" | "getHeaders">
+    | undefined;
 
   constructor(
     stream: http2.ServerHttp2Stream,
@@ -33,7 +34,6 @@ export class StreamExchange extends NodeExchange {
     this.headers = headers;
     this.url = resolveUrl(scheme, authority ?? headers.host, target) ?? "";
     this.problem = problemOf(this.url, rawHeaders);
-    this.preset = undefined;
     this.response = undefined;
     stream.on("error", () => {}); // it would end the process; the close event reports it
   }
@@ -51,7 +51,6 @@ export class StreamExchange extends NodeExchange {
     const exchange = new StreamExchange(stream, headers, request.rawHeaders, target, budget);
     exchange.source = request;
     exchange.response = response;
-    exchange.preset = response.getHeaders();
     stream.removeAllListeners("wantTrailers"); // the response would send its own
     return exchange;
   }
@@ -96,9 +95,10 @@ export class StreamExchange extends NodeExchange {
   }
 
   #headOf(head: Head): OutgoingHttpHeaders {
-    if (this.response !== undefined) this.response.statusCode = head.status;
+    const { response } = this;
     const header = this.added === undefined ? head.header : mergeHeaders(head.header, this.added);
-    const all = this.preset === undefined ? header : mergeHeaders(this.preset, header);
+    const all = response === undefined ? header : mergeHeaders(response.getHeaders(), header);
+    if (response !== undefined) response.statusCode = head.status;
     return this.#fitting({ ":status": head.status, ...all });
   }
 

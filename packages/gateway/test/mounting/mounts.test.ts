@@ -113,7 +113,7 @@ test("each message of a stream passes a middleware that compresses, as of Expres
   await reader?.cancel();
 });
 
-test.each(versions)("over HTTP/%s, Vary and cookies of earlier handlers stay", async (version) => {
+test.each(versions)("over HTTP/%s, Vary and cookies of others stay", async (version) => {
   const handler = gatewayNodeAdapter({
     routes: (router) =>
       router.service(CatalogService, {
@@ -126,8 +126,8 @@ test.each(versions)("over HTTP/%s, Vary and cookies of earlier handlers stay", a
   });
   await using gateway = await openHandler((request, response) => {
     response.setHeader("Vary", "origin");
-    response.setHeader("Set-Cookie", "a=1");
-    return handler(request, response);
+    void handler(request, response);
+    response.setHeader("Set-Cookie", "a=1"); // as a method may that has the response
   });
   const { headers } = await gateway.send({ version, ...get("/v1/volumes/1") });
   expect(headers.get("vary")).toBe("origin, x-shelf");
