@@ -76,7 +76,7 @@ export interface CallInit<P> {
   /** Whether it is admitted already, by the gate too. */
   readonly isAdmitted?: boolean;
   /** The compression of the request, where no header says it. */
-  readonly coding?: string | null;
+  readonly coding?: string;
 }
 
 type Negotiated = ReturnType<typeof compressionNegotiate>;
@@ -149,8 +149,8 @@ export class Call<P = unknown> implements HandlerContext, Abortable {
     const given = terms.timeout && headers[terms.timeout]?.slice(0, 100); // errors quote it
     const timeout = given === undefined ? undefined : terms.parseTimeout?.(given, maxTimeoutMs);
     const timeoutMs = timeout?.timeoutMs && Math.min(timeout.timeoutMs, timerMaxMs);
-    const named = (terms.coding && headers[terms.coding]) ?? null;
-    const asked = (coding === undefined ? named : coding)?.slice(0, 100) ?? null;
+    const named = coding ?? (terms.coding && headers[terms.coding]);
+    const asked = named?.slice(0, 100) || null; // "" for none
     const accepted = (terms.acceptCoding && headers[terms.acceptCoding]) ?? null;
     let compression = uncompressed;
     let { header } = wire;

@@ -154,7 +154,7 @@ class ConnectGetRoute extends ConnectRoute {
     const refusal = this.options.requireConnectProtocolHeader
       ? versionError("parameter", "connect", `v${connect.protocolVersion}`, query.get("connect"))
       : undefined;
-    const init = { parts: url, refusal, coding: query.get("compression") };
+    const init = { parts: url, refusal, coding: query.get("compression") ?? "" };
     return new Call(encoding === "json" ? this.#json : this, exchange, values, init);
   }
 }

@@ -40,6 +40,7 @@ describe("Content-Type", () => {
 describe("Content-Encoding", () => {
   test.each<[coding: string, body: string | Uint8Array]>([
     ["identity", "{}"],
+    ["", "{}"],
     ["GZip", gzipSync("{}")],
   ])("%s is read", async (coding, body) => {
     const { status } = await send({ ...json, "content-encoding": coding }, body);

@@ -240,7 +240,7 @@ function wrongMediaType(types: readonly string[]): RestFailure {
 }
 
 function negotiateCoding(coding: string | null, available: Compression[]) {
-  const named = coding?.slice(0, 100).toLowerCase() ?? null;
+  const named = coding?.slice(0, 100).toLowerCase() || null; // "" for none
   const { request, error } = compressionNegotiate(available, named, null, "accept-encoding");
   if (error === undefined) return request ?? undefined;
   // RFC 7694 section 3: the 415 lists the accepted codings.
