@@ -124,7 +124,7 @@ async function callUnary(
     return answer.message;
   } catch (error) {
     if (error instanceof AnswerError) addFields(context.responseHeader, error.header);
-    throw failed(error, forwarding);
+    throw failed(error, forwarding, context);
   }
 }
 
@@ -153,7 +153,7 @@ async function* callStream(
     yield* answer.message;
     addFields(context.responseTrailer, answer.trailer);
   } catch (error) {
-    throw ofCaller ?? failed(error, forwarding);
+    throw ofCaller ?? failed(error, forwarding, context);
   }
 }
 
@@ -176,12 +176,18 @@ function termsOf<M extends DescMethod, I>(
   return [method, signal, timeout, metadataOf(context), input, values] as const;
 }
 
-function failed(error: unknown, { registry, onUnimplemented }: Forwarding): unknown {
-  const forwarded = forwardedError(error, registry);
+function failed(error: unknown, forwarding: Forwarding, context: HandlerContext): unknown {
+  const forwarded = forwardedError(error, forwarding.registry);
   const isUnknown = forwarded instanceof ConnectError && forwarded.code === Code.Unimplemented;
-  if (isUnknown) onUnimplemented?.();
+  if (isUnknown) forwarding.onUnimplemented?.();
+  // Any bytes in gRPC of C++. In a browser, connect-es would read them before the status.
+  const isOther = error instanceof AnswerError && error.details.length === 0;
+  const bytes = isOther && context.protocolName === "grpc" ? error.trailer.get(detailsField) : null;
+  if (bytes !== null) context.responseTrailer.set(detailsField, bytes);
   return forwarded;
 }
+
+const detailsField = "grpc-status-details-bin";
 
 /** As clients of gRPC have it: https://github.com/grpc/grpc/blob/master/doc/statuscodes.md. */
 async function onlyOne(messages: AsyncIterable<Message>): Promise<Message> {

@@ -2,7 +2,7 @@ import { constants } from "node:http2";
 import { create, type DescMessage, toBinary } from "@bufbuild/protobuf";
 import { base64Encode } from "@bufbuild/protobuf/wire";
 import { anyPack } from "@bufbuild/protobuf/wkt";
-import { Code, ConnectError, type ConnectRouter } from "@connectrpc/connect";
+import { Code, ConnectError, type ConnectRouter, createClient } from "@connectrpc/connect";
 import { createAsyncIterable } from "@connectrpc/connect/protocol";
 import { BadRequestSchema } from "connect-gateway/protos";
 import { describe, expect, test } from "vitest";
@@ -97,6 +97,20 @@ test("an error that is none of the upstream's stays as it is, for others", async
   await using proxy = await openProxy({ url: "http://a", proxy: proxied });
   const { status, headers } = await proxy.send(request);
   expect([status, headers.get("x-a"), error.metadata.get("x-a")]).toEqual([409, null, "b"]);
+});
+
+test("details that are no google.rpc.Status reach callers of gRPC alone", async () => {
+  const status = { "grpc-status": `${Code.Aborted}`, "grpc-status-details-bin": "//79" };
+  await using fake = await openFakeServer(answerWith(status));
+  await using proxy = await openProxy({ url: fake.url });
+  await using caller = await openProxy({ url: proxy.origin("2") });
+  const { echo, repeat } = createClient(FieldService, caller.transport);
+  for (const call of [echo({}), collect(repeat({}))]) {
+    const { code, metadata } = await failureOf(call);
+    expect([code, metadata.get("grpc-status-details-bin")]).toEqual([Code.Aborted, "//79"]);
+  }
+  const { headers } = await proxy.send(request);
+  expect([...headers.keys()].join()).not.toMatch("grpc-status-details-bin");
 });
 
 test.each([0, 2])("%i messages to a client that streams are an error", async (count) => {
